@@ -1,0 +1,360 @@
+//! The engine's shared state, and the calls that ask something of it.
+//!
+//! A host keeps one [`Global`] a domain, under one lock. Calls come in four kinds:
+//!
+//! | kind | calls |
+//! |---|---|
+//! | requests | [`wait_for_gp`](Global::wait_for_gp), [`start_poll`](Global::start_poll) |
+//! | driving | [`try_drive`](Global::try_drive), [`step`](Global::step), [`fenced`](Global::fenced), [`flagged`](Global::flagged), [`leave`](Global::leave), [`grow`](Global::grow) |
+//! | reports | [`report_qs`](Global::report_qs), [`departed`](Global::departed), [`waiters_woken`](Global::waiters_woken) |
+//! | looks | [`poll`](Global::poll), [`holdouts`](Global::holdouts), [`published`](Global::published), … |
+//!
+//! Time (`Now`) must never run backwards; the engine takes the later of what it is told and what it
+//! knows. Same inputs, same outputs: there is no clock, no randomness and no address in here.
+//!
+//! # The driver role
+//! At most one caller drives. It calls `step` until [`Next`] says otherwise; between any two steps
+//! the lock may be dropped and every other call may come in. A driver that is satisfied is told to
+//! leave ([`Next::HandOver`], [`Next::Done`]); one that gives up (a deadline) just leaves, and
+//! whoever drives next resumes in the middle of the phase.
+
+use crate::config::Config;
+use crate::event::{Event, GpEvent, SrEvent};
+use crate::fqs::Wait;
+use crate::host::{CpuId, Effects, Host, LeafId, Next, Now, Pos, Published};
+use crate::polled::{FullCookie, Polled};
+use crate::seq::Seq;
+use crate::tree::{Tree, TreeError};
+use crate::waiters::Waiters;
+
+/// Where the grace period stands. Every phase is resumable; the cursors advance one node a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Phase {
+    /// No grace period.
+    Idle,
+    /// Started; the fence before the first look at anybody is still to come.
+    Fence,
+    /// Applying buffered arrivals and departures, leaf by leaf.
+    Hotplug(LeafId),
+    /// Setting up masks, node by node from the root.
+    Init(usize),
+    /// Waiting for holdouts.
+    Wait(Wait),
+    /// A force-quiescent-state scan is under way at this leaf.
+    Scan(LeafId),
+    /// The grace period is over; telling the nodes, from the root.
+    Cleanup(usize),
+    /// Telling the global sequence number.
+    End,
+}
+
+/// Why somebody drives, and hence when it is satisfied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Interest {
+    /// A grace-period thread: never satisfied.
+    GpThread,
+    /// A waiter, until its position is satisfied.
+    Waiter(Pos),
+    /// A poller: any end of a grace period satisfies it.
+    Poller,
+}
+
+/// Who drives, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Driver {
+    /// The CPU it runs on, if that CPU takes part.
+    pub cpu: Option<CpuId>,
+    pub interest: Interest,
+}
+
+/// Counts of what the engine did. Only ever grow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Counts {
+    /// Grace periods ended.
+    pub grace_periods: u64,
+    /// Force-quiescent-state scans begun.
+    pub scans: u64,
+    /// Grace periods that needed no fence, since nobody but the driver took part.
+    pub sole: u64,
+    /// Times a grace period was reported as stalled.
+    pub stalls: u64,
+    /// Holdouts that a later scan found absent and credited: each is a departure that was not
+    /// reported ([`Global::departed`]), a defect of the host.
+    pub offline_holdouts: u64,
+}
+
+/// The grace-period engine of one domain.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Global {
+    pub(crate) config: Config,
+    pub(crate) gp_seq: Seq,
+    pub(crate) exp_seq: Seq,
+    pub(crate) polled: Polled,
+    /// `RCU_GP_FLAG_INIT`: a grace period is wanted.
+    pub(crate) wanted: bool,
+    /// `RCU_GP_FLAG_FQS`: scan now, do not wait.
+    pub(crate) force: bool,
+    pub(crate) phase: Phase,
+    pub(crate) driver: Option<Driver>,
+    pub(crate) tree: Option<Tree>,
+    pub(crate) waiters: Waiters,
+    pub(crate) fqs: crate::fqs::Fqs,
+    pub(crate) now: Now,
+    pub(crate) counts: Counts,
+}
+
+impl Global {
+    /// An idle engine with no tree yet: the first driver is asked to [`grow`](Global::grow) one.
+    pub const fn new(config: Config) -> Global {
+        Global {
+            config,
+            gp_seq: Seq::INITIAL,
+            exp_seq: Seq::ZERO,
+            polled: Polled::new(),
+            wanted: false,
+            force: false,
+            phase: Phase::Idle,
+            driver: None,
+            tree: None,
+            waiters: Waiters::new(),
+            fqs: crate::fqs::Fqs::new(),
+            now: Now { ns: 0, jiffies: 0 },
+            counts: Counts {
+                grace_periods: 0,
+                scans: 0,
+                sole: 0,
+                stalls: 0,
+                offline_holdouts: 0,
+            },
+        }
+    }
+
+    // Requests.
+
+    /// A `synchronize` caller: takes a position that is satisfied by a grace period that starts
+    /// after this call. The caller has executed a full fence between its last update and the call.
+    ///
+    /// `leaf` is where the request enters the tree: the caller's own, or 0. O(levels).
+    pub fn wait_for_gp(
+        &mut self,
+        leaf: LeafId,
+        expedited: bool,
+        host: &impl Host,
+    ) -> (Pos, Effects) {
+        let ticket = self.waiters.push(expedited);
+        host.trace(&Event::SrNormal {
+            waiter: ticket,
+            event: SrEvent::Request,
+        });
+        let wake = self.request(leaf, host);
+        (
+            ticket,
+            Effects {
+                wake_gp: wake,
+                ..Effects::only(Next::Done)
+            },
+        )
+    }
+
+    /// Asks for a grace period and returns the cookie that it will satisfy. Same fence rule and cost
+    /// as [`wait_for_gp`](Global::wait_for_gp). May ask for one grace period too many if one ended
+    /// meanwhile, never for one too few.
+    pub fn start_poll(&mut self, leaf: LeafId, host: &impl Host) -> (FullCookie, Effects) {
+        let cookie = FullCookie::take(self.gp_seq, self.exp_seq);
+        let wake = self.request(leaf, host);
+        (
+            cookie,
+            Effects {
+                wake_gp: wake,
+                ..Effects::only(Next::Done)
+            },
+        )
+    }
+
+    /// Has a full grace period passed since the cookie was taken? The root's copy is asked: it is
+    /// advanced before anyone can act on the end of the grace period.
+    pub fn poll(&self, cookie: FullCookie) -> bool {
+        cookie.done(self.root_seq(), self.exp_seq)
+    }
+
+    /// Records a request in the tree; true if the grace-period thread has to be woken.
+    pub(crate) fn request(&mut self, leaf: LeafId, host: &impl Host) -> bool {
+        let wanted = self.gp_seq.snap();
+        let Some(tree) = &mut self.tree else {
+            self.wanted = true;
+            return true;
+        };
+        // A CPU in a leaf that is newer than the tree asks through the first one.
+        let leaf = if leaf < tree.leaves() { leaf } else { 0 };
+        let reached = tree.request(leaf, wanted, self.gp_seq, host);
+        if reached {
+            self.wanted = true;
+            self.trace_gp(GpEvent::Newreq, host);
+        }
+        reached
+    }
+
+    // Driving.
+
+    /// Takes the driver role if it is free. `cpu` is the CPU the caller runs on, if it takes part.
+    pub fn try_drive(&mut self, cpu: Option<CpuId>, interest: Interest) -> bool {
+        if self.driver.is_some() {
+            return false;
+        }
+        self.driver = Some(Driver { cpu, interest });
+        true
+    }
+
+    /// Gives the driver role up, at any point but one: who has set wake flags for
+    /// [`Next::FlagHoldouts`] tells [`flagged`](Global::flagged) first. [`Next::HandOver`] if others still wait and one of them has to
+    /// drive, else [`Next::Done`].
+    pub fn leave(&mut self) -> Next {
+        self.driver = None;
+        if self.waiters.any_waiting() {
+            Next::HandOver
+        } else {
+            Next::Done
+        }
+    }
+
+    /// Replaces the tree by a larger one, between grace periods.
+    ///
+    /// # Errors
+    /// Gives the new tree back if a grace period is in flight or it is not larger. The old tree comes
+    /// back in `Ok`, so that it can be freed with no lock held.
+    #[allow(
+        clippy::result_large_err,
+        reason = "the tree goes back by value: a box would allocate under the host's lock"
+    )]
+    pub fn grow(&mut self, mut tree: Tree) -> Result<Option<Tree>, Tree> {
+        if self.phase != Phase::Idle || tree.geometry().nr_cpus() <= self.cpus() {
+            return Err(tree);
+        }
+        let needed = self
+            .tree
+            .as_ref()
+            .map_or(self.gp_seq, |old| old.nodes[0].gp_seq_needed);
+        tree.adopt(self.gp_seq, needed);
+        Ok(self.tree.replace(tree))
+    }
+
+    /// A tree of the engine's shape for [`grow`](Global::grow). Call it with no lock held.
+    ///
+    /// # Errors
+    /// More CPUs than four levels hold, or no memory.
+    pub fn new_tree(config: &Config, cpus: u32) -> Result<Tree, TreeError> {
+        Tree::new(cpus, config.geometry)
+    }
+
+    // Reports.
+
+    /// `cpu` itself reports a quiescent state that it noted under the number `noted`. One noted for
+    /// another grace period does not count (behaviour §3.5, O10).
+    pub fn report_qs(&mut self, cpu: CpuId, noted: Seq, host: &impl Host) -> Effects {
+        let mut wake = false;
+        if let Some(tree) = &mut self.tree
+            && let Some((leaf, bit)) = tree.place_of(cpu)
+        {
+            let node = tree.leaf_node(leaf);
+            let owed = !tree.all_quiescent();
+            tree.report(node, 1 << bit, noted, host);
+            if owed && tree.all_quiescent() {
+                self.force = true;
+                wake = true;
+            }
+        }
+        Effects {
+            wake_gp: wake,
+            ..Effects::only(Next::Done)
+        }
+    }
+
+    /// `cpu` leaves: it is outside every section for good, and is reported quiescent before its
+    /// absence shows in [`Host::present`] (behaviour O9). A host whose departed CPUs are always seen
+    /// outside (a freed slot of a thread host) need not call this.
+    pub fn departed(&mut self, cpu: CpuId, host: &impl Host) -> Effects {
+        let seq = self.gp_seq;
+        self.report_qs(cpu, seq, host)
+    }
+
+    /// The work item has woken every waiter below `pos`.
+    ///
+    /// # Panics
+    /// If the grace period of some of them has not ended.
+    pub fn waiters_woken(&mut self, pos: Pos) {
+        self.waiters.waiters_woken(pos);
+    }
+
+    // Looks.
+
+    /// The counter of the single-word cookies, into which expedited grace periods are merged.
+    pub fn polled(&self) -> &Polled {
+        &self.polled
+    }
+
+    /// The waiter positions.
+    pub fn waiters(&self) -> &Waiters {
+        &self.waiters
+    }
+
+    /// The phase, for diagnosis and checkers.
+    pub fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// Does somebody drive?
+    pub fn is_driven(&self) -> bool {
+        self.driver.is_some()
+    }
+
+    /// The configuration.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Counts of what was done so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// The tree, once there is one.
+    pub fn tree(&self) -> Option<&Tree> {
+        self.tree.as_ref()
+    }
+
+    /// CPUs the tree has room for.
+    pub fn cpus(&self) -> u32 {
+        self.tree
+            .as_ref()
+            .map_or(0, |tree| tree.geometry().nr_cpus())
+    }
+
+    /// The CPUs that still owe a quiescent state; empty unless the grace period is waiting or
+    /// scanning.
+    pub fn holdouts(&self) -> impl Iterator<Item = CpuId> + '_ {
+        let tree = match self.phase {
+            Phase::Wait(_) | Phase::Scan(_) => self.tree.as_ref(),
+            _ => None,
+        };
+        tree.into_iter().flat_map(Tree::holdouts)
+    }
+
+    /// Sequence numbers for lock-free polls.
+    pub fn published(&self) -> Published {
+        Published {
+            global: self.gp_seq,
+            root: self.root_seq(),
+        }
+    }
+
+    /// Is a grace period in flight or asked for?
+    pub fn busy(&self) -> bool {
+        self.phase != Phase::Idle || self.wanted
+    }
+
+    pub(crate) fn root_seq(&self) -> Seq {
+        self.tree
+            .as_ref()
+            .map_or(self.gp_seq, |tree| tree.nodes[0].gp_seq)
+    }
+}

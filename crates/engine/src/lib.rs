@@ -1,0 +1,53 @@
+//! The grace-period engine of *quiescent*: every RCU decision, once.
+//!
+//! An independent implementation of the Linux kernel's tree-RCU grace-period engine as a pure state
+//! machine: no clock, no threads, no unsafe code, no floating point, no hashing. A host owns a
+//! [`Global`] under one lock, answers the few questions of [`Host`], and carries out the [`Effects`].
+//! The thread host (crate `quiescent`) and the machine model run this same code.
+//!
+//! Ground floor first: [`seq`] (arithmetic of sequence numbers), [`polled`] (cookies), [`watching`]
+//! (the context-tracking word), [`geometry`] (shape of the tree), [`event`] (trace events),
+//! [`config`] (tunables), [`host`] (the border), then the tree, the grace period and its scans, the
+//! waiters, and [`replay`] (inputs as values). `docs/architecture.md` tells the whole picture.
+//!
+//! ```
+//! use quiescent_engine::testhost::TestHost;
+//!
+//! let mut machine = TestHost::threads(2);
+//! machine.enter(1); // CPU 1 opens a section
+//! let ticket = machine.wait_for_gp(0);
+//! machine.drive(0, ticket, 50);
+//! assert!(!machine.satisfied(ticket), "CPU 1 is in the way");
+//! machine.exit(1);
+//! machine.drive(0, ticket, 50);
+//! assert!(machine.satisfied(ticket));
+//! ```
+
+#![no_std]
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+extern crate alloc;
+
+pub mod config;
+pub mod event;
+mod fqs;
+pub mod geometry;
+mod global;
+mod gp;
+pub mod host;
+pub mod polled;
+pub mod replay;
+pub mod seq;
+pub mod testhost;
+mod tree;
+pub mod waiters;
+pub mod watching;
+
+pub use config::{Config, EarlyQs, Pace};
+pub use fqs::Wait;
+pub use global::{Counts, Global, Interest, Phase};
+pub use host::{CpuId, Effects, FenceCause, Host, LeafId, Next, Now, Pos, Published, Seen, Until};
+pub use polled::FullCookie;
+pub use seq::Seq;
+pub use tree::{Tree, TreeError};

@@ -1,0 +1,167 @@
+//! Exhaustive search of small configurations: every interleaving of readers, requests, arrivals,
+//! departures and the driver's single steps, within bounds, under the rules in `search/oracle.rs`.
+//!
+//! * `cargo test -p quiescent-engine --test search -- --nocapture` prints what was searched.
+//! * `… -- --ignored` searches larger bounds: minutes, and some gigabytes of memory.
+//!
+//! What it does not see is weak memory: each action is seen by all at once. The fences are the business
+//! of the store-buffer explorer and of loom.
+
+#[path = "search/actions.rs"]
+mod actions;
+#[path = "search/apply.rs"]
+mod apply;
+#[path = "search/bounds.rs"]
+mod bounds;
+#[path = "search/explore.rs"]
+mod explore;
+#[path = "search/marks.rs"]
+mod marks;
+#[path = "search/model.rs"]
+mod model;
+#[path = "search/notice.rs"]
+mod notice;
+#[path = "search/oracle.rs"]
+mod oracle;
+
+use explore::{Report, explore, walk};
+use marks::{Mark, Marks};
+use model::{Bounds, Flavour};
+use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
+use quiescent_engine::EarlyQs;
+
+/// Searches all of them; what was reached, taken together.
+fn search(list: &[Bounds]) -> Marks {
+    println!(
+        "{:>9} {:>10} {:>5} {:>8} {:>5}  bounds",
+        "states", "transitions", "depth", "settled", "marks"
+    );
+    let mut reached = Marks::default();
+    for bounds in list {
+        let Report {
+            states,
+            transitions,
+            depth,
+            settled,
+            marks,
+        } = match explore(bounds) {
+            Ok(report) => report,
+            Err(violation) => panic!("{violation}"),
+        };
+        println!(
+            "{states:>9} {transitions:>11} {depth:>5} {settled:>8} {:>5}  {bounds}",
+            marks.len()
+        );
+        assert!(settled > 0, "no state was driven to the end in {bounds}");
+        reached = reached.union(marks);
+    }
+    println!("reached {} marks: {reached}\n", reached.len());
+    reached
+}
+
+#[test]
+fn every_interleaving_within_small_bounds_is_right() {
+    let mut reached = search(&bounds::threads());
+    for early_qs in [EarlyQs::Off, EarlyQs::Scan, EarlyQs::Init] {
+        let marks = search(&bounds::kernel(early_qs));
+        let early = marks.has(Mark::EarlyReport);
+        assert_eq!(
+            early,
+            early_qs != EarlyQs::Off,
+            "an early report with early_qs {early_qs:?}"
+        );
+        reached = reached.union(marks);
+    }
+    let missing = Marks::of(Mark::ALL).without(reached);
+    assert!(missing.is_empty(), "the search never got to: {missing}");
+}
+
+#[test]
+#[ignore = "minutes, and some gigabytes of memory"]
+fn every_interleaving_within_larger_bounds_is_right() {
+    let reached = search(&bounds::deep());
+    assert!(reached.has(Mark::CreditChanged) && reached.has(Mark::HandOver));
+}
+
+/// Larger machines are not searched to the end, but walked through at random.
+#[test]
+fn random_walks_over_larger_machines_are_right() {
+    let bytes = proptest::collection::vec(proptest::num::u8::ANY, 500..3000);
+    for bounds in bounds::large() {
+        // Always the same walks: a gate must not fail by chance. A violation is shrunk.
+        let config = Config {
+            cases: 96,
+            failure_persistence: None,
+            ..Config::default()
+        };
+        let mut runner =
+            TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
+        let reached = std::cell::Cell::new(Marks::default());
+        let walked = runner.run(&bytes, |bytes| {
+            let marks = walk(&bounds, &bytes).map_err(TestCaseError::fail)?;
+            reached.set(reached.get().union(marks));
+            Ok(())
+        });
+        if let Err(failure) = walked {
+            panic!("{failure}");
+        }
+        assert!(
+            reached.get().len() > 20,
+            "few places were reached in {bounds}: {}",
+            reached.get()
+        );
+    }
+}
+
+/// The rules find what they are there for: hosts with a planted defect are caught, by the right rule.
+#[test]
+fn planted_defects_of_a_host_are_found() {
+    for (bounds, rule) in bounds::broken() {
+        let violation = explore(&bounds).err();
+        let violation = violation.unwrap_or_else(|| panic!("not found: {bounds:?}"));
+        assert!(
+            violation.starts_with(rule),
+            "{:?} by another rule: {violation}",
+            bounds.broken
+        );
+    }
+}
+
+impl std::fmt::Display for Bounds {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let flavour = match self.flavour {
+            Flavour::Threads => "threads",
+            Flavour::Kernel => "kernel",
+        };
+        write!(
+            f,
+            "{flavour} \"{}\" early_qs {:?},",
+            self.name, self.early_qs
+        )?;
+        let in_use = self.cpus - self.ghosts.count_ones();
+        write!(
+            f,
+            " {in_use} CPUs ({} absent), fan-out {}:",
+            self.absent.count_ones(),
+            self.fanout
+        )?;
+        for (name, count) in [
+            ("section a CPU", self.sections),
+            ("nest", self.nests),
+            ("wait", self.waits),
+            ("poll", self.polls),
+            ("help", self.helps),
+            ("leave", self.leaves),
+            ("arrival", self.arrivals),
+            ("departure", self.departures),
+            ("note a CPU", self.notes),
+            ("timer", self.timers),
+            ("stray", self.strays),
+        ] {
+            if count > 0 {
+                write!(f, " {count} {name}")?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,162 @@
+//! Coverage marks: what a search has been through. One that is expected and not reached fails the run,
+//! since a search that never gets somewhere proves nothing about it.
+
+use std::cell::Cell;
+use std::fmt;
+
+macro_rules! marks {
+    ($($(#[$doc:meta])* $name:ident,)+) => {
+        /// Something that happened.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Mark {
+            $($(#[$doc])* $name,)+
+        }
+
+        impl Mark {
+            pub const ALL: &[Mark] = &[$(Mark::$name,)+];
+        }
+    };
+}
+
+marks! {
+    Idle,
+    Fence,
+    Hotplug,
+    InitInner,
+    InitLeaf,
+    WaitTicks,
+    WaitBefore,
+    WaitFlag,
+    WaitAfter,
+    WaitArming,
+    WaitFence,
+    WaitArmed,
+    WaitAsleep,
+    ScanFirst,
+    ScanLater,
+    CleanupInner,
+    CleanupLeaf,
+    End,
+    /// A scan credited a CPU that it saw outside.
+    CreditOutside,
+    /// A later scan credited a CPU inside, since its stamp had changed.
+    CreditChanged,
+    /// The driver's CPU was reported early.
+    EarlyReport,
+    /// The driver was inside a section and was not reported.
+    OwnRefused,
+    /// A CPU's own report counted.
+    OwnReport,
+    /// A report noted under an older grace period was ignored.
+    LateReport,
+    /// A departing CPU was reported while it was a holdout.
+    DepartedCounted,
+    /// A departing CPU was reported before its leaf was set up: ignored.
+    DepartedEarly,
+    /// A CPU left between the look at its leaf and the setting up of it.
+    InitGone,
+    /// A leaf below the root had no participants.
+    LeafEmpty,
+    /// A CPU arrived in the middle of a grace period.
+    ArrivedInGp,
+    /// A grace period ended without a scan.
+    NoScan,
+    /// The driver was the only participant: no fence.
+    Sole,
+    /// Nobody at all took part.
+    Nobody,
+    Grow,
+    /// Flags were newly set just before sleeping: another fence.
+    Reflag,
+    Slept,
+    Woken,
+    StrayWake,
+    /// A poller left because holdouts were flagged.
+    PollerLeft,
+    HandOver,
+    ResumeFence,
+    ResumeHotplug,
+    ResumeInit,
+    ResumeWait,
+    ResumeScan,
+    ResumeCleanup,
+    ResumeEnd,
+    /// No marker was free for a segment of waiters.
+    NoMarker,
+    /// Waiters were left to the work item.
+    Deferred,
+    Prestarted,
+    Startedleaf,
+    Startedleafroot,
+    Startedroot,
+    CleanupMore,
+    /// A grace period ended and another one was wanted at once.
+    BackToBack,
+    /// A step with nothing to do.
+    NothingWanted,
+    /// A cookie was taken while a grace period was in flight.
+    CookieInFlight,
+    /// A cookie was found done.
+    CookieDone,
+}
+
+/// A set of marks.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct Marks(u128);
+
+impl Marks {
+    pub fn of(marks: &[Mark]) -> Marks {
+        Marks(marks.iter().fold(0, |set, &mark| set | 1 << mark as u32))
+    }
+
+    pub fn has(self, mark: Mark) -> bool {
+        self.0 & 1 << mark as u32 != 0
+    }
+
+    pub fn union(self, other: Marks) -> Marks {
+        Marks(self.0 | other.0)
+    }
+
+    pub fn without(self, other: Marks) -> Marks {
+        Marks(self.0 & !other.0)
+    }
+
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    pub fn len(self) -> u32 {
+        self.0.count_ones()
+    }
+}
+
+impl fmt::Display for Marks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<String> = Mark::ALL
+            .iter()
+            .filter(|&&mark| self.has(mark))
+            .map(|mark| format!("{mark:?}"))
+            .collect();
+        f.write_str(&names.join(" "))
+    }
+}
+
+/// Where marks are collected from behind shared references.
+#[derive(Default)]
+pub struct Pad(Cell<Marks>);
+
+impl Pad {
+    pub fn set(&self, mark: Mark) {
+        self.0.set(self.0.get().union(Marks::of(&[mark])));
+    }
+
+    pub fn set_if(&self, mark: Mark, happened: bool) {
+        if happened {
+            self.set(mark);
+        }
+    }
+
+    pub fn get(&self) -> Marks {
+        self.0.get()
+    }
+}

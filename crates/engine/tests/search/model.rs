@@ -1,0 +1,449 @@
+//! The world around the engine, small enough to be searched to the end.
+//!
+//! A *CPU* is a reader word, a kernel's or a thread's. In the thread flavour it is also a thread: one
+//! that waits or drives does nothing else, and one more thread (the *outsider*) is not registered at
+//! all. In the kernel flavour there is a grace-period thread, which runs on some CPU, and requests come
+//! from tasks that are not followed further.
+//!
+//! Memory is sequentially consistent here: each action is seen by all at once. What is torn apart is
+//! the order of actions: a reader's unlock, its look at the flag and its waking of the driver are three,
+//! a kernel CPU's departure two, the flagging of holdouts one for each, and every step of the engine one.
+
+use std::cell::Cell;
+
+use quiescent_engine::event::{Event, FutureEvent};
+use quiescent_engine::geometry::GeometryParams;
+use quiescent_engine::testhost::{KernelCpu, Reader};
+use quiescent_engine::{
+    Config, CpuId, EarlyQs, Global, Host, Interest, LeafId, Next, Pace, Phase, Pos, Seen,
+};
+
+use crate::marks::{Mark, Pad};
+use crate::oracle::Oracle;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flavour {
+    Threads,
+    Kernel,
+}
+
+/// A defect of the host, put in on purpose: the rules must find it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Broken {
+    No,
+    /// A kernel's CPU departs without a report.
+    SilentDeparture,
+    /// A reader clears its flag and wakes nobody.
+    NoWake,
+    /// A driver inside a section says that it is outside.
+    OwnQuiescent,
+    /// A quiescent state is reported under the current number, not the one it was noted under.
+    StaleNote,
+    /// A newly registered thread does not show in its leaf.
+    HiddenArrival,
+    /// The grace-period thread is never woken for a request.
+    DeafThread,
+}
+
+/// How much may happen in one search.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    pub name: &'static str,
+    pub flavour: Flavour,
+    /// CPUs, present, absent, and ghosts.
+    pub cpus: u32,
+    /// CPUs that are absent at first.
+    pub absent: u32,
+    /// CPUs that never come: they only make the tree deeper.
+    pub ghosts: u32,
+    /// CPUs a leaf and children an inner node.
+    pub fanout: u32,
+    pub early_qs: EarlyQs,
+    /// Ticks before the first scan (kernel).
+    pub first_fqs: u64,
+    pub direct_wakes_max: u32,
+    /// Sections each CPU may open, but for those of `readers` not in it.
+    pub sections: u8,
+    /// CPUs that read.
+    pub readers: u32,
+    /// CPUs that request (bit `cpus`: the outsider), or that the grace-period thread may run on.
+    pub callers: u32,
+    pub nests: u8,
+    pub waits: u8,
+    pub polls: u8,
+    /// Times a poller drives.
+    pub helps: u8,
+    /// Times the driver leaves before it is told to.
+    pub leaves: u8,
+    pub arrivals: u8,
+    pub departures: u8,
+    /// Quiescent states each CPU notes (kernel).
+    pub notes: u8,
+    /// Times the grace-period thread's timer fires (kernel).
+    pub timers: u8,
+    pub strays: u8,
+    pub broken: Broken,
+}
+
+impl Bounds {
+    /// A small search of the thread flavour.
+    pub const THREADS: Bounds = Bounds {
+        name: "threads",
+        flavour: Flavour::Threads,
+        cpus: 2,
+        absent: 0,
+        ghosts: 0,
+        fanout: 64,
+        early_qs: EarlyQs::Off,
+        first_fqs: 0,
+        direct_wakes_max: u32::MAX,
+        sections: 1,
+        readers: u32::MAX,
+        callers: 0b1,
+        nests: 0,
+        waits: 1,
+        polls: 0,
+        helps: 0,
+        leaves: 0,
+        arrivals: 0,
+        departures: 0,
+        notes: 0,
+        timers: 0,
+        strays: 0,
+        broken: Broken::No,
+    };
+
+    /// A small search of the kernel flavour.
+    pub const KERNEL: Bounds = Bounds {
+        name: "kernel",
+        flavour: Flavour::Kernel,
+        first_fqs: 3,
+        timers: 3,
+        direct_wakes_max: 5,
+        ..Bounds::THREADS
+    };
+
+    pub fn config(&self) -> Config {
+        let geometry = GeometryParams {
+            leaf_fanout: self.fanout,
+            inner_fanout: self.fanout,
+            exact: true,
+        };
+        match self.flavour {
+            Flavour::Threads => Config {
+                geometry,
+                early_qs: self.early_qs,
+                pace: Pace::Direct {
+                    spin: 1,
+                    spins_before_flag: 1,
+                    spins_after_flag: 1,
+                    expedited_factor: 1,
+                    stall_ns: u64::MAX,
+                },
+                ..Config::threads()
+            },
+            Flavour::Kernel => Config {
+                geometry,
+                early_qs: self.early_qs,
+                pace: Pace::Jiffies {
+                    first_fqs: self.first_fqs,
+                    next_fqs: 3,
+                },
+                direct_wakes_max: self.direct_wakes_max,
+                wait_markers: if self.direct_wakes_max == 0 { 1 } else { 5 },
+                ..Config::kernel_6_12(self.cpus, 1000)
+            },
+        }
+    }
+
+    /// Is `cpu` in this mask?
+    pub fn is_in(mask: u32, cpu: usize) -> bool {
+        mask & 1 << cpu != 0
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Word {
+    Thread(Reader),
+    Kernel(KernelCpu),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Cpu {
+    pub word: Word,
+    pub present: bool,
+    /// Reported its departure, but is present still (kernel).
+    pub leaving: bool,
+    /// Closed its last section and has not looked at its flag yet (thread).
+    pub looking: bool,
+    /// Saw its flag and has not woken the driver yet (thread).
+    pub waking: bool,
+    pub sections: u8,
+    pub notes: u8,
+}
+
+impl Cpu {
+    pub fn depth(&self) -> u32 {
+        match &self.word {
+            Word::Thread(reader) => reader.depth(),
+            Word::Kernel(cpu) => cpu.depth(),
+        }
+    }
+
+    pub fn seen(&self) -> Seen {
+        match &self.word {
+            Word::Thread(reader) => reader.seen(),
+            Word::Kernel(cpu) => cpu.seen(),
+        }
+    }
+}
+
+/// All CPUs.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Machine {
+    pub cpus: Vec<Cpu>,
+    /// CPUs that hide (see [`Broken::HiddenArrival`]).
+    hidden: u32,
+    always_quiescent: bool,
+    /// Numbers of CPUs that ever took part are below this.
+    pub known: u32,
+    fanout: u32,
+}
+
+impl Machine {
+    /// A mask of the CPUs of which this is true.
+    pub fn mask(&self, which: impl Fn(&Cpu) -> bool) -> u32 {
+        (0..)
+            .zip(&self.cpus)
+            .fold(0, |mask, (i, cpu)| mask | u32::from(which(cpu)) << i)
+    }
+
+    pub fn leaf_of(&self, cpu: usize) -> LeafId {
+        cpu / self.fanout as usize
+    }
+}
+
+/// The machine as the engine sees it, with a pad for marks.
+pub struct Eyes<'a> {
+    machine: &'a Machine,
+    pad: &'a Pad,
+    initialises: bool,
+    asked_own: Cell<bool>,
+}
+
+impl<'a> Eyes<'a> {
+    /// For a call made in `phase`.
+    pub fn new(machine: &'a Machine, phase: Phase, pad: &'a Pad) -> Eyes<'a> {
+        let initialises = matches!(phase, Phase::Init(_));
+        Eyes {
+            machine,
+            pad,
+            initialises,
+            asked_own: Cell::new(false),
+        }
+    }
+}
+
+impl Host for Eyes<'_> {
+    fn cpus(&self) -> u32 {
+        self.machine.known
+    }
+
+    fn observe(&self, cpu: CpuId) -> Seen {
+        self.machine.cpus[cpu as usize].seen()
+    }
+
+    fn present(&self, leaf: LeafId) -> u64 {
+        let all = u64::from(self.machine.mask(|cpu| cpu.present) & !self.machine.hidden);
+        let lowest = leaf as u32 * self.machine.fanout;
+        let width = u64::MAX >> (64 - self.machine.fanout);
+        all.checked_shr(lowest).unwrap_or(0) & width
+    }
+
+    fn own_quiescent(&self, cpu: CpuId) -> bool {
+        let machine = self.machine;
+        let quiescent = machine.cpus[cpu as usize].depth() == 0 || machine.always_quiescent;
+        self.pad.set_if(Mark::OwnRefused, !quiescent);
+        self.asked_own.set(true);
+        quiescent
+    }
+
+    fn trace(&self, event: &Event) {
+        match *event {
+            Event::Fqs { cpu, .. } => {
+                let outside = self.machine.cpus[cpu as usize].seen().outside;
+                self.pad.set(if outside {
+                    Mark::CreditOutside
+                } else {
+                    Mark::CreditChanged
+                });
+            }
+            Event::FutureGracePeriod { event, .. } => match event {
+                FutureEvent::Prestarted => self.pad.set(Mark::Prestarted),
+                FutureEvent::Startedleaf => self.pad.set(Mark::Startedleaf),
+                FutureEvent::Startedleafroot => self.pad.set(Mark::Startedleafroot),
+                FutureEvent::Startedroot => self.pad.set(Mark::Startedroot),
+                FutureEvent::CleanupMore => self.pad.set(Mark::CleanupMore),
+                _ => {}
+            },
+            Event::QuiescentStateReport { .. } if self.asked_own.get() => {
+                self.pad.set(Mark::EarlyReport);
+            }
+            Event::QuiescentStateReport { .. } => {
+                self.pad.set_if(Mark::InitGone, self.initialises);
+            }
+            Event::GracePeriodInit { level, qsmask, .. } => {
+                self.pad.set_if(Mark::LeafEmpty, level > 0 && qsmask == 0);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A `synchronize` caller (threads).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Caller {
+    /// None, or one that returned.
+    No,
+    /// Will try to drive.
+    Awake(Pos),
+    /// Sleeps until it is satisfied or asked to drive.
+    Asleep(Pos),
+    /// Drives.
+    Driving(Pos),
+}
+
+/// What the driver is about to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Task {
+    Do(Next),
+    /// Sets the flags of these holdouts, one after the other.
+    Flag {
+        todo: u32,
+        newly: u32,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Role {
+    /// The thread that drives, or the CPU that the grace-period thread runs on.
+    pub agent: usize,
+    pub interest: Interest,
+    pub task: Task,
+}
+
+/// What is left of the bounds, but for what each CPU has left.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Budget {
+    pub nests: u8,
+    pub waits: u8,
+    pub polls: u8,
+    pub helps: u8,
+    pub leaves: u8,
+    pub arrivals: u8,
+    pub departures: u8,
+    pub timers: u8,
+    pub strays: u8,
+}
+
+/// Everything.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct State {
+    pub engine: Global,
+    pub machine: Machine,
+    pub role: Option<Role>,
+    /// The driver has declared that it sleeps (threads).
+    pub armed: bool,
+    /// A wake-up waits for the grace-period thread (kernel).
+    pub woken: bool,
+    /// Waiters left to the work item.
+    pub work: Option<Pos>,
+    /// One for each CPU, and the outsider's.
+    pub callers: Vec<Caller>,
+    pub budget: Budget,
+    /// Scans begun in the grace period in flight; 2 stands for more.
+    pub scans: u8,
+    pub oracle: Oracle,
+}
+
+impl State {
+    /// All CPUs outside, nothing requested; a kernel has its tree and its grace-period thread.
+    pub fn new(bounds: &Bounds) -> State {
+        let away = bounds.absent | bounds.ghosts;
+        let cpus: Vec<Cpu> = (0..bounds.cpus as usize)
+            .map(|i| Cpu {
+                word: match bounds.flavour {
+                    Flavour::Threads => Word::Thread(Reader::default()),
+                    Flavour::Kernel => Word::Kernel(KernelCpu::idle()),
+                },
+                present: !Bounds::is_in(away, i),
+                leaving: false,
+                looking: false,
+                waking: false,
+                sections: if Bounds::is_in(bounds.readers, i) {
+                    bounds.sections
+                } else {
+                    0
+                },
+                notes: if Bounds::is_in(bounds.readers, i) {
+                    bounds.notes
+                } else {
+                    0
+                },
+            })
+            .collect();
+        let mut engine = Global::new(bounds.config());
+        let mut known = bounds.cpus;
+        let mut role = None;
+        match bounds.flavour {
+            // An absent CPU above all present ones is not known until it comes.
+            Flavour::Threads => known -= (away << (32 - known)).leading_ones(),
+            Flavour::Kernel => {
+                let tree = Global::new_tree(engine.config(), known).expect("a small tree");
+                assert!(engine.grow(tree).is_ok() && engine.try_drive(Some(0), Interest::GpThread));
+                let task = Task::Do(Next::Again);
+                role = Some(Role {
+                    agent: 0,
+                    interest: Interest::GpThread,
+                    task,
+                });
+            }
+        }
+        State {
+            engine,
+            callers: vec![Caller::No; cpus.len() + 1],
+            machine: Machine {
+                cpus,
+                hidden: if bounds.broken == Broken::HiddenArrival {
+                    bounds.absent
+                } else {
+                    0
+                },
+                always_quiescent: bounds.broken == Broken::OwnQuiescent,
+                known,
+                fanout: bounds.fanout,
+            },
+            role,
+            armed: false,
+            woken: false,
+            work: None,
+            budget: Budget {
+                nests: bounds.nests,
+                waits: bounds.waits,
+                polls: bounds.polls,
+                helps: bounds.helps,
+                leaves: bounds.leaves,
+                arrivals: bounds.arrivals,
+                departures: bounds.departures,
+                timers: bounds.timers,
+                strays: bounds.strays,
+            },
+            scans: 0,
+            oracle: Oracle::default(),
+        }
+    }
+
+    pub fn drives(&self, agent: usize) -> bool {
+        self.role.is_some_and(|role| role.agent == agent)
+    }
+}

@@ -1,0 +1,189 @@
+//! What must hold, stated without a look at how the engine does it.
+//!
+//! The oracle follows grace periods from outside: one starts with the step that starts `gp_seq`, and
+//! ends with the step that ends the root's copy. Everything else are the readers' own deeds.
+//!
+//! | rule | broken when |
+//! |---|---|
+//! | a | a grace period ends while a section that was open at its start is still open |
+//! | b | a request is satisfied before a full grace period, or not by one |
+//! | c | a grace period starts and nobody needs it |
+//! | d | the tree's invariant is violated (`Tree::check`) |
+//! | e | a scan finds that an absent CPU is a holdout |
+//! | f | the driver sleeps although a flag was newly set after the last fence |
+//! | g | a grace period goes without its fence although another CPU takes part |
+
+use quiescent_engine::{FullCookie, Global, Phase, Pos, Seq};
+
+/// How far the first full grace period after a request has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Stage {
+    Taken,
+    Started,
+    Due,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Kind {
+    Ticket(Pos),
+    Cookie { full: FullCookie, merged: Seq },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Request {
+    kind: Kind,
+    stage: Stage,
+    /// The same for the merged counter, which is ended a little earlier.
+    merged: Stage,
+}
+
+/// What the oracle remembers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Oracle {
+    /// CPUs whose section was open when the grace period in flight started and is open still. A CPU's
+    /// next section is another one: leaving the section clears the bit for good.
+    blocking: u32,
+    /// Not yet satisfied.
+    requests: Vec<Request>,
+    /// CPUs whose wake flag was set after the last fence.
+    unfenced: u32,
+    /// Grace periods started.
+    pub started: u8,
+}
+
+impl Oracle {
+    pub fn section_closed(&mut self, cpu: usize) {
+        self.blocking &= !(1 << cpu);
+    }
+
+    pub fn ticket(&mut self, ticket: Pos) {
+        self.push(Kind::Ticket(ticket));
+    }
+
+    pub fn cookie(&mut self, full: FullCookie, merged: Seq) {
+        self.push(Kind::Cookie { full, merged });
+    }
+
+    fn push(&mut self, kind: Kind) {
+        self.requests.push(Request {
+            kind,
+            stage: Stage::Taken,
+            merged: Stage::Taken,
+        });
+    }
+
+    pub fn flag_set(&mut self, cpu: usize) {
+        self.unfenced |= 1 << cpu;
+    }
+
+    pub fn fence(&mut self) {
+        self.unfenced = 0;
+    }
+
+    /// `cpu` arrived, and executed a full fence.
+    pub fn arrived(&mut self, cpu: usize) {
+        self.unfenced &= !(1 << cpu);
+    }
+
+    /// Rule f.
+    pub fn sleeps(&self, present: u32) -> Result<(), String> {
+        match self.unfenced & present {
+            0 => Ok(()),
+            cpus => Err(format!(
+                "f: sleep, but no fence since the flags of CPUs {cpus:#b} were set"
+            )),
+        }
+    }
+
+    pub fn all_satisfied(&self) -> bool {
+        self.requests.is_empty()
+    }
+
+    /// One step of the engine: phases before and after it, and who was inside and present meanwhile.
+    pub fn stepped(
+        &mut self,
+        before: Phase,
+        after: Phase,
+        inside: u32,
+        others_present: u32,
+    ) -> Result<(), String> {
+        if before == Phase::Idle && after != Phase::Idle {
+            if self.requests.is_empty() {
+                return Err("c: a grace period starts, and every request is satisfied".into());
+            }
+            if after != Phase::Fence && others_present != 0 {
+                return Err(format!(
+                    "g: no fence, but CPUs {others_present:#b} take part"
+                ));
+            }
+            self.blocking = inside;
+            self.started += 1;
+            for request in &mut self.requests {
+                (request.stage, request.merged) = (Stage::Started, Stage::Started);
+            }
+        }
+        if after == Phase::Cleanup(0) {
+            self.check_ended()?;
+            self.advance(|r| &mut r.merged);
+        }
+        if before == Phase::Cleanup(0) {
+            self.check_ended()?;
+            self.advance(|r| &mut r.stage);
+        }
+        Ok(())
+    }
+
+    /// Rule a.
+    fn check_ended(&self) -> Result<(), String> {
+        match self.blocking {
+            0 => Ok(()),
+            cpus => Err(format!(
+                "a: a grace period ends, but older sections of CPUs {cpus:#b} do not"
+            )),
+        }
+    }
+
+    fn advance(&mut self, stage: impl Fn(&mut Request) -> &mut Stage) {
+        for request in &mut self.requests {
+            let stage = stage(request);
+            if *stage == Stage::Started {
+                *stage = Stage::Due;
+            }
+        }
+    }
+
+    /// Rules b, d and e; drops what is satisfied. True if a cookie was found done.
+    pub fn look(&mut self, engine: &Global) -> Result<bool, String> {
+        if let Some(tree) = engine.tree() {
+            tree.check();
+        }
+        if engine.counts().offline_holdouts != 0 {
+            return Err("e: an absent CPU was a holdout".into());
+        }
+        let idle = engine.phase() == Phase::Idle;
+        let mut failed = None;
+        let mut cookie_done = false;
+        self.requests.retain(|request| {
+            let due = request.stage == Stage::Due;
+            let (done, late, early) = match &request.kind {
+                Kind::Ticket(ticket) => {
+                    let done = *ticket < engine.waiters().done();
+                    // Late only if no marker was free; then another grace period is wanted.
+                    (done, idle && due && !done && !engine.busy(), done && !due)
+                }
+                Kind::Cookie { full, merged } => {
+                    let done = engine.poll(*full);
+                    let merged_early =
+                        engine.polled().poll(*merged) != (request.merged == Stage::Due);
+                    cookie_done |= done;
+                    (done, due && !done, (done && !due) || merged_early)
+                }
+            };
+            if late || early {
+                failed = Some(format!("b: late {late}, early {early}: {request:?}"));
+            }
+            !done
+        });
+        failed.map_or(Ok(cookie_done), Err)
+    }
+}
