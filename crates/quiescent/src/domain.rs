@@ -1,0 +1,391 @@
+//! A domain: readers, the engine, and what joins them. This file is registration, the fence mode and
+//! looks; [`drive`](crate::drive) is waiting and driving.
+//!
+//! There is no hidden state in the runtime but one `static` domain; only the fence is process-wide.
+//!
+//! # Fence mode
+//! Decided once, at start-up: `membarrier(2)` if it can be registered, else readers carry the fence.
+//! It may be forced (environment variable `QUIESCENT_FENCE`, or [`init`](crate::init)) as long as
+//! nobody has read. A thread that registers while the mode changes looks at it again after its claim
+//! `[MODE-1]`: claim, full fence, look at the mode; the changer stores the mode, full fence, looks for
+//! claims. One of them sees the other.
+//! A refusal *later* (a sandbox entered after start) is a named error: readers without fences are out
+//! there, and nothing else we could do from here reaches them all for certain.
+
+use std::sync::PoisonError;
+
+use quiescent_engine::{Config, CpuId, Global, Host, LeafId, Now, Seen};
+
+use crate::error::InitError;
+use crate::reader::{self, FLAG_CLEAR, Reader};
+use crate::slots::{Slot, Slots};
+use crate::stats::{FenceMode, Holdout, Statistics};
+use crate::sync::{
+    self, AtomicU32, AtomicU64, CELL_EXIT, CELL_FENCED, Counter, LEAF_SLOTS, Mutex, MutexGuard,
+    Ordering, const_new, full_fence,
+};
+use crate::waitlist::WaitList;
+
+/// The fence mode is not decided yet.
+const MODE_OPEN: u32 = 0;
+const MODE_MEMBARRIER: u32 = 1;
+const MODE_FENCED: u32 = 2;
+
+/// Nobody sleeps while driving.
+pub(crate) const SLEEPER_NOBODY: u32 = 0;
+/// The driver sleeps, or is about to, on the futex.
+pub(crate) const SLEEPER_FUTEX: u32 = 1;
+
+/// Rounds in which the C library runs the destructors of pthread keys.
+const EXIT_ROUNDS: usize = 4;
+
+/// What the lock protects.
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub(crate) engine: Global,
+    pub(crate) waiters: WaitList,
+    /// A recording of the engine's inputs, in tests.
+    #[cfg(test)]
+    pub(crate) recording: Option<Vec<quiescent_engine::replay::Entry>>,
+}
+
+/// Counters of the host.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) fences_gp: Counter,
+    pub(crate) fences_flag: Counter,
+    pub(crate) wakeups: Counter,
+    pub(crate) reader_wakeups: Counter,
+    pub(crate) sleeps: Counter,
+    pub(crate) hand_overs: Counter,
+    pub(crate) leaked: Counter,
+    pub(crate) crowd_sections: Counter,
+    pub(crate) helpers: Counter,
+}
+
+impl Counters {
+    const fn new() -> Counters {
+        Counters {
+            fences_gp: Counter::new(0),
+            fences_flag: Counter::new(0),
+            wakeups: Counter::new(0),
+            reader_wakeups: Counter::new(0),
+            sleeps: Counter::new(0),
+            hand_overs: Counter::new(0),
+            leaked: Counter::new(0),
+            crowd_sections: Counter::new(0),
+            helpers: Counter::new(0),
+        }
+    }
+}
+
+/// Adds one to a counter.
+pub(crate) fn count(counter: &Counter) {
+    counter.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+}
+
+fn value(counter: &Counter) -> u64 {
+    counter.load(std::sync::atomic::Ordering::Relaxed)
+}
+
+/// Readers, engine, waiters.
+#[derive(Debug)]
+pub(crate) struct Domain {
+    pub(crate) dummy: Reader,
+    mode: AtomicU32,
+    pub(crate) slots: Slots,
+    /// Who sleeps while driving.
+    pub(crate) sleeper: AtomicU32,
+    /// The root's `gp_seq`, for polls without the lock.
+    pub(crate) root_seq: AtomicU64,
+    core: Mutex<Core>,
+    pub(crate) counters: Counters,
+}
+
+/// The engine's questions, answered from the slots.
+pub(crate) struct View<'a>(pub(crate) &'a Slots);
+
+impl Host for View<'_> {
+    const TRACES: bool = false;
+
+    fn cpus(&self) -> u32 {
+        self.0.cpus()
+    }
+
+    fn observe(&self, cpu: CpuId) -> Seen {
+        let (outside, stamp) = self.0.look(cpu);
+        Seen { outside, stamp }
+    }
+
+    fn present(&self, leaf: LeafId) -> u64 {
+        self.0.present(leaf)
+    }
+
+    fn own_quiescent(&self, cpu: CpuId) -> bool {
+        self.0.look(cpu).0
+    }
+}
+
+impl Domain {
+    const_new! {
+        pub(crate) fn new() -> Domain {
+            let mut config = Config::threads();
+            config.geometry.leaf_fanout = LEAF_SLOTS as u32;
+            Domain::with_config(config)
+        }
+    }
+
+    const_new! {
+        pub(crate) fn with_config(config: Config) -> Domain {
+            let engine = Global::new(config);
+            let seq = quiescent_engine::Seq::INITIAL.to_bits();
+            Domain {
+                dummy: Reader::new_dummy(),
+                mode: AtomicU32::new(MODE_OPEN),
+                slots: Slots::new(),
+                sleeper: AtomicU32::new(SLEEPER_NOBODY),
+                root_seq: AtomicU64::new(seq),
+                core: Mutex::new(Core {
+                    engine,
+                    waiters: WaitList::new(),
+                    #[cfg(test)]
+                    recording: None,
+                }),
+                counters: Counters::new(),
+            }
+        }
+    }
+
+    /// The word of every thread without a slot.
+    pub(crate) fn dummy(&self) -> &Reader {
+        &self.dummy
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Core> {
+        self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, Core>> {
+        self.core.try_lock().ok()
+    }
+
+    // The fence mode.
+
+    /// Decides the mode if it is open.
+    pub(crate) fn resolve_mode(&self) -> FenceMode {
+        let mode = self.mode.load(Ordering::Acquire);
+        let mode = if mode == MODE_OPEN {
+            self.decide_mode()
+        } else {
+            mode
+        };
+        if mode == MODE_MEMBARRIER {
+            FenceMode::Membarrier
+        } else {
+            FenceMode::Fenced
+        }
+    }
+
+    #[cold]
+    fn decide_mode(&self) -> u32 {
+        let wanted = if !fence_demanded() && sync::register_heavy_fence().is_ok() {
+            MODE_MEMBARRIER
+        } else {
+            MODE_FENCED
+        };
+        let order = Ordering::AcqRel;
+        match self
+            .mode
+            .compare_exchange(MODE_OPEN, wanted, order, Ordering::Acquire)
+        {
+            Ok(_) => wanted,
+            Err(decided) => decided,
+        }
+    }
+
+    /// Forces the mode, as long as nobody has read.
+    pub(crate) fn force_mode(&self, wanted: FenceMode) -> Result<(), InitError> {
+        let before = self.resolve_mode();
+        if before == wanted {
+            return Ok(());
+        }
+        if wanted == FenceMode::Membarrier {
+            sync::register_heavy_fence().map_err(|errno| InitError::NoMembarrier { errno })?;
+        }
+        // Under the lock and with nobody driving, so that no grace period uses the wrong fence.
+        let core = self.lock();
+        if core.engine.busy() || core.engine.is_driven() || !self.slots.is_empty() {
+            return Err(InitError::AlreadyReading);
+        }
+        let new = if wanted == FenceMode::Fenced {
+            MODE_FENCED
+        } else {
+            MODE_MEMBARRIER
+        };
+        self.mode.store(new, Ordering::Release);
+        full_fence(); // [MODE-1]
+        if new == MODE_FENCED && !self.slots.is_empty() {
+            // Whoever registered just now may rely on the heavy fence.
+            self.mode.store(MODE_MEMBARRIER, Ordering::Release);
+            return Err(InitError::AlreadyReading);
+        }
+        // Towards membarrier any newcomer is right: the heavy fence serves both kinds of reader.
+        Ok(())
+    }
+
+    /// The fence of a grace period: reaches every CPU that runs one of our readers.
+    pub(crate) fn heavy_fence(&self) -> Result<(), i32> {
+        if self.resolve_mode() == FenceMode::Membarrier {
+            sync::heavy_fence()
+        } else {
+            full_fence();
+            Ok(())
+        }
+    }
+
+    // Registration.
+
+    /// This thread's slot; registers the thread if it has none. `None`: no slot is to be had.
+    ///
+    /// Idempotent under re-entry by a signal handler at any instruction: whoever stores the
+    /// thread-local first wins, and the other gives its claim back.
+    pub(crate) fn own_slot_or_register(&'static self) -> Option<&'static Slot> {
+        if let Some(slot) = self.own_slot() {
+            return Some(slot);
+        }
+        self.resolve_mode();
+        let Some(slot) = self.slots.claim() else {
+            count(&self.counters.crowd_sections);
+            return None;
+        };
+        // After the claim and its fence: [MODE-1].
+        let won = match self.resolve_mode() {
+            FenceMode::Membarrier => sync::swap_reader(&self.dummy, &slot.reader),
+            FenceMode::Fenced => {
+                sync::tls_cas(CELL_FENCED, 0, std::ptr::from_ref(slot).expose_provenance())
+            }
+        };
+        if !won {
+            self.slots.release(slot);
+        }
+        let own = self.own_slot();
+        #[cfg(not(any(quiescent_loom, quiescent_double)))]
+        if let Some(own) = own {
+            crate::exit::arm(own);
+        }
+        own
+    }
+
+    /// This thread's slot, if it has one.
+    pub(crate) fn own_slot(&self) -> Option<&'static Slot> {
+        let reader = sync::reader();
+        if !std::ptr::eq(reader, &self.dummy) {
+            return Some(Slot::of(reader));
+        }
+        reader::own_fenced_slot()
+    }
+
+    /// The thread of `slot` ends. False: a section is still open, ask again if you can.
+    pub(crate) fn leave_thread(slot: &'static Slot) -> bool {
+        let domain = sync::domain();
+        if slot.is_inside() {
+            let rounds = sync::tls_get(CELL_EXIT) + 1;
+            sync::tls_set(CELL_EXIT, rounds);
+            return rounds >= EXIT_ROUNDS; // then it stays a named holdout, for ever
+        }
+        // First the thread-locals, so that a handler arriving now registers afresh.
+        sync::swap_reader(&slot.reader, &domain.dummy);
+        sync::tls_cas(CELL_FENCED, std::ptr::from_ref(slot).addr(), 0);
+        domain.slots.release(slot);
+        true
+    }
+
+    // Waking the driver.
+
+    /// A reader that was flagged has ended its section: clears its flag and wakes the driver, if it
+    /// sleeps. Called by readers, perhaps in a signal handler: no lock.
+    pub(crate) fn wake_driver(&self, reader: &Reader) {
+        // Both are locked instructions, in this order: [FS-1].
+        reader.flag.swap(FLAG_CLEAR, Ordering::AcqRel);
+        if self.sleeper.swap(SLEEPER_NOBODY, Ordering::AcqRel) == SLEEPER_FUTEX {
+            count(&self.counters.reader_wakeups);
+            sync::futex_wake(&self.sleeper);
+        }
+    }
+
+    // Looks.
+
+    /// The present time for the engine; jiffies are milliseconds here.
+    pub(crate) fn now(ns: u64) -> Now {
+        Now {
+            ns,
+            jiffies: ns / 1_000_000,
+        }
+    }
+
+    /// Allows at most this many threads a slot.
+    pub(crate) fn limit_threads(&self, threads: u32) -> Result<(), InitError> {
+        let most = (sync::MAX_LEAVES * LEAF_SLOTS) as u32 - 2;
+        if threads == 0 || threads > most {
+            return Err(InitError::BadMaxThreads {
+                asked: threads,
+                most,
+            });
+        }
+        self.slots
+            .limit_leaves((threads + 2).div_ceil(LEAF_SLOTS as u32));
+        Ok(())
+    }
+
+    /// Counters and state.
+    pub(crate) fn statistics(&self) -> Statistics {
+        let core = self.lock();
+        let counts = core.engine.counts();
+        let holdouts = core.engine.holdouts().count() as u32;
+        let busy = core.engine.busy();
+        drop(core);
+        let c = &self.counters;
+        Statistics {
+            grace_periods: counts.grace_periods,
+            grace_periods_sole: counts.sole,
+            scans: counts.scans,
+            stalls: counts.stalls,
+            fences_gp: value(&c.fences_gp),
+            fences_flag: value(&c.fences_flag),
+            wakeups: value(&c.wakeups),
+            reader_wakeups: value(&c.reader_wakeups),
+            sleeps: value(&c.sleeps),
+            hand_overs: value(&c.hand_overs),
+            leaked: value(&c.leaked),
+            crowd_sections: value(&c.crowd_sections),
+            helper_threads: value(&c.helpers),
+            registered: self.slots.registered(),
+            holdouts,
+            busy,
+            fence_mode: self.resolve_mode(),
+        }
+    }
+
+    /// Who is in the way of the grace period in flight, at most 64 of them.
+    pub(crate) fn holdouts(&self) -> Vec<Holdout> {
+        let mut cpus = [0u32; 64];
+        let mut found = 0;
+        let core = self.lock();
+        for (place, cpu) in cpus.iter_mut().zip(core.engine.holdouts()) {
+            *place = cpu;
+            found += 1;
+        }
+        drop(core);
+        let slots = cpus[..found].iter().filter_map(|&cpu| self.slots.slot(cpu));
+        slots
+            .filter(|slot| slot.reader.word.load(Ordering::Relaxed) != 0)
+            .map(|slot| Holdout::new(slot.thread(), slot.reader.nesting() as u32))
+            .collect()
+    }
+}
+
+/// Does the environment demand that readers carry the fence?
+fn fence_demanded() -> bool {
+    cfg!(not(any(quiescent_loom, quiescent_double)))
+        && std::env::var_os("QUIESCENT_FENCE").is_some_and(|value| value == "fenced")
+}

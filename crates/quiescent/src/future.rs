@@ -1,0 +1,125 @@
+//! A grace period as a `Future`.
+//!
+//! Polling drives the grace period as far as it goes without waiting; usually that is all the way. If
+//! a reader is in the way, a helper thread is started that waits for it and wakes the tasks. It ends
+//! when no task waits: with nobody waiting there is no thread (rule R5).
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::thread;
+
+use crate::domain::count;
+use crate::sync;
+use crate::wait::{Cookie, poll, start_poll, try_synchronize};
+
+/// Tasks that wait, and whether a helper serves them.
+struct Waiting {
+    tasks: Vec<(Cookie, Waker)>,
+    served: bool,
+}
+
+static WAITING: Mutex<Waiting> = Mutex::new(Waiting {
+    tasks: Vec::new(),
+    served: false,
+});
+
+fn waiting() -> MutexGuard<'static, Waiting> {
+    WAITING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Resolves after a full grace period. Made by [`grace_period`].
+#[derive(Debug, Clone)]
+#[must_use = "futures do nothing unless awaited"]
+pub struct GracePeriod {
+    cookie: Cookie,
+}
+
+/// A future that resolves once every section that is open now has ended.
+///
+/// The grace period counts from this call, not from the first poll. `Send`; it holds no guard, so it
+/// may be kept across an `await` (a [`Guard`](crate::Guard) may not: it is not `Send`).
+///
+/// If the helper thread cannot be started, the task is woken at once and polls again: busy, but right.
+///
+/// ```
+/// # fn block_on<F: std::future::Future>(future: F) -> F::Output {
+/// #     use std::task::{Context, Poll, Waker};
+/// #     let mut future = std::pin::pin!(future);
+/// #     loop {
+/// #         match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+/// #             Poll::Ready(output) => return output,
+/// #             Poll::Pending => std::thread::yield_now(),
+/// #         }
+/// #     }
+/// # }
+/// # block_on(async {
+/// let cell = quiescent::RcuCell::new(1);
+/// let old = cell.store(2);
+/// quiescent::grace_period().await;
+/// // Nobody reads `old` any more.
+/// # drop(old);
+/// # });
+/// ```
+pub fn grace_period() -> GracePeriod {
+    GracePeriod {
+        cookie: start_poll(),
+    }
+}
+
+impl Future for GracePeriod {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        if poll(self.cookie) {
+            return Poll::Ready(());
+        }
+        let mut list = waiting();
+        let known = |(cookie, waker): &(Cookie, Waker)| {
+            *cookie == self.cookie && waker.will_wake(context.waker())
+        };
+        if !list.tasks.iter().any(known) {
+            list.tasks.push((self.cookie, context.waker().clone()));
+        }
+        if !list.served {
+            list.served = true;
+            drop(list);
+            let name = "quiescent-gp".to_owned();
+            if thread::Builder::new().name(name).spawn(serve).is_err() {
+                waiting().served = false;
+                context.waker().wake_by_ref();
+            }
+        }
+        Poll::Pending
+    }
+}
+
+/// The helper: waits for grace periods while anybody waits for them.
+fn serve() {
+    let helpers = &sync::domain().counters.helpers;
+    count(helpers);
+    loop {
+        {
+            let mut list = waiting();
+            if list.tasks.is_empty() {
+                list.served = false;
+                break;
+            }
+        }
+        let failed = try_synchronize().is_err();
+        let mut ready = Vec::new();
+        waiting().tasks.retain(|(cookie, waker)| {
+            // A fence that is refused for good is no reason to keep tasks asleep: they poll again.
+            let done = failed || sync::domain().is_done(cookie.0);
+            if done {
+                ready.push(waker.clone());
+            }
+            !done
+        });
+        for waker in ready {
+            waker.wake();
+        }
+    }
+    helpers.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
+}

@@ -1,0 +1,95 @@
+//! Read-copy-update that does less, and later.
+//!
+//! Readers run without locks, fences or shared writes; an updater replaces a value, waits for a *grace
+//! period* (until every reader that could still see the old value is done) and frees it.
+//!
+//! ```
+//! use quiescent::{RcuCell, read};
+//!
+//! static CONFIG: std::sync::LazyLock<RcuCell<String>> =
+//!     std::sync::LazyLock::new(|| RcuCell::new("v1".into()));
+//!
+//! let length = read(|guard| CONFIG.load(guard).len()); // nine instructions and a load
+//! let old = CONFIG.store("v2".into());                 // readers see v1 or v2, never a mixture
+//! let old: Box<String> = old.wait();                   // nobody reads v1 any more: it is ours again
+//! # assert_eq!((length, old.as_str()), (2, "v1"));
+//! ```
+//!
+//! # When
+//! Data that is read much more often than it is replaced: configuration, routes, tables, plug-ins.
+//!
+//! # When not
+//! Data written as often as read (use a lock); readers that sleep for long inside a section (every
+//! grace period waits for them; [`holdouts`] names them).
+//!
+//! # Ordering
+//! The grace-period guarantee: if a section is open when a grace period starts, it ends before the
+//! grace period does; if a section opens after the start, it sees everything that happened before the
+//! start. `docs/ordering.md` lists every edge behind this.
+//!
+//! # Costs
+//! `quiescent bench read|sync --compare` measures them beside other libraries on your machine, and
+//! `ci/instructions` counts instructions.
+//!
+//! # Platform
+//! Linux on x86-64 and aarch64 (64-bit atomics, futex, and `membarrier(2)` where the kernel has it).
+//! Only x86-64 has been tested on hardware.
+//!
+//! # Not yet
+//! Deferral (`retire`, `call`), several domains, `fork` during a grace period: see `CHANGELOG.md`.
+
+#![deny(missing_docs)]
+
+#[cfg(not(target_os = "linux"))]
+compile_error!(
+    "quiescent runs on Linux only: it needs futex(2), and membarrier(2) where there is one"
+);
+
+#[cfg(any(quiescent_loom, quiescent_double))]
+pub mod check;
+mod domain;
+mod drive;
+mod engine;
+mod error;
+#[cfg(not(any(quiescent_loom, quiescent_double)))]
+mod exit;
+#[cfg(not(any(quiescent_loom, quiescent_double)))]
+mod future;
+mod guard;
+mod options;
+mod pointer;
+mod reader;
+mod slots;
+mod stats;
+mod sync;
+mod wait;
+mod waitlist;
+
+pub use error::{InitError, SyncError};
+#[cfg(not(any(quiescent_loom, quiescent_double)))]
+pub use future::{GracePeriod, grace_period};
+pub use guard::{Guard, in_section, read, read_lock};
+pub use options::{Options, init};
+pub use pointer::{Exchanged, ExchangedOption, RcuCell, RcuOption, Retired};
+pub use stats::{FenceMode, Holdout, Statistics};
+pub use wait::{
+    Cookie, poll, start_poll, synchronize, synchronize_expedited, synchronize_timeout,
+    try_synchronize, wait,
+};
+
+/// Counters since the start of the process, and the present state. Takes the domain's lock briefly.
+///
+/// ```
+/// let before = quiescent::statistics();
+/// quiescent::synchronize();
+/// assert!(quiescent::statistics().grace_periods > before.grace_periods);
+/// ```
+pub fn statistics() -> Statistics {
+    sync::domain().statistics()
+}
+
+/// The readers that the grace period in flight waits for, at most 64 of them; empty if none is in
+/// flight or nobody has looked yet. Reads their names from `/proc`.
+pub fn holdouts() -> Vec<Holdout> {
+    sync::domain().holdouts()
+}

@@ -1,0 +1,68 @@
+//! Settings at start-up.
+
+use crate::error::InitError;
+use crate::stats::FenceMode;
+use crate::sync;
+
+/// Settings for [`init`]. All have defaults: a program that needs none never calls `init`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Options {
+    /// Demand a fence mode. Open: `membarrier(2)` where it is to be had, else fenced readers. The
+    /// environment variable `QUIESCENT_FENCE=fenced` asks for fenced readers without a change of the
+    /// program.
+    pub fence: Option<FenceMode>,
+    /// Give at most about this many threads a slot of their own (rounded up to a multiple of 64, less
+    /// two); further ones share two counters, slowly. Open: 65 534.
+    pub max_threads: Option<u32>,
+}
+
+impl Options {
+    /// The defaults.
+    pub const fn new() -> Options {
+        Options {
+            fence: None,
+            max_threads: None,
+        }
+    }
+
+    /// Demands a fence mode.
+    #[must_use]
+    pub const fn fence(mut self, mode: FenceMode) -> Options {
+        self.fence = Some(mode);
+        self
+    }
+
+    /// Limits the slots.
+    #[must_use]
+    pub const fn max_threads(mut self, threads: u32) -> Options {
+        self.max_threads = Some(threads);
+        self
+    }
+}
+
+/// Applies settings. Call it first in `main`, before any thread reads.
+///
+/// # Errors
+/// The fence mode cannot change any more, or is not to be had; an impossible limit.
+///
+/// ```
+/// use quiescent::{FenceMode, Options, init, statistics};
+///
+/// init(Options::new().fence(FenceMode::Fenced))?;
+/// assert_eq!(statistics().fence_mode, FenceMode::Fenced);
+/// # Ok::<(), quiescent::InitError>(())
+/// ```
+pub fn init(options: Options) -> Result<(), InitError> {
+    let domain = sync::domain();
+    if let Some(threads) = options.max_threads {
+        domain.limit_threads(threads)?;
+    }
+    match options.fence {
+        Some(mode) => domain.force_mode(mode),
+        None => {
+            domain.resolve_mode();
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! Slots: where registered threads live. Registration takes no lock and calls no allocator.
+//!
+//! A leaf is a bitmap word and as many slots as it has bits; the first leaf is part of the domain,
+//! later ones are mapped from the kernel when the earlier are full, and none is ever unmapped, so a
+//! reader word outlives its thread. Claiming a slot is a compare-and-swap of the bitmap, which is at
+//! the same time the buffered hotplug mask that the engine asks for (`present`).
+//!
+//! # Edges
+//! `[REG-1]` claim: the compare-and-swap, a *full fence*, then the first section. Pairs with the
+//! requester's full fence `[SNAP-1]` before the driver reads the bitmap: if the driver misses the new
+//! bit, the new thread's sections see every update that the grace period covers. This is what makes
+//! both "a thread that registers later need not be looked at" and "a sole registered thread needs no
+//! fence" true. `[REG-2]` release: the thread's sections, then the clearing of its bit (release);
+//! reading the bitmap acquires: a missing bit is a credit.
+//!
+//! # The crowd
+//! When no slot can be had (the kernel refuses memory, or the configured limit is reached), readers
+//! share two counters, which play CPUs 0 and 1. Newcomers are sent to the counter that the scan is
+//! not waiting for, so each in turn drains. Slow (locked instructions on shared lines), but `read_lock`
+//! never fails. A zero seen after the grace period's start proves that every older section on that
+//! counter has ended; no generation is needed.
+
+use std::mem::offset_of;
+
+use crate::reader::{
+    FLAG_CLEAR, Reader, SINK_CROWD, SINK_FENCED, SINK_OVERFLOW, generation, nesting,
+};
+use crate::sync::{
+    self, AtomicPtr, AtomicU32, AtomicU64, LEAF_SLOTS, MAX_LEAVES, Ordering, array_of, const_new,
+    full_fence,
+};
+
+/// The bitmap bits of the crowd's two counters, in the first leaf.
+pub(crate) const CROWD: u64 = 0b11;
+
+/// All bits of a leaf.
+const FULL: u64 = u64::MAX >> (64 - LEAF_SLOTS);
+
+/// A registered thread. Two cache lines of its own, since processors fetch them in pairs.
+#[derive(Debug)]
+#[repr(C, align(128))]
+pub(crate) struct Slot {
+    pub(crate) reader: Reader,
+    /// Sections beyond the nesting limit.
+    pub(crate) overflow: AtomicU64,
+    pub(crate) overflow_sink: Reader,
+    pub(crate) fenced_sink: Reader,
+    cpu: AtomicU32,
+    thread: AtomicU32,
+}
+
+impl Slot {
+    const_new! {
+        fn new() -> Slot {
+            Slot {
+                reader: Reader::new(0, FLAG_CLEAR),
+                overflow: AtomicU64::new(0),
+                overflow_sink: Reader::new(0, FLAG_CLEAR),
+                fenced_sink: Reader::new(0, FLAG_CLEAR),
+                cpu: AtomicU32::new(0),
+                thread: AtomicU32::new(0),
+            }
+        }
+    }
+
+    /// The slot whose reader word this is. Not for the dummy, nor for a sink.
+    pub(crate) fn of(reader: &'static Reader) -> &'static Slot {
+        Slot::of_sink(reader, offset_of!(Slot, reader))
+    }
+
+    /// The slot whose sink, at `offset`, this is.
+    pub(crate) fn of_sink(sink: &'static Reader, offset: usize) -> &'static Slot {
+        // SAFETY: callers pass a word inside a slot and its offset there; slots live for ever. The
+        // provenance of the whole slot was exposed when it was claimed.
+        unsafe { &*std::ptr::with_exposed_provenance(std::ptr::from_ref(sink).addr() - offset) }
+    }
+
+    /// Its number.
+    pub(crate) fn cpu(&self) -> u32 {
+        self.cpu.load(Ordering::Relaxed)
+    }
+
+    /// The kernel's number of its thread.
+    pub(crate) fn thread(&self) -> u32 {
+        self.thread.load(Ordering::Relaxed)
+    }
+
+    /// A section is open (as the owner sees it).
+    pub(crate) fn is_inside(&self) -> bool {
+        self.reader.nesting() != 0 || self.overflow.load(Ordering::Relaxed) != 0
+    }
+}
+
+/// A bitmap word and its slots.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Leaf {
+    bitmap: AtomicU64,
+    slots: [Slot; LEAF_SLOTS],
+}
+
+impl Leaf {
+    const_new! {
+        fn new() -> Leaf {
+            Leaf { bitmap: AtomicU64::new(0), slots: array_of!(Slot::new(); LEAF_SLOTS) }
+        }
+    }
+}
+
+/// All slots of a domain.
+#[derive(Debug)]
+pub(crate) struct Slots {
+    first: Leaf,
+    more: [AtomicPtr<Leaf>; MAX_LEAVES - 1],
+    leaves: AtomicU32,
+    /// Leaves there may be at most; lowered by configuration.
+    limit: AtomicU32,
+    /// Which of the crowd's counters newcomers join.
+    crowd_side: AtomicU32,
+    crowd_sinks: [Reader; 2],
+}
+
+impl Slots {
+    const_new! {
+        pub(crate) fn new() -> Slots {
+            Slots {
+                first: Leaf::new(),
+                more: array_of!(AtomicPtr::new(std::ptr::null_mut()); MAX_LEAVES - 1),
+                leaves: AtomicU32::new(1),
+                limit: AtomicU32::new(MAX_LEAVES as u32),
+                crowd_side: AtomicU32::new(0),
+                crowd_sinks: [Reader::new(0, SINK_CROWD), Reader::new(0, SINK_CROWD + 1)],
+            }
+        }
+    }
+
+    /// Numbers of all slots are below this.
+    pub(crate) fn cpus(&self) -> u32 {
+        self.leaves.load(Ordering::Acquire) * LEAF_SLOTS as u32
+    }
+
+    /// Allows at most this many leaves from now on.
+    pub(crate) fn limit_leaves(&self, limit: u32) {
+        self.limit
+            .store(limit.clamp(1, MAX_LEAVES as u32), Ordering::Relaxed);
+    }
+
+    fn leaf(&self, index: usize) -> Option<&Leaf> {
+        if index == 0 {
+            return Some(&self.first);
+        }
+        let leaf = self.more.get(index - 1)?.load(Ordering::Acquire);
+        // SAFETY: a published leaf is never unmapped.
+        unsafe { leaf.as_ref() }
+    }
+
+    /// Which slots of a leaf are taken. `[REG-2]`
+    pub(crate) fn present(&self, leaf: usize) -> u64 {
+        self.leaf(leaf)
+            .map_or(0, |leaf| leaf.bitmap.load(Ordering::Acquire))
+    }
+
+    /// Registered threads now.
+    pub(crate) fn registered(&self) -> u32 {
+        let leaves = self.leaves.load(Ordering::Acquire) as usize;
+        let all: u32 = (0..leaves)
+            .map(|leaf| self.present(leaf).count_ones())
+            .sum();
+        all - (self.present(0) & CROWD).count_ones()
+    }
+
+    /// Has any reader ever come here and not left?
+    pub(crate) fn is_empty(&self) -> bool {
+        let leaves = self.leaves.load(Ordering::Acquire) as usize;
+        (0..leaves).all(|leaf| self.present(leaf) == 0)
+    }
+
+    /// The slot with this number. O(1).
+    pub(crate) fn slot(&self, cpu: u32) -> Option<&Slot> {
+        self.leaf(cpu as usize / LEAF_SLOTS)
+            .map(|leaf| &leaf.slots[cpu as usize % LEAF_SLOTS])
+    }
+
+    /// Claims a free slot. Linear in leaves; no lock, no allocator.
+    pub(crate) fn claim(&'static self) -> Option<&'static Slot> {
+        let mut index = 0;
+        loop {
+            let leaf = match self.leaf(index) {
+                Some(leaf) => leaf,
+                None => self.add_leaf(index)?,
+            };
+            let reserved = if index == 0 { CROWD } else { 0 };
+            if let Some(bit) = claim_bit(&leaf.bitmap, reserved) {
+                full_fence(); // [REG-1]
+                let slot = &leaf.slots[bit];
+                let _ = std::ptr::from_ref(slot).expose_provenance();
+                slot.cpu
+                    .store((index * LEAF_SLOTS + bit) as u32, Ordering::Relaxed);
+                slot.overflow_sink
+                    .flag
+                    .store(SINK_OVERFLOW, Ordering::Relaxed);
+                slot.fenced_sink.flag.store(SINK_FENCED, Ordering::Relaxed);
+                slot.thread.store(sync::thread_id(), Ordering::Relaxed);
+                return Some(slot);
+            }
+            index += 1;
+        }
+    }
+
+    /// Gives a slot back. Its owner is outside every section and will not use it again. The
+    /// generation stays, so that a scan that remembers it still compares truly.
+    pub(crate) fn release(&self, slot: &Slot) {
+        let cpu = slot.cpu() as usize;
+        slot.thread.store(0, Ordering::Relaxed);
+        if let Some(leaf) = self.leaf(cpu / LEAF_SLOTS) {
+            leaf.bitmap
+                .fetch_and(!(1 << (cpu % LEAF_SLOTS)), Ordering::Release); // [REG-2]
+        }
+    }
+
+    /// Adds the leaf `index`, or finds that somebody else just did.
+    fn add_leaf(&'static self, index: usize) -> Option<&'static Leaf> {
+        if index as u32 >= self.limit.load(Ordering::Relaxed) {
+            return None;
+        }
+        let place = self.more.get(index - 1)?;
+        let fresh = sync::map_leaf()?;
+        let new = std::ptr::from_ref(fresh).cast_mut();
+        match place.compare_exchange(
+            std::ptr::null_mut(),
+            new,
+            Ordering::AcqRel,
+            Ordering::Acquire,
+        ) {
+            Ok(_) => {}
+            Err(_) => sync::unmap_leaf(fresh),
+        }
+        // Before the claim's fence [REG-1], and whoever lost the race helps: the count may lag behind
+        // the leaves, but not behind a claimed slot.
+        let count = index as u32 + 1;
+        let mut known = self.leaves.load(Ordering::Relaxed);
+        while known < count {
+            match self
+                .leaves
+                .compare_exchange(known, count, Ordering::AcqRel, Ordering::Relaxed)
+            {
+                Ok(_) => break,
+                Err(newer) => known = newer,
+            }
+        }
+        self.leaf(index)
+    }
+
+    /// What a scan sees of a slot, in the engine's terms: outside, and the stamp. `[RD-2]`
+    pub(crate) fn look(&self, cpu: u32) -> (bool, u64) {
+        let Some(slot) = self.slot(cpu) else {
+            return (true, 0);
+        };
+        let word = slot.reader.word.load(Ordering::Acquire);
+        if u64::from(cpu) >= u64::from(CROWD.count_ones()) {
+            return (nesting(word) == 0, generation(word));
+        }
+        if word != 0 {
+            // Newcomers to the other side, so that this one drains.
+            self.crowd_side.store(1 - cpu, Ordering::Relaxed);
+        }
+        (word == 0, 0)
+    }
+
+    /// Joins the crowd; returns its sink.
+    pub(crate) fn crowd_enter(&'static self) -> &'static Reader {
+        if self.present(0) & CROWD != CROWD {
+            self.first.bitmap.fetch_or(CROWD, Ordering::AcqRel);
+            full_fence(); // [REG-1]
+        }
+        let side = (self.crowd_side.load(Ordering::Relaxed) & 1) as usize;
+        self.first.slots[side]
+            .reader
+            .word
+            .fetch_add(1, Ordering::AcqRel);
+        full_fence(); // [RD-1]
+        &self.crowd_sinks[side]
+    }
+
+    /// Leaves the crowd; returns the counter if a driver waits for it and it has drained.
+    pub(crate) fn crowd_leave(&'static self, side: u32) -> Option<&'static Reader> {
+        let counter = &self.first.slots[side as usize & 1].reader;
+        let before = counter.word.fetch_sub(1, Ordering::AcqRel); // [RD-2]
+        full_fence(); // [RD-3]
+        (before == 1 && counter.flag.load(Ordering::Relaxed) != FLAG_CLEAR).then_some(counter)
+    }
+
+    /// Does a driver wait for this side of the crowd?
+    pub(crate) fn crowd_flagged(&self, side: u32) -> bool {
+        let counter = &self.first.slots[side as usize & 1].reader;
+        counter.flag.load(Ordering::Relaxed) != FLAG_CLEAR
+    }
+}
+
+/// Sets a clear bit and returns its number.
+fn claim_bit(bitmap: &AtomicU64, reserved: u64) -> Option<usize> {
+    let mut bits = bitmap.load(Ordering::Relaxed);
+    loop {
+        let free = !(bits | reserved) & FULL;
+        if free == 0 {
+            return None;
+        }
+        let bit = free.trailing_zeros();
+        let taken = bits | 1 << bit;
+        match bitmap.compare_exchange(bits, taken, Ordering::AcqRel, Ordering::Relaxed) {
+            Ok(_) => return Some(bit as usize),
+            Err(now) => bits = now,
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! What the runtime did, and who is in the way.
+
+use std::fmt;
+
+/// How readers and updaters order their accesses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum FenceMode {
+    /// Readers execute no fence; the updater interrupts every CPU that runs a thread of the process,
+    /// once a grace period (`membarrier(2)`).
+    Membarrier,
+    /// Readers execute a full fence on both sides of a section. For systems without `membarrier`,
+    /// and for isolated CPUs that must not be interrupted.
+    Fenced,
+}
+
+impl fmt::Display for FenceMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            FenceMode::Membarrier => "membarrier",
+            FenceMode::Fenced => "fenced",
+        })
+    }
+}
+
+/// Counters since the start of the process, and the present state.
+///
+/// Counters only grow. They are read one after the other while the program runs, so they need not
+/// add up exactly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Statistics {
+    /// Grace periods that ended.
+    pub grace_periods: u64,
+    /// Grace periods that needed no fence: nobody but their driver was registered.
+    pub grace_periods_sole: u64,
+    /// Scans over readers.
+    pub scans: u64,
+    /// Process-wide fences between the start of a grace period and its first scan.
+    pub fences_gp: u64,
+    /// Process-wide fences between flagging holdouts and going to sleep.
+    pub fences_flag: u64,
+    /// Threads woken because their grace period ended, or to drive the next.
+    pub wakeups: u64,
+    /// Sleeping drivers woken by a reader that ended its section.
+    pub reader_wakeups: u64,
+    /// Times a driver went to sleep for a holdout.
+    pub sleeps: u64,
+    /// Times a satisfied driver handed its role to another waiter.
+    pub hand_overs: u64,
+    /// Times a grace period was found older than the stall time, 10 s.
+    pub stalls: u64,
+    /// Replaced values that were dropped inside a section and leaked; see
+    /// [`Retired`](crate::Retired).
+    pub leaked: u64,
+    /// Sections opened by threads that found no slot and share two counters.
+    pub crowd_sections: u64,
+    /// Threads of this library that run now: 0 unless a future waits.
+    pub helper_threads: u64,
+    /// Threads registered now.
+    pub registered: u32,
+    /// Readers in the way of the grace period in flight now.
+    pub holdouts: u32,
+    /// Is a grace period in flight or wanted?
+    pub busy: bool,
+    /// The fence mode.
+    pub fence_mode: FenceMode,
+}
+
+/// A reader that the grace period in flight waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Holdout {
+    /// The kernel's number of the thread; 0 for the readers that share the two counters.
+    pub thread_id: u32,
+    /// Its name, if the kernel still knows the thread. A thread without one has *ended* inside a
+    /// section: it leaked a guard, and no grace period will ever end.
+    pub name: Option<String>,
+    /// Sections it has open, one inside the other, as seen just now.
+    pub nesting: u32,
+}
+
+impl Holdout {
+    pub(crate) fn new(thread_id: u32, nesting: u32) -> Holdout {
+        let name = match thread_id {
+            0 => Some("(threads without a slot)".to_owned()),
+            id => std::fs::read_to_string(format!("/proc/self/task/{id}/comm"))
+                .ok()
+                .map(|name| name.trim_end().to_owned()),
+        };
+        Holdout {
+            thread_id,
+            name,
+            nesting,
+        }
+    }
+}
+
+impl fmt::Display for Holdout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Some(name) => write!(f, "thread {} \"{name}\"", self.thread_id)?,
+            None => write!(f, "thread {}, which ended inside a section", self.thread_id)?,
+        }
+        write!(f, " (nesting {})", self.nesting)
+    }
+}

@@ -1,0 +1,105 @@
+//! What the integration tests share: processes of their own, readers that stay where they are put, an
+//! oracle, sandboxes.
+
+#![allow(dead_code, reason = "every test binary uses a part of this")]
+
+pub mod isolated;
+pub mod oracle;
+pub mod readers;
+pub mod sandbox;
+
+use std::time::{Duration, Instant};
+
+#[allow(unused_imports, reason = "as above")]
+pub use {
+    isolated::{Isolated, isolated},
+    readers::Reader,
+};
+
+/// After this long a wait is a hang. Never part of an assertion about speed.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Long enough for a driver to flag its holdouts and go to sleep, most times; no outcome depends on it.
+pub const SHORT: Duration = Duration::from_millis(5);
+
+/// Waits until `condition` holds; a panic that says `what` if that never happens.
+pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < PATIENCE, "waited for ever: {what}");
+        std::thread::sleep(Duration::from_micros(200));
+    }
+}
+
+/// Runs `f` on a thread of its own and returns what it returns, once that thread is gone for good
+/// (thread-local destructors and key destructors included).
+pub fn on_thread<T: Send + 'static>(name: &str, f: impl FnOnce() -> T + Send + 'static) -> T {
+    let thread = std::thread::Builder::new()
+        .name(name.into())
+        .spawn(f)
+        .expect("a thread");
+    thread
+        .join()
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// The text of the panic that `f` ends in.
+pub fn panic_text(f: impl FnOnce()) -> String {
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f));
+    let payload = result.expect_err("a panic was expected");
+    match payload.downcast::<String>() {
+        Ok(text) => *text,
+        Err(payload) => (*payload.downcast::<&str>().expect("a panic with a text")).to_owned(),
+    }
+}
+
+/// The kernel's number of this thread.
+pub fn thread_id() -> u32 {
+    // SAFETY: gettid has no arguments and cannot fail.
+    unsafe { libc::syscall(libc::SYS_gettid) as u32 }
+}
+
+/// Threads of this process, as the kernel counts them: for a moment also those that were joined just now.
+pub fn kernel_threads() -> usize {
+    std::fs::read_dir("/proc/self/task").expect("/proc").count()
+}
+
+/// Waits until the kernel counts so many threads, no more and no less.
+pub fn until_threads(count: usize) {
+    until("the number of threads is as before", || {
+        kernel_threads() == count
+    });
+}
+
+/// Does this thread of ours still exist?
+pub fn thread_lives(thread_id: u32) -> bool {
+    std::path::Path::new(&format!("/proc/self/task/{thread_id}")).exists()
+}
+
+/// Does the kernel say that this thread sleeps?
+pub fn sleeps(thread_id: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/self/task/{thread_id}/stat"));
+    stat.is_ok_and(|stat| {
+        stat.rsplit_once(')')
+            .is_some_and(|(_, rest)| rest.starts_with(" S"))
+    })
+}
+
+/// A small generator of numbers that look random: splitmix64.
+pub struct Numbers(pub u64);
+
+impl Numbers {
+    /// The next number.
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `limit`.
+    pub fn below(&mut self, limit: usize) -> usize {
+        (self.next() % limit as u64) as usize
+    }
+}

@@ -1,0 +1,75 @@
+//! The oracle: readers of several kinds, threads that come and go, updaters that wait in several ways.
+//! Nobody ever reads what could have been freed.
+
+mod common;
+
+use common::oracle::{ENOUGH, Plan, SECTIONS};
+use common::{Isolated, isolated, until};
+use quiescent::{FenceMode, statistics};
+
+fn in_both_modes(test: &str, plan: Plan) {
+    isolated(test, || run(plan, FenceMode::Membarrier));
+    Isolated::new(test)
+        .fenced()
+        .run(|| run(plan, FenceMode::Fenced));
+}
+
+fn run(plan: Plan, mode: FenceMode) {
+    assert_eq!(statistics().fence_mode, mode);
+    let sections = plan.run();
+    until("all threads are gone", || statistics().registered == 0);
+    let after = statistics();
+    println!("{plan:?}: {sections} sections, {after:?}");
+    assert!(sections >= SECTIONS, "{sections} sections say nothing");
+    assert!(after.grace_periods >= ENOUGH);
+    assert_eq!(
+        (after.stalls, after.crowd_sections, after.leaked),
+        (0, 0, 0)
+    );
+    assert!(!after.busy);
+}
+
+#[test]
+fn readers_that_stay() {
+    in_both_modes(
+        "readers_that_stay",
+        Plan {
+            churners: 0,
+            ..Plan::new(3000)
+        },
+    );
+}
+
+#[test]
+fn readers_that_come_and_go() {
+    in_both_modes(
+        "readers_that_come_and_go",
+        Plan {
+            readers: 1,
+            churners: 3,
+            ..Plan::new(2000)
+        },
+    );
+}
+
+#[test]
+fn one_updater_beside_many_readers() {
+    let plan = Plan {
+        readers: 12,
+        churners: 2,
+        updaters: 1,
+        updates: 1000,
+    };
+    in_both_modes("one_updater_beside_many_readers", plan);
+}
+
+#[test]
+fn many_updaters() {
+    let plan = Plan {
+        readers: 2,
+        churners: 1,
+        updaters: 8,
+        updates: 500,
+    };
+    in_both_modes("many_updaters", plan);
+}

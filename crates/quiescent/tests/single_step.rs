@@ -1,0 +1,77 @@
+//! A signal at every instruction: a child is single-stepped (ptrace) through lock, unlock and registration,
+//! and a handler that reads is delivered after the first instruction, after the second, and so on, each
+//! time to a fresh child. Whatever it interrupts, afterwards the thread is outside, exactly its own slot is
+//! taken, and grace periods end.
+//!
+//! Not a libtest binary: the children are forked from a process with one thread that has never read.
+
+#![cfg_attr(not(target_arch = "x86_64"), allow(dead_code, unused_imports))]
+
+mod common;
+#[path = "single_step/scenarios.rs"]
+mod scenarios;
+#[path = "single_step/tracer.rs"]
+mod tracer;
+
+use std::time::{Duration, Instant};
+
+use scenarios::{SCENARIOS, Scenario};
+use tracer::{End, Shared, run_child};
+
+/// More instructions than any region has.
+const ENDLESS: u64 = 20_000;
+
+fn main() {
+    if std::env::args().any(|argument| argument == "--list") {
+        println!("single_step: test");
+        return;
+    }
+    if !cfg!(target_arch = "x86_64") {
+        // Stepping through a load-linked / store-conditional loop makes it fail for ever.
+        println!("single_step: skipped, it needs x86-64");
+        return;
+    }
+    let shared = Shared::new();
+    scenarios::publish_value();
+    let mut total = 0;
+    for fenced in [false, true] {
+        for scenario in SCENARIOS {
+            total += every_instruction(scenario, fenced, shared);
+        }
+    }
+    println!("single_step: a reading handler at {total} instructions; ok");
+}
+
+/// Runs a scenario once for every instruction of its region; returns how many handlers that were.
+fn every_instruction(scenario: &Scenario, fenced: bool, shared: &'static Shared) -> u64 {
+    let mode = if fenced { "fenced" } else { "membarrier" };
+    let start = Instant::now();
+    let mut step = 0;
+    loop {
+        assert!(
+            step < ENDLESS,
+            "{} ({mode}): the region does not end",
+            scenario.name
+        );
+        match run_child(scenario, fenced, step, shared) {
+            End::Checked => step += scenario.every,
+            End::PastTheRegion => break,
+            End::Failed(how) => {
+                panic!(
+                    "{} ({mode}): a handler after instruction {step}: {how}",
+                    scenario.name
+                )
+            }
+        }
+    }
+    let took = start.elapsed().max(Duration::from_millis(1));
+    println!(
+        "{:>28} ({mode}): {step} instructions, {took:.1?}",
+        scenario.name
+    );
+    assert!(
+        step >= scenario.least,
+        "a region of {step} instructions cannot be the right one"
+    );
+    step / scenario.every
+}
