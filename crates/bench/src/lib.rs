@@ -1,0 +1,50 @@
+//! Side-by-side measurements of `quiescent`, of other libraries, and of this machine's kernel.
+//!
+//! The `quiescent` command is the way in; this crate holds what it measures with and the one report shape
+//! that every command prints (DESIGN "what every part gives a person"):
+//!
+//! | module | job |
+//! |---|---|
+//! | [`report`], [`stats`], [`table`] | rows with a median and its range; JSON and text |
+//! | [`subjects`] | who is measured: one file a library, the same loops for all |
+//! | [`read`] | CPU time of a read-side pair |
+//! | [`sync`] | latency and fences of a grace period, one child process a subject and case |
+//! | [`instructions`] | callgrind instruction counts of the same loops, and the disassembly of ours |
+//! | [`kernel`], [`published`], [`benchmark`], [`verdict`], [`reproduce`] | the main job: tables, the kernel's own grace periods, targets |
+//!
+//! Three rules hold throughout. Peers are measured *in turn*, interleaved, in many short rounds whose order
+//! rotates, because a shared machine drifts. What the loop itself costs is measured the same way and
+//! subtracted from everybody. And no figure is compared with one from another run.
+//!
+//! ```
+//! use quiescent_bench::report::{Report, Row};
+//!
+//! let mut report = Report::new("bench read", 1);
+//! report.rows.push(Row::of("quiescent", "empty", "cpu_ns", "ns/pair", &[1.4, 1.3, 1.9]).unwrap());
+//! let text = report.to_json();
+//! assert_eq!(Report::from_json(&text).unwrap().rows[0].median, 1.4);
+//! ```
+
+pub mod benchmark;
+pub mod clock;
+pub mod control;
+pub mod error;
+pub mod host;
+pub mod instructions;
+pub mod kernel;
+pub mod order;
+pub mod pool;
+pub mod probes;
+pub mod published;
+pub mod read;
+pub mod report;
+pub mod reproduce;
+pub mod stats;
+pub mod subjects;
+pub mod sync;
+pub mod table;
+pub mod verdict;
+
+pub use control::{Control, Progress};
+pub use error::Error;
+pub use report::{Report, Row};

@@ -1,0 +1,209 @@
+//! `reproduce`: the main job. One command that shows, on this machine and within one run, what the library claims.
+//!
+//! 1. The comparison tables of `bench read` and `bench sync`; instruction counts when valgrind is there.
+//! 2. The published synchronize benchmark, on this kernel and on our runtime ([`crate::benchmark`]).
+//! 3. The targets, met or not ([`crate::verdict`]).
+//!
+//! In all it takes well under two minutes.
+
+use crate::benchmark::{self, Benchmark};
+use crate::instructions::{self, InstructionOptions};
+use crate::read::{self, ReadOptions};
+use crate::sync::{self, SyncCase, SyncOptions};
+use crate::verdict::{self, Target};
+use crate::{Control, Error, Report, subjects};
+use std::path::PathBuf;
+
+/// What to run.
+#[derive(Debug, Clone)]
+pub struct ReproduceOptions {
+    /// This program itself.
+    pub program: PathBuf,
+    /// Fewer calls, no instruction counts: to see that it works, not to quote.
+    pub quick: bool,
+    /// Where the rotation of subjects starts.
+    pub seed: u64,
+}
+
+/// What was found: the report, and the parts that only text shows.
+#[derive(Debug, Clone)]
+pub struct Reproduced {
+    /// All rows.
+    pub report: Report,
+    /// The benchmark; `None` when stopped before.
+    pub benchmark: Option<Benchmark>,
+    /// The targets.
+    pub targets: Vec<Target>,
+    /// What could not be done, with the remedy.
+    pub notes: Vec<String>,
+}
+
+/// Runs everything. When stopped, the rest is left out and what was measured is given.
+///
+/// # Errors
+/// [`Error::Failed`] when a measuring thread or process cannot be had.
+pub fn run(options: &ReproduceOptions, control: Control<'_>) -> Result<Reproduced, Error> {
+    let mut found = Reproduced {
+        report: Report::new("reproduce", options.seed),
+        benchmark: None,
+        targets: Vec::new(),
+        notes: Vec::new(),
+    };
+    found.report.option("quick", options.quick);
+    let read = read::run(&read_options(options), control)?;
+    absorb(&mut found.report, read);
+    let mut idle = None;
+    let sync_options = sync_options(options);
+    if !control.stopped() {
+        let sync = sync::run(&sync_options, control)?;
+        absorb(&mut found.report, sync);
+    }
+    if !control.stopped() {
+        let benchmark = benchmark::run(options.quick, &sync_options, control)?;
+        found.report.option("benchmark_runs", benchmark.runs);
+        found.report.option("benchmark_calls", benchmark.calls);
+        found.report.rows.extend(benchmark.rows.iter().cloned());
+        found.notes.extend(benchmark.notes.iter().cloned());
+        found.benchmark = Some(benchmark);
+    }
+    if !control.stopped() {
+        count_instructions(&mut found, options, control)?;
+    }
+    if !control.stopped() {
+        idle = sync::idle(&sync_options, 300)?;
+    }
+    note_missing(&mut found);
+    if control.stopped() {
+        found
+            .notes
+            .push("stopped: the rest was not measured".into());
+    }
+    found.targets = verdict::targets(&found.report, idle);
+    found.report.rows.extend(verdict::rows(&found.targets));
+    found.report.option("notes", found.notes.clone());
+    Ok(found)
+}
+
+fn read_options(options: &ReproduceOptions) -> ReadOptions {
+    ReadOptions {
+        compare: true,
+        seed: options.seed,
+        rounds: if options.quick { 30 } else { 60 },
+        cell_us: if options.quick { 300 } else { 2_000 },
+        ..ReadOptions::default()
+    }
+}
+
+fn sync_options(options: &ReproduceOptions) -> SyncOptions {
+    SyncOptions {
+        compare: true,
+        seed: options.seed,
+        rounds: if options.quick { 30 } else { 60 },
+        calls: if options.quick { 100 } else { 1_000 },
+        ..SyncOptions::new(options.program.clone())
+    }
+}
+
+/// Takes over a part's rows; its options under the part's name.
+fn absorb(report: &mut Report, part: Report) {
+    report.rows.extend(part.rows);
+    report.host.more.extend(part.host.more);
+    let options: serde_json::Map<_, _> = part.options.into_iter().collect();
+    report.option(&part.command, options);
+}
+
+fn count_instructions(
+    found: &mut Reproduced,
+    options: &ReproduceOptions,
+    control: Control<'_>,
+) -> Result<(), Error> {
+    if options.quick {
+        found
+            .notes
+            .push("instructions: left out by --quick; see ci/instructions".into());
+        return Ok(());
+    }
+    if let Err(why) = instructions::check_valgrind() {
+        found.notes.push(format!("instructions: {why}"));
+        return Ok(());
+    }
+    let counted = InstructionOptions {
+        program: options.program.clone(),
+        compare: true,
+        only: [subjects::OURS, "liburcu-memb", "liburcu-qsbr"]
+            .map(String::from)
+            .to_vec(),
+    };
+    let report = instructions::run(&counted, control)?;
+    absorb(&mut found.report, report);
+    Ok(())
+}
+
+fn note_missing(found: &mut Reproduced) {
+    for absent in subjects::absent() {
+        found.notes.push(format!(
+            "{} is not in this build: {}",
+            absent.name, absent.remedy
+        ));
+    }
+    let looping = SyncCase::ReaderLooping.name();
+    let ours = |case| found.report.find(subjects::OURS, case, "latency_us");
+    if ours("sole thread").is_some() && ours(looping).is_none() {
+        let note = "reader looping: the reader was never on a CPU at the same time as the caller: two CPUs are needed";
+        found.notes.push(note.into());
+    }
+}
+
+/// What was found, as text.
+pub fn text(found: &Reproduced) -> String {
+    let report = &found.report;
+    let measured = |metric| report.rows.iter().any(|row| row.metric == metric);
+    let mut parts = vec![report.host.line() + "\n"];
+    if measured(read::METRIC) {
+        parts.push(read::text(report));
+    }
+    if measured("latency_us") {
+        parts.push(sync::text(report));
+    }
+    if measured(instructions::METRIC) {
+        parts.push(instructions::text(report));
+    }
+    parts.extend(found.benchmark.as_ref().map(benchmark::text));
+    parts.push(format!(
+        "Targets (a bound that names a peer is that peer's figure of this run)\n\n{}",
+        verdict::text(&found.targets)
+    ));
+    if !found.notes.is_empty() {
+        parts.push(format!("Notes\n- {}\n", found.notes.join("\n- ")));
+    }
+    parts.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::Silent;
+    use std::sync::atomic::AtomicBool;
+
+    #[test]
+    fn stopped_at_once_it_says_so_and_starts_nothing() {
+        let stop = AtomicBool::new(true);
+        let options = ReproduceOptions {
+            program: "/nowhere/quiescent".into(),
+            quick: true,
+            seed: 1,
+        };
+        let found = run(&options, Control::new(&stop, &Silent)).unwrap();
+        found.report.check().unwrap();
+        assert!(found.report.rows.is_empty());
+        let text = text(&found);
+        assert!(
+            text.contains("stopped: the rest was not measured"),
+            "{text}"
+        );
+        assert!(
+            text.contains("not measured") && !text.contains("Read side"),
+            "{text}"
+        );
+    }
+}

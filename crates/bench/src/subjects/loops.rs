@@ -1,0 +1,167 @@
+//! The measured loops for Rust libraries: `shims/loops.h` over again, turn for turn.
+//!
+//! Each loop is a function of its own, monomorphised for one library, never inlined into its caller. Every turn
+//! ends in [`turn`], which makes the counter and memory opaque to the compiler and emits nothing: no turn is
+//! hoisted, unrolled or merged with the next, and the bare loop costs exactly the same turn.
+//!
+//! How fast a loop of a dozen instructions runs depends on where the linker happens to put it, by as much as the
+//! differences that are to be measured (half as much again was seen). So each loop exists four times, 16 bytes apart
+//! in a 64-byte line, and each copy runs a quarter of the turns: a figure is the mean over the four places.
+
+use super::{Loops, READS_PER_REPIN, ReaderControl};
+use std::sync::atomic::Ordering;
+
+/// What is read: one word, as in `shims/loops.h`.
+#[derive(Debug)]
+pub(super) struct Value(pub(super) u64);
+
+/// The value that every subject publishes.
+pub(super) const VALUE: Value = Value(42);
+
+/// A library's read side.
+pub(super) trait Peer {
+    /// A section that is being held; dropping it ends the section.
+    type Held;
+    /// The calling thread's way in (a collector, a cell); made once before a loop.
+    fn new() -> Self;
+    /// Enters a section.
+    fn enter(&self) -> Self::Held;
+    /// Reads the published value.
+    fn read(&self, held: &mut Self::Held) -> u64;
+    /// Says "I hold nothing now" and goes on in a section.
+    fn repin(&self, held: Self::Held) -> Self::Held;
+}
+
+/// Makes `i` and all of memory unknown to the compiler. No instruction.
+#[inline(always)]
+pub(super) fn turn(i: &mut u64) {
+    // SAFETY: the template is a comment: nothing is executed, no register but `i` is touched, and `i` keeps its value.
+    unsafe {
+        core::arch::asm!(
+            "/* {0} */",
+            inout(reg) * i,
+            options(nostack, preserves_flags)
+        );
+    }
+}
+
+/// Makes `value` count as used. No instruction.
+#[inline(always)]
+pub(super) fn used(value: u64) {
+    // SAFETY: the template is a comment: nothing is executed and nothing is written.
+    unsafe {
+        core::arch::asm!("/* {0} */", in(reg) value, options(nostack, preserves_flags, nomem));
+    }
+}
+
+/// Moves what follows by so many times 16 bytes. A function is entered once a cell, so the no-operations do not count.
+#[inline(always)]
+pub(super) fn shift<const COPY: usize>() {
+    // SAFETY: no-operations: nothing is read or written.
+    unsafe {
+        core::arch::asm!(
+            ".rept {bytes}", "nop", ".endr",
+            bytes = const 16 * COPY,
+            options(nostack, preserves_flags, nomem),
+        );
+    }
+}
+
+/// Shares the turns out to the four copies of a loop.
+macro_rules! share_out {
+    ($loop:ident $(::<$peer:ident>)?) => {
+        |n| {
+            let quarter = n / 4;
+            $loop::<$($peer,)? 0>(n - 3 * quarter);
+            $loop::<$($peer,)? 1>(quarter);
+            $loop::<$($peer,)? 2>(quarter);
+            $loop::<$($peer,)? 3>(quarter);
+        }
+    };
+}
+pub(super) use share_out;
+
+/// The loops of a library.
+pub(super) const fn loops<P: Peer>() -> Loops {
+    Loops {
+        empty: share_out!(empty::<P>),
+        nested: share_out!(nested::<P>),
+        load: share_out!(load::<P>),
+        repin: share_out!(repin::<P>),
+    }
+}
+
+#[inline(never)]
+fn empty<P: Peer, const COPY: usize>(n: u64) {
+    shift::<COPY>();
+    let peer = P::new();
+    let mut i = n;
+    while i != 0 {
+        drop(peer.enter());
+        turn(&mut i);
+        i -= 1;
+    }
+}
+
+#[inline(never)]
+fn nested<P: Peer, const COPY: usize>(n: u64) {
+    shift::<COPY>();
+    let peer = P::new();
+    let outer = peer.enter();
+    let mut i = n;
+    while i != 0 {
+        drop(peer.enter());
+        turn(&mut i);
+        i -= 1;
+    }
+    drop(outer);
+}
+
+#[inline(never)]
+fn load<P: Peer, const COPY: usize>(n: u64) {
+    shift::<COPY>();
+    let peer = P::new();
+    let mut i = n;
+    while i != 0 {
+        let mut held = peer.enter();
+        used(peer.read(&mut held));
+        drop(held);
+        turn(&mut i);
+        i -= 1;
+    }
+}
+
+#[inline(never)]
+fn repin<P: Peer, const COPY: usize>(n: u64) {
+    shift::<COPY>();
+    let peer = P::new();
+    let mut held = peer.enter();
+    let mut i = n / READS_PER_REPIN;
+    while i != 0 {
+        let mut j = READS_PER_REPIN;
+        turn(&mut j);
+        while j != 0 {
+            used(peer.read(&mut held));
+            turn(&mut j);
+            j -= 1;
+        }
+        held = peer.repin(held);
+        turn(&mut i);
+        i -= 1;
+    }
+}
+
+/// A reader that reads until told to stop and says, after each section, that it is on a CPU.
+#[inline(never)]
+pub(super) fn reader<P: Peer>(control: &ReaderControl) {
+    let peer = P::new();
+    while control.stop.0.load(Ordering::Relaxed) == 0 {
+        let mut held = peer.enter();
+        used(peer.read(&mut held));
+        drop(held);
+        control
+            .heartbeat
+            .0
+            .store(crate::clock::stamp(), Ordering::Relaxed);
+    }
+}

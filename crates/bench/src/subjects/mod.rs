@@ -1,0 +1,360 @@
+//! Who is measured.
+//!
+//! A subject is a table of plain functions, each a whole loop, so that what is measured is compiled with the
+//! library's read side inlined: Rust libraries through the generic loops of `loops.rs`, C libraries through the
+//! same loops in `shims/loops.h`. The cases:
+//!
+//! | case | one turn of the loop |
+//! |---|---|
+//! | `empty` | enter and leave a read-side critical section |
+//! | `nested` | the same inside a section that is held throughout |
+//! | `load` | enter, load a protected pointer, read the value, leave |
+//! | `repin` | a section held throughout: [`READS_PER_REPIN`] protected reads, then one "I hold nothing now" (qsbr: `quiescent_state`; quiescent: `Guard::repin`; others: their own form, else unlock and lock). Cost is given per read, with the same unprotected reads subtracted |
+//!
+//! Peculiarities, so that nobody is wronged: haphazard takes a fresh hazard slot in `empty` and `load` (its `repin`
+//! keeps one); arc-swap has no section, `empty` is `load()` and drop; ck keeps its record pointer in a register.
+
+use crate::Report;
+use serde_json::Value;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+#[cfg(feature = "peers")]
+mod arc_swap;
+mod bare;
+#[cfg(have_c)]
+mod c_peer;
+#[cfg(have_ck)]
+mod ck;
+#[cfg(feature = "peers")]
+mod crossbeam;
+#[cfg(feature = "peers")]
+mod haphazard;
+#[cfg(have_liburcu)]
+mod liburcu;
+mod loops;
+mod quiescent;
+#[cfg(feature = "peers")]
+mod sdd;
+#[cfg(feature = "peers")]
+mod seize;
+
+pub use bare::bare;
+
+/// Protected reads between two "I hold nothing now" in the case `repin`.
+pub const READS_PER_REPIN: u64 = 64;
+
+/// The cases of the read side, in the order they are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ReadCase {
+    /// Enter and leave.
+    Empty,
+    /// Enter and leave inside a section.
+    Nested,
+    /// Enter, read a protected value, leave.
+    Load,
+    /// Protected reads in one long section with a quiescent state every [`READS_PER_REPIN`].
+    Repin,
+}
+
+impl ReadCase {
+    /// All of them, in order.
+    pub const ALL: [ReadCase; 4] = [
+        ReadCase::Empty,
+        ReadCase::Nested,
+        ReadCase::Load,
+        ReadCase::Repin,
+    ];
+
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            ReadCase::Empty => "empty",
+            ReadCase::Nested => "nested",
+            ReadCase::Load => "load",
+            ReadCase::Repin => "repin",
+        }
+    }
+
+    /// The case of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|case| case.name() == name)
+    }
+}
+
+/// The language a subject's loops are compiled from: each has its own bare loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Language {
+    /// Loops of this crate.
+    Rust,
+    /// Loops of `shims/loops.h`.
+    C,
+}
+
+/// The loops of one subject; each runs the given number of turns on the calling thread (`repin`: of reads).
+#[derive(Debug, Clone, Copy)]
+pub struct Loops {
+    /// [`ReadCase::Empty`].
+    pub empty: fn(u64),
+    /// [`ReadCase::Nested`].
+    pub nested: fn(u64),
+    /// [`ReadCase::Load`].
+    pub load: fn(u64),
+    /// [`ReadCase::Repin`].
+    pub repin: fn(u64),
+}
+
+impl Loops {
+    /// The loop of a case.
+    pub fn of(&self, case: ReadCase) -> fn(u64) {
+        match case {
+            ReadCase::Empty => self.empty,
+            ReadCase::Nested => self.nested,
+            ReadCase::Load => self.load,
+            ReadCase::Repin => self.repin,
+        }
+    }
+}
+
+/// What a subject counts about itself, for the rule that nothing runs that nobody needs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Counters {
+    /// Grace periods ended.
+    pub grace_periods: u64,
+    /// Scans over the readers.
+    pub scans: u64,
+    /// Process-wide fences, all causes.
+    pub fences: u64,
+    /// Sleepers woken.
+    pub wakeups: u64,
+}
+
+/// How a subject waits for a grace period.
+#[derive(Debug, Clone, Copy)]
+pub struct Waiting {
+    /// Before the calling thread goes on after a blocking wait.
+    pub online: fn(),
+    /// Before the calling thread blocks.
+    pub offline: fn(),
+    /// Waits for a grace period; called outside any section.
+    pub sync: fn(),
+    /// Reads in a loop until told to stop, with a heartbeat after every section.
+    pub reader: fn(&ReaderControl),
+    /// The subject's own counters, where it has some.
+    pub counters: Option<fn() -> Counters>,
+}
+
+/// One library.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject {
+    /// The name in reports.
+    pub name: &'static str,
+    /// Which bare loop is subtracted.
+    pub language: Language,
+    /// Registers the calling thread, where the library wants that. Once a thread, before anything else.
+    pub attach: fn(),
+    /// Undoes `attach`.
+    pub detach: fn(),
+    /// The read side.
+    pub loops: Loops,
+    /// The waiting side; `None` for libraries that have no grace period to wait for.
+    pub waiting: Option<Waiting>,
+}
+
+/// A library that could be measured, but is not in this build.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Absent {
+    /// The name in reports.
+    pub name: &'static str,
+    /// What makes it present.
+    pub remedy: &'static str,
+}
+
+const INSTALL_C: &str = "apt-get install liburcu-dev libck-dev, then build again";
+const BUILD_PEERS: &str = "build with the feature `peers`";
+
+/// Every subject of this build, ours first.
+pub fn all() -> Vec<Subject> {
+    vec![
+        quiescent::subject(),
+        #[cfg(have_liburcu)]
+        liburcu::memb(),
+        #[cfg(have_liburcu)]
+        liburcu::memb_call(),
+        #[cfg(have_liburcu)]
+        liburcu::qsbr(),
+        #[cfg(have_ck)]
+        ck::subject("ck"),
+        #[cfg(feature = "peers")]
+        crossbeam::subject(),
+        #[cfg(feature = "peers")]
+        seize::subject(),
+        #[cfg(feature = "peers")]
+        haphazard::subject(),
+        #[cfg(feature = "peers")]
+        sdd::subject(),
+        #[cfg(feature = "peers")]
+        arc_swap::subject(),
+    ]
+}
+
+/// Ours alone, or everybody.
+pub fn selected(compare: bool) -> Vec<Subject> {
+    let mut subjects = all();
+    if !compare {
+        subjects.retain(|subject| subject.name == OURS);
+    }
+    subjects
+}
+
+/// The name of our own subject.
+pub const OURS: &str = "quiescent";
+
+/// The subject of this name.
+pub fn named(name: &str) -> Option<Subject> {
+    all().into_iter().find(|subject| subject.name == name)
+}
+
+/// Those that are not in this build, with the remedy.
+pub fn absent() -> Vec<Absent> {
+    let rust = ["crossbeam-epoch", "seize", "haphazard", "sdd", "arc-swap"];
+    let c = ["liburcu-memb", "liburcu-memb-call", "liburcu-qsbr", "ck"];
+    let c_remedy = if cfg!(feature = "peers") {
+        INSTALL_C
+    } else {
+        BUILD_PEERS
+    };
+    rust.map(|name| (name, BUILD_PEERS))
+        .into_iter()
+        .chain(c.map(|name| (name, c_remedy)))
+        .filter(|(name, _)| named(name).is_none())
+        .map(|(name, remedy)| Absent { name, remedy })
+        .collect()
+}
+
+/// Tells a report about our fence mode (`host.fence_mode`) and, when peers were asked for, which of them are not there
+/// and why (`host.absent_peers`).
+pub fn note(report: &mut Report, compare: bool) {
+    let mode = ::quiescent::statistics().fence_mode.to_string();
+    report.host.more.insert("fence_mode".into(), mode.into());
+    let absent = absent();
+    if compare && !absent.is_empty() {
+        let named = absent
+            .iter()
+            .map(|absent| (absent.name.to_string(), absent.remedy.into()));
+        let named: serde_json::Map<String, Value> = named.collect();
+        report.host.more.insert("absent_peers".into(), named.into());
+    }
+}
+
+/// Something on cache lines of its own (two, because processors fetch them in pairs).
+#[derive(Debug, Default)]
+#[repr(C, align(128))]
+pub struct Line<T>(pub T);
+
+/// What a looping reader and the thread that started it share. The same layout as `qb_reader_control` in
+/// `shims/loops.h`.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub struct ReaderControl {
+    /// Set to 1 to make the reader return.
+    pub stop: Line<AtomicU32>,
+    /// [`crate::clock::stamp`] after the reader's latest section.
+    pub heartbeat: Line<AtomicU64>,
+}
+
+/// For libraries that register threads by themselves, or not at all.
+fn nothing() {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_found() {
+        let subjects = all();
+        for (index, subject) in subjects.iter().enumerate() {
+            assert_eq!(named(subject.name).map(|s| s.name), Some(subject.name));
+            assert!(
+                subjects[index + 1..]
+                    .iter()
+                    .all(|other| other.name != subject.name),
+                "{} twice",
+                subject.name
+            );
+        }
+        assert!(named("no such library").is_none());
+    }
+
+    #[test]
+    fn every_peer_is_present_or_absent_with_a_remedy() {
+        for name in [
+            "crossbeam-epoch",
+            "seize",
+            "haphazard",
+            "sdd",
+            "arc-swap",
+            "liburcu-memb",
+            "liburcu-memb-call",
+            "liburcu-qsbr",
+            "ck",
+        ] {
+            let absent = absent().into_iter().find(|absent| absent.name == name);
+            assert!(named(name).is_some() != absent.is_some(), "{name}");
+            assert!(absent.is_none_or(|absent| !absent.remedy.is_empty()));
+        }
+    }
+
+    #[test]
+    fn every_loop_ends() {
+        for subject in all() {
+            (subject.attach)();
+            for case in ReadCase::ALL {
+                subject.loops.of(case)(8 * READS_PER_REPIN);
+                assert_eq!(ReadCase::named(case.name()), Some(case));
+            }
+            (subject.detach)();
+        }
+    }
+
+    #[test]
+    fn a_grace_period_ends_with_a_registered_caller() {
+        for subject in all() {
+            let Some(waiting) = subject.waiting else {
+                continue;
+            };
+            (subject.attach)();
+            (waiting.sync)();
+            (subject.detach)();
+        }
+    }
+
+    #[test]
+    fn a_looping_reader_beats_and_stops() {
+        use std::sync::atomic::Ordering::Relaxed;
+        for subject in all() {
+            let Some(waiting) = subject.waiting else {
+                continue;
+            };
+            let control = ReaderControl::default();
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    (subject.attach)();
+                    (waiting.reader)(&control);
+                    (subject.detach)();
+                });
+                while control.heartbeat.0.load(Relaxed) == 0 {
+                    std::thread::yield_now();
+                }
+                control.stop.0.store(1, Relaxed);
+            });
+            assert_ne!(control.heartbeat.0.load(Relaxed), 0, "{}", subject.name);
+        }
+    }
+
+    #[test]
+    fn control_is_laid_out_as_in_c() {
+        assert_eq!(std::mem::offset_of!(ReaderControl, stop), 0);
+        assert_eq!(std::mem::offset_of!(ReaderControl, heartbeat), 128);
+        assert_eq!(std::mem::size_of::<ReaderControl>(), 256);
+    }
+}

@@ -1,0 +1,180 @@
+//! Text tables: the first column left, figures right, a rule under the head. Nothing else, so that they paste.
+
+use crate::Report;
+
+/// A table under construction.
+#[derive(Debug, Default, Clone)]
+pub struct Table {
+    head: Vec<String>,
+    rows: Vec<Vec<String>>,
+    left: usize,
+}
+
+impl Table {
+    /// A table with these column heads; the first `left` columns are words (left-aligned), the others figures.
+    pub fn new(head: &[&str], left: usize) -> Self {
+        Table {
+            head: head.iter().map(|text| text.to_string()).collect(),
+            rows: Vec::new(),
+            left,
+        }
+    }
+
+    /// Adds a row; missing cells are empty, surplus ones dropped.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = impl Into<String>>) {
+        let mut cells: Vec<String> = cells.into_iter().map(Into::into).collect();
+        cells.resize(self.head.len(), String::new());
+        self.rows.push(cells);
+    }
+
+    /// Whether no row was added.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The table as text, one line a row, each ending in a line feed.
+    pub fn render(&self) -> String {
+        let widths: Vec<usize> = (0..self.head.len())
+            .map(|column| {
+                std::iter::once(&self.head)
+                    .chain(&self.rows)
+                    .map(|row| row[column].chars().count())
+                    .max()
+                    .unwrap_or(0)
+            })
+            .collect();
+        let mut text = self.line(&self.head, &widths);
+        let rule: Vec<String> = widths.iter().map(|&width| "-".repeat(width)).collect();
+        text += &self.line(&rule, &widths);
+        for row in &self.rows {
+            text += &self.line(row, &widths);
+        }
+        text
+    }
+
+    fn line(&self, cells: &[String], widths: &[usize]) -> String {
+        let mut line = String::new();
+        for (column, (cell, &width)) in cells.iter().zip(widths).enumerate() {
+            if column > 0 {
+                line.push_str("  ");
+            }
+            if column < self.left {
+                line += &format!("{cell:<width$}");
+            } else {
+                line += &format!("{cell:>width$}");
+            }
+        }
+        line.truncate(line.trim_end().len());
+        line.push('\n');
+        line
+    }
+}
+
+/// The rows of a report with this metric: a subject a line, a case a column, in the order of their first appearance.
+pub fn by_case(report: &Report, metric: &str) -> Table {
+    let rows = || report.rows.iter().filter(|row| row.metric == metric);
+    let (mut subjects, mut cases): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
+    for row in rows() {
+        if !subjects.contains(&row.subject.as_str()) {
+            subjects.push(&row.subject);
+        }
+        if !cases.contains(&row.case.as_str()) {
+            cases.push(&row.case);
+        }
+    }
+    let head: Vec<&str> = std::iter::once("subject")
+        .chain(cases.iter().copied())
+        .collect();
+    let mut table = Table::new(&head, 1);
+    for subject in subjects {
+        let cells = cases.iter().map(|case| {
+            report
+                .find(subject, case, metric)
+                .map_or("-".into(), |row| match row.n {
+                    1 => figure(row.median),
+                    _ => spread(row.median, row.min, row.max),
+                })
+        });
+        table.row(std::iter::once(subject.to_string()).chain(cells));
+    }
+    table
+}
+
+/// A figure with three significant digits or so, for people: `0.057`, `1.45`, `26.1`, `1480`.
+///
+/// ```
+/// use quiescent_bench::table::figure;
+/// assert_eq!([figure(0.0567), figure(1.449), figure(26.06), figure(1480.4)], ["0.057", "1.45", "26.1", "1480"]);
+/// ```
+pub fn figure(value: f64) -> String {
+    match value.abs() {
+        v if v >= 100.0 => format!("{value:.0}"),
+        v if v >= 10.0 => format!("{value:.1}"),
+        v if v >= 1.0 => format!("{value:.2}"),
+        0.0 => "0".into(),
+        _ => format!("{value:.3}"),
+    }
+}
+
+/// `median [min..max]`.
+pub fn spread(median: f64, min: f64, max: f64) -> String {
+    format!("{} [{}..{}]", figure(median), figure(min), figure(max))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_line_up() {
+        let mut table = Table::new(&["subject", "ns"], 1);
+        table.row(["quiescent", "1.4"]);
+        table.row(["ck", "17.9"]);
+        assert_eq!(
+            table.render(),
+            "subject      ns\n---------  ----\nquiescent   1.4\nck         17.9\n"
+        );
+    }
+
+    #[test]
+    fn short_rows_are_filled_and_nothing_trails() {
+        let mut table = Table::new(&["a", "b", "c"], 3);
+        table.row(["x"]);
+        assert!(!table.is_empty());
+        assert_eq!(table.render(), "a  b  c\n-  -  -\nx\n");
+    }
+
+    #[test]
+    fn a_report_by_case() {
+        let mut report = Report::new("bench read", 1);
+        for (subject, case, samples) in [
+            ("ours", "empty", &[1.0, 2.0, 4.0][..]),
+            ("ck", "empty", &[17.0]),
+            ("ck", "load", &[18.0]),
+        ] {
+            report
+                .rows
+                .extend(crate::Row::of(subject, case, "cpu_ns", "ns/pair", samples));
+        }
+        let text = by_case(&report, "cpu_ns").render();
+        let lines: Vec<Vec<&str>> = text
+            .lines()
+            .map(|line| {
+                line.split("  ")
+                    .filter(|cell| !cell.is_empty())
+                    .map(str::trim)
+                    .collect()
+            })
+            .collect();
+        assert_eq!(lines[0], ["subject", "empty", "load"]);
+        assert_eq!(lines[2], ["ours", "2.00 [1.00..4.00]", "-"]);
+        assert_eq!(lines[3], ["ck", "17.0", "18.0"]);
+    }
+
+    #[test]
+    fn width_is_in_characters() {
+        let mut table = Table::new(&["µs"], 1);
+        table.row(["≤ 9"]);
+        assert_eq!(table.render(), "µs\n---\n≤ 9\n");
+    }
+}

@@ -1,0 +1,254 @@
+//! Targets beside what the same run measured.
+//!
+//! A target is a measured figure of ours and a bound: a number that was asked for, or a peer's figure *of this run*
+//! times a factor. Nothing measured is ever compared with a figure from another run. A figure that is not there
+//! (a package is missing, the run was stopped) makes its target "not measured", never met. Timing targets are
+//! medians on a shared machine, so an unmet one is told plainly and is no failure of the command.
+
+use crate::{Report, Row, sync::Idle, table};
+
+/// One target and what became of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Target {
+    /// What was asked for, in words.
+    pub what: String,
+    /// Our figure; `None` when not measured.
+    pub ours: Option<f64>,
+    /// The largest that meets the target; `None` when what it depends on was not measured.
+    pub bound: Option<f64>,
+    /// The unit of both.
+    pub unit: &'static str,
+}
+
+impl Target {
+    /// Whether it was met; `None` when it could not be measured.
+    pub fn met(&self) -> Option<bool> {
+        Some(self.ours? <= self.bound?)
+    }
+
+    /// Our figure over the bound: at most 1 when met. `None` without both, or with a bound of 0.
+    pub fn ratio(&self) -> Option<f64> {
+        let bound = self.bound.filter(|&bound| bound > 0.0)?;
+        Some(self.ours? / bound)
+    }
+}
+
+/// Everything the issue asks for under "How fast", in its order.
+pub fn targets(report: &Report, idle: Option<Idle>) -> Vec<Target> {
+    let mut targets = Vec::new();
+    instruction_targets(report, &mut targets);
+    read_targets(report, &mut targets);
+    sync_targets(report, &mut targets);
+    idle_targets(idle, &mut targets);
+    targets
+}
+
+const OURS: &str = crate::subjects::OURS;
+
+fn median(report: &Report, subject: &str, case: &str, metric: &str) -> Option<f64> {
+    report.find(subject, case, metric).map(|row| row.median)
+}
+
+fn instruction_targets(report: &Report, targets: &mut Vec<Target>) {
+    for (case, bound) in [("empty", 9.0), ("nested", 12.0), ("load", 11.0)] {
+        targets.push(Target {
+            what: format!("read pair, {case}: at most {bound} instructions"),
+            ours: median(report, OURS, case, "instructions"),
+            bound: Some(bound),
+            unit: "instructions",
+        });
+    }
+}
+
+fn read_targets(report: &Report, targets: &mut Vec<Target>) {
+    let ours = |case| median(report, OURS, case, "cpu_ns");
+    for case in ["empty", "nested", "load"] {
+        targets.push(Target {
+            what: format!("read pair, {case}: CPU time at most liburcu-memb inlined"),
+            ours: ours(case),
+            bound: median(report, "liburcu-memb", case, "cpu_ns"),
+            unit: "ns",
+        });
+    }
+    for peer in ["crossbeam-epoch", "seize", "sdd", "haphazard"] {
+        for case in ["empty", "load"] {
+            targets.push(Target {
+                what: format!("read pair, {case}: at least 6x faster than {peer}"),
+                ours: ours(case),
+                bound: median(report, peer, case, "cpu_ns").map(|ns| ns / 6.0),
+                unit: "ns",
+            });
+        }
+    }
+    targets.push(Target {
+        what: "repin section, a read: CPU time at most liburcu-qsbr".into(),
+        ours: ours("repin"),
+        bound: median(report, "liburcu-qsbr", "repin", "cpu_ns"),
+        unit: "ns",
+    });
+    targets.push(Target {
+        what: "repin section, a read: instructions at most liburcu-qsbr".into(),
+        ours: median(report, OURS, "repin", "instructions"),
+        bound: median(report, "liburcu-qsbr", "repin", "instructions"),
+        unit: "instructions",
+    });
+}
+
+fn sync_targets(report: &Report, targets: &mut Vec<Target>) {
+    for (case, bound) in [
+        ("sole thread", 0.0),
+        ("other asleep", 1.0),
+        ("reader looping", 1.0),
+    ] {
+        targets.push(Target {
+            what: format!("grace period, {case}: at most {bound} fences"),
+            ours: median(report, OURS, case, "fences"),
+            bound: Some(bound),
+            unit: "fences",
+        });
+    }
+    let ours = |case| median(report, OURS, case, "latency_us");
+    let memb = |case| median(report, "liburcu-memb", case, "latency_us");
+    for (case, what, bound) in [
+        ("sole thread", "at most 0.1 us", Some(0.1)),
+        ("other asleep", "at most liburcu-memb", memb("other asleep")),
+        (
+            "reader looping",
+            "at most 0.6 x liburcu-memb",
+            memb("reader looping").map(|us| us * 0.6),
+        ),
+    ] {
+        targets.push(Target {
+            what: format!("synchronize, {case}: {what}"),
+            ours: ours(case),
+            bound,
+            unit: "us",
+        });
+    }
+}
+
+fn idle_targets(idle: Option<Idle>, targets: &mut Vec<Target>) {
+    let of = |f: fn(&Idle) -> u64| idle.as_ref().map(|idle| f(idle) as f64);
+    for (what, ours) in [
+        ("fences", of(|idle| idle.change.fences)),
+        ("scans", of(|idle| idle.change.scans)),
+        ("wake-ups", of(|idle| idle.change.wakeups)),
+        ("threads", of(|idle| idle.threads)),
+    ] {
+        targets.push(Target {
+            what: format!("nobody waits, nothing queued: 0 {what}"),
+            ours,
+            bound: Some(0.0),
+            unit: what,
+        });
+    }
+}
+
+/// Rows for the targets that were measured against a bound above 0: `ratio`, at most 1 when met.
+pub fn rows(targets: &[Target]) -> Vec<Row> {
+    targets
+        .iter()
+        .filter_map(|target| {
+            let case = format!("target: {}", target.what);
+            Row::single(OURS, &case, "ratio", "of the bound", target.ratio()?)
+        })
+        .collect()
+}
+
+/// The targets as text.
+pub fn text(targets: &[Target]) -> String {
+    let mut table = table::Table::new(&["target", "measured", "bound", "of bound", "met?"], 1);
+    let figure = |value: Option<f64>| value.map_or("-".into(), table::figure);
+    for target in targets {
+        let measured = match target.ours {
+            Some(value) => format!("{} {}", table::figure(value), target.unit),
+            None => "-".into(),
+        };
+        let met = match target.met() {
+            Some(true) => "yes",
+            Some(false) => "NO",
+            None => "not measured",
+        };
+        table.row([
+            target.what.clone(),
+            measured,
+            figure(target.bound),
+            figure(target.ratio()),
+            met.into(),
+        ]);
+    }
+    table.render()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::subjects::Counters;
+
+    fn report(figures: &[(&str, &str, &str, f64)]) -> Report {
+        let mut report = Report::new("reproduce", 1);
+        for &(subject, case, metric, value) in figures {
+            report
+                .rows
+                .extend(Row::single(subject, case, metric, "unit", value));
+        }
+        report
+    }
+
+    fn found<'a>(targets: &'a [Target], what: &str) -> &'a Target {
+        let mut found = targets.iter().filter(|target| target.what.contains(what));
+        let target = found
+            .next()
+            .unwrap_or_else(|| panic!("no target about `{what}`"));
+        assert!(found.next().is_none(), "two targets about `{what}`");
+        target
+    }
+
+    #[test]
+    fn bounds_come_from_the_same_report() {
+        let report = report(&[
+            (OURS, "load", "cpu_ns", 2.0),
+            ("liburcu-memb", "load", "cpu_ns", 1.0),
+            ("seize", "load", "cpu_ns", 12.0),
+            (OURS, "reader looping", "latency_us", 3.0),
+            ("liburcu-memb", "reader looping", "latency_us", 4.0),
+        ]);
+        let targets = targets(&report, None);
+        let memb = found(&targets, "load: CPU time at most liburcu-memb");
+        assert_eq!((memb.met(), memb.ratio()), (Some(false), Some(2.0)));
+        assert_eq!(
+            found(&targets, "load: at least 6x faster than seize").met(),
+            Some(true)
+        );
+        assert_eq!(
+            found(&targets, "reader looping: at most 0.6 x").met(),
+            Some(false)
+        );
+        assert_eq!(
+            found(&targets, "load: at least 6x faster than sdd").met(),
+            None
+        );
+        let ratios = rows(&targets);
+        assert_eq!(ratios.len(), 3);
+        assert!(text(&targets).contains("not measured"));
+    }
+
+    #[test]
+    fn counters_must_not_move() {
+        let report = report(&[]);
+        let mut idle = Idle {
+            change: Counters::default(),
+            threads: 0,
+        };
+        assert_eq!(
+            found(&targets(&report, Some(idle)), "queued: 0 scans").met(),
+            Some(true)
+        );
+        idle.change.scans = 1;
+        idle.threads = 1;
+        let targets = targets(&report, Some(idle));
+        assert_eq!(found(&targets, "queued: 0 scans").met(), Some(false));
+        assert_eq!(found(&targets, "queued: 0 threads").met(), Some(false));
+        assert_eq!(found(&targets, "queued: 0 fences").met(), Some(true));
+    }
+}

@@ -1,0 +1,217 @@
+//! What can be asked for, and which requests make no sense.
+//!
+//! A count is refused here, with what would be accepted, before anything is started: clap then exits with code 2.
+
+use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
+use quiescent_bench::{pool::MOST_THREADS, subjects::ReadCase, sync::SyncCase};
+
+/// Read-copy-update that does less, and later: measure it, compare it, reproduce its figures.
+#[derive(Debug, Parser)]
+#[command(name = "quiescent", version, max_term_width = 100)]
+#[command(
+    after_help = "Exit codes: 0 done; 1 something failed or was found; 2 usage; 130 stopped by Ctrl-C (what was measured is printed)."
+)]
+pub struct Arguments {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Show on this machine what the library claims: comparisons, the kernel's grace periods, targets (under two minutes)
+    Reproduce(Reproduce),
+    /// Measure one side of the library, alone or beside others
+    #[command(subcommand)]
+    Bench(Bench),
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Print a manual page (troff; try `quiescent man bench read | man -l -`)
+    Man {
+        /// The command whose page it is; this whole program's when left out
+        command: Vec<String>,
+    },
+    /// What the other commands run behind the scenes
+    #[command(subcommand, hide = true)]
+    Internal(Internal),
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Bench {
+    /// CPU time of a read-side critical section: empty, nested, load, repin
+    Read(Read),
+    /// Latency and fences of a grace period: sole thread, other asleep, reader looping
+    Sync(Sync),
+}
+
+/// Options that every measuring command has.
+#[derive(Debug, Clone, Args)]
+pub struct Common {
+    /// Print one line of JSON (schema quiescent/1) instead of tables
+    #[arg(long)]
+    pub json: bool,
+    /// No progress bar
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// Where the rotation of subjects starts; printed with the results
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+}
+
+#[derive(Debug, Args)]
+pub struct Reproduce {
+    #[command(flatten)]
+    pub common: Common,
+    /// Fewer calls, no instruction counts: to see that it works, not to quote
+    #[arg(long)]
+    pub quick: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Read {
+    #[command(flatten)]
+    pub common: Common,
+    /// Beside every other library in this build
+    #[arg(long)]
+    pub compare: bool,
+    /// Threads that read at once
+    #[arg(long, value_name = "N", default_value = "1", value_parser = threads, allow_negative_numbers = true)]
+    pub threads: usize,
+    /// Rounds over all subjects; 30 or more for figures worth quoting
+    #[arg(long, value_name = "N", default_value = "60", value_parser = rounds, allow_negative_numbers = true)]
+    pub rounds: u64,
+}
+
+#[derive(Debug, Args)]
+pub struct Sync {
+    #[command(flatten)]
+    pub common: Common,
+    /// Beside every other library in this build that has a grace period to wait for
+    #[arg(long)]
+    pub compare: bool,
+    /// Rounds over all subjects; 30 or more for figures worth quoting
+    #[arg(long, value_name = "N", default_value = "60", value_parser = rounds, allow_negative_numbers = true)]
+    pub rounds: u64,
+    /// Threads beside the caller: asleep in one case, reading in another
+    #[arg(long, value_name = "N", default_value = "1", value_parser = threads, allow_negative_numbers = true)]
+    pub threads: usize,
+    /// Grace periods a round
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = calls, allow_negative_numbers = true)]
+    pub calls: u64,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Internal {
+    /// One measuring process of `bench sync`
+    SyncChild {
+        #[arg(long)]
+        subject: String,
+        #[arg(long, value_parser = sync_case)]
+        case: SyncCase,
+        #[arg(long, default_value = "1", value_parser = threads)]
+        threads: usize,
+        #[arg(long)]
+        count_fences: bool,
+    },
+    /// One loop, to be counted by callgrind
+    Loop {
+        #[arg(long)]
+        subject: String,
+        #[arg(long, value_parser = read_case)]
+        case: ReadCase,
+        #[arg(long)]
+        turns: u64,
+    },
+    /// Instruction counts of all subjects (`ci/instructions`)
+    Instructions {
+        #[command(flatten)]
+        common: Common,
+        /// The machine code of our own pairs instead
+        #[arg(long, conflicts_with = "json")]
+        disassembly: bool,
+        /// Only these subjects (may be repeated)
+        #[arg(long, value_name = "NAME")]
+        subject: Vec<String>,
+    },
+}
+
+fn threads(text: &str) -> Result<usize, String> {
+    let cpus = std::thread::available_parallelism().map_or(1, |n| n.get());
+    let advice = format!("give 1 to {MOST_THREADS} (this machine has {cpus} CPUs)");
+    count(text, MOST_THREADS as u64, &advice).map(|count| count as usize)
+}
+
+/// More rounds than anybody waits for: at the default size a round takes about a tenth of a second.
+const MOST_ROUNDS: u64 = 100_000;
+
+fn rounds(text: &str) -> Result<u64, String> {
+    let advice = format!("give 1 to {MOST_ROUNDS}; 30 or more for figures worth quoting");
+    count(text, MOST_ROUNDS, &advice)
+}
+
+/// As many latencies as a round keeps in memory without anybody noticing.
+const MOST_CALLS: u64 = 1_000_000;
+
+fn calls(text: &str) -> Result<u64, String> {
+    let advice = format!("give 1 to {MOST_CALLS}; the 99th percentile wants 100 or more");
+    count(text, MOST_CALLS, &advice)
+}
+
+fn count(text: &str, most: u64, advice: &str) -> Result<u64, String> {
+    match text.parse::<u128>() {
+        Ok(0) => Err(format!("0 would measure nothing: {advice}")),
+        Ok(count) if count <= u128::from(most) => Ok(count as u64),
+        Ok(_) => Err(format!("too many: {advice}")),
+        Err(_) => Err(format!("not a count: {advice}")),
+    }
+}
+
+fn read_case(text: &str) -> Result<ReadCase, String> {
+    let names = ReadCase::ALL.map(ReadCase::name).join(", ");
+    ReadCase::named(text).ok_or_else(|| format!("no such case; there are: {names}"))
+}
+
+fn sync_case(text: &str) -> Result<SyncCase, String> {
+    let names = SyncCase::ALL.map(SyncCase::name).join(", ");
+    SyncCase::named(text).ok_or_else(|| format!("no such case; there are: {names}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn absurd_counts_come_with_a_remedy() {
+        for text in [
+            "0",
+            "1000000000000",
+            "-1",
+            "many",
+            "99999999999999999999999999999999999999999",
+        ] {
+            let error = threads(text).unwrap_err();
+            assert!(error.contains("give 1 to 1024"), "{text}: {error}");
+            assert!(rounds(text).unwrap_err().contains("give 1 to"), "{text}");
+            assert!(calls(text).unwrap_err().contains("give 1 to"), "{text}");
+        }
+        assert_eq!(
+            (threads("1024"), rounds("1"), calls("200")),
+            (Ok(1024), Ok(1), Ok(200))
+        );
+    }
+
+    #[test]
+    fn cases_by_name() {
+        assert_eq!(sync_case("reader looping"), Ok(SyncCase::ReaderLooping));
+        assert!(read_case("nesting").unwrap_err().contains("nested"));
+    }
+}

@@ -1,0 +1,239 @@
+//! Carries out a request.
+//!
+//! The first Ctrl-C sets a flag that measurements look at between rounds: what was measured is printed, and the code
+//! is 130. The second ends the program at once.
+
+use crate::arguments::{Arguments, Bench, Command, Common, Internal, Read, Reproduce, Sync};
+use crate::output::{self, DONE, STOPPED};
+use crate::progress::Bar;
+use clap::CommandFactory;
+use quiescent_bench::instructions::{self, InstructionOptions};
+use quiescent_bench::read::{self, ReadOptions};
+use quiescent_bench::reproduce::{self, ReproduceOptions};
+use quiescent_bench::sync::{self, SyncOptions, child};
+use quiescent_bench::{Control, Error, Report, subjects};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Does it; the exit code.
+pub fn run(arguments: Arguments) -> Result<u8, Error> {
+    match arguments.command {
+        Command::Reproduce(options) => reproduce(&options),
+        Command::Bench(Bench::Read(options)) => bench_read(&options),
+        Command::Bench(Bench::Sync(options)) => bench_sync(&options),
+        Command::Completions { shell } => completions(shell),
+        Command::Man { command } => man(&command),
+        Command::Internal(internal) => run_internal(internal),
+    }
+}
+
+fn run_internal(internal: Internal) -> Result<u8, Error> {
+    match internal {
+        Internal::SyncChild {
+            subject,
+            case,
+            threads,
+            count_fences,
+        } => Ok(child::serve(&subject, case, threads, count_fences)),
+        Internal::Loop {
+            subject,
+            case,
+            turns,
+        } => instructions::run_loop(&subject, case, turns).map(|()| DONE),
+        Internal::Instructions {
+            disassembly: true, ..
+        } => {
+            let text = instructions::disassembly(&this_program()?)?;
+            output::print(text.as_bytes()).map(|()| DONE)
+        }
+        Internal::Instructions {
+            common, subject, ..
+        } => count_instructions(&common, subject),
+    }
+}
+
+fn bench_read(options: &Read) -> Result<u8, Error> {
+    need_a_subject(options.compare)?;
+    let wanted = ReadOptions {
+        threads: options.threads,
+        compare: options.compare,
+        rounds: options.rounds,
+        seed: options.common.seed,
+        ..ReadOptions::default()
+    };
+    measure(&options.common, read::text, |control| {
+        read::run(&wanted, control)
+    })
+}
+
+fn bench_sync(options: &Sync) -> Result<u8, Error> {
+    need_a_subject(options.compare)?;
+    let wanted = SyncOptions {
+        compare: options.compare,
+        rounds: options.rounds,
+        calls: options.calls,
+        threads: options.threads,
+        seed: options.common.seed,
+        ..SyncOptions::new(this_program()?)
+    };
+    measure(&options.common, sync::text, |control| {
+        sync::run(&wanted, control)
+    })
+}
+
+fn count_instructions(common: &Common, only: Vec<String>) -> Result<u8, Error> {
+    for name in &only {
+        if subjects::named(name).is_none() {
+            let known: Vec<&str> = subjects::all().iter().map(|subject| subject.name).collect();
+            let known = known.join(", ");
+            return Err(Error::Usage(format!(
+                "--subject {name}: not in this build, which has {known}"
+            )));
+        }
+    }
+    let wanted = InstructionOptions {
+        program: this_program()?,
+        compare: true,
+        only,
+    };
+    measure(common, instructions::text, |control| {
+        instructions::run(&wanted, control)
+    })
+}
+
+fn reproduce(options: &Reproduce) -> Result<u8, Error> {
+    let wanted = ReproduceOptions {
+        program: this_program()?,
+        quick: options.quick,
+        seed: options.common.seed,
+    };
+    let stop = stop_flag()?;
+    let bar = Bar::new(options.common.quiet);
+    let found = reproduce::run(&wanted, Control::new(&stop, &bar))?;
+    if options.common.json {
+        output::print((found.report.to_json() + "\n").as_bytes())?;
+    } else {
+        let text = reproduce::text(&found);
+        let text = match output::colour() {
+            true => output::paint(&text),
+            false => text,
+        };
+        output::print(text.as_bytes())?;
+    }
+    Ok(code(&stop))
+}
+
+/// Runs a measurement and prints its report.
+fn measure(
+    common: &Common,
+    text: fn(&Report) -> String,
+    run: impl FnOnce(Control<'_>) -> Result<Report, Error>,
+) -> Result<u8, Error> {
+    let stop = stop_flag()?;
+    let bar = Bar::new(common.quiet);
+    let report = run(Control::new(&stop, &bar))?;
+    let printed = match common.json {
+        true => report.to_json() + "\n",
+        false => format!(
+            "{}\n\n{}{}",
+            report.host.line(),
+            text(&report),
+            absent(&report)
+        ),
+    };
+    output::print(printed.as_bytes())?;
+    Ok(code(&stop))
+}
+
+/// A line for each peer that was asked for and is not there.
+fn absent(report: &Report) -> String {
+    let Some(absent) = report
+        .host
+        .more
+        .get("absent_peers")
+        .and_then(|peers| peers.as_object())
+    else {
+        return String::new();
+    };
+    let lines = absent
+        .iter()
+        .map(|(name, remedy)| format!("{name} is absent: {}\n", remedy.as_str().unwrap_or("?")));
+    std::iter::once("\n".to_string()).chain(lines).collect()
+}
+
+fn code(stop: &AtomicBool) -> u8 {
+    match stop.load(Ordering::Relaxed) {
+        true => STOPPED,
+        false => DONE,
+    }
+}
+
+fn need_a_subject(compare: bool) -> Result<(), Error> {
+    match subjects::selected(compare).is_empty() {
+        true => Err(Error::Usage(
+            "the subject `quiescent` is not in this build: add --compare to measure the others"
+                .into(),
+        )),
+        false => Ok(()),
+    }
+}
+
+fn this_program() -> Result<PathBuf, Error> {
+    std::env::current_exe().map_err(|why| {
+        let remedy = "is /proc mounted? the measuring processes are this program again";
+        Error::failed("cannot find this program's own file", why, remedy)
+    })
+}
+
+/// Set by the first Ctrl-C; the second ends the program.
+fn stop_flag() -> Result<Arc<AtomicBool>, Error> {
+    use signal_hook::{consts::SIGINT, flag};
+    let stop = Arc::new(AtomicBool::new(false));
+    // In this order: the conditional exit must see the flag as it was before this Ctrl-C.
+    flag::register_conditional_shutdown(SIGINT, i32::from(STOPPED), stop.clone())
+        .and_then(|_| flag::register(SIGINT, stop.clone()))
+        .map_err(|why| Error::failed("cannot watch for Ctrl-C", why, "is SIGINT blocked here?"))?;
+    Ok(stop)
+}
+
+fn completions(shell: clap_complete::Shell) -> Result<u8, Error> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), "quiescent", &mut script);
+    output::print(&script).map(|()| DONE)
+}
+
+/// The page of the whole program, or of the command that `words` name.
+fn man(words: &[String]) -> Result<u8, Error> {
+    let mut program = Arguments::command();
+    // Makes the names of subcommands whole: `quiescent-bench-read`.
+    program.build();
+    let mut command = &program;
+    for word in words {
+        command = command.find_subcommand(word).ok_or_else(|| {
+            let known: Vec<&str> = visible(command).collect();
+            Error::Usage(format!(
+                "man {word}: no such command; there are: {}",
+                known.join(", ")
+            ))
+        })?;
+    }
+    let mut page = Vec::new();
+    let failed = |why| Error::failed("manual page", why, "please report it");
+    let name = command
+        .get_display_name()
+        .unwrap_or("quiescent")
+        .to_string();
+    clap_mangen::Man::new(command.clone())
+        .title(name)
+        .render(&mut page)
+        .map_err(failed)?;
+    output::print(&page).map(|()| DONE)
+}
+
+fn visible(command: &clap::Command) -> impl Iterator<Item = &str> {
+    let commands = command.get_subcommands();
+    commands
+        .filter(|command| !command.is_hide_set())
+        .map(clap::Command::get_name)
+}

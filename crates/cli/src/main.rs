@@ -1,0 +1,27 @@
+//! The `quiescent` command: measure, compare, reproduce.
+//!
+//! Every command prints a text table, or one line of JSON with `--json`; a progress bar goes to standard error, on a
+//! terminal only. Exit codes: 0 done, 1 something failed or was found, 2 the request makes no sense, 130 stopped by
+//! Ctrl-C (what was measured until then is printed).
+
+mod arguments;
+mod commands;
+mod output;
+mod progress;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments = arguments::Arguments::parse();
+    match commands::run(arguments) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(match error {
+                quiescent_bench::Error::Usage(_) => output::USAGE,
+                quiescent_bench::Error::Failed(_) => output::FINDING,
+            })
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Writing results: a reader that goes away (`| head`) ends the command quietly, with code 0.
+
+use quiescent_bench::Error;
+use std::io::{ErrorKind, IsTerminal, Write};
+
+/// Exit code: done.
+pub const DONE: u8 = 0;
+/// Exit code: something failed or was found.
+pub const FINDING: u8 = 1;
+/// Exit code: the request makes no sense.
+pub const USAGE: u8 = 2;
+/// Exit code: stopped by Ctrl-C (128 + SIGINT, as shells have it).
+pub const STOPPED: u8 = 130;
+
+/// Writes to standard output. A closed pipe is nobody's mistake.
+pub fn print(text: &[u8]) -> Result<(), Error> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text).and_then(|()| out.flush()) {
+        Err(why) if why.kind() != ErrorKind::BrokenPipe => {
+            let remedy = "is the disk full, or the output closed?";
+            Err(Error::failed("cannot write the results", why, remedy))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether standard output may be coloured: a terminal, and no `NO_COLOR` (no-color.org: set and not empty).
+pub fn colour() -> bool {
+    std::io::stdout().is_terminal() && !no_colour(std::env::var_os("NO_COLOR").as_deref())
+}
+
+fn no_colour(variable: Option<&std::ffi::OsStr>) -> bool {
+    variable.is_some_and(|value| !value.is_empty())
+}
+
+/// Colours the answers in the last column of the targets table: green `yes`, red `NO`.
+pub fn paint(text: &str) -> String {
+    let mut painted = String::with_capacity(text.len() + 64);
+    for line in text.split_inclusive('\n') {
+        let body = line.trim_end_matches('\n');
+        let (colour, answer) = match body.rsplit_once("  ") {
+            Some((_, answer)) if answer.trim() == "yes" => ("32", answer.trim()),
+            Some((_, answer)) if answer.trim() == "NO" => ("31", answer.trim()),
+            _ => {
+                painted += line;
+                continue;
+            }
+        };
+        let kept = &body[..body.len() - answer.len()];
+        painted += &format!("{kept}\x1b[{colour}m{answer}\x1b[0m\n");
+    }
+    painted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_painted_and_nothing_else() {
+        assert_eq!(paint("a  1  yes\n"), "a  1  \x1b[32myes\x1b[0m\n");
+        assert_eq!(paint("a  1   NO\n"), "a  1   \x1b[31mNO\x1b[0m\n");
+        assert_eq!(
+            paint("NO grace periods\nsays yes\n"),
+            "NO grace periods\nsays yes\n"
+        );
+    }
+
+    #[test]
+    fn no_color_counts_when_not_empty() {
+        assert!(no_colour(Some("1".as_ref())));
+        assert!(!no_colour(Some("".as_ref())));
+        assert!(!no_colour(None));
+    }
+}

@@ -1,0 +1,351 @@
+//! The command as a person or a script meets it: exit codes, the JSON shape, Ctrl-C, closed pipes.
+//!
+//! Nothing here asserts a time or a figure's size: that is what the command is for, not its tests.
+
+use quiescent_bench::{Report, subjects};
+use std::io::Read;
+use std::process::{Command, Output, Stdio};
+
+fn quiescent() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_quiescent"));
+    command.env_remove("NO_COLOR").stdin(Stdio::null());
+    command
+}
+
+fn run(arguments: &[&str]) -> Output {
+    quiescent()
+        .args(arguments)
+        .output()
+        .expect("the command was built for this test")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[track_caller]
+fn report(output: &Output) -> Report {
+    assert!(output.status.success(), "{output:?}");
+    let text = text(&output.stdout);
+    assert_eq!(text.lines().count(), 1, "one line of JSON");
+    Report::from_json(&text).unwrap()
+}
+
+#[test]
+fn nonsense_is_a_usage_error_with_a_remedy() {
+    for (arguments, remedy) in [
+        (&["bench", "read", "--threads", "0"][..], "give 1 to 1024"),
+        (
+            &["bench", "read", "--threads", "1000000000000"],
+            "give 1 to 1024",
+        ),
+        (&["bench", "read", "--threads", "-3"], "give 1 to 1024"),
+        (&["bench", "read", "--rounds", "0"], "give 1 to"),
+        (&["bench", "sync", "--rounds", "0"], "give 1 to"),
+        (
+            &["bench", "sync", "--calls", "9999999999999999999999"],
+            "give 1 to",
+        ),
+        (&["bench", "read", "--no-such-option"], "--help"),
+        (&["bench", "write"], "--help"),
+        (&["reproduce", "--seed", "x"], "--help"),
+        (&["completions", "no-such-shell"], "bash"),
+        (
+            &[
+                "internal",
+                "loop",
+                "--subject",
+                "nobody",
+                "--case",
+                "empty",
+                "--turns",
+                "1",
+            ],
+            "nobody",
+        ),
+        (
+            &["internal", "instructions", "--subject", "nobody"],
+            "which has",
+        ),
+        (&[], "Usage"),
+    ] {
+        let output = run(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {output:?}");
+        let said = text(&output.stderr);
+        assert!(said.contains(remedy), "{arguments:?} says {said}");
+        assert!(output.stdout.is_empty(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn bench_read_reports_every_subject_and_case() {
+    let output = run(&[
+        "bench",
+        "read",
+        "--compare",
+        "--json",
+        "--rounds",
+        "2",
+        "--seed",
+        "9",
+    ]);
+    let report = report(&output);
+    assert_eq!((report.command.as_str(), report.seed), ("bench read", 9));
+    assert_eq!(report.options["rounds"], 2);
+    for subject in subjects::all() {
+        for case in ["empty", "nested", "load", "repin"] {
+            let row = report.find(subject.name, case, "cpu_ns").unwrap();
+            assert_eq!((row.n, row.unit.as_str()), (2, "ns/pair"));
+        }
+    }
+    for absent in subjects::absent() {
+        assert_eq!(report.host.more["absent_peers"][absent.name], absent.remedy);
+    }
+    assert!(
+        output.stderr.is_empty(),
+        "no progress bar where there is no terminal"
+    );
+}
+
+#[test]
+fn without_compare_only_ours() {
+    let report = report(&run(&[
+        "bench",
+        "read",
+        "--json",
+        "--rounds",
+        "1",
+        "--threads",
+        "3",
+    ]));
+    assert_eq!(report.rows.len(), 4);
+    assert!(report.rows.iter().all(|row| row.subject == "quiescent"));
+    assert_eq!(report.options["threads"], 3);
+}
+
+#[test]
+fn bench_sync_reports_latency_and_fences() {
+    let arguments = [
+        "bench",
+        "sync",
+        "--compare",
+        "--json",
+        "--rounds",
+        "2",
+        "--calls",
+        "20",
+    ];
+    let report = report(&run(&arguments));
+    for subject in subjects::all() {
+        for case in ["sole thread", "other asleep"] {
+            let latency = report.find(subject.name, case, "latency_us");
+            assert_eq!(
+                latency.is_some(),
+                subject.waiting.is_some(),
+                "{} {case}",
+                subject.name
+            );
+            assert_eq!(
+                report.find(subject.name, case, "latency_us_p99").is_some(),
+                subject.waiting.is_some()
+            );
+        }
+    }
+    // Where fences can be counted at all, a library known to fence is seen to.
+    if let Some(row) = report.find("liburcu-memb", "other asleep", "fences") {
+        assert_eq!(row.median, 2.0);
+    }
+}
+
+#[test]
+fn tables_name_the_machine_and_the_subjects() {
+    let output = run(&["bench", "read", "--rounds", "1"]);
+    assert!(output.status.success(), "{output:?}");
+    let said = text(&output.stdout);
+    for words in ["CPUs", "Linux", "CPU ns a pair", "quiescent", "nested"] {
+        assert!(said.contains(words), "no `{words}` in {said}");
+    }
+    assert!(
+        !said.contains('\x1b'),
+        "no colours where there is no terminal"
+    );
+}
+
+#[test]
+fn reproduce_has_all_its_parts() {
+    let report = report(&run(&["reproduce", "--quick", "--json"]));
+    assert_eq!(report.command, "reproduce");
+    for (subject, case, metric) in [
+        ("quiescent", "load", "cpu_ns"),
+        ("quiescent", "sole thread", "latency_us"),
+        ("quiescent", "early-qs-v2 sole thread", "latency_us_mean"),
+        ("published", "early-qs-v2 early_qs=off", "latency_us_mean"),
+        (
+            "published",
+            "early-qs-v2 early_qs=init run 10",
+            "latency_us_max",
+        ),
+        ("published", "early-qs-rfc early_qs=scan", "latency_us_mean"),
+    ] {
+        assert!(
+            report.find(subject, case, metric).is_some(),
+            "{subject}, {case}, {metric}"
+        );
+    }
+    // The kernel is measured, or it is said why not.
+    let measured = report.rows.iter().any(|row| row.subject == "kernel");
+    let notes = report.options["notes"].to_string();
+    assert!(measured || notes.contains("kernel:"), "{notes}");
+}
+
+#[test]
+fn completions_and_manual() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let output = run(&["completions", shell]);
+        assert!(output.status.success());
+        assert!(text(&output.stdout).contains("reproduce"), "{shell}");
+    }
+    let output = run(&["man"]);
+    assert!(output.status.success());
+    let page = text(&output.stdout);
+    assert!(
+        page.contains(".TH quiescent") && page.contains("reproduce"),
+        "{page}"
+    );
+    assert!(!page.contains("internal"), "hidden commands stay hidden");
+    let output = run(&["man", "bench", "sync"]);
+    assert!(
+        text(&output.stdout).contains("quiescent-bench-sync"),
+        "{output:?}"
+    );
+    let output = run(&["man", "bench", "write"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("read, sync"), "{output:?}");
+}
+
+#[test]
+fn a_reader_that_goes_away_is_nobodys_mistake() {
+    let mut child = quiescent()
+        .args(["bench", "read", "--rounds", "1"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(output.stderr.is_empty(), "{output:?}");
+}
+
+#[test]
+fn a_missing_valgrind_comes_with_its_remedy() {
+    let output = quiescent()
+        .args(["internal", "instructions", "--json"])
+        .env("PATH", "/nowhere")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(
+        text(&output.stderr).contains("apt-get install valgrind"),
+        "{output:?}"
+    );
+}
+
+/// Has the kernel answer every attempt to make a thread with EAGAIN, as a machine that is out of them does.
+fn refuse_threads() -> std::io::Result<()> {
+    let op = |code: u32, jt, jf, k| libc::sock_filter {
+        code: code as u16,
+        jt,
+        jf,
+        k,
+    };
+    let equal = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
+    let give = libc::BPF_RET | libc::BPF_K;
+    let mut filter = [
+        // Offset 0 of `struct seccomp_data` is the number of the system call.
+        op(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
+        op(equal, 2, 0, libc::SYS_clone3 as u32),
+        op(equal, 1, 0, libc::SYS_clone as u32),
+        op(give, 0, 0, libc::SECCOMP_RET_ALLOW),
+        op(give, 0, 0, libc::SECCOMP_RET_ERRNO | libc::EAGAIN as u32),
+    ];
+    let program = libc::sock_fprog {
+        len: filter.len() as u16,
+        filter: filter.as_mut_ptr(),
+    };
+    // SAFETY: plain numbers, and a filter program that outlives the call.
+    let refused = unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
+            || libc::prctl(
+                libc::PR_SET_SECCOMP,
+                libc::SECCOMP_MODE_FILTER,
+                &raw const program,
+            ) != 0
+    };
+    match refused {
+        true => Err(std::io::Error::last_os_error()),
+        false => Ok(()),
+    }
+}
+
+#[test]
+fn refused_threads_are_an_error_not_a_hang() {
+    use std::os::unix::process::CommandExt;
+    let mut command = quiescent();
+    command.args(["bench", "read", "--threads", "8", "--rounds", "1"]);
+    // SAFETY: between fork and exec, `refuse_threads` makes two system calls and allocates nothing.
+    unsafe { command.pre_exec(refuse_threads) };
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("cannot start thread 1 of 8") && said.contains("--threads"),
+        "{said}"
+    );
+}
+
+/// Waits until the process catches SIGINT, as the kernel sees it; false when it ended before.
+fn catches_ctrl_c(child: &mut std::process::Child) -> bool {
+    loop {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+        let caught = status
+            .lines()
+            .find_map(|line| line.strip_prefix("SigCgt:"))
+            .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+            .unwrap_or(0);
+        if caught & 1 << (libc::SIGINT - 1) != 0 {
+            return true;
+        }
+        if child.try_wait().unwrap().is_some() {
+            return false;
+        }
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn ctrl_c_prints_what_was_measured() {
+    for arguments in [
+        ["bench", "read", "--compare", "--json", "--rounds", "100000"],
+        ["bench", "sync", "--compare", "--json", "--rounds", "100000"],
+    ] {
+        let mut child = quiescent()
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        assert!(catches_ctrl_c(&mut child), "{arguments:?} ended by itself");
+        let id = libc::pid_t::try_from(child.id()).unwrap();
+        // SAFETY: `kill` takes two numbers; the process is our child and not yet waited for.
+        assert_eq!(unsafe { libc::kill(id, libc::SIGINT) }, 0);
+        let mut said = String::new();
+        child
+            .stdout
+            .take()
+            .unwrap()
+            .read_to_string(&mut said)
+            .unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(130));
+        Report::from_json(&said).unwrap();
+    }
+}
