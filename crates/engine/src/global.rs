@@ -272,6 +272,11 @@ impl Global {
     /// `cpu` leaves: it is outside every section for good, and is reported quiescent before its
     /// absence shows in [`Host::present`] (behaviour O9). A host whose departed CPUs are always seen
     /// outside (a freed slot of a thread host) need not call this.
+    ///
+    /// Between this call and the clearing of the presence bit no step may look at the CPU's leaf or set
+    /// it up ([`Phase::Hotplug`], [`Phase::Init`]): the report would be ignored and the CPU taken for a
+    /// participant. A kernel has a lock for it; keeping the engine's does. A departure that was missed is
+    /// credited by a later scan and counted ([`Counts::offline_holdouts`]).
     pub fn departed(&mut self, cpu: CpuId, host: &impl Host) -> Effects {
         let seq = self.gp_seq;
         self.report_qs(cpu, seq, host)

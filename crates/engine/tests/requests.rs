@@ -23,7 +23,7 @@ fn settled() -> TestHost {
     let mut host = TestHost::kernel_with(4, config());
     let ticket = host.wait_for_gp(0);
     host.drive(0, ticket, 1000);
-    while host.step() != Next::Done {}
+    run_down(&mut host);
     host.take_trace();
     host
 }

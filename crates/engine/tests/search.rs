@@ -13,8 +13,12 @@ mod actions;
 mod apply;
 #[path = "search/bounds.rs"]
 mod bounds;
+#[path = "search/drive.rs"]
+mod drive;
 #[path = "search/explore.rs"]
 mod explore;
+#[path = "search/large.rs"]
+mod large;
 #[path = "search/marks.rs"]
 mod marks;
 #[path = "search/model.rs"]
@@ -23,10 +27,13 @@ mod model;
 mod notice;
 #[path = "search/oracle.rs"]
 mod oracle;
+#[path = "search/small.rs"]
+mod small;
 
+use bounds::Bounds;
 use explore::{Report, explore, walk};
 use marks::{Mark, Marks};
-use model::{Bounds, Flavour};
+
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use quiescent_engine::EarlyQs;
 
@@ -61,9 +68,9 @@ fn search(list: &[Bounds]) -> Marks {
 
 #[test]
 fn every_interleaving_within_small_bounds_is_right() {
-    let mut reached = search(&bounds::threads());
+    let mut reached = search(&small::threads());
     for early_qs in [EarlyQs::Off, EarlyQs::Scan, EarlyQs::Init] {
-        let marks = search(&bounds::kernel(early_qs));
+        let marks = search(&small::kernel(early_qs));
         let early = marks.has(Mark::EarlyReport);
         assert_eq!(
             early,
@@ -79,7 +86,7 @@ fn every_interleaving_within_small_bounds_is_right() {
 #[test]
 #[ignore = "minutes, and some gigabytes of memory"]
 fn every_interleaving_within_larger_bounds_is_right() {
-    let reached = search(&bounds::deep());
+    let reached = search(&large::deep());
     assert!(reached.has(Mark::CreditChanged) && reached.has(Mark::HandOver));
 }
 
@@ -87,7 +94,7 @@ fn every_interleaving_within_larger_bounds_is_right() {
 #[test]
 fn random_walks_over_larger_machines_are_right() {
     let bytes = proptest::collection::vec(proptest::num::u8::ANY, 500..3000);
-    for bounds in bounds::large() {
+    for bounds in large::walks() {
         // Always the same walks: a gate must not fail by chance. A violation is shrunk.
         let config = Config {
             cases: 96,
@@ -116,7 +123,7 @@ fn random_walks_over_larger_machines_are_right() {
 /// The rules find what they are there for: hosts with a planted defect are caught, by the right rule.
 #[test]
 fn planted_defects_of_a_host_are_found() {
-    for (bounds, rule) in bounds::broken() {
+    for (bounds, rule) in large::broken() {
         let violation = explore(&bounds).err();
         let violation = violation.unwrap_or_else(|| panic!("not found: {bounds:?}"));
         assert!(
@@ -124,44 +131,5 @@ fn planted_defects_of_a_host_are_found() {
             "{:?} by another rule: {violation}",
             bounds.broken
         );
-    }
-}
-
-impl std::fmt::Display for Bounds {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let flavour = match self.flavour {
-            Flavour::Threads => "threads",
-            Flavour::Kernel => "kernel",
-        };
-        write!(
-            f,
-            "{flavour} \"{}\" early_qs {:?},",
-            self.name, self.early_qs
-        )?;
-        let in_use = self.cpus - self.ghosts.count_ones();
-        write!(
-            f,
-            " {in_use} CPUs ({} absent), fan-out {}:",
-            self.absent.count_ones(),
-            self.fanout
-        )?;
-        for (name, count) in [
-            ("section a CPU", self.sections),
-            ("nest", self.nests),
-            ("wait", self.waits),
-            ("poll", self.polls),
-            ("help", self.helps),
-            ("leave", self.leaves),
-            ("arrival", self.arrivals),
-            ("departure", self.departures),
-            ("note a CPU", self.notes),
-            ("timer", self.timers),
-            ("stray", self.strays),
-        ] {
-            if count > 0 {
-                write!(f, " {count} {name}")?;
-            }
-        }
-        Ok(())
     }
 }

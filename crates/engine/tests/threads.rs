@@ -161,9 +161,7 @@ fn an_unlock_between_flagging_and_sleeping_is_not_missed() {
     let mut host = TestHost::threads_with(2, config());
     host.enter(1);
     let ticket = waiter(&mut host, 0);
-    while host.engine().phase() != Phase::Wait(Wait::Asleep) {
-        let _ = host.step();
-    }
+    assert!(host.run_until(Phase::Wait(Wait::Asleep), 100));
     host.exit(1);
     let _ = host.step();
     assert!(

@@ -2,8 +2,9 @@
 
 use quiescent_engine::{Next, Phase, Until};
 
+use crate::bounds::{Bounds, Flavour};
 use crate::marks::Pad;
-use crate::model::{Bounds, Caller, Cpu, Flavour, State, Task, Word};
+use crate::model::{Caller, Cpu, State, Task, Word};
 
 /// One indivisible action. The number is a CPU, or an agent: a CPU's thread or the outsider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,392 +1,186 @@
-//! What is searched: small configurations, each chosen for what only it can show.
+//! How much may happen in one search.
 
-use quiescent_engine::EarlyQs;
+use std::fmt;
 
-use crate::model::{Bounds, Broken};
+use quiescent_engine::geometry::GeometryParams;
+use quiescent_engine::{Config, EarlyQs, Pace};
 
-const T: Bounds = Bounds::THREADS;
-const K: Bounds = Bounds::KERNEL;
-
-/// The thread flavour, for every run of the tests.
-pub fn threads() -> Vec<Bounds> {
-    let (scan, init) = (EarlyQs::Scan, EarlyQs::Init);
-    vec![
-        Bounds {
-            name: "two wait for each other",
-            sections: 2,
-            nests: 1,
-            waits: 2,
-            callers: 0b11,
-            leaves: 1,
-            ..T
-        },
-        Bounds {
-            name: "wait and poll",
-            sections: 2,
-            waits: 1,
-            polls: 1,
-            helps: 1,
-            callers: 0b11,
-            leaves: 1,
-            ..T
-        },
-        Bounds {
-            name: "poll in a section, scan",
-            waits: 1,
-            polls: 1,
-            helps: 2,
-            callers: 0b11,
-            early_qs: scan,
-            ..T
-        },
-        Bounds {
-            name: "poll in a section, init",
-            waits: 1,
-            polls: 1,
-            helps: 2,
-            callers: 0b11,
-            early_qs: init,
-            ..T
-        },
-        Bounds {
-            name: "third arrives, tree grows",
-            cpus: 3,
-            absent: 0b100,
-            waits: 2,
-            arrivals: 1,
-            departures: 1,
-            callers: 0b11,
-            ..T
-        },
-        Bounds {
-            name: "outsider waits, two leaves",
-            cpus: 3,
-            absent: 0b100,
-            fanout: 2,
-            waits: 1,
-            arrivals: 2,
-            departures: 1,
-            callers: 0b1001,
-            ..T
-        },
-        Bounds {
-            name: "nobody registered yet",
-            cpus: 2,
-            absent: 0b11,
-            waits: 1,
-            polls: 1,
-            arrivals: 2,
-            departures: 1,
-            callers: 0b101,
-            ..T
-        },
-        Bounds {
-            name: "four in two leaves",
-            cpus: 4,
-            absent: 0b1000,
-            fanout: 2,
-            waits: 1,
-            departures: 1,
-            arrivals: 1,
-            ..T
-        },
-        Bounds {
-            name: "three levels",
-            cpus: 5,
-            ghosts: 0b1110,
-            fanout: 2,
-            waits: 2,
-            departures: 1,
-            arrivals: 1,
-            leaves: 1,
-            callers: 0b10001,
-            ..T
-        },
-    ]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flavour {
+    Threads,
+    Kernel,
 }
 
-/// The kernel flavour, for every run of the tests, each with this `early_qs`.
-pub fn kernel(early_qs: EarlyQs) -> Vec<Bounds> {
-    let k = Bounds { early_qs, ..K };
-    vec![
-        Bounds {
-            name: "two CPUs, late reports",
-            notes: 1,
-            waits: 2,
-            callers: 0b11,
-            ..k
-        },
-        Bounds {
-            name: "kthread moves",
-            waits: 1,
-            polls: 1,
-            leaves: 1,
-            callers: 0b11,
-            timers: 2,
-            ..k
-        },
-        Bounds {
-            name: "no marker",
-            sections: 0,
-            waits: 3,
-            direct_wakes_max: 0,
-            ..k
-        },
-        Bounds {
-            name: "hotplug, two leaves",
-            cpus: 3,
-            absent: 0b100,
-            fanout: 2,
-            waits: 1,
-            arrivals: 1,
-            departures: 1,
-            timers: 2,
-            ..k
-        },
-        Bounds {
-            name: "four CPUs, two leaves",
-            cpus: 4,
-            readers: 0b1101,
-            fanout: 2,
-            waits: 1,
-            timers: 2,
-            ..k
-        },
-        Bounds {
-            name: "three levels",
-            cpus: 5,
-            ghosts: 0b1110,
-            fanout: 2,
-            waits: 2,
-            departures: 1,
-            arrivals: 1,
-            callers: 0b10001,
-            timers: 2,
-            ..k
-        },
-        Bounds {
-            name: "no first wait, stray wake",
-            first_fqs: 0,
-            strays: 1,
-            sections: 2,
-            waits: 1,
-            ..k
-        },
-    ]
+/// A defect of the host, put in on purpose: the rules must find it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Broken {
+    No,
+    /// A kernel's CPU departs without a report.
+    SilentDeparture,
+    /// A reader clears its flag and wakes nobody.
+    NoWake,
+    /// A driver inside a section says that it is outside.
+    OwnQuiescent,
+    /// A quiescent state is reported under the current number, not the one it was noted under.
+    StaleNote,
+    /// A newly registered thread does not show in its leaf.
+    HiddenArrival,
+    /// The grace-period thread is never woken for a request.
+    DeafThread,
 }
 
-/// Minutes, and some gigabytes of memory.
-pub fn deep() -> Vec<Bounds> {
-    let mut all = vec![
-        Bounds {
-            name: "four, two requests",
-            cpus: 4,
-            fanout: 2,
-            waits: 2,
-            callers: 0b11,
-            ..T
-        },
-        Bounds {
-            name: "three, churn",
-            cpus: 3,
-            absent: 0b100,
-            sections: 2,
-            waits: 2,
-            arrivals: 2,
-            departures: 2,
-            callers: 0b11,
-            ..T
-        },
-        Bounds {
-            name: "three levels, churn",
-            cpus: 5,
-            ghosts: 0b1110,
-            fanout: 2,
-            sections: 2,
-            waits: 2,
-            departures: 1,
-            arrivals: 1,
-            leaves: 1,
-            callers: 0b10001,
-            ..T
-        },
-        Bounds {
-            name: "pollers come and go",
-            sections: 2,
-            waits: 1,
-            polls: 2,
-            helps: 2,
-            leaves: 2,
-            callers: 0b111,
-            ..T
-        },
-    ];
-    for early_qs in [EarlyQs::Off, EarlyQs::Scan, EarlyQs::Init] {
-        let k = Bounds { early_qs, ..K };
-        all.extend([
-            Bounds {
-                name: "all of it on two CPUs",
-                nests: 1,
-                notes: 1,
-                waits: 1,
-                polls: 1,
-                leaves: 1,
-                callers: 0b11,
-                timers: 2,
-                ..k
-            },
-            Bounds {
-                name: "three levels, kthread moves",
-                cpus: 5,
-                ghosts: 0b1110,
-                fanout: 2,
-                waits: 2,
-                departures: 1,
-                arrivals: 1,
-                leaves: 1,
-                callers: 0b10001,
-                timers: 2,
-                ..k
-            },
-        ]);
-    }
-    all
+/// How much may happen in one search.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    pub name: &'static str,
+    pub flavour: Flavour,
+    /// CPUs, present, absent, and ghosts.
+    pub cpus: u32,
+    /// CPUs that are absent at first.
+    pub absent: u32,
+    /// CPUs that never come: they only make the tree deeper.
+    pub ghosts: u32,
+    /// CPUs a leaf and children an inner node.
+    pub fanout: u32,
+    pub early_qs: EarlyQs,
+    /// Ticks before the first scan (kernel).
+    pub first_fqs: u64,
+    pub direct_wakes_max: u32,
+    /// Sections each CPU may open, but for those of `readers` not in it.
+    pub sections: u8,
+    /// CPUs that read.
+    pub readers: u32,
+    /// CPUs that request (bit `cpus`: the outsider), or that the grace-period thread may run on.
+    pub callers: u32,
+    pub nests: u8,
+    pub waits: u8,
+    pub polls: u8,
+    /// Times a poller drives.
+    pub helps: u8,
+    /// Times the driver leaves before it is told to.
+    pub leaves: u8,
+    pub arrivals: u8,
+    pub departures: u8,
+    /// Quiescent states each CPU notes (kernel).
+    pub notes: u8,
+    /// Times the grace-period thread's timer fires (kernel).
+    pub timers: u8,
+    pub strays: u8,
+    pub broken: Broken,
 }
 
-/// Too large to be searched to the end: several levels, much coming and going.
-pub fn large() -> Vec<Bounds> {
-    let churn = Bounds {
-        name: "large",
-        cpus: 9,
-        absent: 0b1_0110_0000,
-        sections: 20,
-        nests: 20,
-        waits: 20,
-        polls: 20,
-        helps: 20,
-        leaves: 10,
-        arrivals: 20,
-        departures: 20,
-        notes: 20,
-        timers: 200,
-        strays: 5,
-        callers: 0b10_0001_1111,
-        ..T
+impl Bounds {
+    /// A small search of the thread flavour.
+    pub const THREADS: Bounds = Bounds {
+        name: "threads",
+        flavour: Flavour::Threads,
+        cpus: 2,
+        absent: 0,
+        ghosts: 0,
+        fanout: 64,
+        early_qs: EarlyQs::Off,
+        first_fqs: 0,
+        direct_wakes_max: u32::MAX,
+        sections: 1,
+        readers: u32::MAX,
+        callers: 0b1,
+        nests: 0,
+        waits: 1,
+        polls: 0,
+        helps: 0,
+        leaves: 0,
+        arrivals: 0,
+        departures: 0,
+        notes: 0,
+        timers: 0,
+        strays: 0,
+        broken: Broken::No,
     };
-    let kernel = Bounds {
-        flavour: K.flavour,
+
+    /// A small search of the kernel flavour.
+    pub const KERNEL: Bounds = Bounds {
+        name: "kernel",
+        flavour: Flavour::Kernel,
         first_fqs: 3,
-        callers: 0b11111,
-        ..churn
+        timers: 3,
+        direct_wakes_max: 5,
+        ..Bounds::THREADS
     };
-    vec![
-        churn,
-        Bounds { fanout: 2, ..churn },
-        Bounds {
-            fanout: 3,
-            early_qs: EarlyQs::Init,
-            ..churn
-        },
-        Bounds {
-            fanout: 2,
-            direct_wakes_max: 5,
-            ..kernel
-        },
-        Bounds {
-            fanout: 3,
-            early_qs: EarlyQs::Scan,
-            direct_wakes_max: 5,
-            ..kernel
-        },
-        Bounds {
-            fanout: 4,
-            early_qs: EarlyQs::Init,
-            direct_wakes_max: 5,
-            ..kernel
-        },
-    ]
+
+    pub fn config(&self) -> Config {
+        let geometry = GeometryParams {
+            leaf_fanout: self.fanout,
+            inner_fanout: self.fanout,
+            exact: true,
+        };
+        match self.flavour {
+            Flavour::Threads => Config {
+                geometry,
+                early_qs: self.early_qs,
+                pace: Pace::Direct {
+                    spin: 1,
+                    spins_before_flag: 1,
+                    spins_after_flag: 1,
+                    expedited_factor: 1,
+                    stall_ns: u64::MAX,
+                },
+                ..Config::threads()
+            },
+            Flavour::Kernel => Config {
+                geometry,
+                early_qs: self.early_qs,
+                pace: Pace::Jiffies {
+                    first_fqs: self.first_fqs,
+                    next_fqs: 3,
+                },
+                direct_wakes_max: self.direct_wakes_max,
+                wait_markers: if self.direct_wakes_max == 0 { 1 } else { 5 },
+                ..Config::kernel_6_12(self.cpus, 1000)
+            },
+        }
+    }
+
+    /// Is `cpu` in this mask?
+    pub fn is_in(mask: u32, cpu: usize) -> bool {
+        mask & 1 << cpu != 0
+    }
 }
 
-/// Hosts with a defect, and the rule that finds it.
-pub fn broken() -> Vec<(Bounds, &'static str)> {
-    let poller = Bounds {
-        waits: 1,
-        polls: 1,
-        helps: 2,
-        callers: 0b11,
-        ..T
-    };
-    let hotplug = Bounds {
-        waits: 1,
-        departures: 1,
-        timers: 4,
-        ..K
-    };
-    let with = |broken, bounds| Bounds {
-        broken,
-        name: "broken",
-        ..bounds
-    };
-    vec![
-        (with(Broken::SilentDeparture, hotplug), "e:"),
-        (with(Broken::NoWake, Bounds { waits: 1, ..T }), "b:"),
-        (
-            with(
-                Broken::OwnQuiescent,
-                Bounds {
-                    early_qs: EarlyQs::Init,
-                    ..poller
-                },
-            ),
-            "a:",
-        ),
-        (
-            with(
-                Broken::OwnQuiescent,
-                Bounds {
-                    early_qs: EarlyQs::Scan,
-                    ..poller
-                },
-            ),
-            "a:",
-        ),
-        (
-            with(
-                Broken::StaleNote,
-                Bounds {
-                    notes: 1,
-                    waits: 2,
-                    callers: 0b11,
-                    ..K
-                },
-            ),
-            "a:",
-        ),
-        (
-            with(
-                Broken::HiddenArrival,
-                Bounds {
-                    absent: 0b10,
-                    arrivals: 1,
-                    waits: 1,
-                    ..T
-                },
-            ),
-            "g:",
-        ),
-        (
-            with(
-                Broken::HiddenArrival,
-                Bounds {
-                    cpus: 3,
-                    absent: 0b10,
-                    arrivals: 1,
-                    waits: 1,
-                    ..T
-                },
-            ),
-            "a:",
-        ),
-        (with(Broken::DeafThread, Bounds { waits: 1, ..K }), "b:"),
-    ]
+impl fmt::Display for Bounds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let flavour = match self.flavour {
+            Flavour::Threads => "threads",
+            Flavour::Kernel => "kernel",
+        };
+        write!(
+            f,
+            "{flavour} \"{}\" early_qs {:?},",
+            self.name, self.early_qs
+        )?;
+        let in_use = self.cpus - self.ghosts.count_ones();
+        write!(
+            f,
+            " {in_use} CPUs ({} absent), fan-out {}:",
+            self.absent.count_ones(),
+            self.fanout
+        )?;
+        for (name, count) in [
+            ("section a CPU", self.sections),
+            ("nest", self.nests),
+            ("wait", self.waits),
+            ("poll", self.polls),
+            ("help", self.helps),
+            ("leave", self.leaves),
+            ("arrival", self.arrivals),
+            ("departure", self.departures),
+            ("note a CPU", self.notes),
+            ("timer", self.timers),
+            ("stray", self.strays),
+        ] {
+            if count > 0 {
+                write!(f, " {count} {name}")?;
+            }
+        }
+        Ok(())
+    }
 }

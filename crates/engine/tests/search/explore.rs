@@ -11,8 +11,9 @@ use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::actions::{Action, Actions};
+use crate::bounds::Bounds;
 use crate::marks::{Marks, Pad};
-use crate::model::{Bounds, State};
+use crate::model::State;
 
 /// Two lanes of multiply-and-rotate over the words of a state.
 #[derive(Default)]

@@ -10,7 +10,7 @@
 //! | c | a grace period starts and nobody needs it |
 //! | d | the tree's invariant is violated (`Tree::check`) |
 //! | e | a scan finds that an absent CPU is a holdout |
-//! | f | the driver sleeps although a flag was newly set after the last fence |
+//! | f | the driver sleeps although a holdout's flag was newly set after the last fence |
 //! | g | a grace period goes without its fence although another CPU takes part |
 
 use quiescent_engine::{FullCookie, Global, Phase, Pos, Seq};
@@ -85,12 +85,12 @@ impl Oracle {
         self.unfenced &= !(1 << cpu);
     }
 
-    /// Rule f.
-    pub fn sleeps(&self, present: u32) -> Result<(), String> {
-        match self.unfenced & present {
-            0 => Ok(()),
-            cpus => Err(format!(
-                "f: sleep, but no fence since the flags of CPUs {cpus:#b} were set"
+    /// Rule f: the driver sleeps until one of these wakes it.
+    pub fn sleeps(&self, mut holdouts: impl Iterator<Item = u32>) -> Result<(), String> {
+        match holdouts.find(|cpu| self.unfenced & 1 << cpu != 0) {
+            None => Ok(()),
+            Some(cpu) => Err(format!(
+                "f: sleep, but no fence since CPU {cpu}'s flag was set"
             )),
         }
     }
