@@ -10,7 +10,7 @@ use rcu::check::Model as Domain;
 
 #[test]
 fn reader_against_updater() {
-    check("reader", 5, || {
+    check("reader", 6, || {
         let world = World::new(Domain::new());
         let reader = world.thread(World::read);
         world.domain.enter();
@@ -21,7 +21,7 @@ fn reader_against_updater() {
 
 #[test]
 fn reader_that_comes_back_at_once() {
-    check("two sections", 3, || {
+    check("two sections", 5, || {
         let world = World::new(Domain::new());
         let reader = world.thread(|w| {
             w.read();
@@ -35,7 +35,7 @@ fn reader_that_comes_back_at_once() {
 
 #[test]
 fn nested_reader_that_repins() {
-    check("nested and repin", 3, || {
+    check("nested and repin", 4, || {
         let world = World::new(Domain::new());
         let reader = world.thread(|w| {
             let mut outer = rcu::read_lock();
@@ -54,7 +54,7 @@ fn nested_reader_that_repins() {
 
 #[test]
 fn registered_updater_against_a_newcomer() {
-    check("sole updater", 5, || {
+    check("sole updater", 6, || {
         let world = World::new(Domain::new());
         world.domain.enter();
         world.domain.register();
@@ -67,7 +67,7 @@ fn registered_updater_against_a_newcomer() {
 
 #[test]
 fn two_updates_in_a_row() {
-    check("two updates", 2, || {
+    check("two updates", 4, || {
         let world = World::new(Domain::new());
         let reader = world.thread(|w| {
             w.read();
@@ -82,7 +82,7 @@ fn two_updates_in_a_row() {
 
 #[test]
 fn two_readers() {
-    check("two readers", 2, || {
+    check("two readers", 3, || {
         let world = World::new(Domain::new());
         let readers = [world.thread(World::read), world.thread(World::read)];
         world.domain.enter();
@@ -93,7 +93,7 @@ fn two_readers() {
 
 #[test]
 fn a_waiter_is_satisfied_by_another_who_drives() {
-    check("waiter", 2, || {
+    check("waiter", 3, || {
         let world = World::new(Domain::new());
         let reader = world.thread(World::read);
         let driver = world.thread(|_| rcu::synchronize());
@@ -106,7 +106,7 @@ fn a_waiter_is_satisfied_by_another_who_drives() {
 
 #[test]
 fn a_poller_frees_what_another_waited_for() {
-    check("poller", 2, || {
+    check("poller", 3, || {
         let world = World::new(Domain::new());
         let reader = world.thread(World::read);
         world.domain.enter();
@@ -124,7 +124,7 @@ fn a_poller_frees_what_another_waited_for() {
 
 #[test]
 fn reader_in_the_crowd() {
-    check("crowd", 2, || {
+    check("crowd", 6, || {
         let world = World::new(Domain::new());
         world.fill_slots();
         let reader = world.thread(World::read);
@@ -147,7 +147,7 @@ fn a_new_value_is_seen_whole() {
             Value(cell)
         }
     }
-    check("pointer", 3, || {
+    check("pointer", 5, || {
         let domain = Domain::new();
         domain.enter();
         let cell = std::sync::Arc::new(RcuCell::new(Value::new(1)));

@@ -1,24 +1,18 @@
-//! The membarrier mode under C11. Its fast paths run with their own orderings where nothing depends on
-//! a light fence (*bare*), and as a whole where light fences are full ones (*paired*). What a light
-//! fence really is, beside a heavy one, the double shows.
+//! The membarrier mode under C11: its fast paths with their own orderings, and light fences that pair
+//! with heavy ones and with nothing else (see `quiescent-loom-primitives`).
 
 mod common;
 
 use common::{World, check, join};
-use quiescent_loom_primitives::Fences::{Bare, Paired};
-use quiescent_loom_primitives::with_fences;
+use quiescent_loom_primitives::with_membarrier;
 use quiescent_on_loom as rcu;
 use rcu::check::Model as Domain;
 
-/// Spins, each with a scan, before a driver would flag its holdouts: more than there are steps, since
-/// flag and sleep depend on a pair of fences.
-const FOR_EVER: u16 = 1000;
-
 #[test]
 fn a_section_s_reads_come_before_what_follows_the_grace_period() {
-    with_fences(Bare, || {
-        check("bare: unlock", 3, || {
-            let world = World::new(Domain::with_spins(FOR_EVER, 0));
+    with_membarrier(|| {
+        check("membarrier: unlock", 4, || {
+            let world = World::new(Domain::new());
             let reader = world.thread(|w| {
                 let _guard = rcu::read_lock();
                 w.arrive();
@@ -34,9 +28,9 @@ fn a_section_s_reads_come_before_what_follows_the_grace_period() {
 
 #[test]
 fn a_new_generation_says_that_the_old_section_is_over() {
-    with_fences(Bare, || {
-        check("bare: next section", 3, || {
-            let world = World::new(Domain::with_spins(FOR_EVER, 0));
+    with_membarrier(|| {
+        check("membarrier: next section", 4, || {
+            let world = World::new(Domain::new());
             let reader = world.thread(|w| {
                 let guard = rcu::read_lock();
                 w.arrive();
@@ -54,8 +48,8 @@ fn a_new_generation_says_that_the_old_section_is_over() {
 
 #[test]
 fn reader_against_updater() {
-    with_fences(Paired, || {
-        check("paired: reader", 3, || {
+    with_membarrier(|| {
+        check("membarrier: reader", 4, || {
             let world = World::new(Domain::new());
             let reader = world.thread(World::read);
             world.domain.enter();
@@ -67,8 +61,8 @@ fn reader_against_updater() {
 
 #[test]
 fn two_sections_and_a_repin() {
-    with_fences(Paired, || {
-        check("paired: repin", 2, || {
+    with_membarrier(|| {
+        check("membarrier: repin", 4, || {
             let world = World::new(Domain::new());
             let reader = world.thread(|w| {
                 let mut guard = rcu::read_lock();
@@ -87,8 +81,8 @@ fn two_sections_and_a_repin() {
 
 #[test]
 fn a_waiter_is_satisfied_by_another_who_drives() {
-    with_fences(Paired, || {
-        check("paired: waiter", 2, || {
+    with_membarrier(|| {
+        check("membarrier: waiter", 3, || {
             let world = World::new(Domain::new());
             let reader = world.thread(World::read);
             let driver = world.thread(|_| rcu::synchronize());
@@ -96,6 +90,35 @@ fn a_waiter_is_satisfied_by_another_who_drives() {
             world.update(0, 1);
             join(reader);
             join(driver);
+        });
+    });
+}
+
+#[test]
+fn registered_updater_against_a_newcomer() {
+    with_membarrier(|| {
+        check("membarrier: sole updater", 4, || {
+            let world = World::new(Domain::new());
+            world.domain.enter();
+            world.domain.register();
+            let reader = world.thread(World::read);
+            world.update(0, 1);
+            join(reader);
+            world.domain.leave();
+        });
+    });
+}
+
+#[test]
+fn readers_in_the_crowd() {
+    with_membarrier(|| {
+        check("membarrier: crowd", 4, || {
+            let world = World::new(Domain::new());
+            world.fill_slots();
+            let reader = world.thread(World::read);
+            world.domain.enter();
+            world.update(0, 1);
+            join(reader);
         });
     });
 }

@@ -5,32 +5,29 @@
 //! for switching, so these checks run inside plain `cargo test`.
 //!
 //! # Fences
-//! loom has no `membarrier(2)` and no compiler fence, so there are three ways to run the product's code
-//! ([`Fences`], [`with_fences`]):
+//! loom has no `membarrier(2)` and no compiler fence. The product runs in one of its two modes:
 //!
-//! * **Fenced**, the default: [`register_heavy_fence`] is refused, so the product takes its fenced
-//!   mode, in which every fence it needs is a real one. [`light_fence`] is *nothing*, as it is for
-//!   hardware. This is the product's own code with the product's own orderings.
-//! * **Bare**: registration succeeds, the heavy fence is a full fence of its caller only, and the light
-//!   one is nothing. The code of the membarrier mode runs with its own orderings, but store buffering
-//!   between a light and a heavy fence is *not* prevented. So this is for models in which nothing
-//!   depends on such a pair: they show whether acquire and release are where they must be.
-//! * **Paired**: registration succeeds and both are `fence(SeqCst)`. That is stronger than what they
-//!   are (two light fences order nothing between themselves), so an edge hidden by that is the double's
-//!   business; but the whole membarrier mode runs under C11.
+//! * **Fenced**, the default: [`register_heavy_fence`] is refused, so every fence the product needs is
+//!   a real one. [`light_fence`] is *nothing*, as it is for hardware.
+//! * **Membarrier** ([`with_membarrier`]): light and heavy fences keep their algebra and no more. Every
+//!   thread has a word of its own; a light fence is a read-modify-write of it, and a heavy fence is a
+//!   full fence, a read-modify-write of *every* word, and a full fence. Read-modify-writes of one word
+//!   are in a total order, and each synchronises with those before it. So for `A; light; B` here and
+//!   `C; heavy; D` there, either B sees C (heavy came first) or D sees A; two light fences share
+//!   nothing, and a light fence orders its own thread's accesses for nobody but heavy fences.
 //!
 //! # What loom does not show
 //! * SeqCst *accesses* are weaker in loom than in C11 (store buffering with them is reported although
 //!   it cannot happen): so locked instructions that order something by being SeqCst would raise false
 //!   alarms. The product uses explicit fences, and its read-modify-writes are AcqRel.
 //! * Relaxed load buffering is never seen although C11 allows it.
-//! * A read-modify-write always reads the latest value.
-//! * Sleeping: [`futex_wait`] gives way until the word changes, so a lost wake-up of a word that *did*
-//!   change is not seen: [`futex_wake`] does nothing. A word that never changes is a deadlock that
-//!   loom reports as too many branches. Wake-ups proper are the double's business.
-//! * Time-outs never fire.
+//! * A SeqCst fence synchronises with every earlier one, which hides a missing acquire or release where
+//!   both sides pass one.
+//! * Sleeping orders more than it should: a wake-up synchronises with the sleeper, which `futex(2)` does
+//!   not promise. A missing acquire is seen only where the sleeper found the word changed in time.
+//! * Time-outs never fire, and there are no spurious wake-ups: a lost wake-up is a deadlock.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
 pub use loom::cell::UnsafeCell;
@@ -48,84 +45,113 @@ pub const MAX_LEAVES: usize = 1;
 const CELLS: usize = 8;
 /// What a kernel without `membarrier(2)` answers.
 const ENOSYS: i32 = 38;
+/// Threads that loom can run.
+const MAX_THREADS: usize = 5;
 /// Nanoseconds that each look at the clock takes.
 const TICK_NS: u64 = 100;
 
-/// What light and heavy fences are: see the crate's first page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fences {
-    /// The product runs its fenced mode.
-    Fenced,
-    /// Its membarrier mode, where light is nothing and heavy is the caller's own fence.
-    Bare,
-    /// Its membarrier mode, where both are full fences.
-    Paired,
-}
-
 std::thread_local! {
     /// Model threads are fibers on the OS thread that runs the model, so this is one choice a model.
-    static FENCES: Cell<Fences> = const { Cell::new(Fences::Fenced) };
+    static MEMBARRIER: Cell<bool> = const { Cell::new(false) };
+    /// Numbers given to threads of this execution, in the order of their first light fences.
+    static NUMBERED: Cell<usize> = const { Cell::new(0) };
+    /// Who sleeps on which address.
+    static SLEEPERS: RefCell<Vec<(usize, thread::Thread)>> = const { RefCell::new(Vec::new()) };
+}
+
+loom::lazy_static! {
+    /// The words of light fences, one a thread.
+    static ref LIGHT: [AtomicU32; MAX_THREADS] = std::array::from_fn(|_| AtomicU32::new(0));
 }
 
 loom::thread_local! {
     static CELL: [Cell<usize>; CELLS] = std::array::from_fn(|_| Cell::new(0));
     static CLOCK: Cell<u64> = Cell::new(0);
+    static NUMBER: usize = NUMBERED.replace(NUMBERED.get() + 1);
 }
 
-/// Runs models on this OS thread with such fences.
+/// Runs models on this OS thread in which the product uses membarrier.
 ///
 /// ```
-/// use quiescent_loom_primitives::{Fences, register_heavy_fence, with_fences};
+/// use quiescent_loom_primitives::{model, register_heavy_fence, with_membarrier};
 ///
-/// assert!(register_heavy_fence().is_err());
-/// assert!(with_fences(Fences::Paired, register_heavy_fence).is_ok());
+/// model(|| assert!(register_heavy_fence().is_err()));
+/// with_membarrier(|| model(|| assert!(register_heavy_fence().is_ok())));
 /// ```
-pub fn with_fences<R>(fences: Fences, models: impl FnOnce() -> R) -> R {
-    let before = FENCES.replace(fences);
+pub fn with_membarrier<R>(models: impl FnOnce() -> R) -> R {
+    let before = MEMBARRIER.replace(true);
     let result = models();
-    FENCES.set(before);
+    MEMBARRIER.set(before);
     result
 }
 
-/// A full fence if fences are paired, else nothing.
+/// Pairs with [`heavy_fence`] in membarrier models; else nothing.
 pub fn light_fence() {
-    if FENCES.get() == Fences::Paired {
-        fence(Ordering::SeqCst);
+    if MEMBARRIER.get() {
+        let number = NUMBER.with(|&number| number);
+        LIGHT[number].fetch_add(1, Ordering::AcqRel);
     }
 }
 
-/// A full fence of the calling thread.
+/// A full fence of the calling thread that pairs with every thread's light fences.
 ///
 /// # Errors
 /// Never.
 pub fn heavy_fence() -> Result<(), i32> {
     fence(Ordering::SeqCst);
+    if MEMBARRIER.get() {
+        for word in LIGHT.iter() {
+            word.fetch_add(1, Ordering::AcqRel);
+        }
+        fence(Ordering::SeqCst);
+    }
     Ok(())
 }
 
-/// Whether the product may use its membarrier mode.
+/// Whether the product may use its membarrier mode. Call it first, before any thread is started.
 ///
 /// # Errors
 /// `ENOSYS` where the product is to run its fenced mode.
 pub fn register_heavy_fence() -> Result<(), i32> {
-    if FENCES.get() == Fences::Fenced {
-        Err(ENOSYS)
-    } else {
-        Ok(())
+    SLEEPERS.with_borrow_mut(Vec::clear); // of an execution that failed
+    if !MEMBARRIER.get() {
+        return Err(ENOSYS);
     }
+    NUMBERED.set(0);
+    let _ = LIGHT.len(); // made here: making them later would order threads that nothing orders
+    Ok(())
 }
 
-/// Gives way until `word` is no longer `expected`. Time-outs never fire.
+/// Sleeps while `word` holds `expected`, until [`futex_wake`].
 ///
-/// The loads are relaxed: what a futex orders, its callers must not rely on.
+/// The kernel has full barriers between entering the queue and comparing, and between the caller's
+/// change of the word and looking into the queue; so one sees the other. loom's SeqCst fences order a
+/// little more than C11's do: all that came before an earlier one.
 pub fn futex_wait(word: &AtomicU32, expected: u32, _timeout: Option<Duration>) {
-    while word.load(Ordering::Relaxed) == expected {
-        thread::yield_now();
+    let me = thread::current();
+    let (id, address) = (me.id(), std::ptr::from_ref(word).addr());
+    SLEEPERS.with_borrow_mut(|sleepers| sleepers.push((address, me)));
+    let asleep = || SLEEPERS.with_borrow(|sleepers| sleepers.iter().any(|(_, t)| t.id() == id));
+    fence(Ordering::SeqCst);
+    if word.load(Ordering::Relaxed) == expected {
+        while asleep() {
+            thread::park();
+        }
     }
+    SLEEPERS.with_borrow_mut(|sleepers| sleepers.retain(|(_, t)| t.id() != id));
 }
 
-/// Nothing: the change of the word is what sleepers look for.
-pub fn futex_wake(_word: *const AtomicU32) {}
+/// Wakes one sleeper on this address, which is only compared.
+pub fn futex_wake(word: *const AtomicU32) {
+    fence(Ordering::SeqCst);
+    let sleeper = SLEEPERS.with_borrow_mut(|sleepers| {
+        let first = sleepers.iter().position(|&(address, _)| address == word.addr());
+        first.map(|first| sleepers.remove(first).1)
+    });
+    if let Some(sleeper) = sleeper {
+        sleeper.unpark();
+    }
+}
 
 /// Gives way once.
 pub fn spin(_times: u32) {

@@ -16,6 +16,7 @@ fn outcomes(
     let seen = Arc::new(Mutex::new(BTreeSet::new()));
     let out = seen.clone();
     model(move || {
+        let _ = register_heavy_fence();
         let words = Arc::new([AtomicU32::new(0), AtomicU32::new(0)]);
         let other = words.clone();
         let thread = thread::spawn(move || right(&other));
@@ -45,12 +46,39 @@ fn heavy() {
 }
 
 #[test]
-fn light_pairs_with_heavy_only_where_it_is_a_fence() {
-    let both = || store_buffering([light_fence, heavy]);
-    assert!(both(), "fenced models: light is nothing");
-    assert!(with_fences(Fences::Bare, both));
-    assert!(!with_fences(Fences::Paired, both));
-    assert!(!store_buffering([|| fence(SeqCst), heavy]));
+fn light_pairs_with_heavy_and_with_nothing_else() {
+    let pair = || store_buffering([light_fence, heavy]);
+    let lights = || store_buffering([light_fence, light_fence]);
+    let full = || store_buffering([|| fence(SeqCst), heavy]);
+    let mixed = || store_buffering([light_fence, || fence(SeqCst)]);
+    assert!(pair() && lights() && !full(), "fenced models: light is nothing");
+    assert!(!with_membarrier(pair), "either sees the other");
+    assert!(!with_membarrier(full));
+    assert!(with_membarrier(lights));
+    assert!(with_membarrier(mixed));
+}
+
+#[test]
+fn a_light_fence_is_no_release() {
+    let send = |w: &Words| {
+        w[0].store(1, Relaxed);
+        light_fence();
+        w[1].store(1, Relaxed);
+        0
+    };
+    let receive = |w: &Words| {
+        let flag = w[1].load(Acquire);
+        light_fence();
+        10 * flag + w[0].load(Relaxed)
+    };
+    assert!(with_membarrier(|| outcomes(send, receive)).contains(&(0, 10)));
+    let receive = |w: &Words| {
+        let flag = w[1].load(Acquire);
+        heavy();
+        10 * flag + w[0].load(Relaxed)
+    };
+    // Right: a heavy fence after the flag comes after the light fence before it.
+    assert!(!with_membarrier(|| outcomes(send, receive)).contains(&(0, 10)));
 }
 
 #[test]

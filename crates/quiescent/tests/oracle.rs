@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::oracle::{ENOUGH, Plan, SECTIONS};
+use common::oracle::{ENOUGH, Plan, SECTIONS, litmus};
 use common::{Isolated, isolated, until};
 use quiescent::{FenceMode, statistics};
 
@@ -72,4 +72,15 @@ fn many_updaters() {
         updates: 500,
     };
     in_both_modes("many_updaters", plan);
+}
+
+#[test]
+fn one_reader_against_one_updater() {
+    let test = "one_reader_against_one_updater";
+    let body = || {
+        litmus(200_000);
+        assert_eq!((statistics().stalls, statistics().leaked), (0, 0));
+    };
+    isolated(test, body);
+    Isolated::new(test).fenced().run(body);
 }

@@ -1,17 +1,16 @@
-//! Waiting together: deadlines, one grace period for many, and who drives when the driver leaves.
+//! Waiting together: deadlines, every form, one grace period for many callers.
 
 mod common;
 
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use common::{Isolated, Numbers, PATIENCE, Reader, SHORT, isolated, sleeps, until};
+use common::{Isolated, PATIENCE, Reader, SHORT, isolated, sleepers, until};
 use quiescent::{
-    SyncError, holdouts, read, read_lock, start_poll, statistics, synchronize,
-    synchronize_expedited, synchronize_timeout, try_synchronize, wait,
+    SyncError, holdouts, read, start_poll, statistics, synchronize, synchronize_expedited,
+    synchronize_timeout, try_synchronize, wait,
 };
 
 fn in_both_modes(test: &str, body: fn()) {
@@ -93,27 +92,6 @@ fn every_form_waits_for_a_grace_period() {
     });
 }
 
-/// Starts `count` threads that call `f`, and waits until all of them sleep.
-fn sleepers<'s>(
-    scope: &'s thread::Scope<'s, '_>,
-    count: usize,
-    f: impl Fn() + Copy + Send + 's,
-) -> Vec<thread::ScopedJoinHandle<'s, ()>> {
-    let (sender, ids) = mpsc::channel();
-    let threads = (0..count)
-        .map(|_| {
-            let sender = sender.clone();
-            scope.spawn(move || {
-                sender.send(common::thread_id()).expect("the test waits");
-                f();
-            })
-        })
-        .collect();
-    let ids: Vec<u32> = ids.iter().take(count).collect();
-    until("all of them wait", || ids.iter().all(|&id| sleeps(id)));
-    threads
-}
-
 #[test]
 fn many_callers_share_grace_periods() {
     in_both_modes("many_callers_share_grace_periods", || {
@@ -139,92 +117,6 @@ fn many_callers_share_grace_periods() {
             assert!(after.hand_overs > before.hand_overs, "{after:?}");
         }
         assert_eq!(statistics().stalls, 0);
-    });
-}
-
-#[test]
-fn when_the_deadline_of_a_driver_passes_another_drives() {
-    in_both_modes(
-        "when_the_deadline_of_a_driver_passes_another_drives",
-        || {
-            for _ in 0..5 {
-                let inside = Reader::inside("inside");
-                let sleeping = statistics().sleeps;
-                thread::scope(|scope| {
-                    let driver = scope.spawn(|| synchronize_timeout(10 * SHORT));
-                    until("the driver sleeps", || statistics().sleeps > sleeping);
-                    let callers = sleepers(scope, 4, synchronize);
-                    let result = driver.join().expect("no panic");
-                    assert!(
-                        matches!(result, Err(SyncError::TimedOut { .. })),
-                        "{result:?}"
-                    );
-                    inside.end();
-                    callers
-                        .into_iter()
-                        .for_each(|caller| caller.join().expect("no panic"));
-                });
-            }
-            assert_eq!(statistics().stalls, 0);
-        },
-    );
-}
-
-#[test]
-fn requests_to_drive_are_never_dropped() {
-    in_both_modes("requests_to_drive_are_never_dropped", || {
-        let stop = AtomicBool::new(false);
-        let (outcomes, calls) = ([AtomicU64::new(0), AtomicU64::new(0)], AtomicU32::new(0));
-        thread::scope(|scope| {
-            for seed in 0..2 {
-                let stop = &stop;
-                scope.spawn(move || {
-                    let mut numbers = Numbers(seed);
-                    while !stop.load(Ordering::Relaxed) {
-                        let guard = read_lock();
-                        thread::sleep(Duration::from_micros(numbers.next() % 200));
-                        drop(guard);
-                        if numbers.below(8) == 0 {
-                            thread::yield_now();
-                        }
-                    }
-                });
-            }
-            for seed in 0..6 {
-                let (stop, outcomes) = (&stop, &outcomes);
-                scope.spawn(move || {
-                    let mut numbers = Numbers(seed);
-                    while !stop.load(Ordering::Relaxed) {
-                        let timeout = Duration::from_micros(numbers.next() % 150);
-                        let timed_out = synchronize_timeout(timeout).is_err();
-                        outcomes[usize::from(timed_out)].fetch_add(1, Ordering::Relaxed);
-                    }
-                });
-            }
-            let patient: Vec<_> = (0..3)
-                .map(|_| {
-                    scope.spawn(|| {
-                        for _ in 0..400 {
-                            synchronize();
-                            calls.fetch_add(1, Ordering::Relaxed);
-                        }
-                    })
-                })
-                .collect();
-            patient
-                .into_iter()
-                .for_each(|caller| caller.join().expect("no panic"));
-            stop.store(true, Ordering::Relaxed);
-        });
-        // Both kinds of end were exercised.
-        assert!(
-            outcomes
-                .iter()
-                .all(|count| count.load(Ordering::Relaxed) > 0),
-            "{outcomes:?}"
-        );
-        assert_eq!((calls.into_inner(), statistics().stalls), (1200, 0));
-        assert_eq!(synchronize_timeout(PATIENCE), Ok(()));
     });
 }
 

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering::Relaxed as RealRelaxed;
 
 use quiescent_loom_primitives::Ordering::{Acquire, Release};
 use quiescent_loom_primitives::thread::{self, JoinHandle};
-use quiescent_loom_primitives::{AtomicU32, Builder, UnsafeCell, futex_wait};
+use quiescent_loom_primitives::{AtomicU32, Builder, UnsafeCell, futex_wait, futex_wake};
 use quiescent_on_loom as rcu;
 use rcu::check::Model as Domain;
 
@@ -80,6 +80,7 @@ impl World {
     /// Says that a reader is inside.
     pub fn arrive(&self) {
         self.arrived.store(1, Release);
+        futex_wake(&self.arrived);
     }
 
     /// Waits for [`arrive`](World::arrive).

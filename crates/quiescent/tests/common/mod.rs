@@ -8,6 +8,8 @@ pub mod oracle;
 pub mod readers;
 pub mod sandbox;
 
+use std::sync::mpsc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 #[allow(unused_imports, reason = "as above")]
@@ -83,6 +85,27 @@ pub fn sleeps(thread_id: u32) -> bool {
         stat.rsplit_once(')')
             .is_some_and(|(_, rest)| rest.starts_with(" S"))
     })
+}
+
+/// Starts `count` threads that call `f`, and waits until all of them sleep.
+pub fn sleepers<'s>(
+    scope: &'s thread::Scope<'s, '_>,
+    count: usize,
+    f: impl Fn() + Copy + Send + 's,
+) -> Vec<thread::ScopedJoinHandle<'s, ()>> {
+    let (sender, ids) = mpsc::channel();
+    let threads = (0..count)
+        .map(|_| {
+            let sender = sender.clone();
+            scope.spawn(move || {
+                sender.send(thread_id()).expect("the test waits");
+                f();
+            })
+        })
+        .collect();
+    let ids: Vec<u32> = ids.iter().take(count).collect();
+    until("all of them wait", || ids.iter().all(|&id| sleeps(id)));
+    threads
 }
 
 /// A small generator of numbers that look random: splitmix64.

@@ -15,6 +15,9 @@ const POISON: u64 = 0xdead_dead_dead_dead;
 /// Poisoned values kept from the allocator, so that a late reader meets poison and not a new value.
 const QUARANTINE: usize = 64;
 
+/// A reader has seen poison.
+static FAILED: AtomicBool = AtomicBool::new(false);
+
 /// The value.
 pub struct Canary {
     /// Whatever the allocator writes into freed memory first is not the mark.
@@ -41,13 +44,17 @@ impl Canary {
         self.mark.load(Ordering::Relaxed) == ALIVE
     }
 
+    /// What a reader does.
+    ///
+    /// # Panics
+    /// If it sees poison; updaters stop then, too.
     #[track_caller]
-    fn check(&self) {
+    pub fn check(&self) {
         let mark = self.mark.load(Ordering::Relaxed);
-        assert_eq!(
-            mark, ALIVE,
-            "a reader sees {mark:#x}: its grace period ended too early"
-        );
+        if mark != ALIVE {
+            FAILED.store(true, Ordering::Relaxed);
+            panic!("a reader sees {mark:#x}: its grace period ended too early");
+        }
     }
 }
 
@@ -135,7 +142,7 @@ impl Plan {
 /// Short-lived threads: the first section of each is its registration.
 fn churn(cell: &RcuCell<Canary>, stop: &AtomicBool, sections: &AtomicU64, seed: u64) {
     let mut numbers = Numbers(!seed);
-    while !stop.load(Ordering::Relaxed) {
+    while !stop.load(Ordering::Relaxed) && !FAILED.load(Ordering::Relaxed) {
         sections.fetch_add(1, Ordering::Relaxed);
         let seed = numbers.next();
         let short = thread::scope(|scope| {
@@ -196,7 +203,8 @@ fn update(cell: &RcuCell<Canary>, sections: &AtomicU64, updates: u64, seed: u64)
     let start = Instant::now();
     for round in 0.. {
         let enough = round >= ENOUGH && sections.load(Ordering::Relaxed) >= SECTIONS;
-        if enough && (round >= updates || start.elapsed() > LONG) {
+        let long = round >= updates || start.elapsed() > LONG;
+        if enough && long || FAILED.load(Ordering::Relaxed) {
             break;
         }
         let old = cell.store(Canary::new());
@@ -228,4 +236,36 @@ fn wait_impatiently(mut old: Retired<Canary>) -> Box<Canary> {
         }
         patience *= 2;
     }
+}
+
+/// One reader against one updater, both as fast as they can: a reader that is late to be seen is met by
+/// the poison within its own section.
+///
+/// # Panics
+/// If it sees poison.
+pub fn litmus(rounds: u32) {
+    let cell = RcuCell::new(Canary::new());
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut numbers = Numbers(5);
+            while !stop.load(Ordering::Relaxed) {
+                let guard = read_lock();
+                let value = cell.load(&guard);
+                for _ in 0..numbers.below(60) {
+                    value.check();
+                }
+            }
+        });
+        let mut quarantine: Vec<Option<Box<Canary>>> = (0..QUARANTINE).map(|_| None).collect();
+        for round in 0..rounds as usize {
+            if FAILED.load(Ordering::Relaxed) {
+                break;
+            }
+            let old = cell.store(Canary::new()).wait();
+            old.poison();
+            quarantine[round % QUARANTINE] = Some(old);
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
 }

@@ -105,6 +105,9 @@ extern "C" fn handler(_signal: libc::c_int) {
     let right = *value.load(&outer) == 77 && in_section();
     drop(outer);
     let right = right && *value.load(&inner) == 77 && in_section();
+    // Inside, the slot is the thread's own. (No thread is interrupted while it holds the lock of the
+    // statistics.)
+    let right = right && statistics().registered > 0;
     drop(inner);
     // SAFETY: null or the page that lives for ever.
     if let Some(shared) = unsafe { SHARED.load(Ordering::Relaxed).as_ref() } {
