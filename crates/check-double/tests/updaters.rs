@@ -149,3 +149,27 @@ fn a_driver_that_gives_up_hands_over() {
         join_all([reader, patient]);
     });
 }
+
+/// Both newcomers open the second leaf: one publishes it, the other may be the first to use it. The
+/// count of leaves must cover a claimed slot whoever claims it.
+#[test]
+fn the_first_threads_of_a_new_leaf() {
+    check("new leaf", 2, 1, || {
+        let world = World::new(Domain::new().leaves(2));
+        let [one, other] = [
+            world.registered(|w| w.wait_reopened()),
+            world.registered(|w| w.wait_reopened()),
+        ];
+        world.domain.enter();
+        world.begin(2);
+        let newcomers = [
+            world.thread(|w| w.domain.register()),
+            world.thread(World::read),
+        ];
+        world.update(0, 1);
+        world.reopen();
+        world.reopen();
+        join_all(newcomers);
+        join_all([one, other]);
+    });
+}

@@ -45,22 +45,36 @@ fn ids(text: &str, open: &str, close: char) -> BTreeSet<String> {
             && !number.is_empty()
             && number.chars().all(|c| c.is_ascii_digit())
     };
-    let pieces = text.split(open).skip(1).filter_map(|rest| rest.split(close).next());
-    pieces.map(str::trim).filter(is_id).map(str::to_owned).collect()
+    let pieces = text
+        .split(open)
+        .skip(1)
+        .filter_map(|rest| rest.split(close).next());
+    pieces
+        .map(str::trim)
+        .filter(is_id)
+        .map(str::to_owned)
+        .collect()
 }
 
 #[test]
 fn files_have_one_job() {
     for path in sources("crates") {
         let lines = read(&path).lines().count();
-        assert!(lines <= MOST_LINES, "{}: {lines} lines, more than {MOST_LINES}", path.display());
+        assert!(
+            lines <= MOST_LINES,
+            "{}: {lines} lines, more than {MOST_LINES}",
+            path.display()
+        );
     }
 }
 
 #[test]
 fn every_ordering_edge_is_explained_listed_and_removed_once() {
     let listed = ids(&read(&root().join("docs/ordering.md")), "\n| ", '|');
-    assert!(listed.len() > 10, "the table of edges was found: {listed:?}");
+    assert!(
+        listed.len() > 10,
+        "the table of edges was found: {listed:?}"
+    );
     let mut used = BTreeSet::new();
     for path in sources("crates/quiescent/src") {
         used.extend(ids(&read(&path), "[", ']'));
@@ -83,12 +97,20 @@ fn planted_bugs_are_small_and_say_what_they_break() {
         let path = entry.expect("a readable folder").path();
         let text = read(&path);
         let name = path.display();
-        assert!(text.starts_with("why: ") && text.contains("\nrung: cargo test "), "{name}: header");
+        assert!(
+            text.starts_with("why: ") && text.contains("\nrung: cargo test "),
+            "{name}: header"
+        );
         let changed = |sign: char| {
             let twice = format!("{sign}{sign}");
-            text.lines().filter(|l| l.starts_with(sign) && !l.starts_with(&twice)).count()
+            text.lines()
+                .filter(|l| l.starts_with(sign) && !l.starts_with(&twice))
+                .count()
         };
-        assert!(changed('+') <= 3 && changed('-') <= 3, "{name}: more than three lines");
+        assert!(
+            changed('+') <= 3 && changed('-') <= 3,
+            "{name}: more than three lines"
+        );
         bugs += usize::from(!name.to_string().contains("edge-"));
     }
     assert!(bugs >= 6, "{bugs} planted bugs");

@@ -88,4 +88,4 @@ pub use storage::Model;
 /// Slots in a leaf of the product's slot table: few, so that scenarios run out of them.
 pub const LEAF_SLOTS: usize = 4;
 /// Leaves a domain can have.
-pub const MAX_LEAVES: usize = 1;
+pub const MAX_LEAVES: usize = 2;

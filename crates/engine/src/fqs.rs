@@ -214,7 +214,6 @@ impl Global {
         else {
             unreachable!("asked only where the driver paces itself");
         };
-        self.fqs.blocked_since.get_or_insert(self.now.ns);
         let factor = if self.fqs.expedited {
             u32::from(expedited_factor.max(1))
         } else {
@@ -223,11 +222,10 @@ impl Global {
         let limit = |spins: u16| u32::from(spins) * factor;
         let next = match self.fqs.stage {
             Wait::Before if self.fqs.spins < limit(spins_before_flag) => self.spin(Wait::Before),
-            Wait::Before => {
-                self.phase = Phase::Wait(Wait::Flag);
-                Next::FlagHoldouts { arm: false }
-            }
-            Wait::After | Wait::Armed if self.is_poller() => self.spin(Wait::After),
+            Wait::Before => self.flag(),
+            // A poller sees to it that the flags are set, each time: a handler may have cleared one
+            // under a section whose change of generation its interrupted code then hid.
+            Wait::After | Wait::Armed if self.is_poller() => self.flag(),
             Wait::After if self.fqs.spins < limit(spins_after_flag) => self.spin(Wait::After),
             _ => {
                 self.fqs.stage = Wait::Armed;
@@ -236,6 +234,13 @@ impl Global {
             }
         };
         Effects::only(next)
+    }
+
+    /// Holdouts are flagged once a few looks found them: from here on they are in the way.
+    fn flag(&mut self) -> Next {
+        self.fqs.blocked_since.get_or_insert(self.now.ns);
+        self.phase = Phase::Wait(Wait::Flag);
+        Next::FlagHoldouts { arm: false }
     }
 
     /// Spins in `stage`; a poller, who only helps along, leaves once the holdouts are flagged.

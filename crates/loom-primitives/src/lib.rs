@@ -39,7 +39,7 @@ pub use loom::{model, thread};
 /// Slots in a leaf of the product's slot table: few, so that scenarios run out of them.
 pub const LEAF_SLOTS: usize = 4;
 /// Leaves a domain can have.
-pub const MAX_LEAVES: usize = 1;
+pub const MAX_LEAVES: usize = 2;
 
 /// Numbered cells of each thread.
 const CELLS: usize = 8;
@@ -145,7 +145,9 @@ pub fn futex_wait(word: &AtomicU32, expected: u32, _timeout: Option<Duration>) {
 pub fn futex_wake(word: *const AtomicU32) {
     fence(Ordering::SeqCst);
     let sleeper = SLEEPERS.with_borrow_mut(|sleepers| {
-        let first = sleepers.iter().position(|&(address, _)| address == word.addr());
+        let first = sleepers
+            .iter()
+            .position(|&(address, _)| address == word.addr());
         first.map(|first| sleepers.remove(first).1)
     });
     if let Some(sleeper) = sleeper {

@@ -51,7 +51,10 @@ fn light_pairs_with_heavy_and_with_nothing_else() {
     let lights = || store_buffering([light_fence, light_fence]);
     let full = || store_buffering([|| fence(SeqCst), heavy]);
     let mixed = || store_buffering([light_fence, || fence(SeqCst)]);
-    assert!(pair() && lights() && !full(), "fenced models: light is nothing");
+    assert!(
+        pair() && lights() && !full(),
+        "fenced models: light is nothing"
+    );
     assert!(!with_membarrier(pair), "either sees the other");
     assert!(!with_membarrier(full));
     assert!(with_membarrier(lights));

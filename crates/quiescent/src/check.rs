@@ -34,7 +34,14 @@ impl Model {
         };
         let domain: &'static Domain = Box::leak(Box::new(Domain::with_config(config)));
         domain.resolve_mode();
+        domain.slots.limit_leaves(1);
         Model(domain)
+    }
+
+    /// Allows this many leaves; one otherwise, so that slots run out soon.
+    pub fn leaves(self, leaves: u32) -> Model {
+        self.0.slots.limit_leaves(leaves);
+        self
     }
 
     /// With the fewest spins.

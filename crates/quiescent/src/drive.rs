@@ -228,10 +228,9 @@ impl<'a> Turn<'a> {
                 self.unlocked(|_| ());
             }
             let core = self.core.get_or_insert_with(|| self.domain.lock());
-            if !core.engine.is_driven() {
-                core.waiters.hand_over(&mut self.wakes);
+            if !core.engine.is_driven() && core.waiters.hand_over(&mut self.wakes) {
+                count(&self.domain.counters.hand_overs);
             }
-            count(&self.domain.counters.hand_overs);
         }
         self.unlocked(|_| ());
     }

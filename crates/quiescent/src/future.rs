@@ -5,6 +5,7 @@
 //! when no task waits: with nobody waiting there is no thread (rule R5).
 
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -87,11 +88,25 @@ impl Future for GracePeriod {
             drop(list);
             let name = "quiescent-gp".to_owned();
             if thread::Builder::new().name(name).spawn(serve).is_err() {
-                waiting().served = false;
-                context.waker().wake_by_ref();
+                // Others may have come meanwhile and rely on the helper: all of them poll again.
+                wake_all(stop_serving());
             }
         }
         Poll::Pending
+    }
+}
+
+/// No helper serves any more; takes the tasks that are left.
+fn stop_serving() -> Vec<(Cookie, Waker)> {
+    let mut list = waiting();
+    list.served = false;
+    std::mem::take(&mut list.tasks)
+}
+
+/// Wakes tasks. A waker is the program's code: one that panics must not keep the others asleep.
+fn wake_all(tasks: Vec<(Cookie, Waker)>) {
+    for (_, waker) in tasks {
+        let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
     }
 }
 
@@ -99,27 +114,23 @@ impl Future for GracePeriod {
 fn serve() {
     let helpers = &sync::domain().counters.helpers;
     count(helpers);
-    loop {
-        {
-            let mut list = waiting();
-            if list.tasks.is_empty() {
-                list.served = false;
-                break;
-            }
-        }
-        let failed = try_synchronize().is_err();
-        let mut ready = Vec::new();
-        waiting().tasks.retain(|(cookie, waker)| {
-            // A fence that is refused for good is no reason to keep tasks asleep: they poll again.
-            let done = failed || sync::domain().is_done(cookie.0);
-            if done {
-                ready.push(waker.clone());
-            }
-            !done
-        });
-        for waker in ready {
-            waker.wake();
-        }
+    while let Some(ready) = next_ready() {
+        wake_all(ready);
     }
     helpers.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
+}
+
+/// Waits for a grace period; the tasks it satisfies. `None`: nobody waits, and the helper ends.
+fn next_ready() -> Option<Vec<(Cookie, Waker)>> {
+    {
+        let mut list = waiting();
+        if list.tasks.is_empty() {
+            list.served = false;
+            return None;
+        }
+    }
+    // A fence that is refused for good is no reason to keep tasks asleep: they poll again.
+    let failed = try_synchronize().is_err();
+    let done = |(cookie, _): &mut (Cookie, Waker)| failed || sync::domain().is_done(cookie.0);
+    Some(waiting().tasks.extract_if(.., done).collect())
 }

@@ -61,8 +61,9 @@ impl Drop for Guard {
 /// Opens a read-side critical section.
 ///
 /// Never fails, never waits. The first call of a thread registers it: a compare-and-swap, no lock and
-/// no allocator. May be called in a signal handler at any instruction, in destructors of thread-locals,
-/// and from threads that this library has never seen.
+/// no allocator. May be called in destructors of thread-locals, from threads that this library has
+/// never seen, and in a signal handler at any instruction; a handler drops its guards before it returns
+/// (one that it keeps or forgets may be lost with the section it interrupted).
 ///
 /// # Ordering
 /// A grace period that starts while the section is open does not end before it has ended. A section

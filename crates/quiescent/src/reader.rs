@@ -127,8 +127,9 @@ fn lock_nested(reader: &'static Reader, word: u64) -> &'static Reader {
     if nesting(word) >= NEST_LIMIT {
         return lock_slow();
     }
-    // No edge: the outer section holds whatever this one needs.
-    reader.word.store(word + 1, Ordering::Relaxed);
+    // A release too: a scan that reads this store and finds a new generation credits the section
+    // before the outer one, whose end the outer lock's store published. [RD-2]
+    reader.word.store(word + 1, Ordering::Release);
     reader
 }
 
@@ -194,7 +195,7 @@ fn lock_overflow(slot: &'static Slot) -> &'static Reader {
     if beyond == 0 {
         slot.reader.word.store(
             slot.reader.word.load(Ordering::Relaxed) + 1,
-            Ordering::Relaxed,
+            Ordering::Release, // [RD-2]
         );
     }
     &slot.overflow_sink

@@ -101,7 +101,7 @@ pub(crate) struct Leaf {
 
 impl Leaf {
     const_new! {
-        fn new() -> Leaf {
+        pub(crate) fn new() -> Leaf {
             Leaf { bitmap: AtomicU64::new(0), slots: array_of!(Slot::new(); LEAF_SLOTS) }
         }
     }
@@ -189,6 +189,8 @@ impl Slots {
                 Some(leaf) => leaf,
                 None => self.add_leaf(index)?,
             };
+            // Before the claim, and whoever published the leaf: a scan must not miss a claimed slot.
+            self.count_leaf(index);
             let reserved = if index == 0 { CROWD } else { 0 };
             if let Some(bit) = claim_bit(&leaf.bitmap, reserved) {
                 full_fence(); // [REG-1]
@@ -235,8 +237,11 @@ impl Slots {
             Ok(_) => {}
             Err(_) => sync::unmap_leaf(fresh),
         }
-        // Before the claim's fence [REG-1], and whoever lost the race helps: the count may lag behind
-        // the leaves, but not behind a claimed slot.
+        self.leaf(index)
+    }
+
+    /// Makes the count of leaves cover this one. Part of `[REG-1]`: it precedes the claim's fence.
+    fn count_leaf(&self, index: usize) {
         let count = index as u32 + 1;
         let mut known = self.leaves.load(Ordering::Relaxed);
         while known < count {
@@ -248,7 +253,6 @@ impl Slots {
                 Err(newer) => known = newer,
             }
         }
-        self.leaf(index)
     }
 
     /// What a scan sees of a slot, in the engine's terms: outside, and the stamp. `[RD-2]`

@@ -126,7 +126,7 @@ mod model {
     }
 
     pub(crate) fn map_leaf() -> Option<&'static crate::slots::Leaf> {
-        None
+        Some(Box::leak(Box::new(crate::slots::Leaf::new())))
     }
 
     pub(crate) fn unmap_leaf(_leaf: &'static crate::slots::Leaf) {}

@@ -180,13 +180,15 @@ impl WaitList {
         }
     }
 
-    /// Asks the first waiter to drive. If `wakes` is full, the caller has to come again.
-    pub(crate) fn hand_over(&mut self, wakes: &mut Wakes) {
+    /// Asks the first waiter to drive, if there is one. `wakes` must not be full.
+    pub(crate) fn hand_over(&mut self, wakes: &mut Wakes) -> bool {
         // SAFETY: a linked waiter lives.
-        if let Some(first) = unsafe { self.head.as_ref() } {
-            first.state.store(DRIVE, Ordering::Release);
-            wakes.push(&first.state);
-        }
+        let Some(first) = (unsafe { self.head.as_ref() }) else {
+            return false;
+        };
+        first.state.store(DRIVE, Ordering::Release);
+        wakes.push(&first.state);
+        true
     }
 }
 
@@ -217,7 +219,7 @@ mod tests {
                 .all(|w| done(w) == (w.ticket < 30 && w.ticket != 3))
         );
         wakes.wake();
-        list.hand_over(&mut wakes);
+        assert!(list.hand_over(&mut wakes));
         assert!(waiters[30].take_drive() && !waiters[31].take_drive());
         for waiter in &waiters[30..] {
             list.unlink(waiter);
