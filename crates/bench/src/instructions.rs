@@ -25,6 +25,8 @@ const TURNS: [u64; 2] = [6_400, 70_400];
 /// What to count.
 #[derive(Debug, Clone)]
 pub struct InstructionOptions {
+    /// Printed with the results; counts do not depend on it.
+    pub seed: u64,
     /// The program whose `internal loop` command is [`run_loop`]: this program itself.
     pub program: PathBuf,
     /// All subjects, not only ours.
@@ -94,7 +96,7 @@ pub fn run(options: &InstructionOptions, control: Control<'_>) -> Result<Report,
         todo.extend(ReadCase::ALL.map(|case| (subject.name, case)));
     }
     let counts = count_all(&options.program, &todo, control)?;
-    let mut report = Report::new("instructions", 0);
+    let mut report = Report::new("instructions", options.seed);
     report.option("compare", options.compare);
     report.option("turns", TURNS.to_vec());
     report.option(

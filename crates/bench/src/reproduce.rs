@@ -128,6 +128,7 @@ fn count_instructions(
         return Ok(());
     }
     let counted = InstructionOptions {
+        seed: options.seed,
         program: options.program.clone(),
         compare: true,
         only: [subjects::OURS, "liburcu-memb", "liburcu-qsbr"]

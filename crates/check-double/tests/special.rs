@@ -2,7 +2,8 @@
 
 mod common;
 
-use common::{World, check, join_all};
+use common::{World, check, join_all, search};
+use quiescent_double_primitives::branching;
 use quiescent_on_double as rcu;
 use rcu::check::Model as Domain;
 use rcu::{FenceMode, Options};
@@ -110,6 +111,29 @@ fn the_mode_changes_while_a_reader_registers() {
         });
         world.domain.enter();
         let _ = rcu::init(Options::new().fence(FenceMode::Fenced)); // refused if the reader was first
+        world.update(0, 1);
+        reader.join();
+    });
+}
+
+/// The last of so many guards that its section is beyond the nesting limit ends the section.
+#[test]
+fn fenced_reader_beyond_the_nesting_limit() {
+    search("beyond the limit", 1, 1, || {
+        let world = World::new(Domain::new().fenced());
+        let reader = world.registered(|w| {
+            branching(false);
+            let guards: Vec<_> = (0..rcu::check::NEST_LIMIT)
+                .map(|_| rcu::read_lock())
+                .collect();
+            let last = rcu::read_lock();
+            drop(guards);
+            branching(true);
+            w.look();
+            drop(last);
+        });
+        world.domain.enter();
+        world.begin(1);
         world.update(0, 1);
         reader.join();
     });

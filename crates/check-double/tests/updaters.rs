@@ -154,7 +154,7 @@ fn a_driver_that_gives_up_hands_over() {
 /// count of leaves must cover a claimed slot whoever claims it.
 #[test]
 fn the_first_threads_of_a_new_leaf() {
-    check("new leaf", 2, 1, || {
+    check("new leaf", 1, 1, || {
         let world = World::new(Domain::new().leaves(2));
         let [one, other] = [
             world.registered(|w| w.wait_reopened()),

@@ -36,7 +36,9 @@ fn a_new_generation_says_that_the_old_section_is_over() {
                 w.arrive();
                 w.use_object(0);
                 drop(guard);
-                drop(rcu::read_lock()); // the scan may find the thread inside, one generation on
+                // The scan may find the thread inside, one generation on, and nested or not.
+                let _next = rcu::read_lock();
+                drop(rcu::read_lock());
             });
             world.domain.enter();
             world.wait_for_arrival();
@@ -119,6 +121,26 @@ fn readers_in_the_crowd() {
             world.domain.enter();
             world.update(0, 1);
             join(reader);
+        });
+    });
+}
+
+#[test]
+fn a_poller_frees_what_another_waited_for() {
+    with_membarrier(|| {
+        check("membarrier: poller", 3, || {
+            let world = World::new(Domain::new());
+            world.domain.enter();
+            let reader = world.thread(World::read);
+            world.publish(1);
+            let cookie = rcu::start_poll();
+            let driver = world.thread(|_| rcu::synchronize());
+            while !rcu::poll(cookie) {
+                quiescent_loom_primitives::spin(1);
+            }
+            world.free(0);
+            join(reader);
+            join(driver);
         });
     });
 }

@@ -93,6 +93,7 @@ fn count_instructions(common: &Common, only: Vec<String>) -> Result<u8, Error> {
         }
     }
     let wanted = InstructionOptions {
+        seed: common.seed,
         program: this_program()?,
         compare: true,
         only,
@@ -132,14 +133,21 @@ fn measure(
 ) -> Result<u8, Error> {
     let stop = stop_flag()?;
     let bar = Bar::new(common.quiet);
-    let report = run(Control::new(&stop, &bar))?;
+    let mut report = run(Control::new(&stop, &bar))?;
+    let stopped = code(&stop) != DONE;
+    report.option("stopped", stopped);
     let printed = match common.json {
         true => report.to_json() + "\n",
         false => format!(
-            "{}\n\n{}{}",
+            "{}\n\n{}{}{}",
             report.host.line(),
             text(&report),
-            absent(&report)
+            absent(&report),
+            if stopped {
+                "\nstopped: not everything was measured\n"
+            } else {
+                ""
+            }
         ),
     };
     output::print(printed.as_bytes())?;

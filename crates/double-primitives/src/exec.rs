@@ -196,13 +196,13 @@ impl Execution {
     pub(crate) fn point(&mut self, op: Op, at: &'static Location<'static>) -> Control {
         let me = self.current;
         self.threads[me].at = Some(at);
+        if self.held {
+            return Control::Go;
+        }
         self.steps += 1;
         if self.steps > self.max_steps {
             let limit = self.max_steps;
             return self.fail(format!("livelock: {limit} steps and no end"));
-        }
-        if self.held {
-            return Control::Go;
         }
         let mut candidates = std::mem::take(&mut self.candidates);
         candidates.clear();

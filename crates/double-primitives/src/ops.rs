@@ -69,7 +69,10 @@ pub fn heavy_fence() -> Result<(), i32> {
         let _ = visible(
             |e| match e.threads[thread].buffer.is_empty() {
                 // Nothing to drain, but a store made from here on is one it did not reach.
-                true => Plan::Done(e.drain_other(thread)),
+                true => {
+                    e.drain_other(thread);
+                    Plan::Done(())
+                }
                 false => Plan::Visit(Op::Other),
             },
             |e| {

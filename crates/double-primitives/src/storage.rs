@@ -31,7 +31,8 @@ impl Execution {
     pub(crate) fn store(&mut self, loc: Loc, value: u64, release: bool) {
         let seq = self.next_seq();
         let me = self.current;
-        if self.model == Model::Sc {
+        if self.model == Model::Sc || self.held {
+            self.drain(me);
             return self.write(me, loc, value, seq, 1 << me);
         }
         self.touch(Touch::Write(loc));

@@ -8,6 +8,9 @@
 use crate::domain::Domain;
 use crate::sync;
 
+/// Sections one inside the other from which on a guard takes the overflow path: few, in a model.
+pub const NEST_LIMIT: u64 = sync::NEST_LIMIT;
+
 /// A domain for one execution of a model. Leaked: readers' words live for ever.
 #[derive(Clone, Copy, Debug)]
 pub struct Model(&'static Domain);

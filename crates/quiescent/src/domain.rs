@@ -387,5 +387,6 @@ impl Domain {
 /// Does the environment demand that readers carry the fence?
 fn fence_demanded() -> bool {
     cfg!(not(any(quiescent_loom, quiescent_double)))
-        && std::env::var_os("QUIESCENT_FENCE").is_some_and(|value| value == "fenced")
+        && std::env::var_os("QUIESCENT_FENCE")
+            .is_some_and(|value| value.eq_ignore_ascii_case("fenced"))
 }

@@ -341,12 +341,12 @@ impl Domain {
     }
 
     /// As [`is_done`](Domain::is_done); if not, helps the grace period along as far as that needs no
-    /// waiting. A refused fence shows as "not yet".
-    pub(crate) fn poll(&'static self, cookie: FullCookie) -> bool {
+    /// waiting.
+    pub(crate) fn poll(&'static self, cookie: FullCookie) -> Result<bool, SyncError> {
         // A cookie taken during a grace period needs that one and the next.
         for _ in 0..2 {
             if self.is_done(cookie) {
-                return true;
+                return Ok(true);
             }
             let Some(mut core) = self.try_lock() else {
                 break;
@@ -358,10 +358,12 @@ impl Domain {
             let mut turn = Turn::new(self, core);
             let end = turn.drive(Interest::Poller, None);
             turn.leave();
-            if end != Drive::Home {
-                break;
+            match end {
+                Drive::Home => {}
+                Drive::GaveUp => break,
+                Drive::Failed(error) => return Err(error),
             }
         }
-        self.is_done(cookie)
+        Ok(self.is_done(cookie))
     }
 }

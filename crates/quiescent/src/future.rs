@@ -12,8 +12,10 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 
 use crate::domain::count;
+use crate::error::SyncError;
+use crate::guard::in_section;
 use crate::sync;
-use crate::wait::{Cookie, poll, start_poll, try_synchronize};
+use crate::wait::{Cookie, start_poll, try_synchronize};
 
 /// Tasks that wait, and whether a helper serves them.
 struct Waiting {
@@ -43,6 +45,11 @@ pub struct GracePeriod {
 /// may be kept across an `await` (a [`Guard`](crate::Guard) may not: it is not `Send`).
 ///
 /// If the helper thread cannot be started, the task is woken at once and polls again: busy, but right.
+/// The helper learns that a future was dropped only when its grace period ends.
+///
+/// # Panics
+/// When polled inside a section of the same thread while the grace period is still to come (awaiting it
+/// there would wait for itself), and if `membarrier(2)` is refused after start-up.
 ///
 /// ```
 /// # fn block_on<F: std::future::Future>(future: F) -> F::Output {
@@ -73,8 +80,13 @@ impl Future for GracePeriod {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        if poll(self.cookie) {
-            return Poll::Ready(());
+        match sync::domain().poll(self.cookie.0) {
+            Ok(true) => return Poll::Ready(()),
+            Ok(false) if in_section() => {
+                panic!("GracePeriod: {}", SyncError::InsideSection)
+            }
+            Ok(false) => {}
+            Err(error) => panic!("GracePeriod: {error}"),
         }
         let mut list = waiting();
         let known = |(cookie, waker): &(Cookie, Waker)| {

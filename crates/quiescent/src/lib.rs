@@ -36,7 +36,7 @@
 //! Only x86-64 has been tested on hardware.
 //!
 //! # Not yet
-//! Deferral (`retire`, `call`), several domains, `fork` during a grace period: see `CHANGELOG.md`.
+//! Deferral (`retire`, `call`), several domains, waiting in the child of a `fork`.
 
 #![deny(missing_docs)]
 

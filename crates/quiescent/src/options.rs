@@ -9,8 +9,8 @@ use crate::sync;
 #[non_exhaustive]
 pub struct Options {
     /// Demand a fence mode. Open: `membarrier(2)` where it is to be had, else fenced readers. The
-    /// environment variable `QUIESCENT_FENCE=fenced` asks for fenced readers without a change of the
-    /// program.
+    /// environment variable `QUIESCENT_FENCE=fenced` (any case) asks for fenced readers without a change
+    /// of the program; other values are ignored, and `statistics().fence_mode` says what came of it.
     pub fence: Option<FenceMode>,
     /// Give at most about this many threads a slot of their own (rounded up to a multiple of 64, less
     /// two); further ones share two counters, slowly. Open: 65 534.

@@ -63,7 +63,7 @@ use std::time::Duration;
 
 use crate::error::SyncError;
 use crate::guard::{Guard, read_lock};
-use crate::sync::{self, AtomicPtr, Ordering};
+use crate::sync::{self, AtomicPtr, Ordering, const_new};
 use crate::wait::{synchronize_timeout, try_synchronize};
 
 /// A value that readers see without waiting and writers replace whole.
@@ -131,9 +131,24 @@ fn into_raw<T>(value: Option<T>) -> *mut T {
 }
 
 impl<T: Send + Sync + 'static> RcuOption<T> {
-    /// Nothing.
-    pub fn empty() -> RcuOption<T> {
-        RcuOption::new(None)
+    const_new! {
+        /// Nothing. Can be the value of a `static`.
+        pub fn empty() -> RcuOption<T> {
+            RcuOption { pointer: AtomicPtr::new(ptr::null_mut()), owns: PhantomData }
+        }
+    }
+
+    /// The value itself, to change in place: nobody else can see it.
+    pub fn get_mut(&mut self) -> Option<&mut T> {
+        // SAFETY: a box of ours; `&mut self` means that no reader has a reference from `load`.
+        unsafe { self.pointer.load(Ordering::Acquire).as_mut() }
+    }
+
+    /// The value itself; nobody else can see it.
+    pub fn into_inner(self) -> Option<T> {
+        let raw = self.pointer.swap(ptr::null_mut(), Ordering::AcqRel);
+        // SAFETY: a box of ours; owning `self` means that no reader has a reference from `load`.
+        (!raw.is_null()).then(|| *unsafe { Box::from_raw(raw) })
     }
 
     /// This value, or nothing. Allocates.
@@ -226,6 +241,16 @@ impl<T: Send + Sync + 'static> RcuCell<T> {
         unsafe { &*self.0.pointer.load(Ordering::Acquire) }
     }
 
+    /// The value itself, to change in place: nobody else can see it.
+    pub fn get_mut(&mut self) -> &mut T {
+        never_empty(self.0.get_mut())
+    }
+
+    /// The value itself; nobody else can see it.
+    pub fn into_inner(self) -> T {
+        never_empty(self.0.into_inner())
+    }
+
     /// Replaces the value. Does not wait; the old value comes back.
     pub fn store(&self, value: T) -> Retired<T> {
         never_empty(self.0.store(Some(value)))
@@ -291,10 +316,10 @@ impl<T: Send + Sync + 'static> Retired<T> {
         })
     }
 
-    /// Waits for a grace period and gives the value back.
+    /// Waits for a grace period and gives the value back. Many at once: [`wait_all`](Retired::wait_all).
     ///
     /// # Panics
-    /// As [`synchronize`](crate::synchronize).
+    /// As [`synchronize`](crate::synchronize); inside a section the value is leaked as well.
     pub fn wait(self) -> Box<T> {
         self.try_wait()
             .unwrap_or_else(|(error, _)| panic!("Retired::wait: {error}"))
@@ -320,6 +345,37 @@ impl<T: Send + Sync + 'static> Retired<T> {
             Ok(()) => Ok(self.into_box()),
             Err(error) => Err((error, self)),
         }
+    }
+
+    /// Waits for **one** grace period and gives all these values back.
+    ///
+    /// # Panics
+    /// As [`wait`](Retired::wait).
+    ///
+    /// ```
+    /// use quiescent::{RcuCell, Retired};
+    ///
+    /// let cells = [RcuCell::new(1), RcuCell::new(2)];
+    /// let old = Retired::wait_all(cells.iter().map(|cell| cell.store(0)));
+    /// assert_eq!(old, [Box::new(1), Box::new(2)]);
+    /// ```
+    pub fn wait_all(retired: impl IntoIterator<Item = Retired<T>>) -> Vec<Box<T>> {
+        let all: Vec<Retired<T>> = retired.into_iter().collect();
+        if let Err(error) = try_synchronize() {
+            panic!("Retired::wait_all: {error}");
+        }
+        all.into_iter().map(Retired::into_box).collect()
+    }
+
+    /// As [`wait`](Retired::wait), for async code. A future that is dropped half-way drops the value as
+    /// [`Retired`] does.
+    ///
+    /// # Panics
+    /// As [`GracePeriod`](crate::GracePeriod).
+    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    pub async fn wait_async(self) -> Box<T> {
+        crate::future::grace_period().await;
+        self.into_box()
     }
 
     /// Keeps the value for ever.

@@ -49,8 +49,7 @@ const OUTERMOST: u64 = GENERATION + 1;
 const GENERATION: u64 = 1 << 16;
 /// The nesting bits.
 const NESTING: u64 = GENERATION - 1;
-/// From this nesting on, lock takes its slow path: the sign bit of the nesting.
-pub(crate) const NEST_LIMIT: u64 = 1 << 15;
+pub(crate) use crate::sync::NEST_LIMIT;
 
 /// The flag is clear.
 pub(crate) const FLAG_CLEAR: u32 = 0;

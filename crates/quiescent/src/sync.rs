@@ -73,6 +73,9 @@ mod model {
     use crate::domain::Domain;
     use crate::reader::Reader;
 
+    /// As in the product, but within a model's reach.
+    pub(crate) const NEST_LIMIT: u64 = 4;
+
     const CELL_DOMAIN: usize = 6;
     const CELL_READER: usize = 7;
 
@@ -146,6 +149,8 @@ mod real {
 
     /// Slots in a leaf: one bitmap word.
     pub(crate) const LEAF_SLOTS: usize = 64;
+    /// From this nesting on, lock takes its slow path: the sign bit of the nesting.
+    pub(crate) const NEST_LIMIT: u64 = 1 << 15;
     /// Leaves a domain can have: 65 536 threads at once.
     pub(crate) const MAX_LEAVES: usize = 1024;
 

@@ -127,12 +127,11 @@ pub fn start_poll() -> Cookie {
 /// Has a full grace period passed since the cookie was taken? Never waits.
 ///
 /// If it has not, and nobody drives the grace period, this call helps it along as far as that goes
-/// without waiting (about one `membarrier(2)` and a scan), so that polling alone gets there. Two
-/// threads' readers are never waited for; inside a section of the same thread the answer stays "no"
-/// for cookies taken in it. A yes orders as [`synchronize`] does. A `membarrier(2)` that is refused
+/// without waiting (about one `membarrier(2)` and a scan), so that polling alone gets there. Inside a
+/// section the answer stays "no" for cookies taken in it. A yes orders as [`synchronize`] does. A `membarrier(2)` that is refused
 /// shows as "no"; [`try_synchronize`] names it.
 pub fn poll(cookie: Cookie) -> bool {
-    sync::domain().poll(cookie.0)
+    sync::domain().poll(cookie.0).unwrap_or(false)
 }
 
 /// Waits until a full grace period has passed since the cookie was taken: at once if it has, else as

@@ -3,6 +3,7 @@
 mod common;
 
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -154,13 +155,16 @@ fn a_future_counts_from_its_making_and_may_move() {
 }
 
 #[test]
-fn a_future_polled_inside_a_section_waits_for_it() {
-    in_both_modes("a_future_polled_inside_a_section_waits_for_it", || {
+fn a_future_polled_inside_a_section_refuses() {
+    in_both_modes("a_future_polled_inside_a_section_refuses", || {
         let mut future = read(|_| {
             let mut future = grace_period();
-            for _ in 0..20 {
-                assert!(poll_once(&mut future).is_pending());
-            }
+            let poll = AssertUnwindSafe(|| poll_once(&mut future).is_pending());
+            let refused = catch_unwind(poll).expect_err("it would wait for itself");
+            let text = refused
+                .downcast_ref::<String>()
+                .expect("a formatted message");
+            assert!(text.contains("drop the guard first"), "{text}");
             future
         });
         until("it is ready", || poll_once(&mut future).is_ready());

@@ -121,6 +121,13 @@ pub fn run(options: &SyncOptions, control: Control<'_>) -> Result<Report, Error>
     let mut report = Report::new("bench sync", options.seed);
     describe(&mut report, options);
     report.rows = rows(&measured);
+    let unmeasured = measured
+        .iter()
+        .filter(|m| m.rounds.iter().all(Vec::is_empty));
+    let named: Vec<String> = unmeasured
+        .map(|m| format!("{}, {}", m.subject, m.case.name()))
+        .collect();
+    report.option("unmeasured", named);
     Ok(report)
 }
 
@@ -320,6 +327,17 @@ pub fn text(report: &Report) -> String {
     if !fences.is_empty() {
         text += "\nProcess-wide fences (membarrier calls) a grace period\n\n";
         text += &fences.render();
+    }
+    let unmeasured = report.options.get("unmeasured").and_then(|u| u.as_array());
+    for name in unmeasured
+        .into_iter()
+        .flatten()
+        .filter_map(|name| name.as_str())
+    {
+        text += &format!(
+            "\n{name}: not measured; no call found what the case asks for (a reader on a CPU): \
+             the machine is busy, try again or with more --rounds\n"
+        );
     }
     text
 }
