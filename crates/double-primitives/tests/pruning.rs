@@ -133,8 +133,8 @@ fn same_outcomes_with_and_without() {
                 flush_delays: 2,
                 ..Bounds::default()
             };
-            let (pruned, few) = outcomes(model, bounds, seed, |m, b, s| explore(m, b, s));
-            let (full, many) = outcomes(model, bounds, seed, |m, b, s| explore_unpruned(m, b, s));
+            let (pruned, few) = outcomes(model, bounds, seed, explore);
+            let (full, many) = outcomes(model, bounds, seed, explore_unpruned);
             let lost: Vec<_> = full.difference(&pruned).collect();
             assert!(
                 lost.is_empty(),
