@@ -102,7 +102,7 @@ fn fenced_reader_that_registers_meanwhile() {
 
 #[test]
 fn the_mode_changes_while_a_reader_registers() {
-    check("change of the mode", 2, 2, || {
+    check("change of the mode", 2, 3, || {
         let world = World::new(Domain::new());
         world.begin(0);
         let reader = world.thread(|w| {
