@@ -19,8 +19,12 @@ fn the_environment_asks_for_fenced_readers() {
     Isolated::new(test)
         .fenced()
         .run(|| assert_eq!(mode(), FenceMode::Fenced));
+    for word in ["FENCED", "Fenced"] {
+        let child = Isolated::new(test).tag(word).env("QUIESCENT_FENCE", word);
+        child.run(|| assert_eq!(mode(), FenceMode::Fenced));
+    }
     // Only by that word.
-    for word in ["", "0", "membarrier", "FENCED", "fenced "] {
+    for word in ["", "0", "membarrier", "fence", "fenced "] {
         let child = Isolated::new(test).tag(word).env("QUIESCENT_FENCE", word);
         child.run(|| assert_eq!(mode(), FenceMode::Membarrier));
     }
