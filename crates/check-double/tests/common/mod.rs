@@ -194,28 +194,23 @@ fn is_deep() -> bool {
 
 /// Searches a scenario on both machines, systematically and by chance, and expects no failure.
 pub fn check(name: &str, preemptions: u32, flush_delays: u32, scenario: fn()) {
-    search(name, preemptions, flush_delays, scenario);
-    for model in [Model::Tso, Model::Pso] {
-        let walks = if is_deep() { 1_000_000 } else { 4_000 };
-        random_walk(model, SEED, walks, MAX_STEPS, scenario).clean(name);
-    }
-}
-
-/// As [`check`], systematically only: for scenarios that take long to set up.
-pub fn search(name: &str, preemptions: u32, flush_delays: u32, scenario: fn()) {
-    let more = u32::from(is_deep());
+    let deep = is_deep();
+    let more = u32::from(deep);
     let bounds = Bounds {
         preemptions: preemptions + more,
         flush_delays: flush_delays + more,
         max_steps: MAX_STEPS,
-        max_executions: if is_deep() { 20_000_000 } else { 150_000 },
+        max_executions: if deep { 20_000_000 } else { 150_000 },
     };
+    let walks = if deep { 1_000_000 } else { 4_000 };
     for model in [Model::Tso, Model::Pso] {
         let report = explore(model, bounds, scenario);
+        let searched = deep || report.complete || report.failure.is_some();
         assert!(
-            is_deep() || report.complete || report.failure.is_some(),
-            "{name}: {report}"
+            searched,
+            "{name}: fewer preemptions, or more executions: {report}"
         );
         report.clean(name);
+        random_walk(model, SEED, walks, MAX_STEPS, scenario).clean(name);
     }
 }
