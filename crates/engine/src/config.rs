@@ -60,6 +60,13 @@ pub struct Config {
     pub direct_wakes_max: u32,
     /// Segments of satisfied waiters that may await that work item (the kernel: 5 marker nodes).
     pub wait_markers: u8,
+    /// Stamping asks for a grace period only if something is queued that needs it. Off: as kernels
+    /// before 2020, which started grace periods that nobody waited for.
+    pub accelerate_only_new: bool,
+    /// Batches and floods of callbacks.
+    pub limits: crate::limits::Limits,
+    /// The thread host's policy for callbacks.
+    pub defer: crate::credit::Defer,
 }
 
 impl Config {
@@ -83,6 +90,9 @@ impl Config {
             sole_needs_no_fence: false,
             direct_wakes_max: 5,
             wait_markers: 5,
+            accelerate_only_new: true,
+            limits: crate::limits::Limits::kernel_6_12(),
+            defer: crate::credit::Defer::threads(),
         }
     }
 
@@ -110,6 +120,9 @@ impl Config {
             sole_needs_no_fence: true,
             direct_wakes_max: u32::MAX,
             wait_markers: 1,
+            accelerate_only_new: true,
+            limits: crate::limits::Limits::kernel_6_12(),
+            defer: crate::credit::Defer::threads(),
         }
     }
 }

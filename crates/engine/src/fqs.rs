@@ -112,6 +112,12 @@ impl Global {
                 self.begin_scan(host);
                 Effects::only(Next::Again)
             }
+            // Neither flags nor sleeps: it looks once, and leaves the stage as it is.
+            Wait::Flag | Wait::Arming | Wait::Fence if self.is_passing() => {
+                self.fqs.fence_owed |= wait == Wait::Fence;
+                self.begin_scan(host);
+                Effects::only(Next::Again)
+            }
             // A poller that resumes here will not sleep; whoever drives next issues the fence.
             Wait::Arming | Wait::Fence if self.is_poller() => {
                 self.fqs.fence_owed |= wait == Wait::Fence;
@@ -220,6 +226,15 @@ impl Global {
             1
         };
         let limit = |spins: u16| u32::from(spins) * factor;
+        if self.is_passing() {
+            self.fqs.blocked_since.get_or_insert(self.now.ns);
+            self.phase = Phase::Wait(self.fqs.stage);
+            return Effects::only(if self.waiters.any_waiting() {
+                Next::HandOver
+            } else {
+                Next::Done
+            });
+        }
         let next = match self.fqs.stage {
             Wait::Before if self.fqs.spins < limit(spins_before_flag) => self.spin(Wait::Before),
             Wait::Before => self.flag(),
@@ -262,6 +277,10 @@ impl Global {
 
     fn is_poller(&self) -> bool {
         self.driver.is_some_and(|d| d.interest == Interest::Poller)
+    }
+
+    fn is_passing(&self) -> bool {
+        self.driver.is_some_and(|d| d.interest == Interest::Passing)
     }
 
     fn stall_ns(&self) -> u64 {

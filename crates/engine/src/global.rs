@@ -57,6 +57,9 @@ pub enum Interest {
     Waiter(Pos),
     /// A poller: any end of a grace period satisfies it.
     Poller,
+    /// Somebody with callbacks who helps along in passing: any end satisfies it, and it never spins,
+    /// flags or sleeps. A holdout sends it away at once.
+    Passing,
 }
 
 /// Who drives, and why.
@@ -99,6 +102,7 @@ pub struct Global {
     pub(crate) tree: Option<Tree>,
     pub(crate) waiters: Waiters,
     pub(crate) fqs: crate::fqs::Fqs,
+    pub(crate) group: crate::group::Group,
     pub(crate) now: Now,
     pub(crate) counts: Counts,
 }
@@ -118,6 +122,7 @@ impl Global {
             tree: None,
             waiters: Waiters::new(),
             fqs: crate::fqs::Fqs::new(),
+            group: crate::group::Group::new(),
             now: Now { ns: 0, jiffies: 0 },
             counts: Counts {
                 grace_periods: 0,

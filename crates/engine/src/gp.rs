@@ -226,7 +226,7 @@ impl Global {
         let content = match self.driver.expect("the driver is at work").interest {
             Interest::GpThread => return Next::Again,
             Interest::Waiter(ticket) => ticket < self.waiters.done(),
-            Interest::Poller => true,
+            Interest::Poller | Interest::Passing => true,
         };
         match (content, self.wanted) {
             (false, true) => Next::Again,

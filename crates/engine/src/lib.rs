@@ -29,13 +29,20 @@
 
 extern crate alloc;
 
+pub mod barrier;
+pub mod callbacks;
+pub mod cblist;
 pub mod config;
+pub mod cpu;
+pub mod credit;
 pub mod event;
 mod fqs;
 pub mod geometry;
 mod global;
 mod gp;
+mod group;
 pub mod host;
+pub mod limits;
 pub mod polled;
 pub mod replay;
 pub mod seq;
@@ -44,7 +51,9 @@ mod tree;
 pub mod waiters;
 pub mod watching;
 
+pub use cblist::CbList;
 pub use config::{Config, EarlyQs, Pace};
+pub use cpu::{Cpu, LANES, Lane};
 pub use fqs::Wait;
 pub use global::{Counts, Global, Interest, Phase};
 pub use host::{CpuId, Effects, FenceCause, Host, LeafId, Next, Now, Pos, Published, Seen, Until};

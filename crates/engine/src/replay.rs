@@ -1,85 +1,31 @@
 //! Inputs as values: record what a host asked the engine and what the engine asked back, and replay
 //! it bit for bit.
 //!
-//! Every call of [`Global`] that changes it has an [`Input`]; [`Global::apply`] dispatches it and
-//! returns an [`Output`]. A host that wants a recording wraps its own [`Host`] in [`Recording`], which
-//! keeps the answers in the order of the questions. A recorded run is a list of [`Entry`]s in the
-//! order of the host's lock; [`replay`] feeds them to a fresh engine and compares every output. If the
-//! engine reads anything but its inputs, this is where it shows.
+//! Every call that changes a [`Global`], a [`Cpu`](crate::Cpu) or a [`Barrier`](crate::barrier::Barrier)
+//! has an [`Input`]; [`Global::apply`] and [`World::apply`] dispatch it and return an [`Output`]. A host
+//! that wants a recording wraps its own [`Host`] in [`Recording`], which keeps the answers in the order
+//! of the questions. A recorded run is a list of [`Entry`]s; [`replay`] and [`World::replay`] feed them
+//! to an engine as it stood before, and compare every output. If the engine reads anything but its
+//! inputs, this is where it shows.
+//!
+//! # The order
+//! The state is behind several locks: the domain's (`Global`, `Barrier`) and one for each `Cpu`. A call
+//! depends on what the locks protect that its host holds meanwhile, and on nothing else. So the host
+//! appends the entry *while it holds them*: any two calls that share some state are then in the list in
+//! the order in which they were made, and two that share none may be in either.
 
 use alloc::vec::Vec;
 use core::cell::RefCell;
 
 use crate::event::Event;
-use crate::global::{Global, Interest};
-use crate::host::{CpuId, Effects, Host, LeafId, Next, Now, Pos, Seen};
-use crate::polled::FullCookie;
-use crate::seq::Seq;
+use crate::global::Global;
+use crate::host::{CpuId, Host, LeafId, Seen};
 
-/// One call of the engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(
-    missing_docs,
-    reason = "each variant is the method of the same name, with its parameters"
-)]
-pub enum Input {
-    WaitForGp {
-        leaf: LeafId,
-        expedited: bool,
-    },
-    StartPoll {
-        leaf: LeafId,
-    },
-    TryDrive {
-        cpu: Option<CpuId>,
-        interest: Interest,
-    },
-    Step {
-        now: Now,
-    },
-    Fenced,
-    Flagged {
-        newly: u32,
-    },
-    Leave,
-    Grow {
-        cpus: u32,
-    },
-    ReportQs {
-        cpu: CpuId,
-        noted: Seq,
-    },
-    Departed {
-        cpu: CpuId,
-    },
-    WaitersWoken {
-        pos: Pos,
-    },
-}
+mod input;
+mod world;
 
-/// What a call returned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(
-    missing_docs,
-    reason = "each variant is the return value of the call that has it"
-)]
-pub enum Output {
-    Ticket(Pos, Effects),
-    Cookie(FullCookie, Effects),
-    Effects(Effects),
-    Next(Next),
-    Done(bool),
-}
-
-/// An answer of the host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs, reason = "each variant is the question of the same name")]
-pub enum Answer {
-    Cpus(u32),
-    Observe(CpuId, Seen),
-    Present(LeafId, u64),
-    OwnQuiescent(CpuId, bool),
-}
+pub use input::{Answer, BarrierInput, CpuInput, Input, Output};
+pub use world::World;
 
 /// One recorded call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,38 +36,6 @@ pub struct Entry {
     pub answers: Vec<Answer>,
     /// What came out.
     pub output: Output,
-}
-
-impl Global {
-    /// Makes the call that `input` stands for. A tree that cannot be built, or is refused, yields
-    /// `Done(false)`.
-    pub fn apply(&mut self, input: Input, host: &impl Host) -> Output {
-        match input {
-            Input::WaitForGp { leaf, expedited } => {
-                let (ticket, effects) = self.wait_for_gp(leaf, expedited, host);
-                Output::Ticket(ticket, effects)
-            }
-            Input::StartPoll { leaf } => {
-                let (cookie, effects) = self.start_poll(leaf, host);
-                Output::Cookie(cookie, effects)
-            }
-            Input::TryDrive { cpu, interest } => Output::Done(self.try_drive(cpu, interest)),
-            Input::Step { now } => Output::Effects(self.step(now, host)),
-            Input::Fenced => Output::Next(self.fenced()),
-            Input::Flagged { newly } => Output::Next(self.flagged(newly)),
-            Input::Leave => Output::Next(self.leave()),
-            Input::Grow { cpus } => Output::Done(match Global::new_tree(self.config(), cpus) {
-                Ok(tree) => self.grow(tree).is_ok(),
-                Err(_) => false,
-            }),
-            Input::ReportQs { cpu, noted } => Output::Effects(self.report_qs(cpu, noted, host)),
-            Input::Departed { cpu } => Output::Effects(self.departed(cpu, host)),
-            Input::WaitersWoken { pos } => {
-                self.waiters_woken(pos);
-                Output::Done(true)
-            }
-        }
-    }
 }
 
 /// A host that keeps a copy of every answer it passes on.
@@ -262,18 +176,29 @@ pub struct Diverged {
     pub other_questions: bool,
 }
 
-/// Feeds a recording to `engine` and compares every output and every question.
+/// Feeds a recording of calls of a [`Global`] to `engine` and compares every output and every question.
+/// Where callbacks are recorded too: [`World::replay`].
+///
+/// A recording that was tampered with may make the engine panic, as such calls would.
 ///
 /// # Errors
 /// The first entry that differs.
 #[allow(clippy::result_large_err, reason = "a diagnosis, made once")]
 pub fn replay(engine: &mut Global, entries: &[Entry]) -> Result<(), Diverged> {
+    compare(entries, |input, host| engine.apply(input, host))
+}
+
+#[allow(clippy::result_large_err, reason = "a diagnosis, made once")]
+fn compare(
+    entries: &[Entry],
+    mut apply: impl FnMut(Input, &Replaying<'_>) -> Output,
+) -> Result<(), Diverged> {
     for (at, entry) in entries.iter().enumerate() {
         let host = Replaying {
             left: RefCell::new(entry.answers.iter()),
             strayed: RefCell::new(false),
         };
-        let replayed = engine.apply(entry.input, &host);
+        let replayed = apply(entry.input, &host);
         let unasked = host.left.borrow_mut().next().is_some();
         let other_questions = *host.strayed.borrow() || unasked;
         if replayed != entry.output || other_questions {

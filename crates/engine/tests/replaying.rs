@@ -1,5 +1,8 @@
 //! Record and replay: the engine reads nothing but its inputs.
 
+#[path = "replaying/callbacks.rs"]
+mod callbacks;
+
 use quiescent_engine::replay::{Answer, Entry, Input, Output, replay};
 use quiescent_engine::testhost::TestHost;
 use quiescent_engine::{Config, EarlyQs, Global, Interest};

@@ -1,0 +1,110 @@
+//! What the engine keeps for one CPU's callbacks.
+//!
+//! A [`Cpu`] lives with its host, under a lock of its own that is taken before
+//! [`Global`](crate::Global)'s: the owner, a worker, a barrier, an exit or a fork must all be able to
+//! change the cut positions of a CPU that is quiet or gone. What a *scan* remembers of a CPU is not in
+//! here, since a scan writes about other CPUs.
+//!
+//! # Lanes
+//! A thread host has a list for each kind of callback, since one FIFO cannot serve all: an entry that
+//! runs user code would block the plain ones behind it, which their owner may free on the spot. No order
+//! is promised between lanes. A kernel has one list; it is [`Lane::Code`].
+//!
+//! # Known numbers
+//! `gp_seq` is what this CPU has noticed of grace periods, `gp_seq_needed` the furthest one it knows to
+//! have been asked for. Both only lag. A CPU that lags by a quarter of the space is flagged `gpwrap`,
+//! and takes what it knows for nothing at its next look (behaviour §1.1).
+
+use crate::barrier::{Barrier, CpuMark, Visit};
+use crate::cblist::CbList;
+use crate::host::CpuId;
+use crate::seq::Seq;
+use crate::{credit, limits};
+
+/// Lists of a CPU.
+pub const LANES: usize = 3;
+
+/// The lists of a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Lane {
+    /// Freed without running anybody's code.
+    Plain,
+    /// Closures and destructors; a kernel's only list.
+    Code,
+    /// Callbacks whose link is inside the object that they free.
+    Head,
+}
+
+impl Lane {
+    /// All of them, in the order of a CPU's lists.
+    pub const ALL: [Lane; LANES] = [Lane::Plain, Lane::Code, Lane::Head];
+}
+
+/// One CPU's callbacks, and what it knows of grace periods.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Cpu {
+    pub(crate) id: CpuId,
+    pub(crate) lists: [CbList; LANES],
+    /// The newest number this CPU has noticed at its leaf.
+    pub(crate) gp_seq: Seq,
+    /// The furthest grace period it knows to have been asked for.
+    pub(crate) gp_seq_needed: Seq,
+    /// Both of the above are too old to be compared.
+    pub(crate) gpwrap: bool,
+    pub(crate) batch: limits::State,
+    pub(crate) barrier: CpuMark,
+    pub(crate) credit: credit::State,
+}
+
+impl Cpu {
+    /// A CPU with nothing queued.
+    pub const fn new(id: CpuId) -> Cpu {
+        Cpu {
+            id,
+            lists: [const { CbList::new() }; LANES],
+            gp_seq: Seq::INITIAL,
+            gp_seq_needed: Seq::INITIAL,
+            gpwrap: false,
+            batch: limits::State::new(),
+            barrier: CpuMark::new(),
+            credit: credit::State::new(),
+        }
+    }
+
+    /// Its number.
+    pub fn id(&self) -> CpuId {
+        self.id
+    }
+
+    /// All lists, in the order of [`Lane::ALL`].
+    pub fn lists(&self) -> &[CbList; LANES] {
+        &self.lists
+    }
+
+    /// Everything owed, in all lanes.
+    pub fn len(&self) -> u64 {
+        self.lists.iter().map(CbList::len).sum()
+    }
+
+    /// The barrier puts its callback into the list [`Lane::Code`] ([`Barrier::visit_entrain`]).
+    pub fn entrain_barrier(&mut self, barrier: &mut Barrier) -> Visit {
+        let list = &mut self.lists[Lane::Code as usize];
+        barrier.visit_entrain(&mut self.barrier, list)
+    }
+
+    /// Some callbacks have been invoked, or freed by their owner. True, once, if that completes this
+    /// CPU's share of the barrier ([`CpuMark::ran`]).
+    pub fn barrier_share_done(&mut self) -> bool {
+        self.barrier.ran(&mut self.lists)
+    }
+
+    /// Its batches and floods.
+    pub fn batch(&self) -> &limits::State {
+        &self.batch
+    }
+
+    /// Its place in the barrier.
+    pub fn barrier(&self) -> &CpuMark {
+        &self.barrier
+    }
+}

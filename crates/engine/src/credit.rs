@@ -1,0 +1,385 @@
+//! The thread host's policy for callbacks: when they are stamped, how far their owner may go alone,
+//! and when somebody else has to look.
+//!
+//! # Who does what
+//! The owner of a queue (a registered thread) pushes and pops with plain stores as long as its
+//! [`Credit`] lasts, and then calls [`refill`](Cpu::refill). A callback nobody hurries is *lazy*: it
+//! stays in `NEXT`, unstamped, until enough of them make a batch. Three things end laziness: the batch
+//! is full (count or bytes), somebody hurries, or the oldest one's time is over. The last is not the
+//! owner's business, since it may never come back: the group's timer fires, the worker takes the queue
+//! over and tells [`taken`](Cpu::taken), which stamps everything.
+//!
+//! # Invariants
+//! * A queue that holds something, or whose owner may push without saying so, has a deadline, and the
+//!   group's timer is armed no later than that (rule R6). Whoever queues the first callback while no
+//!   timer is armed has no credit, so the engine hears of it.
+//! * An empty queue without credit has no deadline, and asks for nothing (rule R5).
+//! * A stamp is a snapshot of `gp_seq` taken after everything it covers was queued, by a caller that
+//!   has executed a full fence in between (`[SNAP-1]` of the host).
+//! * The snapshot is taken before the number used for advancing is read. (Both under one lock here; the
+//!   order matters to hosts that read them separately: an edge in between could strand `NEXT`.)
+//!
+//! Complexity: every call is O(lanes), plus the funnel's O(levels) when a grace period is asked for.
+
+use crate::cblist::CbList;
+use crate::cpu::{Cpu, LANES, Lane};
+use crate::global::Global;
+use crate::host::{Host, Now, Pos};
+use crate::seq::Seq;
+
+/// The policy's numbers. This project's own choice; `docs/architecture.md` says why these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Defer {
+    /// Unstamped callbacks of a lane that make a batch.
+    pub batch: u64,
+    /// Bytes of unstamped callbacks of a lane that make a batch.
+    pub batch_bytes: u64,
+    /// A lazy callback waits at most this long for its stamp, in nanoseconds.
+    pub lazy_ns: u64,
+    /// Lazy deadlines are rounded up to a multiple of this, so that many processes' timers coincide.
+    pub lazy_grid_ns: u64,
+    /// A prompt callback waits at most this long for its stamp.
+    pub prompt_ns: u64,
+}
+
+impl Defer {
+    /// A batch of 1024 or 64 KiB; lazy ones wait ten seconds, prompt ones 50 ms: at most 20 wake-ups a
+    /// second under any trickle of prompt callbacks, and one in ten seconds under any of lazy ones.
+    pub const fn threads() -> Defer {
+        Defer {
+            batch: 1024,
+            batch_bytes: 64 << 10,
+            lazy_ns: 10_000_000_000,
+            lazy_grid_ns: 1_000_000_000,
+            prompt_ns: 50_000_000,
+        }
+    }
+}
+
+/// What a refill is told of a lane.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Queued {
+    /// Everything below this is queued.
+    pub end: Pos,
+    /// Bytes queued since the last call.
+    pub bytes: u64,
+    /// The owner has consumed done callbacks below this; `None` where somebody else consumes.
+    pub freed_to: Option<Pos>,
+    /// For [`taken`](Cpu::taken): the owner has credit all the same, since it was faster than the taker.
+    pub credit: bool,
+}
+
+/// How urgent the newest callback is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Urgency {
+    /// It may wait for company.
+    #[default]
+    Lazy,
+    /// It may wait a little.
+    Prompt,
+    /// It may not wait.
+    Hurry,
+}
+
+/// How far the owner of a lane may go alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Credit {
+    /// It calls again when its end reaches this.
+    pub until: Pos,
+    /// … or when this many more bytes are queued.
+    pub bytes: u64,
+    /// Callbacks below this are done.
+    pub done: Pos,
+    /// More than two batches are done and not consumed: hurry up.
+    pub behind: bool,
+}
+
+/// What comes of telling the engine about a queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[must_use = "a deadline that is not armed, or a worker that is not woken, leaves callbacks behind"]
+pub struct Refill {
+    /// For the owner.
+    pub credit: [Credit; LANES],
+    /// Set the group's timer to this (monotonic nanoseconds).
+    pub arm: Option<u64>,
+    /// Wake the worker.
+    pub kick: bool,
+    /// Some callbacks wait for a grace period that nobody drives: do it, as far as that needs no
+    /// waiting.
+    pub drive: bool,
+    /// Prompt callbacks queued from now on are covered by a deadline already.
+    pub prompt: bool,
+}
+
+/// The policy's state of one CPU.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct State {
+    /// When somebody else has to look; `None` if nothing is queued.
+    deadline: Option<u64>,
+    /// Prompt callbacks that are queued have to be stamped by then.
+    prompt: Option<u64>,
+    /// Somebody wants all that is queued below these positions to go through: a hurry, a barrier, an
+    /// expired deadline.
+    hurried: Option<[Pos; LANES]>,
+    /// Time of the last call.
+    looked: u64,
+    /// The last credit was none: whatever is new was queued just now.
+    tight: bool,
+}
+
+impl State {
+    /// Nothing queued.
+    pub const fn new() -> State {
+        State {
+            deadline: None,
+            prompt: None,
+            hurried: None,
+            looked: 0,
+            tight: true,
+        }
+    }
+}
+
+impl Default for State {
+    fn default() -> State {
+        State::new()
+    }
+}
+
+impl Cpu {
+    /// The owner tells what it has queued and consumed, and gets new credit.
+    pub fn refill(
+        &mut self,
+        global: &mut Global,
+        queued: &[Queued; LANES],
+        urgency: Urgency,
+        now: Now,
+        host: &impl Host,
+    ) -> Refill {
+        let defer = global.config.defer;
+        let stamp = global.gp_seq.snap();
+        self.account(global, queued, now.ns);
+        if urgency == Urgency::Hurry {
+            self.hurry();
+        }
+        if urgency == Urgency::Prompt {
+            let by = now.ns.saturating_add(defer.prompt_ns);
+            self.credit.prompt = Some(self.credit.prompt.map_or(by, |known| known.min(by)));
+        }
+        let full = self.lists.iter().any(|list| {
+            list.unstamped() >= defer.batch || list.unstamped_bytes() >= defer.batch_bytes
+        });
+        if full || urgency == Urgency::Hurry {
+            self.stamp_all(global, stamp, host);
+        }
+        // The first one after nothing is reported at once, unless a timer is going to fire anyway.
+        self.credit.tight = self.is_empty() && global.armed().is_none();
+        let arm = self.set_deadline(global, now.ns);
+        let code_ready =
+            self.lists[Lane::Code as usize].ready() + self.lists[Lane::Head as usize].ready();
+        Refill {
+            credit: self.new_credit(global),
+            arm,
+            kick: urgency == Urgency::Hurry || code_ready >= defer.batch,
+            drive: self.waits() && !global.is_driven(),
+            prompt: self.credit.prompt.is_some(),
+        }
+    }
+
+    /// Somebody else has taken the queue over, or its owner is gone for good: everything is stamped.
+    /// True if some of it waits for a grace period. (What found no free segment is stamped by another
+    /// such call after that.)
+    pub fn taken(
+        &mut self,
+        global: &mut Global,
+        queued: &[Queued; LANES],
+        now: Now,
+        host: &impl Host,
+    ) -> bool {
+        let stamp = global.gp_seq.snap();
+        self.account(global, queued, now.ns);
+        if queued.iter().any(|lane| lane.credit) {
+            // What the owner queues within its credit needs a deadline.
+            let _ = self.set_deadline(global, now.ns);
+        } else {
+            self.credit.tight = true;
+            self.credit.prompt = None;
+            self.credit.deadline = None;
+        }
+        self.hurry();
+        self.stamp_all(global, stamp, host);
+        self.lists.iter().any(CbList::pending)
+    }
+
+    /// A grace period may have ended: more may be done.
+    pub fn advance(&mut self, global: &Global) {
+        let seq = global.root_seq();
+        for list in &mut self.lists {
+            list.advance(seq);
+        }
+    }
+
+    /// Takes up to `max` done callbacks of a lane out, to be invoked. They count as queued until
+    /// [`ran`](Cpu::ran).
+    pub fn extract(&mut self, lane: Lane, max: u64) -> core::ops::Range<Pos> {
+        let range = self.lists[lane as usize].extract_done(max);
+        self.settle();
+        range
+    }
+
+    /// These, extracted before, have been invoked. True if that completes this CPU's share of the
+    /// barrier in flight.
+    pub fn ran(&mut self, lane: Lane, range: core::ops::Range<Pos>) -> bool {
+        self.lists[lane as usize].ran(range);
+        self.settle();
+        self.barrier_share_done()
+    }
+
+    /// Has somebody else to take this queue over now? Its time is over, or something that is in a hurry
+    /// has found no free segment for its stamp.
+    pub fn due(&self, now: Now) -> bool {
+        let unstamped = || self.lists.iter().any(|list| list.unstamped() > 0);
+        let over = |deadline| deadline <= now.ns;
+        self.credit.deadline.is_some_and(over) || (self.is_hurried() && unstamped())
+    }
+
+    /// When somebody else has to look at this queue.
+    pub fn deadline(&self) -> Option<u64> {
+        self.credit.deadline
+    }
+
+    /// Everything queued now is to go through without delay.
+    pub fn hurry(&mut self) {
+        let ends = core::array::from_fn(|lane| self.lists[lane].end());
+        self.credit.hurried = Some(ends);
+        self.settle();
+    }
+
+    /// Is something queued that has to go through without delay?
+    pub fn is_hurried(&self) -> bool {
+        self.credit.hurried.is_some()
+    }
+
+    /// Callbacks of a lane that are queued or being invoked.
+    pub fn queued(&self, lane: Lane) -> u64 {
+        self.lists[lane as usize].len()
+    }
+
+    /// The list of a lane.
+    pub fn list(&self, lane: Lane) -> &crate::cblist::CbList {
+        &self.lists[lane as usize]
+    }
+
+    /// Nothing queued, nothing being invoked.
+    pub fn is_empty(&self) -> bool {
+        self.lists.iter().all(CbList::is_empty)
+    }
+
+    /// Does something wait for a grace period that was asked for?
+    fn waits(&self) -> bool {
+        self.lists.iter().any(|list| list.last_gp().is_some())
+    }
+
+    fn account(&mut self, global: &Global, queued: &[Queued; LANES], now_ns: u64) {
+        let since = if self.credit.tight {
+            now_ns
+        } else {
+            self.credit.looked
+        };
+        for (list, queued) in self.lists.iter_mut().zip(queued) {
+            if let Some(head) = queued.freed_to {
+                list.freed_to(head);
+            }
+            list.enqueue_to(queued.end, queued.bytes, since);
+        }
+        self.credit.looked = self.credit.looked.max(now_ns);
+        self.settle();
+        self.advance(global);
+    }
+
+    /// What was in a hurry is through; an empty queue whose owner has no credit needs no deadline.
+    fn settle(&mut self) {
+        let through = |list: &CbList, to: Pos| to.wrapping_sub(list.head()).cast_signed() <= 0;
+        if let Some(to) = self.credit.hurried
+            && self
+                .lists
+                .iter()
+                .zip(to)
+                .all(|(list, to)| through(list, to))
+        {
+            self.credit.hurried = None;
+        }
+        if self.is_empty() && self.credit.tight {
+            self.credit.deadline = None;
+            self.credit.prompt = None;
+        }
+    }
+
+    /// Stamps what has no stamp yet, in every lane, and asks for the grace period.
+    fn stamp_all(&mut self, global: &mut Global, stamp: Seq, host: &impl Host) {
+        let only_new = global.config.accelerate_only_new;
+        let mut wanted = false;
+        for list in &mut self.lists {
+            wanted |= list.accelerate(stamp, only_new);
+        }
+        if wanted {
+            let leaf = (self.id / global.config.geometry.leaf_fanout.max(1)) as usize;
+            let _ = global.request(leaf, host);
+        }
+    }
+
+    /// Where credit is outstanding, the owner may have queued something already: a deadline as if it had.
+    fn set_deadline(&mut self, global: &mut Global, now_ns: u64) -> Option<u64> {
+        let Defer {
+            lazy_ns,
+            lazy_grid_ns,
+            ..
+        } = global.config.defer;
+        let oldest = self.lists.iter().filter_map(CbList::since).min();
+        let oldest = oldest.or_else(|| (!self.credit.tight).then_some(now_ns));
+        let lazy = oldest.map(|since| {
+            since
+                .saturating_add(lazy_ns)
+                .checked_next_multiple_of(lazy_grid_ns.max(1))
+                .unwrap_or(u64::MAX)
+        });
+        self.credit.deadline = match (lazy, self.credit.prompt) {
+            (Some(lazy), Some(prompt)) => Some(lazy.min(prompt)),
+            (lazy, _) => lazy,
+        };
+        global.arm(self.credit.deadline?)
+    }
+
+    fn new_credit(&mut self, global: &Global) -> [Credit; LANES] {
+        let defer = global.config.defer;
+        let mut credit = [Credit::default(); LANES];
+        for (credit, list) in credit.iter_mut().zip(&self.lists) {
+            let left = defer.batch.saturating_sub(list.unstamped());
+            let free = match (self.credit.tight, left) {
+                (true, _) => 0,
+                (false, 0) => defer.batch, // no free segment: after another batch we know more
+                (false, left) => left,
+            };
+            *credit = Credit {
+                until: list.end().wrapping_add(free),
+                bytes: match defer.batch_bytes.saturating_sub(list.unstamped_bytes()) {
+                    0 => defer.batch_bytes,
+                    left => left,
+                },
+                done: list.done_end(),
+                behind: list.ready() > 2 * defer.batch,
+            };
+        }
+        credit
+    }
+}
+
+impl Cpu {
+    /// A barrier of the thread host visits this CPU, whose queue was just [`taken`](Cpu::taken).
+    pub fn visit_barrier(
+        &mut self,
+        barrier: &mut crate::barrier::Barrier,
+    ) -> crate::barrier::Visit {
+        barrier.visit_positions(&mut self.barrier, &mut self.lists)
+    }
+}

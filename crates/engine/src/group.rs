@@ -1,0 +1,45 @@
+//! The group: whose callbacks one worker looks after, and its timer.
+//!
+//! Callbacks whose owner does not come back are looked after by a worker, as the kernel's `rcuog` thread
+//! looks after those of its group. There is one group a domain so far.
+//!
+//! The timer is set to the *earliest* deadline of the group's members. (The kernel re-arms from the
+//! latest event, which can nearly double a lazy wait; behaviour §7.3.) It is set by whoever queues; that
+//! wakes nobody.
+
+use crate::global::Global;
+
+/// State of the group.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Group {
+    /// What the timer is set to, in nanoseconds.
+    armed: Option<u64>,
+}
+
+impl Group {
+    pub(crate) const fn new() -> Group {
+        Group { armed: None }
+    }
+}
+
+impl Global {
+    /// Somebody has to look at `deadline_ns`. Returns it if the timer has to be set.
+    pub fn arm(&mut self, deadline_ns: u64) -> Option<u64> {
+        if self.group.armed.is_some_and(|armed| armed <= deadline_ns) {
+            return None;
+        }
+        self.group.armed = Some(deadline_ns);
+        Some(deadline_ns)
+    }
+
+    /// The timer has fired, or is to be stopped: whoever queues next sets it. The worker looks at every
+    /// queue after this call, and arms for what it leaves behind.
+    pub fn disarm(&mut self) {
+        self.group.armed = None;
+    }
+
+    /// What the timer is set to, in nanoseconds.
+    pub fn armed(&self) -> Option<u64> {
+        self.group.armed
+    }
+}

@@ -1,0 +1,177 @@
+//! The calls of the engine as values, what they return, and what a host answers meanwhile.
+//!
+//! Calls that only look have no input, but for those whose answer is a decision (is this queue due?).
+
+use crate::barrier::{Begin, Visit};
+use crate::callbacks::{Adopted, Called, Noticed};
+use crate::cpu::{LANES, Lane};
+use crate::credit::{Queued, Refill, Urgency};
+use crate::global::Interest;
+use crate::host::{CpuId, Effects, LeafId, Next, Now, Pos, Seen};
+use crate::limits::{Batch, Context};
+use crate::polled::FullCookie;
+use crate::seq::Seq;
+
+/// One call of the engine. What is not about a CPU's callbacks or the barrier is a call of
+/// [`Global`](crate::Global).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(
+    missing_docs,
+    reason = "each variant is the method of the same name, with its parameters"
+)]
+pub enum Input {
+    WaitForGp {
+        leaf: LeafId,
+        expedited: bool,
+    },
+    StartPoll {
+        leaf: LeafId,
+    },
+    TryDrive {
+        cpu: Option<CpuId>,
+        interest: Interest,
+    },
+    Step {
+        now: Now,
+    },
+    Fenced,
+    Flagged {
+        newly: u32,
+    },
+    Leave,
+    Grow {
+        cpus: u32,
+    },
+    ReportQs {
+        cpu: CpuId,
+        noted: Seq,
+    },
+    Departed {
+        cpu: CpuId,
+    },
+    WaitersWoken {
+        pos: Pos,
+    },
+    Arm {
+        deadline_ns: u64,
+    },
+    Disarm,
+    /// A call of this CPU.
+    Cpu(CpuId, CpuInput),
+    /// A call of the barrier.
+    Barrier(BarrierInput),
+}
+
+/// One call of a [`Cpu`](crate::Cpu); the global state and the barrier, where it takes them, are those
+/// of its [`World`](super::World).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(
+    missing_docs,
+    reason = "each variant is the method of the same name, with its parameters"
+)]
+pub enum CpuInput {
+    // The thread host's.
+    Refill {
+        queued: [Queued; LANES],
+        urgency: Urgency,
+        now: Now,
+    },
+    Taken {
+        queued: [Queued; LANES],
+        now: Now,
+    },
+    Advance,
+    Extract {
+        lane: Lane,
+        max: u64,
+    },
+    Ran {
+        lane: Lane,
+        start: Pos,
+        end: Pos,
+    },
+    Due {
+        now: Now,
+    },
+    Deadline,
+    Hurry,
+    VisitBarrier,
+    // A kernel's.
+    Call {
+        bytes: u64,
+        ns: u64,
+    },
+    NoteGpChanges,
+    Stamp,
+    StampUnlocked,
+    CorePending,
+    Core,
+    BeginBatch {
+        context: Context,
+    },
+    EndBatch {
+        start: Pos,
+        end: Pos,
+        invoked: u64,
+    },
+    /// Takes over the callbacks of that CPU.
+    Adopt {
+        gone: CpuId,
+    },
+    Credited,
+    EntrainBarrier,
+    BarrierShareDone,
+}
+
+/// One call of the [`Barrier`](crate::barrier::Barrier).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(
+    missing_docs,
+    reason = "each variant is the method of the same name, with its parameters"
+)]
+pub enum BarrierInput {
+    Snap,
+    Start { snap: Seq },
+    VisitedAll,
+    OneDone,
+    End,
+}
+
+/// What a call returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(
+    missing_docs,
+    reason = "each variant is the return value of the call that has it"
+)]
+pub enum Output {
+    Ticket(Pos, Effects),
+    Cookie(FullCookie, Effects),
+    Effects(Effects),
+    Next(Next),
+    /// Also of calls that return nothing: true.
+    Done(bool),
+    Refill(Refill),
+    /// Start and end of a range of positions.
+    Range(Pos, Pos),
+    Deadline(Option<u64>),
+    Begin(Begin),
+    Visit(Visit),
+    Seq(Seq),
+    Called(Called),
+    Noticed(Noticed),
+    /// Start and end of what was taken out, and the batch.
+    Batch(Option<(Pos, Pos, Batch)>),
+    Adopted(Adopted),
+    /// A call about callbacks was given to a [`Global`](crate::Global) alone. No call returns this.
+    Elsewhere,
+}
+
+/// An answer of the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "each variant is the question of the same name")]
+pub enum Answer {
+    Cpus(u32),
+    Observe(CpuId, Seen),
+    Present(LeafId, u64),
+    OwnQuiescent(CpuId, bool),
+}

@@ -1,0 +1,166 @@
+//! All state of a domain's engine in one place, and the calls on it.
+//!
+//! A host has the parts of a [`World`] where it needs them, each behind its own lock. Recordings start
+//! from a copy of them all, and end in one that can be compared.
+
+use alloc::collections::BTreeMap;
+
+use super::{BarrierInput, CpuInput, Diverged, Entry, Input, Output, compare};
+use crate::barrier::Barrier;
+use crate::cpu::Cpu;
+use crate::global::Global;
+use crate::host::{CpuId, Host};
+
+/// The engine's state of a domain: what is shared, every CPU's, and the barrier's.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct World {
+    /// Grace periods and the group's timer.
+    pub global: Global,
+    /// Callbacks. A CPU that is not in here has never had any: a call for it makes it.
+    pub cpus: BTreeMap<CpuId, Cpu>,
+    /// The barrier.
+    pub barrier: Barrier,
+}
+
+impl World {
+    /// No CPU has had a callback, and no barrier has been made.
+    pub fn new(global: Global) -> World {
+        World {
+            global,
+            cpus: BTreeMap::new(),
+            barrier: Barrier::new(),
+        }
+    }
+
+    /// Makes the call that `input` stands for: [`Global::apply`], and those about callbacks.
+    pub fn apply(&mut self, input: Input, host: &impl Host) -> Output {
+        match input {
+            Input::Cpu(id, CpuInput::Adopt { gone }) => self.adopt(id, gone, host),
+            Input::Cpu(id, input) => self.apply_to_cpu(id, input, host),
+            Input::Barrier(input) => apply_to_barrier(&mut self.barrier, input),
+            input => self.global.apply(input, host),
+        }
+    }
+
+    /// Feeds a recording to this world and compares every output and every question, as
+    /// [`replay`](super::replay()) does.
+    ///
+    /// # Errors
+    /// The first entry that differs.
+    #[allow(clippy::result_large_err, reason = "a diagnosis, made once")]
+    pub fn replay(&mut self, entries: &[Entry]) -> Result<(), Diverged> {
+        compare(entries, |input, host| self.apply(input, host))
+    }
+
+    fn apply_to_cpu(&mut self, id: CpuId, input: CpuInput, host: &impl Host) -> Output {
+        let cpu = self.cpus.entry(id).or_insert_with(|| Cpu::new(id));
+        let global = &mut self.global;
+        match input {
+            CpuInput::Refill {
+                queued,
+                urgency,
+                now,
+            } => Output::Refill(cpu.refill(global, &queued, urgency, now, host)),
+            CpuInput::Taken { queued, now } => Output::Done(cpu.taken(global, &queued, now, host)),
+            CpuInput::Advance => {
+                cpu.advance(global);
+                Output::Done(true)
+            }
+            CpuInput::Extract { lane, max } => {
+                let range = cpu.extract(lane, max);
+                Output::Range(range.start, range.end)
+            }
+            CpuInput::Ran { lane, start, end } => Output::Done(cpu.ran(lane, start..end)),
+            CpuInput::Due { now } => Output::Done(cpu.due(now)),
+            CpuInput::Deadline => Output::Deadline(cpu.deadline()),
+            CpuInput::Hurry => {
+                cpu.hurry();
+                Output::Done(true)
+            }
+            CpuInput::VisitBarrier => Output::Visit(cpu.visit_barrier(&mut self.barrier)),
+            CpuInput::Call { bytes, ns } => Output::Called(cpu.call(global, bytes, ns, host)),
+            CpuInput::NoteGpChanges => Output::Noticed(cpu.note_gp_changes(global, host)),
+            CpuInput::Stamp => Output::Done(cpu.stamp(global, host)),
+            CpuInput::StampUnlocked => Output::Done(cpu.stamp_unlocked(global, host)),
+            CpuInput::CorePending => Output::Done(cpu.core_pending(global)),
+            CpuInput::Core => Output::Noticed(cpu.core(global, host)),
+            CpuInput::BeginBatch { context } => {
+                let begun = cpu.begin_batch(global, context);
+                Output::Batch(begun.map(|(range, batch)| (range.start, range.end, batch)))
+            }
+            CpuInput::EndBatch {
+                start,
+                end,
+                invoked,
+            } => Output::Done(cpu.end_batch(global, start..end, invoked)),
+            CpuInput::Credited => {
+                cpu.credited(global);
+                Output::Done(true)
+            }
+            CpuInput::EntrainBarrier => Output::Visit(cpu.entrain_barrier(&mut self.barrier)),
+            CpuInput::BarrierShareDone => Output::Done(cpu.barrier_share_done()),
+            CpuInput::Adopt { .. } => Output::Elsewhere, // takes two: see `apply`
+        }
+    }
+
+    /// `gone` is another CPU than `id`.
+    fn adopt(&mut self, id: CpuId, gone: CpuId, host: &impl Host) -> Output {
+        let mut source = self.cpus.remove(&gone).unwrap_or_else(|| Cpu::new(gone));
+        let cpu = self.cpus.entry(id).or_insert_with(|| Cpu::new(id));
+        let adopted = cpu.adopt(&mut source, &mut self.barrier, &mut self.global, host);
+        self.cpus.insert(gone, source);
+        Output::Adopted(adopted)
+    }
+}
+
+fn apply_to_barrier(barrier: &mut Barrier, input: BarrierInput) -> Output {
+    match input {
+        BarrierInput::Snap => Output::Seq(barrier.snap()),
+        BarrierInput::Start { snap } => Output::Begin(barrier.start(snap)),
+        BarrierInput::VisitedAll => Output::Done(barrier.visited_all()),
+        BarrierInput::OneDone => Output::Done(barrier.one_done()),
+        BarrierInput::End => {
+            barrier.end();
+            Output::Done(true)
+        }
+    }
+}
+
+impl Global {
+    /// Makes the call that `input` stands for. A tree that cannot be built, or is refused, yields
+    /// `Done(false)`; a call about callbacks is refused ([`Output::Elsewhere`]), since they are not in
+    /// here.
+    pub fn apply(&mut self, input: Input, host: &impl Host) -> Output {
+        match input {
+            Input::WaitForGp { leaf, expedited } => {
+                let (ticket, effects) = self.wait_for_gp(leaf, expedited, host);
+                Output::Ticket(ticket, effects)
+            }
+            Input::StartPoll { leaf } => {
+                let (cookie, effects) = self.start_poll(leaf, host);
+                Output::Cookie(cookie, effects)
+            }
+            Input::TryDrive { cpu, interest } => Output::Done(self.try_drive(cpu, interest)),
+            Input::Step { now } => Output::Effects(self.step(now, host)),
+            Input::Fenced => Output::Next(self.fenced()),
+            Input::Flagged { newly } => Output::Next(self.flagged(newly)),
+            Input::Leave => Output::Next(self.leave()),
+            Input::Grow { cpus } => Output::Done(match Global::new_tree(self.config(), cpus) {
+                Ok(tree) => self.grow(tree).is_ok(),
+                Err(_) => false,
+            }),
+            Input::ReportQs { cpu, noted } => Output::Effects(self.report_qs(cpu, noted, host)),
+            Input::Departed { cpu } => Output::Effects(self.departed(cpu, host)),
+            Input::WaitersWoken { pos } => {
+                self.waiters_woken(pos);
+                Output::Done(true)
+            }
+            Input::Arm { deadline_ns } => Output::Deadline(self.arm(deadline_ns)),
+            Input::Disarm => {
+                self.disarm();
+                Output::Done(true)
+            }
+            Input::Cpu(..) | Input::Barrier(_) => Output::Elsewhere,
+        }
+    }
+}
