@@ -4,12 +4,73 @@
 //! A model thread calls [`Model::enter`] first and [`Model::leave`] last; in between it uses the
 //! ordinary calls of this crate ([`crate::read_lock`], [`crate::synchronize`], …), which work on the
 //! domain it entered.
+//!
+//! # Reclaiming
+//! There is no worker thread: a thread of the scenario plays it, with [`Model::work`] and
+//! [`Model::sleep`]. A domain made by [`Model::deferring`] has tiny batches, and deadlines that are over
+//! as soon as they are set, so that whatever has a deadline is due; [`Model::patient`] has deadlines that
+//! never come. Memory of plain objects is not freed but shown to an observer ([`observe_frees`]), and
+//! blocks of a queue that were given back are remembered: touching one again is a panic.
+
+use std::alloc::{Layout, dealloc};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+
+use quiescent_engine::{Config, Pace};
 
 use crate::domain::Domain;
+use crate::lane::Block;
+use crate::sweep::Until;
 use crate::sync;
 
 /// Sections one inside the other from which on a guard takes the overflow path: few, in a model.
 pub const NEST_LIMIT: u64 = sync::NEST_LIMIT;
+/// Entries in a block of a queue: few, in a model.
+pub const BLOCK: usize = sync::BLOCK;
+
+thread_local! {
+    /// Who is told of plain objects. Model threads are fibers on one OS thread.
+    static OBSERVER: Cell<Option<fn(*mut u8)>> = const { Cell::new(None) };
+    /// Blocks that were given back in this execution.
+    static BURIED: RefCell<BTreeSet<usize>> = const { RefCell::new(BTreeSet::new()) };
+}
+
+/// From now on, until the next domain is made, plain objects are given to `observer` in place of the
+/// allocator.
+pub fn observe_frees(observer: fn(*mut u8)) {
+    OBSERVER.set(Some(observer));
+}
+
+/// Tells the observer of an object; false if there is none.
+pub(crate) fn observed(object: *mut u8) -> bool {
+    let observer = OBSERVER.get();
+    observer.inspect(|tell| tell(object)).is_some()
+}
+
+/// Keeps a block that is given back from being used again in this execution. Always true.
+pub(crate) fn bury(block: *mut Block) -> bool {
+    let fresh = BURIED.with_borrow_mut(|buried| buried.insert(block.expose_provenance()));
+    assert!(fresh, "a block of a queue was given back twice");
+    true
+}
+
+/// A block is read or written.
+pub(crate) fn touch(block: *const Block) {
+    let gone = BURIED.with_borrow(|buried| buried.contains(&block.addr()));
+    assert!(!gone, "a block of a queue was used after it was given back");
+}
+
+/// A new execution: the blocks of the one before are not used any more.
+fn forget_blocks() {
+    OBSERVER.set(None);
+    for block in BURIED.take() {
+        // SAFETY: made by the queue with this layout, and out of use.
+        unsafe {
+            let block = std::ptr::with_exposed_provenance_mut(block);
+            dealloc(block, Layout::new::<Block>());
+        }
+    }
+}
 
 /// A domain for one execution of a model. Leaked: readers' words live for ever.
 #[derive(Clone, Copy, Debug)]
@@ -26,15 +87,45 @@ impl Model {
     /// `spins_before`, `spins_after`: how often a driver looks again before it flags holdouts, and
     /// before it sleeps; small numbers keep explorations small.
     pub fn with_spins(spins_before: u16, spins_after: u16) -> Model {
-        let mut config = quiescent_engine::Config::threads();
+        Model::configured(spins_before, spins_after, |_| ())
+    }
+
+    /// With the fewest spins.
+    pub fn new() -> Model {
+        Model::with_spins(0, 0)
+    }
+
+    /// Callbacks are stamped in batches of `batch`, and deadlines are over at once.
+    pub fn deferring(batch: u64) -> Model {
+        Model::configured(0, 0, |config| {
+            config.defer.batch = batch;
+            config.defer.lazy_ns = 0;
+            config.defer.lazy_grid_ns = 1;
+            config.defer.prompt_ns = 0;
+        })
+    }
+
+    /// As [`deferring`](Model::deferring), but deadlines never come.
+    pub fn patient(batch: u64) -> Model {
+        Model::configured(0, 0, |config| {
+            config.defer.batch = batch;
+            config.defer.lazy_ns = u64::MAX / 2;
+            config.defer.prompt_ns = u64::MAX / 2;
+        })
+    }
+
+    fn configured(spins_before: u16, spins_after: u16, adapt: impl FnOnce(&mut Config)) -> Model {
+        forget_blocks();
+        let mut config = Config::threads();
         config.geometry.leaf_fanout = sync::LEAF_SLOTS as u32;
-        config.pace = quiescent_engine::Pace::Direct {
+        config.pace = Pace::Direct {
             spin: 1,
             spins_before_flag: spins_before,
             spins_after_flag: spins_after,
             expedited_factor: 1,
             stall_ns: u64::MAX,
         };
+        adapt(&mut config);
         let domain: &'static Domain = Box::leak(Box::new(Domain::with_config(config)));
         domain.resolve_mode();
         domain.slots.limit_leaves(1);
@@ -45,11 +136,6 @@ impl Model {
     pub fn leaves(self, leaves: u32) -> Model {
         self.0.slots.limit_leaves(leaves);
         self
-    }
-
-    /// With the fewest spins.
-    pub fn new() -> Model {
-        Model::with_spins(0, 0)
     }
 
     /// The calling model thread works on this domain from now on.
@@ -72,8 +158,54 @@ impl Model {
         self
     }
 
+    /// Owners run their callbacks themselves.
+    pub fn inline(self) -> Model {
+        self.0.set_inline(true);
+        self
+    }
+
     /// Registers the calling thread without reading.
     pub fn register(self) {
         let _ = self.0.own_slot_or_register();
+    }
+
+    // The worker.
+
+    /// What the worker does when it is woken: works until nothing is due.
+    pub fn work(self) {
+        self.0.work(Until { deadline: None });
+    }
+
+    /// What it does then: sleeps until it is kicked (or until the timer fires, where the scenario lets
+    /// time-outs happen).
+    pub fn sleep(self) {
+        self.0.alarm.sleep();
+    }
+
+    /// Wakes whoever plays the worker.
+    pub fn kick(self) {
+        self.0.alarm.kick();
+    }
+
+    /// Is the worker's timer set? If not, and nobody kicks it, it sleeps for ever.
+    pub fn is_armed(self) -> bool {
+        self.0.alarm.is_armed()
+    }
+
+    /// What becomes of it if every thread goes quiet now: the worker works as long as its timer fires.
+    pub fn settle(self) {
+        while self.is_armed() {
+            self.work();
+        }
+    }
+
+    /// Empties the domain in this thread.
+    pub fn drain(self) {
+        self.0.drain(Until { deadline: None });
+    }
+
+    /// Callbacks and objects that are queued.
+    pub fn held(self) -> u64 {
+        self.0.held().0
     }
 }

@@ -14,17 +14,23 @@
 
 use std::sync::PoisonError;
 
+use quiescent_engine::barrier::Barrier;
 use quiescent_engine::{Config, CpuId, Global, Host, LeafId, Now, Seen};
 
-use crate::error::InitError;
+use crate::alarm::Alarm;
+use crate::engine::Part;
+use crate::error::{InitError, SyncError};
+use crate::looks::{Counters, count};
+use crate::queue::Queue;
 use crate::reader::{self, FLAG_CLEAR, Reader};
 use crate::slots::{Slot, Slots};
-use crate::stats::{FenceMode, Holdout, Statistics};
+use crate::stats::FenceMode;
 use crate::sync::{
-    self, AtomicU32, AtomicU64, CELL_EXIT, CELL_FENCED, Counter, LEAF_SLOTS, Mutex, MutexGuard,
-    Ordering, const_new, full_fence,
+    self, AtomicU32, AtomicU64, CELL_EXIT, CELL_FENCED, LEAF_SLOTS, Mutex, MutexGuard, Ordering,
+    const_new, full_fence,
 };
 use crate::waitlist::WaitList;
+use crate::watch::Watch;
 
 /// The fence mode is not decided yet.
 const MODE_OPEN: u32 = 0;
@@ -42,50 +48,9 @@ const EXIT_ROUNDS: usize = 4;
 /// What the lock protects.
 #[derive(Debug)]
 pub(crate) struct Core {
-    pub(crate) engine: Global,
+    pub(crate) engine: Part<Global>,
     pub(crate) waiters: WaitList,
-    /// A recording of the engine's inputs, in tests.
-    #[cfg(test)]
-    pub(crate) recording: Option<Vec<quiescent_engine::replay::Entry>>,
-}
-
-/// Counters of the host.
-#[derive(Debug, Default)]
-pub(crate) struct Counters {
-    pub(crate) fences_gp: Counter,
-    pub(crate) fences_flag: Counter,
-    pub(crate) wakeups: Counter,
-    pub(crate) reader_wakeups: Counter,
-    pub(crate) sleeps: Counter,
-    pub(crate) hand_overs: Counter,
-    pub(crate) leaked: Counter,
-    pub(crate) crowd_sections: Counter,
-    pub(crate) helpers: Counter,
-}
-
-impl Counters {
-    const fn new() -> Counters {
-        Counters {
-            fences_gp: Counter::new(0),
-            fences_flag: Counter::new(0),
-            wakeups: Counter::new(0),
-            reader_wakeups: Counter::new(0),
-            sleeps: Counter::new(0),
-            hand_overs: Counter::new(0),
-            leaked: Counter::new(0),
-            crowd_sections: Counter::new(0),
-            helpers: Counter::new(0),
-        }
-    }
-}
-
-/// Adds one to a counter.
-pub(crate) fn count(counter: &Counter) {
-    counter.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-}
-
-fn value(counter: &Counter) -> u64 {
-    counter.load(std::sync::atomic::Ordering::Relaxed)
+    pub(crate) barrier: Part<Barrier>,
 }
 
 /// Readers, engine, waiters.
@@ -100,6 +65,24 @@ pub(crate) struct Domain {
     pub(crate) root_seq: AtomicU64,
     core: Mutex<Core>,
     pub(crate) counters: Counters,
+    /// The queue of those who have none, and of intrusive callbacks then.
+    pub(crate) shared: Queue,
+    sweep: Mutex<()>,
+    barrier_turn: Mutex<()>,
+    pub(crate) barrier_word: AtomicU32,
+    /// Drains that wait for what others are running, and the word that changes when some has returned.
+    pub(crate) drainers: AtomicU32,
+    pub(crate) drain_word: AtomicU32,
+    /// The `errno` with which the worker was refused its fence; 0 if it was not.
+    refused: AtomicU32,
+    /// Owners run their callbacks themselves.
+    inline: AtomicU32,
+    pub(crate) alarm: Alarm,
+    pub(crate) watch: Watch,
+    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    pub(crate) staff: crate::staff::Staff,
+    #[cfg(any(quiescent_loom, quiescent_double))]
+    dummy_queue: std::sync::OnceLock<&'static Queue>,
 }
 
 /// The engine's questions, answered from the slots.
@@ -146,13 +129,74 @@ impl Domain {
                 sleeper: AtomicU32::new(SLEEPER_NOBODY),
                 root_seq: AtomicU64::new(seq),
                 core: Mutex::new(Core {
-                    engine,
+                    engine: Part::new(engine),
                     waiters: WaitList::new(),
-                    #[cfg(test)]
-                    recording: None,
+                    barrier: Part::new(Barrier::new()),
                 }),
                 counters: Counters::new(),
+                shared: Queue::new(0, std::ptr::null_mut()),
+                sweep: Mutex::new(()),
+                barrier_turn: Mutex::new(()),
+                barrier_word: AtomicU32::new(0),
+                drainers: AtomicU32::new(0),
+                drain_word: AtomicU32::new(0),
+                refused: AtomicU32::new(0),
+                inline: AtomicU32::new(0),
+                alarm: Alarm::new(),
+                watch: Watch::new(),
+                #[cfg(not(any(quiescent_loom, quiescent_double)))]
+                staff: crate::staff::Staff::new(),
+                #[cfg(any(quiescent_loom, quiescent_double))]
+                dummy_queue: std::sync::OnceLock::new(),
             }
+        }
+    }
+
+    /// In models every domain has a dummy queue of its own: executions share nothing.
+    #[cfg(any(quiescent_loom, quiescent_double))]
+    pub(crate) fn dummy_queue(&self) -> &'static Queue {
+        self.dummy_queue
+            .get_or_init(|| Queue::leak(0).expect("memory for a model"))
+    }
+
+    /// Sweeps go one at a time.
+    pub(crate) fn sweeping(&self) -> MutexGuard<'_, ()> {
+        self.sweep.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Barriers go one at a time.
+    pub(crate) fn barrier_turn(&self) -> MutexGuard<'_, ()> {
+        self.barrier_turn
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Do owners run their callbacks themselves?
+    pub(crate) fn runs_inline(&self) -> bool {
+        self.inline.load(Ordering::Relaxed) != 0
+    }
+
+    /// Owners run their callbacks themselves from now on, or do not.
+    pub(crate) fn set_inline(&self, inline: bool) {
+        self.inline.store(u32::from(inline), Ordering::Relaxed);
+    }
+
+    /// The worker cannot go on; whoever waits for it is told.
+    pub(crate) fn refuse(&self, error: &SyncError) {
+        count(&self.counters.worker_errors);
+        if let SyncError::FenceRefused { errno } = error {
+            self.refused.store(errno.unsigned_abs(), Ordering::Release);
+            self.give_up_barrier();
+        }
+    }
+
+    /// Why the worker cannot go on.
+    pub(crate) fn refusal(&self) -> Option<SyncError> {
+        match self.refused.load(Ordering::Acquire) {
+            0 => None,
+            errno => Some(SyncError::FenceRefused {
+                errno: errno.cast_signed(),
+            }),
         }
     }
 
@@ -293,6 +337,9 @@ impl Domain {
             sync::tls_set(CELL_EXIT, rounds);
             return rounds >= EXIT_ROUNDS; // then it stays a named holdout, for ever
         }
+        if let Some(queue) = slot.queue() {
+            domain.leave_queue(queue);
+        }
         // First the thread-locals, so that a handler arriving now registers afresh.
         sync::swap_reader(&slot.reader, &domain.dummy);
         sync::tls_cas(CELL_FENCED, std::ptr::from_ref(slot).addr(), 0);
@@ -335,52 +382,6 @@ impl Domain {
         self.slots
             .limit_leaves((threads + 2).div_ceil(LEAF_SLOTS as u32));
         Ok(())
-    }
-
-    /// Counters and state.
-    pub(crate) fn statistics(&self) -> Statistics {
-        let core = self.lock();
-        let counts = core.engine.counts();
-        let holdouts = core.engine.holdouts().count() as u32;
-        let busy = core.engine.busy();
-        drop(core);
-        let c = &self.counters;
-        Statistics {
-            grace_periods: counts.grace_periods,
-            grace_periods_sole: counts.sole,
-            scans: counts.scans,
-            stalls: counts.stalls,
-            fences_gp: value(&c.fences_gp),
-            fences_flag: value(&c.fences_flag),
-            wakeups: value(&c.wakeups),
-            reader_wakeups: value(&c.reader_wakeups),
-            sleeps: value(&c.sleeps),
-            hand_overs: value(&c.hand_overs),
-            leaked: value(&c.leaked),
-            crowd_sections: value(&c.crowd_sections),
-            helper_threads: value(&c.helpers),
-            registered: self.slots.registered(),
-            holdouts,
-            busy,
-            fence_mode: self.resolve_mode(),
-        }
-    }
-
-    /// Who is in the way of the grace period in flight, at most 64 of them.
-    pub(crate) fn holdouts(&self) -> Vec<Holdout> {
-        let mut cpus = [0u32; 64];
-        let mut found = 0;
-        let core = self.lock();
-        for (place, cpu) in cpus.iter_mut().zip(core.engine.holdouts()) {
-            *place = cpu;
-            found += 1;
-        }
-        drop(core);
-        let slots = cpus[..found].iter().filter_map(|&cpu| self.slots.slot(cpu));
-        slots
-            .filter(|slot| slot.reader.word.load(Ordering::Relaxed) != 0)
-            .map(|slot| Holdout::new(slot.thread(), slot.reader.nesting() as u32))
-            .collect()
     }
 }
 

@@ -21,10 +21,13 @@
 
 use std::time::Duration;
 
-use quiescent_engine::{Effects, FenceCause, FullCookie, Global, Interest, Next, Seq, Until};
+use quiescent_engine::{
+    CpuId, Effects, FenceCause, FullCookie, Global, Interest, Next, Seq, Until,
+};
 
-use crate::domain::{Core, Domain, SLEEPER_FUTEX, SLEEPER_NOBODY, count};
+use crate::domain::{Core, Domain, SLEEPER_FUTEX, SLEEPER_NOBODY};
 use crate::error::SyncError;
+use crate::looks::count;
 use crate::reader::{self, FLAG_CLEAR, FLAG_WAKE};
 use crate::sync::{self, LEAF_SLOTS, MutexGuard, Ordering, full_fence};
 use crate::waitlist::{DONE, Waiter, Wakes};
@@ -242,6 +245,9 @@ impl Domain {
         if reader::in_section() {
             return Err(SyncError::InsideSection);
         }
+        if crate::run::in_callback() {
+            return Err(SyncError::InsideCallback);
+        }
         full_fence(); // [SNAP-1]
         let cpu = self.own_slot().map(|slot| slot.cpu());
         let leaf = cpu.map_or(0, |cpu| cpu as usize / LEAF_SLOTS);
@@ -319,6 +325,20 @@ impl Domain {
             Turn::new(self, core).leave();
         }
         Err(SyncError::TimedOut { holdouts })
+    }
+
+    /// Drives once, if nobody does, until the engine sends the driver home or would have it wait.
+    pub(crate) fn drive_once<'a>(
+        &'a self,
+        mut core: MutexGuard<'a, Core>,
+        cpu: Option<CpuId>,
+        interest: Interest,
+    ) {
+        if core.try_drive(&self.slots, cpu, interest) {
+            let mut turn = Turn::new(self, core);
+            let _ = turn.drive(interest, None);
+            turn.leave();
+        }
     }
 
     /// Asks for a grace period.

@@ -10,6 +10,11 @@ use crate::stats::Holdout;
 pub enum SyncError {
     /// The caller is inside a read-side critical section of its own: it would wait for itself.
     InsideSection,
+    /// The caller is a callback: the grace period might be this thread's to drive, and a barrier would
+    /// wait for the callback itself.
+    InsideCallback,
+    /// The worker, which runs callbacks, could not be started: no thread or no descriptor was to be had.
+    NoWorker,
     /// The deadline passed. These readers were still inside a section that is older than the grace
     /// period.
     TimedOut {
@@ -35,6 +40,13 @@ impl fmt::Display for SyncError {
             SyncError::InsideSection => f.write_str(
                 "waiting for a grace period inside a read-side critical section of the same \
                  thread would wait for itself: drop the guard first",
+            ),
+            SyncError::InsideCallback => f.write_str(
+                "nothing may wait for a grace period or a barrier inside a callback or a destructor \
+                 that runs for the reclaimer: hand the work to another thread",
+            ),
+            SyncError::NoWorker => f.write_str(
+                "the worker cannot be started: free a thread or three file descriptors, or use drain()",
             ),
             SyncError::TimedOut { holdouts } => {
                 write!(f, "no grace period before the deadline")?;

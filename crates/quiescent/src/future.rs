@@ -11,9 +11,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::thread;
 
-use crate::domain::count;
 use crate::error::SyncError;
 use crate::guard::in_section;
+use crate::looks::count;
 use crate::sync;
 use crate::wait::{Cookie, start_poll, try_synchronize};
 

@@ -11,9 +11,16 @@
 //!
 //! let length = read(|guard| CONFIG.load(guard).len()); // nine instructions and a load
 //! let old = CONFIG.store("v2".into());                 // readers see v1 or v2, never a mixture
-//! let old: Box<String> = old.wait();                   // nobody reads v1 any more: it is ours again
-//! # assert_eq!((length, old.as_str()), (2, "v1"));
+//! drop(old);                                           // retired: freed after a grace period, later
+//! let old: Box<String> = CONFIG.store("v3".into()).wait(); // or wait for it, and have it back
+//! # assert_eq!((length, old.as_str()), (2, "v2"));
 //! ```
+//!
+//! # Reclaiming without waiting
+//! *Retire* frees memory and nothing else ([`Retired::retire`], [`retire_ptr`]); *call* runs code
+//! ([`call()`]). Both are queued with plain stores, never wait and never fail. Plain objects are freed by
+//! the thread that retired them, in later calls; code runs on a worker. [`barrier()`] waits until all that
+//! was queued is gone, [`drain`] does it in the calling thread.
 //!
 //! # When
 //! Data that is read much more often than it is replaced: configuration, routes, tables, plug-ins.
@@ -36,7 +43,7 @@
 //! Only x86-64 has been tested on hardware.
 //!
 //! # Not yet
-//! Deferral (`retire`, `call`), several domains, waiting in the child of a `fork`.
+//! Several domains, budgets for what is queued, waiting in the child of a `fork`.
 
 #![deny(missing_docs)]
 
@@ -45,8 +52,14 @@ compile_error!(
     "quiescent runs on Linux only: it needs futex(2), and membarrier(2) where there is one"
 );
 
+mod alarm;
+mod barrier;
+mod call;
+mod callbacks;
+mod chain;
 #[cfg(any(quiescent_loom, quiescent_double))]
 pub mod check;
+mod deliver;
 mod domain;
 mod drive;
 mod engine;
@@ -56,21 +69,45 @@ mod exit;
 #[cfg(not(any(quiescent_loom, quiescent_double)))]
 mod future;
 mod guard;
+mod heads;
+mod kind;
+mod lane;
+mod list;
+mod looks;
 mod options;
 mod pointer;
+mod queue;
+mod rcu_ptr;
 mod reader;
+mod report;
+mod retire;
+mod retired;
+mod run;
 mod slots;
+mod staff;
 mod stats;
+mod sweep;
 mod sync;
 mod wait;
 mod waitlist;
+mod watch;
+mod worker;
 
+pub use call::{
+    Drained, barrier, call, call_head, call_head_hurry, call_hurry, drain, try_barrier,
+};
 pub use error::{InitError, SyncError};
 #[cfg(not(any(quiescent_loom, quiescent_double)))]
 pub use future::{GracePeriod, grace_period};
 pub use guard::{Guard, in_section, read, read_lock};
+pub use heads::Head;
+pub use list::{ListIter, RcuList};
 pub use options::{Options, init};
-pub use pointer::{Exchanged, ExchangedOption, RcuCell, RcuOption, Retired};
+pub use pointer::{Exchanged, ExchangedOption, RcuCell, RcuOption};
+pub use rcu_ptr::{ExchangedPtr, RcuPtr, Shared};
+pub use report::{Report, on_report};
+pub use retire::{FLUSH, PROMPT, retire, retire_hurry, retire_ptr, retire_ptr_hurry};
+pub use retired::Retired;
 pub use stats::{FenceMode, Holdout, Statistics};
 pub use wait::{
     Cookie, poll, start_poll, synchronize, synchronize_expedited, synchronize_timeout,

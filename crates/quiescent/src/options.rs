@@ -15,6 +15,11 @@ pub struct Options {
     /// Give at most about this many threads a slot of their own (rounded up to a multiple of 64, less
     /// two); further ones share two counters, slowly. Open: 65 534.
     pub max_threads: Option<u32>,
+    /// Let threads run their callbacks and destructors themselves, one or two in each later call of
+    /// `retire` or `call`, in place of the worker: no hop to another thread, and the caches are warm. But
+    /// then code of the program runs *inside* `retire` and `call`, under whatever locks and in whatever
+    /// section the caller holds. Off by default.
+    pub inline_callbacks: bool,
 }
 
 impl Options {
@@ -23,6 +28,7 @@ impl Options {
         Options {
             fence: None,
             max_threads: None,
+            inline_callbacks: false,
         }
     }
 
@@ -30,6 +36,13 @@ impl Options {
     #[must_use]
     pub const fn fence(mut self, mode: FenceMode) -> Options {
         self.fence = Some(mode);
+        self
+    }
+
+    /// Has threads run their callbacks themselves; see [`inline_callbacks`](Options::inline_callbacks).
+    #[must_use]
+    pub const fn inline_callbacks(mut self, inline: bool) -> Options {
+        self.inline_callbacks = inline;
         self
     }
 
@@ -58,6 +71,7 @@ pub fn init(options: Options) -> Result<(), InitError> {
     if let Some(threads) = options.max_threads {
         domain.limit_threads(threads)?;
     }
+    domain.set_inline(options.inline_callbacks);
     match options.fence {
         Some(mode) => domain.force_mode(mode),
         None => {

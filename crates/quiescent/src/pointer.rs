@@ -57,14 +57,11 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::Deref;
-use std::ptr::{self, NonNull};
-use std::time::Duration;
+use std::ptr;
 
-use crate::error::SyncError;
 use crate::guard::{Guard, read_lock};
-use crate::sync::{self, AtomicPtr, Ordering, const_new};
-use crate::wait::{synchronize_timeout, try_synchronize};
+use crate::retired::Retired;
+use crate::sync::{AtomicPtr, Ordering, const_new};
 
 /// A value that readers see without waiting and writers replace whole.
 ///
@@ -105,27 +102,11 @@ pub struct Exchanged<N, C> {
 /// What [`RcuOption::compare_exchange`] gives back when it does not.
 pub type ExchangedOption<'g, T> = Exchanged<Option<T>, Option<&'g T>>;
 
-/// A value that was replaced and may still be read by sections that are open now.
-///
-/// [`wait`](Retired::wait) gives it back after a grace period. Dropping it waits too, and then drops
-/// the value; inside a section nothing ever waits, and then the value is **leaked**, counted in
-/// [`Statistics::leaked`](crate::Statistics::leaked). (Reclaiming without waiting comes with deferral.)
-#[must_use = "dropping it waits for a grace period: say `.wait()`, or `.leak()`"]
-pub struct Retired<T: Send + Sync + 'static> {
-    value: NonNull<T>,
-    owns: PhantomData<Box<T>>,
-}
-
 // SAFETY: the cell owns a T, hands out &T to any thread, and may be dropped on another than it was
 // made on: as for Arc, both bounds are needed for either.
 unsafe impl<T: Send + Sync> Send for RcuOption<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send + Sync> Sync for RcuOption<T> {}
-// SAFETY: it owns a T that others may still read.
-unsafe impl<T: Send + Sync> Send for Retired<T> {}
-// SAFETY: as above; a shared Retired gives &T only.
-unsafe impl<T: Send + Sync> Sync for Retired<T> {}
-
 fn into_raw<T>(value: Option<T>) -> *mut T {
     value.map_or(ptr::null_mut(), |value| Box::into_raw(Box::new(value)))
 }
@@ -308,113 +289,6 @@ fn never_empty<T>(value: Option<T>) -> T {
     value.expect("an RcuCell always holds a value")
 }
 
-impl<T: Send + Sync + 'static> Retired<T> {
-    fn from_raw(raw: *mut T) -> Option<Retired<T>> {
-        NonNull::new(raw).map(|value| Retired {
-            value,
-            owns: PhantomData,
-        })
-    }
-
-    /// Waits for a grace period and gives the value back. Many at once: [`wait_all`](Retired::wait_all).
-    ///
-    /// # Panics
-    /// As [`synchronize`](crate::synchronize); inside a section the value is leaked as well.
-    pub fn wait(self) -> Box<T> {
-        self.try_wait()
-            .unwrap_or_else(|(error, _)| panic!("Retired::wait: {error}"))
-    }
-
-    /// As [`wait`](Retired::wait), returning the reason why it cannot.
-    ///
-    /// # Errors
-    /// As [`try_synchronize`], with the value still retired.
-    pub fn try_wait(self) -> Result<Box<T>, (SyncError, Retired<T>)> {
-        match try_synchronize() {
-            Ok(()) => Ok(self.into_box()),
-            Err(error) => Err((error, self)),
-        }
-    }
-
-    /// As [`try_wait`](Retired::try_wait), giving up after `timeout`.
-    ///
-    /// # Errors
-    /// As [`synchronize_timeout`], with the value still retired.
-    pub fn wait_timeout(self, timeout: Duration) -> Result<Box<T>, (SyncError, Retired<T>)> {
-        match synchronize_timeout(timeout) {
-            Ok(()) => Ok(self.into_box()),
-            Err(error) => Err((error, self)),
-        }
-    }
-
-    /// Waits for **one** grace period and gives all these values back.
-    ///
-    /// # Panics
-    /// As [`wait`](Retired::wait).
-    ///
-    /// ```
-    /// use quiescent::{RcuCell, Retired};
-    ///
-    /// let cells = [RcuCell::new(1), RcuCell::new(2)];
-    /// let old = Retired::wait_all(cells.iter().map(|cell| cell.store(0)));
-    /// assert_eq!(old, [Box::new(1), Box::new(2)]);
-    /// ```
-    pub fn wait_all(retired: impl IntoIterator<Item = Retired<T>>) -> Vec<Box<T>> {
-        let all: Vec<Retired<T>> = retired.into_iter().collect();
-        if let Err(error) = try_synchronize() {
-            panic!("Retired::wait_all: {error}");
-        }
-        all.into_iter().map(Retired::into_box).collect()
-    }
-
-    /// As [`wait`](Retired::wait), for async code. A future that is dropped half-way drops the value as
-    /// [`Retired`] does.
-    ///
-    /// # Panics
-    /// As [`GracePeriod`](crate::GracePeriod).
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
-    pub async fn wait_async(self) -> Box<T> {
-        crate::future::grace_period().await;
-        self.into_box()
-    }
-
-    /// Keeps the value for ever.
-    pub fn leak(self) -> &'static T {
-        let value = self.value;
-        std::mem::forget(self);
-        // SAFETY: never freed from here on.
-        unsafe { value.as_ref() }
-    }
-
-    /// A grace period has passed since the value was replaced.
-    fn into_box(self) -> Box<T> {
-        let value = self.value.as_ptr();
-        std::mem::forget(self);
-        // SAFETY: a box of ours; nobody reads it any more, and `self` is gone.
-        unsafe { Box::from_raw(value) }
-    }
-}
-
-impl<T: Send + Sync + 'static> Deref for Retired<T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        // SAFETY: owned by `self`; others may read it too, so there is no mutable access.
-        unsafe { self.value.as_ref() }
-    }
-}
-
-impl<T: Send + Sync + 'static> Drop for Retired<T> {
-    fn drop(&mut self) {
-        if try_synchronize().is_ok() {
-            // SAFETY: a grace period has passed since it was replaced; nobody reads it any more.
-            drop(unsafe { Box::from_raw(self.value.as_ptr()) });
-        } else {
-            crate::domain::count(&sync::domain().counters.leaked);
-        }
-    }
-}
-
 impl<T: Send + Sync + fmt::Debug> fmt::Debug for RcuCell<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let guard = read_lock();
@@ -428,12 +302,6 @@ impl<T: Send + Sync + fmt::Debug> fmt::Debug for RcuOption<T> {
         f.debug_tuple("RcuOption")
             .field(&self.load(&guard))
             .finish()
-    }
-}
-
-impl<T: Send + Sync + fmt::Debug> fmt::Debug for Retired<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Retired").field(&**self).finish()
     }
 }
 

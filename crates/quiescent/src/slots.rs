@@ -22,6 +22,7 @@
 
 use std::mem::offset_of;
 
+use crate::queue::Queue;
 use crate::reader::{
     FLAG_CLEAR, Reader, SINK_CROWD, SINK_FENCED, SINK_OVERFLOW, generation, nesting,
 };
@@ -47,6 +48,8 @@ pub(crate) struct Slot {
     pub(crate) fenced_sink: Reader,
     cpu: AtomicU32,
     thread: AtomicU32,
+    /// What its threads have queued; made when the first of them queues something.
+    queue: AtomicPtr<Queue>,
 }
 
 impl Slot {
@@ -59,8 +62,26 @@ impl Slot {
                 fenced_sink: Reader::new(0, FLAG_CLEAR),
                 cpu: AtomicU32::new(0),
                 thread: AtomicU32::new(0),
+                queue: AtomicPtr::new(std::ptr::null_mut()),
             }
         }
+    }
+
+    /// Its queue, if any of its threads has ever queued something.
+    pub(crate) fn queue(&self) -> Option<&'static Queue> {
+        // SAFETY: null, or a queue that lives for ever.
+        unsafe { self.queue.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// Its queue; makes one. Only its owner calls this. `None`: no memory.
+    pub(crate) fn queue_or_new(&self) -> Option<&'static Queue> {
+        if let Some(queue) = self.queue() {
+            return Some(queue);
+        }
+        let queue = Queue::leak(self.cpu())?;
+        let address = std::ptr::from_ref(queue).cast_mut();
+        self.queue.store(address, Ordering::Release);
+        Some(queue)
     }
 
     /// The slot whose reader word this is. Not for the dummy, nor for a sink.

@@ -50,12 +50,33 @@ pub struct Statistics {
     pub hand_overs: u64,
     /// Times a grace period was found older than the stall time, 10 s.
     pub stalls: u64,
-    /// Replaced values that were dropped inside a section and leaked; see
-    /// [`Retired`](crate::Retired).
+    /// Process-wide fences for taking queues over from threads that had gone quiet: one a sweep.
+    pub fences_take: u64,
+    /// Callbacks and objects queued and not gone yet.
+    pub queued: u64,
+    /// Their bytes: sizes, and what was said by [`Retired::weigh`](crate::Retired::weigh). What a thread
+    /// has queued since it last asked for credit, a batch at most, is not in there yet.
+    pub queued_bytes: u64,
+    /// Callbacks and destructors run by the reclaimer.
+    pub callbacks: u64,
+    /// Of those, how many panicked. Each panic was contained; the panic hook has spoken.
+    pub callback_panics: u64,
+    /// Callbacks that did not return within a second: each has a thread to itself since.
+    pub callbacks_stuck: u64,
+    /// Barriers completed.
+    pub barriers: u64,
+    /// Times the worker looked whether something is due.
+    pub worker_passes: u64,
+    /// Times the worker could not start, or could not go on (the fence was refused): what is queued is
+    /// held.
+    pub worker_errors: u64,
+    /// The timer that the worker sleeps on is set.
+    pub timer_armed: bool,
+    /// Objects lost because there was no memory for a place in a queue.
     pub leaked: u64,
     /// Sections opened by threads that found no slot and share two counters.
     pub crowd_sections: u64,
-    /// Threads of this library that run now: 0 unless a future waits.
+    /// Threads of this library: the worker, once something was queued, and one while a future waits.
     pub helper_threads: u64,
     /// Threads registered now.
     pub registered: u32,

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use common::oracle::Plan;
 use common::{Isolated, PATIENCE, Reader, isolated, panic_text, sandbox, until};
@@ -119,6 +120,7 @@ fn refused_later_nothing_is_freed() {
         let cell = RcuCell::new(Counted(drops.clone()));
         let replace = || cell.store(Counted(drops.clone()));
         drop(replace());
+        quiescent::barrier();
         assert_eq!(drops.load(Ordering::Relaxed), 1);
         no_permission().expect("a filter");
         let Err((error, back)) = replace().try_wait() else {
@@ -132,7 +134,11 @@ fn refused_later_nothing_is_freed() {
             text.starts_with("Retired::wait: membarrier(2) was refused"),
             "{text}"
         );
-        assert_eq!((statistics().leaked, drops.load(Ordering::Relaxed)), (3, 1));
+        // Held, not lost, and said.
+        assert_eq!(quiescent::try_barrier(), Err(LATE));
+        let drained = quiescent::drain(Duration::from_millis(10));
+        assert_eq!((drained.ran, drained.left), (0, 3));
+        assert_eq!((statistics().leaked, drops.load(Ordering::Relaxed)), (0, 1));
         idle.end();
     });
 }

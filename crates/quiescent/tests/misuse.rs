@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use common::{Isolated, PATIENCE, isolated, panic_text};
 use quiescent::{
-    Cookie, RcuCell, RcuOption, SyncError, in_section, poll, read, read_lock, start_poll,
-    statistics, synchronize, synchronize_expedited, synchronize_timeout, try_synchronize, wait,
+    Cookie, RcuCell, RcuOption, SyncError, barrier, in_section, poll, read, read_lock, start_poll,
+    statistics, synchronize, synchronize_expedited, synchronize_timeout, try_barrier,
+    try_synchronize, wait,
 };
 
 fn in_both_modes(test: &str, body: fn()) {
@@ -76,9 +77,9 @@ impl Drop for Counted {
 }
 
 #[test]
-fn a_retired_value_inside_a_section_comes_back_or_is_leaked() {
+fn a_retired_value_inside_a_section_comes_back_or_is_retired() {
     in_both_modes(
-        "a_retired_value_inside_a_section_comes_back_or_is_leaked",
+        "a_retired_value_inside_a_section_comes_back_or_is_retired",
         || {
             let drops = Arc::new(AtomicU32::new(0));
             let count = || drops.load(Ordering::Relaxed);
@@ -92,28 +93,26 @@ fn a_retired_value_inside_a_section_comes_back_or_is_leaked() {
             let Err((SyncError::InsideSection, back)) = back.wait_timeout(PATIENCE) else {
                 panic!("waited")
             };
-            assert_eq!(statistics().leaked, 0);
-            // `wait` panics, and what it was called on is leaked: nothing may wait here.
+            // `wait` panics, and what it was called on is retired: nothing may wait here.
             assert_names_the_reason(&panic_text(|| drop(replace().wait())), "Retired::wait: ");
-            assert_eq!((statistics().leaked, count()), (1, 0));
             drop(replace());
-            assert_eq!((statistics().leaked, count()), (2, 0));
+            assert_eq!(try_barrier(), Err(SyncError::InsideSection));
+            assert_eq!(count(), 0, "this section may still read them");
             drop(guard);
-            // Outside it is freed.
             drop(back);
-            assert_eq!((statistics().leaked, count()), (2, 1));
-            drop(replace());
+            barrier();
+            assert_eq!(count(), 3);
             drop(replace().wait());
-            assert_eq!((statistics().leaked, count()), (2, 3));
+            assert_eq!((statistics().leaked, count()), (0, 4));
             // Said to be kept, it is kept, and not counted as lost.
             let kept = replace().leak();
             synchronize();
             assert_eq!(
                 (statistics().leaked, count(), kept.0.load(Ordering::Relaxed)),
-                (2, 3, 3)
+                (0, 4, 4)
             );
             drop(cell);
-            assert_eq!(count(), 4);
+            assert_eq!(count(), 5);
         },
     );
 }

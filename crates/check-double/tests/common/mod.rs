@@ -6,6 +6,8 @@
 
 #![allow(dead_code)] // each file of tests uses a part of it
 
+pub mod reclaim;
+
 use std::rc::Rc;
 
 use quiescent_double_primitives::Ordering::{Acquire, Relaxed, Release};
@@ -39,6 +41,7 @@ pub struct World {
     arrived: AtomicU32,
     open: AtomicU32,
     reopened: AtomicU32,
+    things: reclaim::Things,
 }
 
 impl World {
@@ -51,6 +54,7 @@ impl World {
             arrived: AtomicU32::new(0),
             open: AtomicU32::new(0),
             reopened: AtomicU32::new(0),
+            things: reclaim::Things::default(),
         })
     }
 
@@ -68,10 +72,15 @@ impl World {
     pub fn registered(self: &Rc<World>, body: impl FnOnce(&World) + 'static) -> JoinHandle<()> {
         self.thread(move |world| {
             world.domain.register();
-            world.arrived.fetch_add(1, Relaxed);
-            world.wait_open();
+            world.pass_on();
             body(world);
         })
+    }
+
+    /// What a thread was to do before the scenario begins is done.
+    pub fn pass_on(&self) {
+        self.arrived.fetch_add(1, Relaxed);
+        self.wait_open();
     }
 
     /// A thread that takes a slot and never uses it.
@@ -91,6 +100,11 @@ impl World {
     /// Lets the one go that waits for this.
     pub fn reopen(&self) {
         let_go(&self.reopened, 1);
+    }
+
+    /// Has it been called?
+    pub fn is_reopened(&self) -> bool {
+        self.reopened.load(Acquire) != 0
     }
 
     /// The scenario begins: `count` registered threads are ready, and stay where they are.

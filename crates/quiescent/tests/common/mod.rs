@@ -1,8 +1,9 @@
 //! What the integration tests share: processes of their own, readers that stay where they are put, an
-//! oracle, sandboxes.
+//! oracle, sandboxes, and what tests of deferral need.
 
 #![allow(dead_code, reason = "every test binary uses a part of this")]
 
+pub mod deferral;
 pub mod isolated;
 pub mod oracle;
 pub mod readers;

@@ -1,0 +1,242 @@
+//! What the worker sleeps on: one `epoll_wait` for a timer and an event.
+//!
+//! A word says whether it sleeps, so that a kick costs a system call only then:
+//!
+//! | word | kick | worker |
+//! |---|---|---|
+//! | `AWAKE` | → `PENDING` | about to sleep: → `ASLEEP`, and sleeps |
+//! | `PENDING` | stays | about to sleep: → `AWAKE`, and looks again |
+//! | `ASLEEP` | → `PENDING`, and writes the event | |
+//!
+//! `[ALM-1]` what the kicker did, its swap of the word, the worker's swap or compare-and-swap: the worker
+//! sees it when it looks again.
+//!
+//! Both descriptors are edge-triggered, so nobody has to read them. Setting the timer is a system call
+//! of whoever queues, and wakes nobody. The timer and what it is set to are kept together by a lock of
+//! their own, which nobody holds while he takes another one but to ask the engine whether the timer is
+//! still wanted.
+
+use crate::sync::{AtomicU32, Mutex, MutexGuard, Ordering, const_new};
+
+/// The worker is up and about.
+const AWAKE: u32 = 0;
+/// The worker sleeps, or is about to.
+const ASLEEP: u32 = 1;
+/// The worker has to look again before it sleeps.
+const PENDING: u32 = 2;
+
+/// The timer and the event.
+#[derive(Debug)]
+pub(crate) struct Alarm {
+    word: AtomicU32,
+    /// What the timer is set to; 0 for nothing.
+    set: Mutex<u64>,
+    os: os::Descriptors,
+}
+
+impl Alarm {
+    const_new! {
+        pub(crate) fn new() -> Alarm {
+            Alarm {
+                word: AtomicU32::new(AWAKE),
+                set: Mutex::new(0),
+                os: os::Descriptors::new(),
+            }
+        }
+    }
+
+    fn timer(&self) -> MutexGuard<'_, u64> {
+        self.set
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Makes the descriptors. Once, before the worker starts.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn open(&self) -> std::io::Result<()> {
+        self.os.open()
+    }
+
+    /// Sees to it that the worker looks by `deadline` (monotonic nanoseconds).
+    pub(crate) fn arm(&self, deadline: u64) {
+        let mut set = self.timer();
+        if *set == 0 || deadline < *set || *set <= crate::sync::now_ns() {
+            *set = deadline;
+            self.os.set_timer(deadline);
+        }
+    }
+
+    /// Stops the timer, unless `wanted` says that somebody needs it.
+    pub(crate) fn disarm(&self, wanted: impl FnOnce() -> bool) {
+        let mut set = self.timer();
+        if *set != 0 && !wanted() {
+            *set = 0;
+            self.os.set_timer(0);
+        }
+    }
+
+    /// Is the timer set?
+    pub(crate) fn is_armed(&self) -> bool {
+        *self.timer() != 0
+    }
+
+    /// Has the worker look, soon.
+    pub(crate) fn kick(&self) {
+        if self.word.swap(PENDING, Ordering::AcqRel) == ASLEEP {
+            self.os.wake(&self.word); // [ALM-1]
+        }
+    }
+
+    /// Sleeps until kicked, or until the timer fires. Only the worker calls this.
+    pub(crate) fn sleep(&self) {
+        let order = Ordering::AcqRel;
+        if self
+            .word
+            .compare_exchange(AWAKE, ASLEEP, order, Ordering::Relaxed)
+            .is_ok()
+        {
+            self.os.sleep(&self.word, ASLEEP);
+        }
+        self.word.swap(AWAKE, order); // [ALM-1]
+    }
+}
+
+#[cfg(any(quiescent_loom, quiescent_double))]
+mod os {
+    use crate::sync::{AtomicU32, futex_wait, futex_wake};
+
+    /// In models there are no descriptors: the worker sleeps on the word, and a scenario that wants
+    /// the timer to fire lets futex time-outs happen.
+    #[derive(Debug)]
+    pub(super) struct Descriptors;
+
+    impl Descriptors {
+        pub(super) const fn new() -> Descriptors {
+            Descriptors
+        }
+
+        #[allow(clippy::unused_self, reason = "the same face as in the product")]
+        pub(super) fn open(&self) -> std::io::Result<()> {
+            Ok(())
+        }
+
+        pub(super) fn set_timer(&self, _deadline: u64) {}
+
+        pub(super) fn wake(&self, word: &AtomicU32) {
+            futex_wake(word);
+        }
+
+        pub(super) fn sleep(&self, word: &AtomicU32, asleep: u32) {
+            futex_wait(word, asleep, Some(std::time::Duration::from_secs(1)));
+        }
+    }
+}
+
+#[cfg(not(any(quiescent_loom, quiescent_double)))]
+pub(crate) mod os {
+    use std::io;
+    use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+
+    /// The descriptors; -1 until they are open.
+    #[derive(Debug)]
+    pub(super) struct Descriptors {
+        epoll: AtomicI32,
+        event: AtomicI32,
+        timer: AtomicI32,
+    }
+
+    impl Descriptors {
+        pub(super) const fn new() -> Descriptors {
+            Descriptors {
+                epoll: AtomicI32::new(-1),
+                event: AtomicI32::new(-1),
+                timer: AtomicI32::new(-1),
+            }
+        }
+
+        pub(super) fn open(&self) -> io::Result<()> {
+            if self.epoll.load(Ordering::Acquire) >= 0 {
+                return Ok(());
+            }
+            // SAFETY: these three take flags only.
+            let made = unsafe {
+                [
+                    libc::epoll_create1(libc::EPOLL_CLOEXEC),
+                    libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK),
+                    timerfd(),
+                ]
+            };
+            let error = io::Error::last_os_error();
+            let [epoll, event, timer] = made;
+            if made.iter().any(|&fd| fd < 0) || !watch(epoll, event) || !watch(epoll, timer) {
+                for fd in made.into_iter().filter(|&fd| fd >= 0) {
+                    // SAFETY: made above, and nobody else has seen it.
+                    unsafe { libc::close(fd) };
+                }
+                return Err(error);
+            }
+            self.event.store(event, Ordering::Relaxed);
+            self.timer.store(timer, Ordering::Relaxed);
+            self.epoll.store(epoll, Ordering::Release);
+            Ok(())
+        }
+
+        pub(super) fn set_timer(&self, deadline: u64) {
+            set_timer(self.timer.load(Ordering::Acquire), deadline);
+        }
+
+        pub(super) fn wake(&self, _word: &AtomicU32) {
+            let one = 1u64;
+            // SAFETY: eight readable bytes.
+            unsafe {
+                libc::write(
+                    self.event.load(Ordering::Acquire),
+                    (&raw const one).cast(),
+                    8,
+                );
+            }
+        }
+
+        pub(super) fn sleep(&self, _word: &AtomicU32, _asleep: u32) {
+            let mut event = libc::epoll_event { events: 0, u64: 0 };
+            // SAFETY: room for one event.
+            unsafe { libc::epoll_wait(self.epoll.load(Ordering::Acquire), &mut event, 1, -1) };
+        }
+    }
+
+    /// A timer on the monotonic clock; negative if there is none to be had.
+    pub(crate) fn timerfd() -> i32 {
+        // SAFETY: takes flags only.
+        unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_CLOEXEC) }
+    }
+
+    /// Sets a timer to an absolute time; 0 stops it.
+    pub(crate) fn set_timer(fd: i32, deadline: u64) {
+        let none = libc::timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        let spec = libc::itimerspec {
+            it_interval: none,
+            it_value: libc::timespec {
+                tv_sec: (deadline / 1_000_000_000).cast_signed(),
+                tv_nsec: (deadline % 1_000_000_000).cast_signed(),
+            },
+        };
+        // SAFETY: `spec` is readable; the old value is not asked for.
+        unsafe {
+            libc::timerfd_settime(fd, libc::TFD_TIMER_ABSTIME, &spec, std::ptr::null_mut());
+        }
+    }
+
+    fn watch(epoll: i32, fd: i32) -> bool {
+        let mut event = libc::epoll_event {
+            events: (libc::EPOLLIN | libc::EPOLLET).cast_unsigned(),
+            u64: 0,
+        };
+        // SAFETY: `event` is readable.
+        unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_ADD, fd, &mut event) == 0 }
+    }
+}

@@ -1,0 +1,185 @@
+//! The engine's calls about callbacks, as the thread host makes them: see [`engine`](crate::engine).
+//!
+//! Two of them only look (is a queue due, and when will it be); their answers are decisions, and hence
+//! recorded too.
+
+use std::ops::Range;
+
+use quiescent_engine::barrier::{Barrier, Begin, Visit};
+use quiescent_engine::cpu::{Cpu, LANES, Lane};
+use quiescent_engine::credit::{Queued, Refill, Urgency};
+use quiescent_engine::replay::{BarrierInput, CpuInput, Input, Output};
+use quiescent_engine::{Now, Pos, Seq};
+
+use crate::domain::{Core, Domain};
+use crate::engine::{Part, straight, through};
+use crate::slots::Slots;
+
+fn done(done: &bool) -> Output {
+    Output::Done(*done)
+}
+
+fn nothing((): &()) -> Output {
+    Output::Done(true)
+}
+
+/// Calls that need both locks: the queue's and the domain's.
+impl Core {
+    pub(crate) fn refill(
+        &mut self,
+        slots: &Slots,
+        cpu: &mut Part<Cpu>,
+        queued: &[Queued; LANES],
+        urgency: Urgency,
+        now_ns: u64,
+    ) -> Refill {
+        let now = Domain::now(now_ns);
+        let input = CpuInput::Refill {
+            queued: *queued,
+            urgency,
+            now,
+        };
+        through!(
+            slots,
+            Input::Cpu(cpu.id(), input),
+            |r: &Refill| Output::Refill(*r),
+            |host| cpu
+                .inner()
+                .refill(self.engine.inner(), queued, urgency, now, host)
+        )
+    }
+
+    pub(crate) fn taken(
+        &mut self,
+        slots: &Slots,
+        cpu: &mut Part<Cpu>,
+        queued: &[Queued; LANES],
+        now_ns: u64,
+    ) -> bool {
+        let now = Domain::now(now_ns);
+        let input = CpuInput::Taken {
+            queued: *queued,
+            now,
+        };
+        through!(slots, Input::Cpu(cpu.id(), input), done, |host| cpu
+            .inner()
+            .taken(self.engine.inner(), queued, now, host))
+    }
+
+    pub(crate) fn advance(&mut self, _slots: &Slots, cpu: &mut Part<Cpu>) {
+        straight!(
+            Input::Cpu(cpu.id(), CpuInput::Advance),
+            nothing,
+            cpu.inner().advance(&self.engine)
+        );
+    }
+
+    pub(crate) fn visit_barrier(&mut self, cpu: &mut Part<Cpu>) {
+        let _ = straight!(
+            Input::Cpu(cpu.id(), CpuInput::VisitBarrier),
+            |r: &Visit| Output::Visit(*r),
+            cpu.inner().visit_barrier(self.barrier.inner())
+        );
+    }
+}
+
+/// Calls that need the domain's lock.
+impl Core {
+    pub(crate) fn expire(&mut self, now_ns: u64) {
+        if self.engine.armed().is_some_and(|armed| armed <= now_ns) {
+            self.disarm();
+        }
+    }
+
+    pub(crate) fn disarm(&mut self) {
+        straight!(Input::Disarm, nothing, self.engine.inner().disarm());
+    }
+
+    pub(crate) fn arm(&mut self, deadline: u64) {
+        let _ = straight!(
+            Input::Arm {
+                deadline_ns: deadline
+            },
+            |r: &Option<u64>| Output::Deadline(*r),
+            self.engine.inner().arm(deadline)
+        );
+    }
+
+    pub(crate) fn start_barrier(&mut self, snap: Seq) -> Begin {
+        straight!(
+            Input::Barrier(BarrierInput::Start { snap }),
+            |r: &Begin| Output::Begin(*r),
+            self.barrier.inner().start(snap)
+        )
+    }
+}
+
+impl Part<Barrier> {
+    pub(crate) fn snap(&self) -> Seq {
+        straight!(
+            Input::Barrier(BarrierInput::Snap),
+            |r: &Seq| Output::Seq(*r),
+            Barrier::snap(self)
+        )
+    }
+
+    pub(crate) fn visited_all(&mut self) -> bool {
+        straight!(
+            Input::Barrier(BarrierInput::VisitedAll),
+            done,
+            self.inner().visited_all()
+        )
+    }
+
+    pub(crate) fn one_done(&mut self) -> bool {
+        straight!(
+            Input::Barrier(BarrierInput::OneDone),
+            done,
+            self.inner().one_done()
+        )
+    }
+
+    pub(crate) fn end(&mut self) {
+        straight!(
+            Input::Barrier(BarrierInput::End),
+            nothing,
+            self.inner().end()
+        );
+    }
+}
+
+/// Calls that need the queue's lock.
+impl Part<Cpu> {
+    pub(crate) fn extract(&mut self, lane: Lane, max: u64) -> Range<Pos> {
+        straight!(
+            Input::Cpu(self.id(), CpuInput::Extract { lane, max }),
+            |r: &Range<Pos>| Output::Range(r.start, r.end),
+            self.inner().extract(lane, max)
+        )
+    }
+
+    pub(crate) fn ran(&mut self, lane: Lane, range: Range<Pos>) -> bool {
+        let Range { start, end } = range;
+        straight!(
+            Input::Cpu(self.id(), CpuInput::Ran { lane, start, end }),
+            done,
+            self.inner().ran(lane, range)
+        )
+    }
+
+    pub(crate) fn due(&self, now: Now) -> bool {
+        straight!(
+            Input::Cpu(self.id(), CpuInput::Due { now }),
+            done,
+            Cpu::due(self, now)
+        )
+    }
+
+    pub(crate) fn deadline(&self) -> Option<u64> {
+        straight!(
+            Input::Cpu(self.id(), CpuInput::Deadline),
+            |r: &Option<u64>| Output::Deadline(*r),
+            Cpu::deadline(self)
+        )
+    }
+}

@@ -1,0 +1,176 @@
+//! Chains of blocks, and blocks on their way in and out.
+//!
+//! A chain is the memory of a lane: blocks in the order of positions, the last one the block of the end.
+//! Blocks leave it from its front. All of this is under the queue's lock; no memory is allocated or freed
+//! there, so what leaves goes into [`Garbage`], which the caller drops once it holds no lock, and what
+//! comes was made before.
+
+use std::alloc::{Layout, alloc, dealloc};
+use std::ptr;
+
+use quiescent_engine::Pos;
+
+use crate::lane::{Block, Lane};
+use crate::sync::{AtomicPtr, BLOCK, Ordering};
+
+/// The blocks of a lane.
+#[derive(Debug)]
+pub(crate) struct Chain {
+    pub(crate) first: *mut Block,
+    pub(crate) last: *mut Block,
+    /// Others consume, not the owner.
+    pub(crate) taken: bool,
+    /// The owner's head as the taker saw it.
+    pub(crate) seen: Pos,
+    /// Bytes of credit, of which the owner has `left`.
+    pub(crate) given: u64,
+}
+
+/// Blocks to be given back once no lock is held.
+#[derive(Debug)]
+pub(crate) struct Garbage(*mut Block);
+
+impl Garbage {
+    pub(crate) fn new() -> Garbage {
+        Garbage(ptr::null_mut())
+    }
+
+    /// Keeps one as the next spare, if there is none: a queue in steady use asks no allocator.
+    pub(crate) fn recycle(&mut self, spare: &AtomicPtr<Block>) {
+        let block = self.0;
+        if block.is_null() || !spare.load(Ordering::Relaxed).is_null() {
+            return;
+        }
+        // SAFETY: out of every chain, and followed by the next such block.
+        let next = unsafe { (*block).next.load(Ordering::Relaxed) };
+        let order = Ordering::AcqRel;
+        if spare
+            .compare_exchange(ptr::null_mut(), block, order, Ordering::Relaxed)
+            .is_ok()
+        {
+            self.0 = next;
+        }
+    }
+
+    pub(crate) fn push(&mut self, block: *mut Block) {
+        // SAFETY: the block has left its chain.
+        unsafe { (*block).next.store(self.0, Ordering::Relaxed) };
+        self.0 = block;
+    }
+}
+
+impl Drop for Garbage {
+    fn drop(&mut self) {
+        while !self.0.is_null() {
+            let block = self.0;
+            // SAFETY: made by `new_block`, out of every chain, followed by the next such block.
+            unsafe {
+                self.0 = (*block).next.load(Ordering::Relaxed);
+                #[cfg(any(quiescent_loom, quiescent_double))]
+                if crate::check::bury(block) {
+                    continue;
+                }
+                dealloc(block.cast(), Layout::new::<Block>());
+            }
+        }
+    }
+}
+
+pub(crate) fn new_block() -> *mut Block {
+    // SAFETY: the layout has a size.
+    let block: *mut Block = unsafe { alloc(Layout::new::<Block>()) }.cast();
+    if !block.is_null() {
+        // SAFETY: fresh memory of that layout.
+        unsafe { block.write(Block::new()) };
+    }
+    block
+}
+
+pub(crate) fn end_of_block(at: u64) -> u64 {
+    (at / BLOCK as u64 + 1) * BLOCK as u64
+}
+
+impl Chain {
+    pub(crate) const fn new() -> Chain {
+        Chain {
+            first: ptr::null_mut(),
+            last: ptr::null_mut(),
+            taken: true,
+            seen: 0,
+            given: 0,
+        }
+    }
+
+    /// Bytes queued since the last look.
+    pub(crate) fn spent(&mut self, words: &Lane) -> u64 {
+        let left = words.left.load(Ordering::Relaxed);
+        std::mem::replace(&mut self.given, left).wrapping_sub(left)
+    }
+
+    fn base(block: *mut Block) -> u64 {
+        // SAFETY: callers pass a block of the chain.
+        unsafe { (*block).base.load(Ordering::Relaxed) }
+    }
+
+    fn next(block: *mut Block) -> *mut Block {
+        // SAFETY: callers pass a block of the chain.
+        unsafe { (*block).next.load(Ordering::Relaxed) }
+    }
+
+    /// The end of the last block.
+    pub(crate) fn end(&self) -> u64 {
+        Chain::base(self.last) + BLOCK as u64
+    }
+
+    pub(crate) fn holds(&self, at: u64) -> bool {
+        !self.last.is_null() && at < self.end()
+    }
+
+    pub(crate) fn append(&mut self, block: *mut Block, at: u64) {
+        // SAFETY: a spare block is nobody else's.
+        unsafe {
+            (*block).next.store(ptr::null_mut(), Ordering::Relaxed);
+            (*block)
+                .base
+                .store(end_of_block(at) - BLOCK as u64, Ordering::Relaxed);
+        }
+        if self.last.is_null() {
+            self.first = block;
+        } else {
+            // SAFETY: the last block is in the chain.
+            unsafe { (*self.last).next.store(block, Ordering::Relaxed) };
+        }
+        self.last = block;
+    }
+
+    /// The block of a position that is queued, or of the end.
+    pub(crate) fn block_of(&self, at: u64) -> *mut Block {
+        let mut block = self.first;
+        while !block.is_null() && at >= Chain::base(block) + BLOCK as u64 {
+            block = Chain::next(block);
+        }
+        block
+    }
+
+    /// Lets go of the blocks wholly below `below`, but for the last one and that of `pin`.
+    pub(crate) fn trim(&mut self, below: u64, pin: Option<u64>, garbage: &mut Garbage) {
+        let mut kept: *mut Block = ptr::null_mut();
+        let mut block = self.first;
+        while block != self.last && Chain::base(block) + BLOCK as u64 <= below {
+            let next = Chain::next(block);
+            let base = Chain::base(block);
+            if pin.is_some_and(|pin| base <= pin && pin < base + BLOCK as u64) {
+                kept = block;
+            } else {
+                if kept.is_null() {
+                    self.first = next;
+                } else {
+                    // SAFETY: `kept` is in the chain.
+                    unsafe { (*kept).next.store(next, Ordering::Relaxed) };
+                }
+                garbage.push(block);
+            }
+            block = next;
+        }
+    }
+}

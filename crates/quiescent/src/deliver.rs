@@ -1,0 +1,239 @@
+//! Queueing: what happens when a push needs help, and pushes that go straight to the lock.
+//!
+//! Help means the queue's lock, then the engine's: the engine hears what was queued and freed since the
+//! last time, stamps, asks for a grace period, and grants new credit. Then, with no lock held, its
+//! effects are carried out: the timer is armed, the worker woken, a grace period driven *in passing*, as
+//! far as that needs no waiting. Nothing here ever waits for a reader.
+//!
+//! `[SNAP-1]` everything queued, *full fence*, then the engine takes its snapshot.
+
+use std::ptr::NonNull;
+
+use quiescent_engine::Interest;
+use quiescent_engine::credit::{Refill, Urgency};
+
+use crate::chain::Garbage;
+use crate::domain::Domain;
+use crate::heads::{Head, RunHead};
+use crate::lane::{Entry, Lane, Popped};
+use crate::looks::count;
+use crate::queue::{CODE, Core, PLAIN, Queue};
+use crate::run;
+use crate::stats::FenceMode;
+use crate::sync::{self, MutexGuard, Ordering, full_fence};
+
+/// Something to queue that is in no queue yet.
+pub(crate) enum Parcel {
+    /// An entry of a lane, with its bytes.
+    Entry(usize, Entry, u64),
+    /// An intrusive callback.
+    Head(NonNull<Head>, RunHead),
+}
+
+// SAFETY: entries and heads are under their callers' promise to be Send.
+unsafe impl Send for Parcel {}
+
+impl Domain {
+    /// A push of this thread needs help. The entry is published, unless `queue` is the dummy.
+    fn help(
+        &'static self,
+        queue: &'static Queue,
+        lane: usize,
+        pushed: (Entry, u64),
+        popped: Popped,
+        urgency: Urgency,
+    ) {
+        let (entry, bytes) = pushed;
+        if std::ptr::eq(queue, sync::dummy_queue()) {
+            return self.deliver(Parcel::Entry(lane, entry, bytes), urgency);
+        }
+        if queue.wants_block(lane) {
+            queue.provide(lane);
+        }
+        let mut garbage = Garbage::new();
+        full_fence(); // [SNAP-1]
+        let mut core = queue.lock();
+        let kept = queue.keep(&core, lane, popped);
+        if queue.is_starved(lane) {
+            queue.unpush(lane, bytes);
+            if !queue.put(&mut core, lane, entry, bytes) {
+                count(&self.counters.leaked);
+            }
+        }
+        let refill = self.refill(queue, &mut core, urgency, &mut garbage);
+        drop(core);
+        run::free(kept);
+        self.carry_out(Some(queue), refill);
+    }
+
+    /// Queues a parcel under the lock.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn deliver(&'static self, parcel: Parcel, urgency: Urgency) {
+        let own = self.own_slot_or_register();
+        let own = own.and_then(|slot| slot.queue_or_new());
+        let queue = own.unwrap_or(&self.shared);
+        if let Parcel::Entry(lane, ..) = parcel {
+            queue.provide(lane);
+        }
+        let mut garbage = Garbage::new();
+        full_fence(); // [SNAP-1]
+        let mut core = queue.lock();
+        if own.is_some() && self.resolve_mode() == FenceMode::Membarrier {
+            queue.attach(&mut core);
+            sync::set_queue(queue);
+        }
+        match parcel {
+            // SAFETY: the caller's promise, passed on by whoever made the parcel.
+            Parcel::Head(head, run) => unsafe { core.heads.push(head, run) },
+            Parcel::Entry(lane, entry, bytes) => {
+                if !queue.put(&mut core, lane, entry, bytes) {
+                    count(&self.counters.leaked);
+                }
+            }
+        }
+        let refill = self.refill(queue, &mut core, urgency, &mut garbage);
+        // Where nobody pops, each push frees two.
+        let mut places = [Entry::NONE; 2];
+        let range = queue.extract(&mut core, PLAIN, &mut places, &mut garbage);
+        drop(core);
+        self.free_extracted(queue, &places, range);
+        self.carry_out(own, refill);
+    }
+
+    /// Tells the engine what the owner has done; new credit.
+    pub(crate) fn refill(
+        &self,
+        queue: &Queue,
+        core: &mut MutexGuard<'_, Core>,
+        urgency: Urgency,
+        garbage: &mut Garbage,
+    ) -> Refill {
+        let urgency = match queue.revoked(core) {
+            true => Urgency::Hurry, // somebody is about to take all of it: the owner does it itself
+            false => urgency,
+        };
+        let queued = queue.report(core);
+        let now = sync::coarse_ns();
+        let refill = self
+            .lock()
+            .refill(&self.slots, &mut core.cpu, &queued, urgency, now);
+        queue.settle(core, &refill.credit, garbage);
+        if self.runs_inline() {
+            queue.hint(core);
+        }
+        let prompt = u32::from(refill.prompt);
+        queue.lanes[CODE].prompt.store(prompt, Ordering::Relaxed);
+        refill
+    }
+
+    /// Carries out what the engine asked for. With no lock held.
+    fn carry_out(&'static self, own: Option<&'static Queue>, refill: Refill) {
+        self.arm_and_kick(refill);
+        if !refill.drive || !self.drive_in_passing() {
+            return;
+        }
+        // A grace period has ended: what waited for it may be freed from the next push on.
+        let Some(queue) = own else { return };
+        let mut garbage = Garbage::new();
+        let mut core = queue.lock();
+        let refill = self.refill(queue, &mut core, Urgency::Lazy, &mut garbage);
+        drop(core);
+        self.arm_and_kick(refill);
+    }
+
+    /// Arms the timer and wakes the worker, as asked.
+    pub(crate) fn arm_and_kick(&'static self, refill: Refill) {
+        if refill.arm.is_some() || refill.kick {
+            self.start_worker();
+        }
+        if let Some(deadline) = refill.arm {
+            self.alarm.arm(deadline);
+        }
+        if refill.kick {
+            self.alarm.kick();
+        }
+    }
+
+    /// Drives a grace period as far as it goes without waiting. True if one has ended.
+    fn drive_in_passing(&'static self) -> bool {
+        let cpu = self.own_slot().map(|slot| slot.cpu());
+        let core = self.lock();
+        let before = core.engine.published().root;
+        self.drive_once(core, cpu, Interest::Passing);
+        let after = self.root_seq.load(Ordering::Acquire);
+        after != before.to_bits()
+    }
+
+    /// The calling thread ends: its queue stays with the slot, and has no owner.
+    pub(crate) fn leave_queue(&'static self, queue: &'static Queue) {
+        sync::set_queue(sync::dummy_queue());
+        let mut garbage = Garbage::new();
+        full_fence(); // [SNAP-1]
+        let mut core = queue.lock();
+        queue.detach(&mut core);
+        let refill = self.refill(queue, &mut core, Urgency::Lazy, &mut garbage);
+        if core.cpu.is_empty() {
+            queue.clear(&mut core, &mut garbage);
+        }
+        drop(core);
+        self.arm_and_kick(refill);
+    }
+}
+
+/// Queues memory: the fast path, and its fall-backs.
+///
+/// # Safety
+/// `entry` is of the plain lane, for an object that no new reader finds, retired once.
+#[inline(always)]
+pub(crate) unsafe fn plain(entry: Entry, bytes: u64, large: bool) {
+    let queue = sync::queue();
+    let lane = &queue.lanes[PLAIN];
+    let help = |Popped { at, count }| help_plain(queue, entry.object, entry.what, bytes, at, count);
+    let pop = |at, next| {
+        if lane.is_last(next) {
+            return free_last(lane, at, next);
+        }
+        // SAFETY: popped, and the limit was not lowered before: ours, and done.
+        unsafe { lane.popped(at).free() };
+    };
+    lane.push(entry, bytes, large, help, pop);
+}
+
+/// The entries that the owner has popped, and the way to the next block.
+#[inline(never)]
+fn free_last(lane: &Lane, at: u64, next: u64) {
+    run::free(lane.popped_last(at, next));
+}
+
+/// [`help`](Domain::help), with the arguments in registers.
+#[cold]
+#[inline(never)]
+fn help_plain(queue: &'static Queue, object: *mut u8, what: u64, bytes: u64, at: u64, count: u64) {
+    let pushed = (Entry { object, what }, bytes);
+    let popped = Popped { at, count };
+    sync::domain().help(queue, PLAIN, pushed, popped, Urgency::Lazy);
+}
+
+/// As [`help_plain`].
+#[cold]
+#[inline(never)]
+fn help_code(queue: &'static Queue, pushed: (Entry, u64), popped: Popped, urgency: Urgency) {
+    sync::domain().help(queue, CODE, pushed, popped, urgency);
+}
+
+/// Queues code to run: the fast path, and its fall-backs.
+#[inline(always)]
+pub(crate) fn code(entry: Entry, bytes: u64, urgency: Urgency) {
+    let queue = sync::queue();
+    let lane = &queue.lanes[CODE];
+    if urgency == Urgency::Prompt && lane.prompt.load(Ordering::Relaxed) == 0 {
+        return sync::domain().deliver(Parcel::Entry(CODE, entry, bytes), urgency);
+    }
+    let help = |popped| help_code(queue, (entry, bytes), popped, urgency);
+    lane.push(entry, bytes, true, help, |_, _| ()); // code is not popped
+    let (head, done) = (&lane.head, &lane.done);
+    if head.load(Ordering::Relaxed) < done.load(Ordering::Relaxed) {
+        sync::domain().run_inline(queue);
+    }
+}

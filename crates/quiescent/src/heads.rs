@@ -1,0 +1,101 @@
+//! Intrusive callbacks: a list through the objects themselves, under the queue's lock.
+
+use std::cell::UnsafeCell;
+use std::ptr::{self, NonNull};
+
+use quiescent_engine::Pos;
+use quiescent_engine::credit::Queued;
+
+/// What is to be called with a head.
+pub(crate) type RunHead = unsafe fn(NonNull<Head>);
+
+/// A callback's place inside an object, for those who must not allocate. See [`call_head`](crate::call_head).
+///
+/// Two words. Put it first in a `#[repr(C)]` struct, and the head's address is the object's.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Head {
+    // Readers may still hold references to the object while its head is being linked.
+    next: UnsafeCell<*mut Head>,
+    run: UnsafeCell<Option<RunHead>>,
+}
+
+// SAFETY: a head that is not queued holds nothing; one that is queued is the library's.
+unsafe impl Send for Head {}
+// SAFETY: as above; there is no shared access to its words but the library's, under a lock.
+unsafe impl Sync for Head {}
+
+impl Head {
+    /// A head that is not queued.
+    pub const fn new() -> Head {
+        Head {
+            next: UnsafeCell::new(ptr::null_mut()),
+            run: UnsafeCell::new(None),
+        }
+    }
+}
+
+impl Default for Head {
+    fn default() -> Head {
+        Head::new()
+    }
+}
+
+/// The list.
+#[derive(Debug)]
+pub(crate) struct Heads {
+    first: *mut Head,
+    last: *mut Head,
+    end: Pos,
+}
+
+impl Heads {
+    pub(crate) const fn new() -> Heads {
+        Heads {
+            first: ptr::null_mut(),
+            last: ptr::null_mut(),
+            end: 0,
+        }
+    }
+
+    /// Appends a head.
+    ///
+    /// # Safety
+    /// It stays where it is, unused by anybody else, until it has been taken out and run.
+    pub(crate) unsafe fn push(&mut self, head: NonNull<Head>, run: RunHead) {
+        let head = head.as_ptr();
+        // SAFETY: the caller's promise; and those in the list are under the same one.
+        unsafe {
+            *(*head).next.get() = ptr::null_mut();
+            *(*head).run.get() = Some(run);
+            match self.last.as_ref() {
+                Some(last) => *last.next.get() = head,
+                None => self.first = head,
+            }
+        }
+        self.last = head;
+        self.end += 1;
+    }
+
+    /// Takes the oldest one out.
+    pub(crate) fn pop(&mut self) -> Option<(NonNull<Head>, RunHead)> {
+        let head = NonNull::new(self.first)?;
+        // SAFETY: in the list, hence valid and ours (see `push`).
+        let (next, run) = unsafe { (*head.as_ref().next.get(), *head.as_ref().run.get()) };
+        self.first = next;
+        if next.is_null() {
+            self.last = ptr::null_mut();
+        }
+        Some((head, run?))
+    }
+
+    /// For the engine.
+    pub(crate) fn report(&self) -> Queued {
+        Queued {
+            end: self.end,
+            bytes: 0,
+            freed_to: None,
+            credit: false,
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! A lane of a queue, as its owner uses it: push and pop with plain stores.
+//!
+//! ```text
+//!          head         until            end      limit
+//!   ────────┬─────────────┬───────────────┬─────────┬──────▶ positions
+//!   popped  │ done: may be│ waits for     │ free to │
+//!           │ freed here  │ grace periods │ push    │
+//! ```
+//!
+//! A lane is a chain of [`Block`]s. The owner pushes at `end` and frees, at `head`, what is done. It
+//! calls for help (the queue's lock, the engine) when `end` reaches `limit`: at the end of its credit,
+//! at the end of a block, or because somebody has lowered the limit to 0.
+//!
+//! # Publish, then check
+//! The owner may be preempted at any instruction, so a taker cannot tell it to stop; it can only find
+//! out what it has done. The owner *first* stores the new `head` and `end`, *then* looks at the limit
+//! (`[RET-2]`: stores, light fence, load). The taker lowers the limit, issues a heavy fence, and reads
+//! both ends. Either the owner sees the lowered limit, or the taker sees what the owner did. An owner
+//! that sees it goes to the lock; there it learns whether the taker has taken already, and undoes its
+//! pop if the popped callback was among what was taken ([`queue`](crate::queue)). Looking first and
+//! pushing then would be unsound: the fence does not wait for an owner preempted in between.
+//!
+//! `[RET-1]` an entry's words, release of `end`; the taker's load of `end` acquires.
+//!
+//! The words of the popped entry are read after the look at the limit. So a taker never gives back the
+//! block that holds the last popped entry, nor the one that holds `end`.
+//!
+//! # The dummy
+//! A thread without a queue of its own has the *dummy*: limit 0, and a block that nobody reads. Its
+//! pushes land there and call for help at once. Several threads may scribble there; nothing depends on
+//! what it holds. In fenced mode every thread keeps the dummy, and queues under the lock: there is no
+//! heavy fence for a taker to use.
+
+use std::alloc::{Layout, dealloc};
+
+use crate::sync::{
+    AtomicPtr, AtomicU32, AtomicU64, BLOCK, Ordering, array_of, const_new, light_fence,
+};
+
+/// Entries that the owner has popped: all in one block.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Popped {
+    pub(crate) at: u64,
+    pub(crate) count: u64,
+}
+
+impl Popped {
+    pub(crate) const NOTHING: Popped = Popped { at: 0, count: 0 };
+}
+
+/// A run of entries: two words each.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(crate) struct Block {
+    first: [AtomicPtr<u8>; BLOCK],
+    second: [AtomicU64; BLOCK],
+    /// The next block of the chain, and the position of the first entry: under the queue's lock.
+    pub(crate) next: AtomicPtr<Block>,
+    pub(crate) base: AtomicU64,
+}
+
+impl Block {
+    const_new! {
+        pub(crate) fn new() -> Block {
+            Block {
+                first: array_of!(AtomicPtr::new(std::ptr::null_mut()); BLOCK),
+                second: array_of!(AtomicU64::new(0); BLOCK),
+                next: AtomicPtr::new(std::ptr::null_mut()),
+                base: AtomicU64::new(0),
+            }
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn put(&self, at: u64, entry: Entry) {
+        #[cfg(any(quiescent_loom, quiescent_double))]
+        crate::check::touch(self);
+        let index = at as usize % BLOCK;
+        self.first[index].store(entry.object, Ordering::Relaxed);
+        self.second[index].store(entry.what, Ordering::Relaxed);
+    }
+
+    #[inline(always)]
+    pub(crate) fn get(&self, at: u64) -> Entry {
+        #[cfg(any(quiescent_loom, quiescent_double))]
+        crate::check::touch(self);
+        let index = at as usize % BLOCK;
+        Entry {
+            object: self.first[index].load(Ordering::Relaxed),
+            what: self.second[index].load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// Something to reclaim: the object, and what to do with it. In the plain lane `what` is a packed
+/// [`Layout`]; in the code lane it is the address of a [`Kind`](crate::kind::Kind).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    pub(crate) object: *mut u8,
+    pub(crate) what: u64,
+}
+
+// SAFETY: what is retired or called is Send; the entry is its only owner.
+unsafe impl Send for Entry {}
+
+impl Entry {
+    /// An empty place.
+    pub(crate) const NONE: Entry = Entry {
+        object: std::ptr::null_mut(),
+        what: 0,
+    };
+
+    /// Memory of a box of `T`, to be given back without running any code of `T`.
+    #[inline(always)]
+    pub(crate) const fn plain<T>(object: *mut T) -> Entry {
+        Entry {
+            object: object.cast(),
+            what: (size_of::<T>() as u64) << 6 | align_of::<T>().trailing_zeros() as u64,
+        }
+    }
+
+    /// Gives the memory back.
+    ///
+    /// # Safety
+    /// An entry of the plain lane, done, and taken out of its queue by the caller.
+    #[inline(always)]
+    pub(crate) unsafe fn free(self) {
+        #[cfg(any(quiescent_loom, quiescent_double))]
+        if crate::check::observed(self.object) {
+            return;
+        }
+        // SAFETY: `plain` packed the layout of a box; nobody reads the object any more.
+        unsafe {
+            let layout =
+                Layout::from_size_align_unchecked((self.what >> 6) as usize, 1 << (self.what & 63));
+            dealloc(self.object, layout);
+        }
+    }
+}
+
+/// The owner's words of a lane.
+#[derive(Debug)]
+#[repr(C, align(128))]
+pub(crate) struct Lane {
+    /// Everything below is queued.
+    pub(crate) end: AtomicU64,
+    /// The block of `end`.
+    pub(crate) block: AtomicPtr<Block>,
+    /// Bytes of credit left; the excess over what was given is what was queued.
+    pub(crate) left: AtomicU64,
+    /// The owner frees from here …
+    pub(crate) head: AtomicU64,
+    /// … up to here, at most to the end of the block of `head`.
+    pub(crate) until: AtomicU64,
+    /// Help is needed when `end` reaches this. The only word that others write.
+    pub(crate) limit: AtomicU64,
+    /// The block of `head`.
+    pub(crate) head_block: AtomicPtr<Block>,
+    /// What was done at the last look reaches to here.
+    pub(crate) done: AtomicU64,
+    /// Pops a push: two where more is done than one at a time would soon free.
+    pub(crate) step: AtomicU64,
+    /// A deadline covers prompt callbacks that are queued from now on.
+    pub(crate) prompt: AtomicU32,
+}
+
+impl Lane {
+    const_new! {
+        pub(crate) fn new(block: *mut Block) -> Lane {
+            Lane {
+                end: AtomicU64::new(0),
+                block: AtomicPtr::new(block),
+                left: AtomicU64::new(0),
+                head: AtomicU64::new(0),
+                until: AtomicU64::new(0),
+                limit: AtomicU64::new(0),
+                head_block: AtomicPtr::new(block),
+                done: AtomicU64::new(0),
+                step: AtomicU64::new(1),
+                prompt: AtomicU32::new(0),
+            }
+        }
+    }
+
+    /// Pushes an entry and pops a done one or two, if there are any. Only the owner calls this.
+    ///
+    /// `large`: its bytes alone may use up the credit. Then either `help` is called, if help is needed
+    /// (the entry is published all the same, unless the lane is the dummy's, and what was popped is not
+    /// the owner's for certain), or `pop`, with the positions from and up to which entries were popped.
+    #[inline(always)]
+    pub(crate) fn push(
+        &self,
+        entry: Entry,
+        bytes: u64,
+        large: bool,
+        help: impl FnOnce(Popped),
+        pop: impl FnOnce(u64, u64),
+    ) {
+        let end = self.end.load(Ordering::Relaxed);
+        let block = self.block.load(Ordering::Relaxed);
+        // SAFETY: the block of `end` is the dummy's, or in the chain, where it stays: takers leave it.
+        unsafe { (*block).put(end, entry) };
+        let left = self.left.load(Ordering::Relaxed).wrapping_sub(bytes);
+        self.left.store(left, Ordering::Relaxed);
+        let head = self.head.load(Ordering::Relaxed);
+        let until = self.until.load(Ordering::Relaxed);
+        if head < until {
+            let next = (head + self.step.load(Ordering::Relaxed)).min(until);
+            self.head.store(next, Ordering::Relaxed);
+            if self.publish(end, left, large) {
+                let count = next - head;
+                help(Popped { at: head, count });
+            } else {
+                pop(head, next);
+            }
+        } else if self.publish(end, left, large) {
+            help(Popped::NOTHING);
+        }
+    }
+
+    /// The new end is there for all to see; is help needed?
+    #[inline(always)]
+    fn publish(&self, end: u64, left: u64, large: bool) -> bool {
+        self.end.store(end.wrapping_add(1), Ordering::Release); // [RET-1]
+        light_fence(); // [RET-2]
+        let limit = self.limit.load(Ordering::Relaxed);
+        end.wrapping_add(1) >= limit || (large && left.cast_signed() < 0)
+    }
+
+    /// A popped entry.
+    #[inline(always)]
+    pub(crate) fn popped(&self, at: u64) -> Entry {
+        let block = self.head_block.load(Ordering::Relaxed);
+        // SAFETY: a taker leaves the block of the last popped entry.
+        unsafe { (*block).get(at) }
+    }
+
+    /// Was `next` popped up to the end of its block, or of what is done, or by more than one? Then
+    /// [`popped_last`](Lane::popped_last) has to be called.
+    #[inline(always)]
+    pub(crate) fn is_last(&self, next: u64) -> bool {
+        next == self.until.load(Ordering::Relaxed) || self.step.load(Ordering::Relaxed) != 1
+    }
+
+    /// The entries popped from `at` up to `next`; then on to the next block, if this one is through.
+    pub(crate) fn popped_last(&self, at: u64, next: u64) -> [Option<Entry>; 2] {
+        let entries = std::array::from_fn(|n| {
+            let at = at + n as u64;
+            (at < next).then(|| self.popped(at))
+        });
+        if next == self.until.load(Ordering::Relaxed) {
+            self.next_block(next);
+        }
+        entries
+    }
+
+    /// `head` has reached `until`: the end of its block, or of what is done.
+    fn next_block(&self, head: u64) {
+        let done = self.done.load(Ordering::Relaxed);
+        if head < done && head.is_multiple_of(BLOCK as u64) {
+            let block = self.head_block.load(Ordering::Relaxed);
+            // SAFETY: as in `popped`. The next block is not touched here: a taker may have given it
+            // back, and then it has lowered the limit too, and no pop from it will stand.
+            let next = unsafe { (*block).next.load(Ordering::Relaxed) };
+            self.head_block.store(next, Ordering::Relaxed);
+            let until = done.min(head + BLOCK as u64);
+            self.until.store(until, Ordering::Relaxed);
+        }
+    }
+}

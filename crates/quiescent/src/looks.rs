@@ -1,0 +1,123 @@
+//! Looking at a domain from outside: counters, statistics, who is in the way.
+
+use crate::domain::Domain;
+use crate::stats::{Holdout, Statistics};
+use crate::sync::{Counter, Ordering};
+
+/// Counters of the host.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) fences_gp: Counter,
+    pub(crate) fences_flag: Counter,
+    pub(crate) fences_take: Counter,
+    pub(crate) callbacks: Counter,
+    pub(crate) panics: Counter,
+    pub(crate) barriers: Counter,
+    pub(crate) worker_errors: Counter,
+    pub(crate) worker_passes: Counter,
+    pub(crate) wakeups: Counter,
+    pub(crate) reader_wakeups: Counter,
+    pub(crate) sleeps: Counter,
+    pub(crate) hand_overs: Counter,
+    pub(crate) leaked: Counter,
+    pub(crate) crowd_sections: Counter,
+    pub(crate) helpers: Counter,
+}
+
+impl Counters {
+    pub(crate) const fn new() -> Counters {
+        Counters {
+            fences_gp: Counter::new(0),
+            fences_flag: Counter::new(0),
+            fences_take: Counter::new(0),
+            callbacks: Counter::new(0),
+            panics: Counter::new(0),
+            barriers: Counter::new(0),
+            worker_errors: Counter::new(0),
+            worker_passes: Counter::new(0),
+            wakeups: Counter::new(0),
+            reader_wakeups: Counter::new(0),
+            sleeps: Counter::new(0),
+            hand_overs: Counter::new(0),
+            leaked: Counter::new(0),
+            crowd_sections: Counter::new(0),
+            helpers: Counter::new(0),
+        }
+    }
+}
+
+/// Adds one to a counter.
+pub(crate) fn count(counter: &Counter) {
+    counter.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+}
+
+fn value(counter: &Counter) -> u64 {
+    counter.load(std::sync::atomic::Ordering::Relaxed)
+}
+
+impl Domain {
+    /// Callbacks that do not return.
+    fn stuck(&self) -> u64 {
+        #[cfg(any(quiescent_loom, quiescent_double))]
+        return 0;
+        #[cfg(not(any(quiescent_loom, quiescent_double)))]
+        self.watch.stuck()
+    }
+
+    /// Counters and state.
+    pub(crate) fn statistics(&'static self) -> Statistics {
+        let (queued, queued_bytes) = self.held();
+        let core = self.lock();
+        let counts = core.engine.counts();
+        let holdouts = core.engine.holdouts().count() as u32;
+        let busy = core.engine.busy();
+        drop(core);
+        let c = &self.counters;
+        Statistics {
+            grace_periods: counts.grace_periods,
+            grace_periods_sole: counts.sole,
+            scans: counts.scans,
+            stalls: counts.stalls,
+            fences_gp: value(&c.fences_gp),
+            fences_flag: value(&c.fences_flag),
+            wakeups: value(&c.wakeups),
+            reader_wakeups: value(&c.reader_wakeups),
+            sleeps: value(&c.sleeps),
+            hand_overs: value(&c.hand_overs),
+            fences_take: value(&c.fences_take),
+            queued,
+            queued_bytes,
+            callbacks: value(&c.callbacks),
+            callback_panics: value(&c.panics),
+            callbacks_stuck: self.stuck(),
+            barriers: value(&c.barriers),
+            worker_passes: value(&c.worker_passes),
+            worker_errors: value(&c.worker_errors),
+            timer_armed: self.alarm.is_armed(),
+            leaked: value(&c.leaked),
+            crowd_sections: value(&c.crowd_sections),
+            helper_threads: value(&c.helpers),
+            registered: self.slots.registered(),
+            holdouts,
+            busy,
+            fence_mode: self.resolve_mode(),
+        }
+    }
+
+    /// Who is in the way of the grace period in flight, at most 64 of them.
+    pub(crate) fn holdouts(&self) -> Vec<Holdout> {
+        let mut cpus = [0u32; 64];
+        let mut found = 0;
+        let core = self.lock();
+        for (place, cpu) in cpus.iter_mut().zip(core.engine.holdouts()) {
+            *place = cpu;
+            found += 1;
+        }
+        drop(core);
+        let slots = cpus[..found].iter().filter_map(|&cpu| self.slots.slot(cpu));
+        slots
+            .filter(|slot| slot.reader.word.load(Ordering::Relaxed) != 0)
+            .map(|slot| Holdout::new(slot.thread(), slot.reader.nesting() as u32))
+            .collect()
+    }
+}

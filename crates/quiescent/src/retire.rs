@@ -1,0 +1,101 @@
+//! Reclaiming memory without waiting: the public calls.
+//!
+//! Two verbs. **Retire** frees memory and nothing else: lazily by default, since nobody waits for it.
+//! **Call** ([`call`](crate::call())) runs code. `*_hurry` for those who cannot wait.
+//!
+//! A retired object goes into the calling thread's own queue, with plain stores. A *plain* one (no
+//! `Drop`) is given back to the allocator by the same thread, one or two at a time, in later calls of
+//! `retire`: no wake-up, warm caches, and no code of the program runs under whatever locks the caller
+//! holds. One with `Drop` is dropped by the worker, or in [`drain`](crate::drain). When a thread retires
+//! no more, or ends, the worker looks after what it left, [`FLUSH`] later at most.
+//!
+//! None of these calls ever waits for readers, and none can fail. Not for signal handlers, nor for a
+//! global allocator's own use.
+
+use std::mem::needs_drop;
+use std::ptr::NonNull;
+use std::time::Duration;
+
+use quiescent_engine::credit::{Defer, Urgency};
+
+use crate::deliver::{self, Parcel};
+use crate::kind;
+use crate::lane::Entry;
+use crate::queue::{CODE, PLAIN};
+use crate::retired::Retired;
+use crate::sync;
+
+/// The longest that something retired lazily waits before a grace period is asked for on its account,
+/// but for rounding up to the next whole second.
+pub const FLUSH: Duration = Duration::from_nanos(Defer::threads().lazy_ns);
+
+/// The longest that a [`call`](crate::call()) waits before a grace period is asked for on its account.
+pub const PROMPT: Duration = Duration::from_nanos(Defer::threads().prompt_ns);
+
+/// Objects from this size on are counted against the batch's bytes one by one; of smaller ones the batch
+/// takes so few bytes that their number limits it.
+const LARGE: usize = 512;
+
+/// [`Retired::retire`] as a function.
+#[inline]
+pub fn retire<T: Send + Sync + 'static>(retired: Retired<T>) {
+    retired.retire();
+}
+
+/// [`Retired::retire_hurry`] as a function.
+pub fn retire_hurry<T: Send + Sync + 'static>(retired: Retired<T>) {
+    retired.retire_hurry();
+}
+
+/// Frees a box after a grace period: for linked structures whose pointers own nothing. As
+/// [`Retired::retire`] otherwise.
+///
+/// # Safety
+/// `pointer` comes from `Box::into_raw`; no section that opens from now on can find the object (those
+/// that are open may go on with it); it is retired once, and not freed or changed by anybody else.
+///
+/// ```
+/// use std::ptr::NonNull;
+///
+/// let object = NonNull::from(Box::leak(Box::new([0u64; 8])));
+/// // … published, read, unlinked …
+/// unsafe { quiescent::retire_ptr(object) };
+/// quiescent::barrier(); // for the example only: now it is freed
+/// ```
+#[inline(always)]
+pub unsafe fn retire_ptr<T: Send + 'static>(pointer: NonNull<T>) {
+    // SAFETY: the caller's promise.
+    unsafe { retire_box(pointer, 0, false) };
+}
+
+/// As [`retire_ptr`], but soon: see [`Retired::retire_hurry`].
+///
+/// # Safety
+/// As [`retire_ptr`].
+pub unsafe fn retire_ptr_hurry<T: Send + 'static>(pointer: NonNull<T>) {
+    // SAFETY: the caller's promise.
+    unsafe { retire_box(pointer, 0, true) };
+}
+
+/// # Safety
+/// As [`retire_ptr`].
+#[inline(always)]
+pub(crate) unsafe fn retire_box<T: Send + 'static>(pointer: NonNull<T>, owned: usize, hurry: bool) {
+    let object = pointer.as_ptr();
+    let bytes = (size_of::<T>() + owned) as u64;
+    let (lane, entry) = if needs_drop::<T>() {
+        let what = kind::dropped::<T>();
+        let object = object.cast();
+        (CODE, Entry { object, what })
+    } else {
+        (PLAIN, Entry::plain(object))
+    };
+    if hurry {
+        sync::domain().deliver(Parcel::Entry(lane, entry, bytes), Urgency::Hurry);
+    } else if needs_drop::<T>() {
+        deliver::code(entry, bytes, Urgency::Lazy);
+    } else if size_of::<T>() != 0 {
+        // SAFETY: the caller's promise.
+        unsafe { deliver::plain(entry, bytes, size_of::<T>() >= LARGE || owned != 0) };
+    }
+}

@@ -1,0 +1,97 @@
+//! Running the program's code: callbacks and destructors.
+//!
+//! A panic is contained: the panic hook has spoken, we count it, and go on with the next. While code
+//! runs, the thread is marked: nothing in it may wait for a grace period, which could be this thread's
+//! own to drive, or for a barrier, which would wait for the callback itself.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+
+use crate::domain::Domain;
+use crate::heads::{Head, RunHead};
+use crate::kind;
+use crate::lane::Entry;
+use crate::looks::count;
+use crate::report::{Report, report};
+use crate::sync::{self, CELL_CALLBACK};
+
+/// So many panics of panics are dropped.
+const PAYLOADS: u32 = 16;
+
+/// Does this thread run a callback?
+pub(crate) fn in_callback() -> bool {
+    sync::tls_get(CELL_CALLBACK) != 0
+}
+
+/// Marks the thread as running a callback, also while a panic unwinds.
+struct Marked;
+
+impl Marked {
+    fn new() -> Marked {
+        sync::tls_set(CELL_CALLBACK, sync::tls_get(CELL_CALLBACK) + 1);
+        Marked
+    }
+}
+
+impl Drop for Marked {
+    fn drop(&mut self) {
+        sync::tls_set(CELL_CALLBACK, sync::tls_get(CELL_CALLBACK) - 1);
+    }
+}
+
+fn contained(domain: &'static Domain, name: fn() -> &'static str, run: impl FnOnce()) {
+    let marked = Marked::new();
+    domain.watch.begin(domain, name);
+    let result = catch_unwind(AssertUnwindSafe(run));
+    domain.watch.end();
+    drop(marked);
+    count(&domain.counters.callbacks);
+    if let Err(payload) = result {
+        count(&domain.counters.panics);
+        discard(payload);
+        report(Report::Panicked { name: name() });
+    }
+}
+
+/// Drops what a panic carried. It is the program's too: its destructor may panic as well, with another
+/// one. After a few of them the last is leaked.
+pub(crate) fn discard(mut payload: Box<dyn Any + Send>) {
+    for _ in 0..PAYLOADS {
+        match catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+            Ok(()) => return,
+            Err(next) => payload = next,
+        }
+    }
+    std::mem::forget(payload);
+}
+
+/// Runs an entry of the code lane that is done and taken out.
+pub(crate) fn code(domain: &'static Domain, entry: Entry) {
+    // SAFETY: an entry of the code lane.
+    let kind = unsafe { kind::kind(entry.what) };
+    contained(domain, kind.name, || {
+        // SAFETY: done, taken out, and run once.
+        unsafe { (kind.run)(entry.object) };
+    });
+}
+
+/// Runs an intrusive callback that is done and taken out.
+pub(crate) fn head(domain: &'static Domain, head: NonNull<Head>, run: RunHead) {
+    contained(
+        domain,
+        || "an intrusive callback",
+        || {
+            // SAFETY: as whoever queued it promised.
+            unsafe { run(head) };
+        },
+    );
+}
+
+/// Frees what the owner popped before it needed help.
+pub(crate) fn free(kept: [Option<Entry>; 2]) {
+    for entry in kept.into_iter().flatten() {
+        // SAFETY: done, and popped by its owner.
+        unsafe { entry.free() };
+    }
+}

@@ -1,0 +1,114 @@
+//! The worker's thread: starting it. (Models have none: a scenario's own thread plays the worker.)
+
+#[cfg(any(quiescent_loom, quiescent_double))]
+impl crate::domain::Domain {
+    #[allow(clippy::unused_self, reason = "the same face as in the product")]
+    pub(crate) fn start_worker(&'static self) {}
+
+    #[allow(clippy::unused_self, reason = "the same face as in the product")]
+    pub(crate) fn has_worker(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(not(any(quiescent_loom, quiescent_double)))]
+pub(crate) use real::{Staff, spawn};
+
+#[cfg(not(any(quiescent_loom, quiescent_double)))]
+mod real {
+    use std::io;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::thread;
+
+    use crate::domain::Domain;
+    use crate::looks::count;
+    use crate::sweep::Until;
+
+    const NONE: u32 = 0;
+    const STARTED: u32 = 1;
+
+    /// Whether there is a worker.
+    #[derive(Debug)]
+    pub(crate) struct Staff {
+        state: AtomicU32,
+    }
+
+    impl Staff {
+        pub(crate) const fn new() -> Staff {
+            Staff {
+                state: AtomicU32::new(NONE),
+            }
+        }
+    }
+
+    impl Domain {
+        /// Sees to it that there is a worker. If none can be started, the next who needs one tries again.
+        pub(crate) fn start_worker(&'static self) {
+            if !self.has_worker() {
+                self.start_first();
+            }
+        }
+
+        /// Is there a worker?
+        pub(crate) fn has_worker(&self) -> bool {
+            self.staff.state.load(Ordering::Relaxed) == STARTED
+        }
+
+        #[cold]
+        fn start_first(&'static self) {
+            let order = Ordering::AcqRel;
+            let state = &self.staff.state;
+            if state
+                .compare_exchange(NONE, STARTED, order, Ordering::Relaxed)
+                .is_err()
+            {
+                return;
+            }
+            let started = self
+                .alarm
+                .open()
+                .and_then(|()| spawn("quiescent", || self.serve(1)));
+            if started.is_err() {
+                count(&self.counters.worker_errors);
+                state.store(NONE, Ordering::Release);
+            }
+        }
+
+        /// What the worker does, as long as nobody else has its role.
+        pub(crate) fn serve(&'static self, role: u32) {
+            if role == 1 {
+                count(&self.counters.helpers);
+            }
+            self.watch.take_role(role);
+            loop {
+                count(&self.counters.worker_passes);
+                self.work(Until { deadline: None });
+                self.watch.rest();
+                if self.watch.is_dismissed() {
+                    break;
+                }
+                self.alarm.sleep();
+            }
+            let helpers = &self.counters.helpers;
+            helpers.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Starts a thread of ours, on which the program's signal handlers do not run.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        let builder = thread::Builder::new().name(name.to_owned());
+        // SAFETY: both sets are plain data, filled in before they are read.
+        unsafe {
+            let mut all: libc::sigset_t = std::mem::zeroed();
+            let mut before: libc::sigset_t = std::mem::zeroed();
+            libc::sigfillset(&mut all);
+            libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
+            let spawned = builder.spawn(body);
+            libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
+            spawned.map(drop)
+        }
+    }
+}

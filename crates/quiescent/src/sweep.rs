@@ -1,0 +1,257 @@
+//! Looking at all queues: taking over, running what is done.
+//!
+//! A sweep chooses queues, begins the take-over of those that have an owner, issues **one** heavy fence
+//! for all of them, and completes the take-overs. The worker, a barrier and `drain` sweep; one at a time.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use quiescent_engine::Pos;
+use quiescent_engine::cblist::CbList;
+use quiescent_engine::cpu::{Cpu, LANES, Lane as Which};
+
+use crate::chain::Garbage;
+use crate::domain::Domain;
+use crate::error::SyncError;
+use crate::lane::Entry;
+use crate::looks::count;
+use crate::queue::{CODE, Core, PLAIN, Queue};
+use crate::run;
+use crate::sync::{self, MAX_EXTRACT, Ordering, full_fence};
+
+/// What a sweep found.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Swept {
+    /// Queues that were chosen.
+    pub(crate) chosen: u32,
+}
+
+/// When to stop running callbacks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Until {
+    /// Monotonic nanoseconds.
+    pub(crate) deadline: Option<u64>,
+}
+
+impl Until {
+    pub(crate) fn is_over(self) -> bool {
+        let past = |deadline| sync::now_ns() >= deadline;
+        self.deadline.is_some_and(past) || sync::domain().watch.is_dismissed()
+    }
+
+    /// How long that is; `None` for ever.
+    pub(crate) fn left(self) -> Option<Duration> {
+        let left = |deadline: u64| deadline.saturating_sub(sync::now_ns());
+        self.deadline
+            .map(|deadline| Duration::from_nanos(left(deadline)))
+    }
+}
+
+impl Domain {
+    /// All queues there are: the shared one and those of slots.
+    pub(crate) fn queues(&'static self) -> impl Iterator<Item = &'static Queue> {
+        let slots = (0..self.slots.cpus()).filter_map(|cpu| self.slots.slot(cpu)?.queue());
+        std::iter::once(&self.shared).chain(slots)
+    }
+
+    /// Takes over the queues that `choose` chooses: everything in them is stamped, and consumed by
+    /// whoever runs what is done. `visit` sees each of them then, under its lock.
+    ///
+    /// # Errors
+    /// The fence was refused: nothing was taken from threads that are alive.
+    pub(crate) fn sweep(
+        &'static self,
+        choose: impl Fn(&Core) -> bool,
+        mut visit: impl FnMut(&mut Core),
+    ) -> Result<Swept, SyncError> {
+        let _one_at_a_time = self.sweeping();
+        let mut swept = Swept::default();
+        let mut owned = false;
+        for queue in self.queues() {
+            let mut core = queue.lock();
+            core.chosen = choose(&core);
+            if core.chosen {
+                swept.chosen += 1;
+                owned |= queue.revoke(&mut core);
+            }
+        }
+        full_fence(); // [SNAP-1]
+        let mut left = swept.chosen;
+        while left > 0 {
+            if owned {
+                count(&self.counters.fences_take);
+                self.heavy_fence() // [RET-2]
+                    .map_err(|errno| SyncError::FenceRefused { errno })?;
+            }
+            owned = false;
+            for queue in self.queues() {
+                let mut core = queue.lock();
+                if !core.chosen {
+                    continue;
+                }
+                match queue.take(&mut core) {
+                    Some(queued) => {
+                        core.chosen = false;
+                        left -= 1;
+                        let now = sync::coarse_ns();
+                        self.lock().taken(&self.slots, &mut core.cpu, &queued, now);
+                        visit(&mut core);
+                    }
+                    None => owned |= queue.revoke(&mut core),
+                }
+            }
+        }
+        Ok(swept)
+    }
+
+    /// Runs and frees whatever is done by now and not its owner's to free: one round over all queues, so
+    /// that what callbacks queue gets its turn after everything else. Returns how much that was. Inside
+    /// a callback it runs no other one, but frees memory.
+    pub(crate) fn run_ready(&'static self, until: Until) -> u64 {
+        let mut ran = 0;
+        for queue in self.queues() {
+            if until.is_over() {
+                break;
+            }
+            let ready = self.ready(queue);
+            ran += self.free_plain(queue, ready[PLAIN], until);
+            if !run::in_callback() {
+                ran += self.run_code(queue, ready[CODE], until);
+                ran += self.run_heads(queue, ready[Which::Head as usize], until);
+            }
+        }
+        ran
+    }
+
+    /// What is done, by lanes, after another look at the grace periods.
+    fn ready(&'static self, queue: &Queue) -> [u64; LANES] {
+        let mut core = queue.lock();
+        if !core.cpu.is_empty() {
+            self.lock().advance(&self.slots, &mut core.cpu);
+        }
+        Which::ALL.map(|lane| core.cpu.list(lane).ready())
+    }
+
+    fn free_plain(&'static self, queue: &Queue, ready: u64, until: Until) -> u64 {
+        let mut places = [const { Entry::NONE }; MAX_EXTRACT];
+        let mut total = 0;
+        while total < ready && !until.is_over() {
+            let mut garbage = Garbage::new();
+            let mut core = queue.lock();
+            let range = queue.extract(&mut core, PLAIN, &mut places, &mut garbage);
+            drop(core);
+            if range.is_empty() {
+                break;
+            }
+            total += range.end - range.start;
+            self.free_extracted(queue, &places, range);
+        }
+        total
+    }
+
+    /// Gives the memory back that is in the places.
+    pub(crate) fn free_extracted(
+        &'static self,
+        queue: &Queue,
+        places: &[Entry],
+        range: Range<Pos>,
+    ) {
+        for entry in &places[..(range.end - range.start) as usize] {
+            // SAFETY: done, and taken out.
+            unsafe { entry.free() };
+        }
+        self.report_ran(queue, Which::Plain, range);
+    }
+
+    /// One at a time: a callback that does not return holds up itself only.
+    fn run_code(&'static self, queue: &Queue, ready: u64, until: Until) -> u64 {
+        let mut places = [Entry::NONE];
+        let mut total = 0;
+        while total < ready && !until.is_over() {
+            let mut garbage = Garbage::new();
+            let mut core = queue.lock();
+            let range = queue.extract(&mut core, CODE, &mut places, &mut garbage);
+            drop(core);
+            drop(garbage);
+            if range.is_empty() {
+                break;
+            }
+            run::code(self, places[0]);
+            self.report_ran(queue, Which::Code, range);
+            total += 1;
+        }
+        total
+    }
+
+    fn run_heads(&'static self, queue: &Queue, ready: u64, until: Until) -> u64 {
+        let mut total = 0;
+        while total < ready && !until.is_over() {
+            let mut core = queue.lock();
+            let range = core.cpu.extract(Which::Head, 1);
+            let taken = (!range.is_empty()).then(|| core.heads.pop()).flatten();
+            drop(core);
+            let Some((head, run)) = taken else {
+                break;
+            };
+            run::head(self, head, run);
+            self.report_ran(queue, Which::Head, range);
+            total += 1;
+        }
+        total
+    }
+
+    /// In a domain that runs callbacks inline: their owner runs two of those that are done.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn run_inline(&'static self, queue: &Queue) {
+        if !run::in_callback() {
+            self.run_code(queue, 2, Until { deadline: None });
+            queue.hint(&queue.lock());
+        }
+    }
+
+    /// These have been run: the engine hears of it, and perhaps a barrier is complete.
+    fn report_ran(&'static self, queue: &Queue, lane: Which, range: Range<Pos>) {
+        if range.is_empty() {
+            return;
+        }
+        let share_done = queue.lock().cpu.ran(lane, range);
+        if share_done {
+            self.barrier_share_done();
+        }
+        let drainers = self.drainers.load(Ordering::Relaxed);
+        if drainers != 0 {
+            self.drain_word.fetch_add(1, Ordering::Relaxed);
+            (0..drainers).for_each(|_| sync::futex_wake(&self.drain_word));
+        }
+    }
+
+    /// Does something that was taken over wait for a grace period?
+    pub(crate) fn taken_waits(&'static self) -> bool {
+        self.any_hurried(CbList::pending)
+    }
+
+    /// Has something that was taken over become done meanwhile?
+    pub(crate) fn taken_is_ready(&'static self) -> bool {
+        self.any_hurried(|list| list.ready() > 0)
+    }
+
+    fn any_hurried(&'static self, test: impl Fn(&CbList) -> bool) -> bool {
+        let hurried = |cpu: &Cpu| cpu.is_hurried() && cpu.lists().iter().any(&test);
+        self.queues().any(|queue| hurried(&queue.lock().cpu))
+    }
+
+    /// Callbacks and objects that are queued or being run, and the bytes of those the engine knows of.
+    pub(crate) fn held(&'static self) -> (u64, u64) {
+        let mut held = (0, 0);
+        for queue in self.queues() {
+            let core = queue.lock();
+            for list in core.cpu.lists() {
+                held.0 += list.len();
+                held.1 += list.bytes();
+            }
+            held.0 += queue.unreported(&core);
+        }
+        held
+    }
+}

@@ -1,0 +1,96 @@
+//! What the two models have in common: thread-locals as numbered cells, small sizes.
+
+use crate::domain::Domain;
+use crate::lane::Block;
+use crate::queue::Queue;
+use crate::reader::Reader;
+
+/// As in the product, but within a model's reach.
+pub(crate) const NEST_LIMIT: u64 = 4;
+
+/// Entries in a block: few, so that scenarios come to its end.
+pub(crate) const BLOCK: usize = 2;
+/// Entries taken out of a queue at once.
+pub(crate) const MAX_EXTRACT: usize = 2;
+
+const CELL_QUEUE: usize = 5;
+const CELL_DOMAIN: usize = 6;
+const CELL_READER: usize = 7;
+
+/// Model threads say which domain they work on.
+pub(crate) fn enter_domain(domain: &'static Domain) {
+    super::tls_set(CELL_DOMAIN, std::ptr::from_ref(domain).expose_provenance());
+    super::tls_set(CELL_READER, 0);
+    super::tls_set(CELL_QUEUE, 0);
+}
+
+pub(crate) fn dummy_block() -> *mut Block {
+    static DUMMY: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
+    let address = DUMMY.get_or_init(|| Box::into_raw(Box::new(Block::new())).expose_provenance());
+    std::ptr::with_exposed_provenance_mut(*address)
+}
+
+pub(crate) fn dummy_queue() -> &'static Queue {
+    domain().dummy_queue()
+}
+
+pub(crate) fn queue() -> &'static Queue {
+    match super::tls_get(CELL_QUEUE) {
+        0 => dummy_queue(),
+        // SAFETY: only `set_queue` writes the cell, from a 'static reference.
+        address => unsafe { &*std::ptr::with_exposed_provenance(address) },
+    }
+}
+
+pub(crate) fn set_queue(queue: &'static Queue) {
+    super::tls_set(CELL_QUEUE, std::ptr::from_ref(queue).expose_provenance());
+}
+
+pub(crate) fn domain() -> &'static Domain {
+    let address = super::tls_get(CELL_DOMAIN);
+    assert!(address != 0, "a model thread starts with enter_domain");
+    // SAFETY: only `enter_domain` writes the cell, from a 'static reference.
+    unsafe { &*std::ptr::with_exposed_provenance(address) }
+}
+
+pub(crate) fn reader() -> &'static Reader {
+    match super::tls_get(CELL_READER) {
+        0 => domain().dummy(),
+        // SAFETY: only `swap_reader` writes the cell, from a 'static reference.
+        address => unsafe { &*std::ptr::with_exposed_provenance(address) },
+    }
+}
+
+pub(crate) fn swap_reader(old: &'static Reader, new: &'static Reader) -> bool {
+    let same = std::ptr::eq(reader(), old);
+    if same {
+        super::tls_set(CELL_READER, std::ptr::from_ref(new).expose_provenance());
+    }
+    same
+}
+
+pub(crate) fn tls_cas(cell: usize, old: usize, new: usize) -> bool {
+    let same = super::tls_get(cell) == old;
+    if same {
+        super::tls_set(cell, new);
+    }
+    same
+}
+
+pub(crate) fn full_fence() {
+    super::fence(super::Ordering::SeqCst);
+}
+
+pub(crate) fn is_flagged(reader: &Reader) -> bool {
+    reader.flag.load(super::Ordering::Relaxed) != 0
+}
+
+pub(crate) fn thread_id() -> u32 {
+    1
+}
+
+pub(crate) fn map_leaf() -> Option<&'static crate::slots::Leaf> {
+    Some(Box::leak(Box::new(crate::slots::Leaf::new())))
+}
+
+pub(crate) fn unmap_leaf(_leaf: &'static crate::slots::Leaf) {}

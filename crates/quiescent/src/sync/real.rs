@@ -1,0 +1,288 @@
+//! The real thing: the processor's atomics, the kernel's futex and membarrier, thread-locals.
+
+pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+pub(crate) use std::sync::{Mutex, MutexGuard};
+
+use std::sync::atomic::AtomicUsize;
+use std::time::Duration;
+
+use crate::domain::Domain;
+use crate::lane::Block;
+use crate::queue::Queue;
+use crate::reader::Reader;
+use crate::slots::Leaf;
+
+/// Slots in a leaf: one bitmap word.
+pub(crate) const LEAF_SLOTS: usize = 64;
+/// Entries in a block: four pages and a bit for two words each.
+pub(crate) const BLOCK: usize = 256;
+/// Entries taken out of a queue at once.
+pub(crate) const MAX_EXTRACT: usize = 256;
+/// From this nesting on, lock takes its slow path: the sign bit of the nesting.
+pub(crate) const NEST_LIMIT: u64 = 1 << 15;
+/// Leaves a domain can have: 65 536 threads at once.
+pub(crate) const MAX_LEAVES: usize = 1024;
+
+/// Stops the compiler from moving memory accesses across; no instruction.
+#[inline(always)]
+pub(crate) fn light_fence() {
+    std::sync::atomic::compiler_fence(Ordering::SeqCst);
+}
+
+/// Is the wake flag of this reader word set? A relaxed load and a test.
+///
+/// In one instruction where the compiler makes three of it: it does not fold an atomic load into
+/// a comparison, and this one is on the path of every unlock.
+#[inline(always)]
+pub(crate) fn is_flagged(reader: &Reader) -> bool {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        let mut set = false;
+        // SAFETY: reads four aligned bytes, which is an atomic load on this architecture.
+        unsafe {
+            std::arch::asm!(
+                "cmp dword ptr [{reader} + {flag}], 0",
+                "jne {slow}",
+                reader = in(reg) reader,
+                flag = const std::mem::offset_of!(Reader, flag),
+                slow = label { set = true },
+                options(nostack, readonly),
+            );
+        }
+        set
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    {
+        reader.flag.load(Ordering::Relaxed) != 0
+    }
+}
+
+/// A full fence on this CPU: `fence(SeqCst)`.
+///
+/// On x86-64 a locked addition of nothing to the top of the stack, which orders all accesses to
+/// ordinary memory as `mfence` does, in half the time (the compiler chooses `mfence`).
+#[inline(always)]
+pub(crate) fn full_fence() {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: leaves the stack's top word as it is; the flags are declared clobbered by default.
+    unsafe {
+        std::arch::asm!("lock add dword ptr [rsp], 0");
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    std::sync::atomic::fence(Ordering::SeqCst);
+}
+
+/// A full fence on every CPU that runs a thread of this process.
+///
+/// # Errors
+/// The `errno` with which the kernel (or a sandbox) refused it.
+pub(crate) fn heavy_fence() -> Result<(), i32> {
+    membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED)
+}
+
+/// Registers the process for [`heavy_fence`]. With other threads already running the kernel
+/// waits for a grace period of its own (milliseconds).
+///
+/// # Errors
+/// The `errno` with which it was refused.
+pub(crate) fn register_heavy_fence() -> Result<(), i32> {
+    membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)
+}
+
+fn membarrier(command: libc::c_int) -> Result<(), i32> {
+    // SAFETY: membarrier takes three integers and touches no memory of ours.
+    let result = unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) };
+    if result == 0 { Ok(()) } else { Err(errno()) }
+}
+
+fn errno() -> i32 {
+    std::io::Error::last_os_error()
+        .raw_os_error()
+        .unwrap_or(libc::EINVAL)
+}
+
+/// Sleeps while `word` holds `expected`, at most for `timeout`. Returns early for any reason.
+pub(crate) fn futex_wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) {
+    let spec = timeout.map(|t| libc::timespec {
+        tv_sec: libc::time_t::try_from(t.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_nsec: t.subsec_nanos().into(),
+    });
+    let spec: *const libc::timespec = spec.as_ref().map_or(std::ptr::null(), |s| s);
+    // SAFETY: `word` and `spec` outlive the call; the kernel only reads them.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word.as_ptr(),
+            libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
+            expected,
+            spec,
+        );
+    }
+}
+
+/// Wakes one sleeper on the address `word`, which need not be mapped any more: a waiter whose
+/// word lived on its stack may be gone by now, and the kernel only looks the address up.
+pub(crate) fn futex_wake(word: *const AtomicU32) {
+    // SAFETY: the kernel uses the address as a key and does not access it for FUTEX_WAKE with the
+    // private flag; a stale one wakes nobody, or causes a wake-up that every waiter tolerates.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word,
+            libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
+            1,
+        );
+    }
+}
+
+/// Relaxes the processor `times` times.
+pub(crate) fn spin(times: u32) {
+    for _ in 0..times {
+        std::hint::spin_loop();
+    }
+}
+
+/// Monotonic nanoseconds.
+pub(crate) fn now_ns() -> u64 {
+    clock_ns(libc::CLOCK_MONOTONIC)
+}
+
+/// Monotonic nanoseconds as of the last timer tick: a few instructions, a few milliseconds late.
+pub(crate) fn coarse_ns() -> u64 {
+    clock_ns(libc::CLOCK_MONOTONIC_COARSE)
+}
+
+fn clock_ns(clock: libc::clockid_t) -> u64 {
+    let mut spec = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `spec` is writable for the call.
+    unsafe { libc::clock_gettime(clock, &mut spec) };
+    (spec.tv_sec as u64)
+        .wrapping_mul(1_000_000_000)
+        .wrapping_add(spec.tv_nsec as u64)
+}
+
+thread_local! {
+    static READER: AtomicPtr<Reader> =
+        const { AtomicPtr::new((&raw const GLOBAL.dummy).cast_mut()) };
+    static QUEUE: AtomicPtr<Queue> =
+        const { AtomicPtr::new((&raw const DUMMY_QUEUE).cast_mut()) };
+    static CELLS: [AtomicUsize; 5] = const { [const { AtomicUsize::new(0) }; 5] };
+}
+
+static DUMMY_BLOCK: Block = Block::new();
+static DUMMY_QUEUE: Queue = Queue::new(0, dummy_block());
+
+/// The block into which threads without a queue push; nobody reads it.
+pub(crate) const fn dummy_block() -> *mut Block {
+    (&raw const DUMMY_BLOCK).cast_mut()
+}
+
+/// The queue of threads without one: it has no credit, so every push asks for help.
+pub(crate) fn dummy_queue() -> &'static Queue {
+    &DUMMY_QUEUE
+}
+
+/// The queue this thread pushes to.
+#[inline(always)]
+pub(crate) fn queue() -> &'static Queue {
+    let queue = QUEUE.with(|q| q.load(Ordering::Relaxed));
+    // SAFETY: the dummy's, or a slot's; both live for ever.
+    unsafe { &*queue }
+}
+
+/// The calling thread pushes to `queue` from now on.
+pub(crate) fn set_queue(queue: &'static Queue) {
+    let queue = std::ptr::from_ref(queue).cast_mut();
+    QUEUE.with(|q| q.store(queue, Ordering::Relaxed));
+}
+
+/// The one domain of the process.
+pub(crate) static GLOBAL: Domain = Domain::new();
+
+/// The domain this thread works on.
+#[inline(always)]
+pub(crate) fn domain() -> &'static Domain {
+    &GLOBAL
+}
+
+/// The reader word this thread uses.
+#[inline(always)]
+pub(crate) fn reader() -> &'static Reader {
+    // A raw pointer comes out, not a reference: the niche of a reference would cost a null check.
+    let reader = READER.with(|r| r.load(Ordering::Relaxed));
+    // SAFETY: the pointer is the dummy's or a slot's, and both live for ever.
+    unsafe { &*reader }
+}
+
+/// Makes `new` this thread's reader word if it still is `old`; atomic with respect to handlers.
+pub(crate) fn swap_reader(old: &'static Reader, new: &'static Reader) -> bool {
+    let (old, new) = (
+        std::ptr::from_ref(old).cast_mut(),
+        std::ptr::from_ref(new).cast_mut(),
+    );
+    let order = Ordering::Relaxed;
+    READER.with(|r| r.compare_exchange(old, new, order, order).is_ok())
+}
+
+/// Reads a cell of this thread.
+pub(crate) fn tls_get(cell: usize) -> usize {
+    CELLS.with(|cells| cells[cell].load(Ordering::Relaxed))
+}
+
+/// Writes a cell of this thread.
+pub(crate) fn tls_set(cell: usize, value: usize) {
+    CELLS.with(|cells| cells[cell].store(value, Ordering::Relaxed));
+}
+
+/// Writes a cell if it still is `old`; atomic with respect to handlers.
+pub(crate) fn tls_cas(cell: usize, old: usize, new: usize) -> bool {
+    let order = Ordering::Relaxed;
+    CELLS.with(|cells| cells[cell].compare_exchange(old, new, order, order).is_ok())
+}
+
+/// The kernel's number of this thread.
+pub(crate) fn thread_id() -> u32 {
+    // SAFETY: gettid has no arguments and cannot fail.
+    unsafe { libc::syscall(libc::SYS_gettid) as u32 }
+}
+
+/// A zeroed leaf straight from the kernel: no allocator is involved, so this may be called in a
+/// handler that interrupted one. A refusal leaves `errno` alone for the same reason.
+pub(crate) fn map_leaf() -> Option<&'static Leaf> {
+    const { assert!(align_of::<Leaf>() <= 4096) };
+    // SAFETY: the place of this thread's errno is readable at any time.
+    let errno = unsafe { *libc::__errno_location() };
+    // SAFETY: an anonymous private mapping at an address of the kernel's choice.
+    let memory = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            size_of::<Leaf>(),
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+            -1,
+            0,
+        )
+    };
+    if memory == libc::MAP_FAILED {
+        // SAFETY: as above, and writable.
+        unsafe { *libc::__errno_location() = errno };
+        return None;
+    }
+    // SAFETY: page-aligned, large enough, zeroed; a leaf consists of atomic integers only, for
+    // which all zeroes is a value. It is never unmapped once published.
+    Some(unsafe { &*memory.cast::<Leaf>() })
+}
+
+/// Gives back a leaf that lost the race to be published.
+pub(crate) fn unmap_leaf(leaf: &'static Leaf) {
+    // SAFETY: from `map_leaf`, and nobody else has seen it.
+    unsafe {
+        libc::munmap(
+            std::ptr::from_ref(leaf).cast_mut().cast(),
+            size_of::<Leaf>(),
+        )
+    };
+}

@@ -1,0 +1,131 @@
+//! The worker: looks after queues whose owners do not come back, and runs callbacks.
+//!
+//! It is started by whoever first needs it, and sleeps on the [`alarm`](crate::alarm) while nothing is
+//! due: a program whose queues are empty has a thread that never wakes (rule R5). Awake, it repeats a
+//! *pass* until nothing is due any more:
+//!
+//! 1. sweep: take over the queues that the engine calls due (a deadline, a hurry, code that is ready);
+//! 2. run what is done already;
+//! 3. if what was taken waits for a grace period: wait for one as any `synchronize` caller does, which
+//!    means to drive it if nobody does; run what that made ready;
+//! 4. set the timer to the earliest deadline that is left, or stop it.
+//!
+//! While it waits for a grace period it is not in `epoll`. Nothing is lost by that: nothing can become
+//! ready before that grace period ends, and what is queued or kicked meanwhile is found by the next
+//! pass.
+
+use crate::domain::Domain;
+use crate::drive::How;
+use crate::error::SyncError;
+use crate::looks::count;
+use crate::queue::Core;
+use crate::sweep::Until;
+use crate::sync::{self, Ordering};
+
+impl Domain {
+    /// Works until nothing is due. `until` stops it early.
+    pub(crate) fn work(&'static self, until: Until) {
+        while !until.is_over() {
+            match self.pass(until) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => {
+                    // A fence refused after start: nothing may be freed. It is held, and said.
+                    self.refuse(&error);
+                    break;
+                }
+            }
+        }
+        self.set_alarm();
+    }
+
+    /// One pass; false if there was nothing to do.
+    fn pass(&'static self, until: Until) -> Result<bool, SyncError> {
+        let now = sync::now_ns();
+        self.lock().expire(now);
+        let due = |core: &Core| core.cpu.due(Domain::now(now));
+        let swept = self.sweep(due, |_| ())?;
+        let mut ran = self.run_ready(until);
+        if self.taken_waits() {
+            self.synchronize(How::default())?;
+            ran += self.run_ready(until);
+        }
+        // What became done just now, by somebody else's grace period, announces itself to nobody.
+        Ok(swept.chosen > 0 || ran > 0 || self.taken_is_ready())
+    }
+
+    /// Sets the timer to the earliest deadline there is.
+    pub(crate) fn set_alarm(&'static self) {
+        // From here on whoever queues sets the timer; what was queued before is seen below.
+        self.lock().disarm();
+        let deadlines = self
+            .queues()
+            .filter_map(|queue| queue.lock().cpu.deadline());
+        match deadlines.min() {
+            Some(earliest) => {
+                self.lock().arm(earliest);
+                self.alarm.arm(earliest);
+            }
+            None => self.alarm.disarm(|| self.lock().engine.armed().is_some()),
+        }
+    }
+
+    /// Empties the domain in this thread, as far as that goes before the deadline.
+    /// Returns how much it has run and freed.
+    pub(crate) fn drain(&'static self, until: Until) -> u64 {
+        let mut ran = 0;
+        if self.drain_passes(until, &mut ran).is_err() {
+            count(&self.counters.worker_errors);
+        }
+        self.set_alarm();
+        // What was taken over and has to wait is the worker's now: no timer stands for it.
+        if self.taken_waits() || self.taken_is_ready() {
+            self.start_worker();
+            self.alarm.kick();
+        }
+        ran
+    }
+
+    fn drain_passes(&'static self, until: Until, ran: &mut u64) -> Result<(), SyncError> {
+        let can_wait = !crate::reader::in_section() && !crate::run::in_callback();
+        loop {
+            self.sweep(|core| !core.is_idle(), |_| ())?;
+            let now = self.run_ready(until);
+            *ran += now;
+            let waits = self.taken_waits();
+            if until.is_over() || (!can_wait && now == 0) {
+                return Ok(());
+            }
+            if waits && can_wait {
+                let how = How {
+                    deadline: until.deadline,
+                    ..How::default()
+                };
+                match self.synchronize(how) {
+                    Err(SyncError::TimedOut { .. }) => return Ok(()),
+                    other => other?,
+                }
+                *ran += self.run_ready(until);
+            } else if now == 0 && self.held().0 == 0 {
+                return Ok(());
+            } else if now == 0 {
+                self.wait_for_others(until);
+            }
+        }
+    }
+
+    /// Waits until some of what others are running has returned; not at all if there is nothing.
+    fn wait_for_others(&'static self, until: Until) {
+        self.drainers.fetch_add(1, Ordering::Relaxed);
+        let word = self.drain_word.load(Ordering::Relaxed);
+        // Who reports to a queue after this look at it sees us, and changes the word (by its lock).
+        let others = self.queues().any(|queue| {
+            let core = queue.lock();
+            core.cpu.lists().iter().any(|list| list.out() > 0)
+        });
+        if others {
+            sync::futex_wait(&self.drain_word, word, until.left());
+        }
+        self.drainers.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,307 @@
+//! Callbacks and destructors that panic, never return, leak guards; and reporters that misbehave. Each
+//! is contained, counted and reported, and the others go on.
+
+mod common;
+
+use std::panic::panic_any;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use common::deferral::{
+    Gate, Ledger, flag, in_both_modes, library_threads, queue_somehow, until_at_rest,
+};
+use common::{PATIENCE, isolated, until};
+use quiescent::{
+    Head, RcuCell, Report, SyncError, barrier, call, call_head, call_hurry, drain, holdouts,
+    on_report, read_lock, statistics, synchronize_timeout,
+};
+
+static REPORTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+fn remember(report: &Report) {
+    let text = report.to_string();
+    REPORTS.lock().expect("no panic").push(text);
+}
+
+fn reports() -> Vec<String> {
+    std::mem::take(&mut *REPORTS.lock().expect("no panic"))
+}
+
+/// The panic hook is the program's: this one says nothing.
+fn hush() {
+    std::panic::set_hook(Box::new(|_| ()));
+}
+
+struct PanicsOnDrop(#[allow(dead_code, reason = "it makes it a size")] u64);
+
+impl Drop for PanicsOnDrop {
+    fn drop(&mut self) {
+        panic!("dropped");
+    }
+}
+
+/// # Safety
+/// Takes any head.
+unsafe fn panicking_head(_: std::ptr::NonNull<Head>) {
+    panic!("a head");
+}
+
+#[test]
+fn a_panic_is_contained_counted_and_reported() {
+    in_both_modes("a_panic_is_contained_counted_and_reported", || {
+        hush();
+        on_report(remember);
+        for round in 0..3u64 {
+            let ledger = Ledger::new(400);
+            for index in 0..400 {
+                queue_somehow(ledger.thing(index), index & !1);
+                if index % 100 == 50 {
+                    call(|| panic!("a closure"));
+                    call(move || panic_any(vec![round; 100]));
+                    drop(RcuCell::new(Some(PanicsOnDrop(1))).store(None));
+                    let head = std::ptr::NonNull::from(Box::leak(Box::new(Head::new())));
+                    // SAFETY: a head of ours, kept for ever.
+                    unsafe { call_head(head, panicking_head) };
+                }
+            }
+            // On the worker, or here.
+            match round {
+                0 => barrier(),
+                _ => assert_eq!(drain(PATIENCE).left, 0),
+            }
+            barrier();
+            ledger.assert_all_once();
+            let after = statistics();
+            assert_eq!(after.callback_panics, (round + 1) * 16);
+            assert_eq!(after.callbacks, (round + 1) * 416);
+            assert_eq!((after.queued, after.callbacks_stuck), (0, 0));
+            let texts = reports();
+            assert_eq!(texts.len(), 16, "{texts:?}");
+            let with = |part: &str| texts.iter().filter(|text| text.contains(part)).count();
+            assert_eq!(with("panicked"), 16);
+            assert_eq!(with("PanicsOnDrop"), 4);
+            assert_eq!(with("intrusive"), 4);
+            assert_eq!(with("closure"), 8);
+        }
+    });
+}
+
+/// Panics with another one of its kind when it is dropped, a few times over.
+struct Matryoshka(u32);
+
+impl Drop for Matryoshka {
+    fn drop(&mut self) {
+        if self.0 > 0 {
+            panic_any(Matryoshka(self.0 - 1));
+        }
+    }
+}
+
+#[test]
+fn panics_of_panics_are_contained() {
+    in_both_modes("panics_of_panics_are_contained", || {
+        hush();
+        let ran = flag();
+        for depth in 0..4 {
+            call_hurry(move || panic_any(Matryoshka(depth)));
+        }
+        call_hurry(|| ran.store(true, Ordering::Release));
+        until("others run", || ran.load(Ordering::Acquire));
+        barrier();
+        assert_eq!(statistics().callback_panics, 4);
+        for depth in 0..4 {
+            call(move || panic_any(Matryoshka(depth)));
+        }
+        assert_eq!(drain(PATIENCE).left, 0);
+        assert_eq!(statistics().callback_panics, 8);
+    });
+}
+
+#[test]
+fn a_reporter_that_panics_stops_nobody() {
+    in_both_modes("a_reporter_that_panics_stops_nobody", || {
+        hush();
+        on_report(|report| panic!("{report}"));
+        let ran: &'static AtomicU32 = Box::leak(Box::new(AtomicU32::new(0)));
+        for _ in 0..3 {
+            call_hurry(|| panic!("a closure"));
+            call_hurry(|| {
+                ran.fetch_add(1, Ordering::Release);
+            });
+            barrier();
+        }
+        assert_eq!(ran.load(Ordering::Acquire), 3);
+        assert_eq!(statistics().callback_panics, 3);
+    });
+}
+
+#[test]
+fn a_callback_that_never_returns_stops_nobody() {
+    in_both_modes("a_callback_that_never_returns_stops_nobody", || {
+        on_report(remember);
+        let gate = Gate::new();
+        call_hurry(|| gate.pass());
+        gate.until_reached(1);
+        let ledger = Ledger::new(500);
+        (0..500).for_each(|index| queue_somehow(ledger.thing(index), index));
+        until("others go on", || ledger.count() == 500);
+        ledger.assert_all_once();
+        assert_eq!(statistics().callbacks_stuck, 1);
+        let texts = reports();
+        assert_eq!(texts.len(), 1, "{texts:?}");
+        assert!(texts[0].contains("has not returned"), "{texts:?}");
+        assert!(texts[0].contains("closure"), "{texts:?}");
+        // A barrier waits for it …
+        let covered = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let waiters = common::sleepers(scope, 2, || {
+                barrier();
+                covered.store(true, Ordering::Release);
+            });
+            assert_eq!(statistics().queued, 1);
+            let drained = drain(common::SHORT);
+            assert_eq!((drained.ran, drained.left), (0, 1));
+            assert!(!covered.load(Ordering::Acquire));
+            // … and others use the rest of the machinery meanwhile.
+            for index in 0..50 {
+                let more = Ledger::new(1);
+                queue_somehow(more.thing(0), index | 1); // the lazy ones take their time
+                until("one more goes", || more.count() == 1);
+            }
+            assert!(waiters.iter().all(|waiter| !waiter.is_finished()));
+            gate.open();
+        });
+        assert!(covered.load(Ordering::Acquire));
+        until_at_rest();
+        assert_eq!(statistics().callbacks_stuck, 1, "it counts, for good");
+        assert_eq!(library_threads().len() as u64, statistics().helper_threads);
+        assert!(statistics().helper_threads <= 2, "{:?}", statistics());
+    });
+}
+
+/// Waits at a gate when it is dropped.
+struct Parks(&'static Gate);
+
+impl Drop for Parks {
+    fn drop(&mut self) {
+        self.0.pass();
+    }
+}
+
+#[test]
+fn several_that_never_return_stop_nobody() {
+    isolated("several_that_never_return_stop_nobody", || {
+        on_report(remember);
+        let gate = Gate::new();
+        // Closures and a destructor, two of them from a thread that is gone.
+        let parks = || RcuCell::new(Some(Parks(gate))).store(None).retire_hurry();
+        parks();
+        call_hurry(|| gate.pass());
+        common::on_thread("departed", move || {
+            call_hurry(|| gate.pass());
+            parks();
+        });
+        gate.until_reached(4);
+        let ledger = Ledger::new(100);
+        (0..100).for_each(|index| queue_somehow(ledger.thing(index), index));
+        until("others go on", || ledger.count() == 100);
+        until("all four are known", || statistics().callbacks_stuck == 4);
+        until("all four are told", || {
+            REPORTS.lock().expect("no panic").len() == 4
+        });
+        let texts = reports();
+        let of_drop = texts.iter().filter(|text| text.contains("Parks"));
+        assert_eq!(of_drop.count(), 2, "{texts:?}");
+        let named = |name: &str| texts.iter().filter(|text| text.contains(name)).count();
+        assert_eq!(named("has not returned"), 4);
+        gate.open();
+        barrier();
+        ledger.assert_all_once();
+        until_at_rest();
+        assert_eq!(statistics().callbacks_stuck, 4);
+        assert!(statistics().helper_threads <= 2, "{:?}", statistics());
+    });
+}
+
+#[test]
+fn a_reporter_may_queue_and_look() {
+    in_both_modes("a_reporter_may_queue_and_look", || {
+        static SEEN: AtomicU32 = AtomicU32::new(0);
+        hush();
+        on_report(|_| {
+            call_hurry(|| {
+                SEEN.fetch_add(1, Ordering::AcqRel);
+            });
+            drop(RcuCell::new(vec![1]).store(vec![2]));
+            assert!(statistics().queued > 0);
+        });
+        let gate = Gate::new();
+        call_hurry(|| panic!("a closure"));
+        call_hurry(|| gate.pass());
+        until("both are reported", || SEEN.load(Ordering::Acquire) == 2);
+        gate.open();
+        barrier();
+    });
+}
+
+#[test]
+fn a_guard_leaked_by_a_callback_is_a_named_holdout() {
+    in_both_modes("a_guard_leaked_by_a_callback_is_a_named_holdout", || {
+        let leaked = flag();
+        call_hurry(|| {
+            std::mem::forget(read_lock());
+            leaked.store(true, Ordering::Release);
+        });
+        until("it has leaked", || leaked.load(Ordering::Acquire));
+        // As with any thread that leaks one: no grace period ends, it has a name, and nobody hangs who
+        // did not ask to wait.
+        let Err(SyncError::TimedOut { holdouts: found }) = synchronize_timeout(common::SHORT)
+        else {
+            panic!("a grace period ended beside a leaked guard");
+        };
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].name.as_deref(), Some("quiescent"));
+        assert_eq!(holdouts(), found);
+        let ledger = Ledger::new(2000);
+        (0..2000).for_each(|index| queue_somehow(ledger.thing(index), index));
+        let drained = drain(common::SHORT);
+        assert_eq!(drained.ran, 0);
+        assert!(drained.left >= 2000, "{drained:?}");
+        assert_eq!(ledger.count(), 0);
+        // The worker does not turn in circles for what it cannot have.
+        let before = (statistics(), common::deferral::library_switches());
+        thread::sleep(Duration::from_millis(500));
+        let after = (statistics(), common::deferral::library_switches());
+        let passes = after.0.worker_passes - before.0.worker_passes;
+        let errors = after.0.worker_errors - before.0.worker_errors;
+        assert!(passes <= 50 && errors <= 50, "{passes} {errors}");
+        assert!(after.1 - before.1 <= 100, "{} switches", after.1 - before.1);
+        assert_eq!(ledger.count(), 0);
+    });
+}
+
+#[test]
+fn a_guard_kept_across_callbacks_may_be_dropped_later() {
+    in_both_modes("a_guard_kept_across_callbacks_may_be_dropped_later", || {
+        thread_local! {
+            static KEPT: std::cell::RefCell<Option<quiescent::Guard>> =
+                const { std::cell::RefCell::new(None) };
+        }
+        let dropped = flag();
+        // Both on the worker, in one round: they were queued together.
+        call(|| KEPT.with(|kept| *kept.borrow_mut() = Some(read_lock())));
+        call(|| {
+            KEPT.with(|kept| drop(kept.borrow_mut().take()));
+            dropped.store(true, Ordering::Release);
+        });
+        barrier();
+        assert!(dropped.load(Ordering::Acquire));
+        let ledger = Ledger::new(20);
+        (0..20).for_each(|index| queue_somehow(ledger.thing(index), index));
+        barrier();
+        ledger.assert_all_once();
+        assert_eq!(synchronize_timeout(PATIENCE), Ok(()));
+    });
+}

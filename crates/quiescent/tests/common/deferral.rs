@@ -1,0 +1,202 @@
+//! What the tests of deferral share: a ledger of things that must be run once each, a gate to park
+//! callbacks at, and looks at the library's threads.
+
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+
+use quiescent::{
+    Head, RcuCell, call, call_head, call_head_hurry, call_hurry, retire_ptr, retire_ptr_hurry,
+    statistics,
+};
+
+use super::{Isolated, isolated, sleeps, until};
+
+/// Runs `body` in two processes of its own: with membarrier, and with fenced readers.
+pub fn in_both_modes(test: &str, body: fn()) {
+    isolated(test, body);
+    Isolated::new(test).fenced().run(body);
+}
+
+/// Things that are run or dropped, and how often each was. Kept for ever.
+pub struct Ledger(Box<[AtomicU32]>);
+
+impl Ledger {
+    /// A ledger of `things`.
+    pub fn new(things: usize) -> &'static Ledger {
+        let entries = (0..things).map(|_| AtomicU32::new(0)).collect();
+        Box::leak(Box::new(Ledger(entries)))
+    }
+
+    /// A thing that is counted when it is dropped.
+    pub fn thing(&'static self, index: usize) -> Thing {
+        Thing {
+            ledger: self,
+            index,
+        }
+    }
+
+    /// How many things have been run or dropped.
+    pub fn count(&self) -> usize {
+        let done = |entry: &&AtomicU32| entry.load(Ordering::Acquire) != 0;
+        self.0.iter().filter(done).count()
+    }
+
+    /// Each of them once, and no more.
+    ///
+    /// # Panics
+    /// If that is not so.
+    #[track_caller]
+    pub fn assert_all_once(&self) {
+        for (index, entry) in self.0.iter().enumerate() {
+            let times = entry.load(Ordering::Acquire);
+            assert_eq!(times, 1, "thing {index} of {}", self.0.len());
+        }
+    }
+}
+
+/// Counted in its ledger when it is dropped.
+pub struct Thing {
+    ledger: &'static Ledger,
+    index: usize,
+}
+
+impl Drop for Thing {
+    fn drop(&mut self) {
+        self.ledger.0[self.index].fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+#[repr(C)]
+struct Node {
+    head: Head,
+    thing: Thing,
+}
+
+/// Frees a node.
+///
+/// # Safety
+/// The head is the first field of a box of a node.
+unsafe fn free_node(head: NonNull<Head>) {
+    // SAFETY: the caller's promise.
+    drop(unsafe { Box::from_raw(head.as_ptr().cast::<Node>()) });
+}
+
+/// Ways of queueing.
+pub const WAYS: usize = 10;
+
+/// Queues a thing in one of [`WAYS`] ways; odd ones hurry, the others are lazy or prompt.
+pub fn queue_somehow(thing: Thing, way: usize) {
+    let leaked = |thing| NonNull::from(Box::leak(Box::new(thing)));
+    let node = |thing| {
+        let head = Head::new();
+        NonNull::from(Box::leak(Box::new(Node { head, thing }))).cast::<Head>()
+    };
+    match way % WAYS {
+        // SAFETY: a box of ours, retired once.
+        0 => unsafe { retire_ptr(leaked(thing)) },
+        // SAFETY: as above.
+        1 => unsafe { retire_ptr_hurry(leaked(thing)) },
+        2 => call(move || drop(thing)),
+        3 => call_hurry(move || drop(thing)),
+        // SAFETY: the head is the first field of a node of ours, queued once.
+        4 => unsafe { call_head(node(thing), free_node) },
+        // SAFETY: as above.
+        5 => unsafe { call_head_hurry(node(thing), free_node) },
+        6 => {
+            let boxed = Box::new(thing); // the closure fits into a word
+            call(move || drop(boxed));
+        }
+        7 => {
+            let boxed = Box::new(thing);
+            call_hurry(move || drop(boxed));
+        }
+        8 => drop(RcuCell::new(Some(thing)).store(None).weigh(100)),
+        _ => RcuCell::new(Some(thing)).store(None).retire_hurry(),
+    }
+}
+
+/// A gate that callbacks wait at.
+#[derive(Default)]
+pub struct Gate {
+    open: Mutex<bool>,
+    changed: Condvar,
+    /// How many have come to the gate.
+    pub reached: AtomicU32,
+}
+
+impl Gate {
+    /// A closed one. Kept for ever.
+    pub fn new() -> &'static Gate {
+        Box::leak(Box::default())
+    }
+
+    /// Waits until it is open.
+    pub fn pass(&self) {
+        self.reached.fetch_add(1, Ordering::AcqRel);
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        while !*open {
+            open = self
+                .changed
+                .wait(open)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Opens it.
+    pub fn open(&self) {
+        *self.open.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits until so many have come to it.
+    pub fn until_reached(&self, times: u32) {
+        until("callbacks reach the gate", || {
+            self.reached.load(Ordering::Acquire) >= times
+        });
+    }
+}
+
+/// A bit that a callback sets. Kept for ever.
+pub fn flag() -> &'static AtomicBool {
+    Box::leak(Box::new(AtomicBool::new(false)))
+}
+
+/// The kernel's numbers of the library's threads.
+pub fn library_threads() -> Vec<u32> {
+    let tasks = std::fs::read_dir("/proc/self/task").expect("/proc");
+    tasks
+        .flatten()
+        .filter(|task| {
+            std::fs::read_to_string(task.path().join("comm"))
+                .is_ok_and(|name| name.starts_with("quiescent"))
+        })
+        .filter_map(|task| task.file_name().to_str()?.parse().ok())
+        .collect()
+}
+
+/// How often the library's threads have gone to sleep: one more than they were woken.
+pub fn library_switches() -> u64 {
+    let switches = |thread: u32| {
+        let status = std::fs::read_to_string(format!("/proc/self/task/{thread}/status"));
+        let status = status.expect("the library's threads stay");
+        let mut lines = status.lines();
+        let count = lines.find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+        count
+            .and_then(|count| count.trim().parse::<u64>().ok())
+            .expect("the kernel counts")
+    };
+    library_threads().into_iter().map(switches).sum()
+}
+
+/// Waits until the library has nothing to do any more: nothing queued, no timer, all threads asleep.
+pub fn until_at_rest() {
+    until("the library is at rest", || {
+        let now = statistics();
+        now.queued == 0
+            && !now.timer_armed
+            && !now.busy
+            && library_threads().len() as u64 == now.helper_threads
+            && library_threads().into_iter().all(sleeps)
+    });
+}
