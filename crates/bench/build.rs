@@ -41,6 +41,8 @@ mod peers {
                 "shims/urcu_memb.c",
                 "shims/urcu_memb_call.c",
                 "shims/urcu_qsbr.c",
+                "shims/retire_memb.c",
+                "shims/retire_defer.c",
             ],
         },
         Library {
@@ -48,7 +50,7 @@ mod peers {
             probe: "#include <ck_epoch.h>\n\
                     int main(void) { static ck_epoch_t e; ck_epoch_init(&e); return 0; }\n",
             link: &["ck"],
-            sources: &["shims/ck.c"],
+            sources: &["shims/ck.c", "shims/retire_ck.c"],
         },
     ];
 
@@ -62,7 +64,7 @@ mod peers {
         }
         println!("cargo::rustc-cfg=have_c");
         shim()
-            .file("shims/bare.c")
+            .files(["shims/bare.c", "shims/retire_bare.c"])
             .files(found.iter().flat_map(|library| library.sources))
             .compile("quiescent_bench_shims");
         for library in found.iter().flat_map(|library| library.link) {
@@ -80,6 +82,7 @@ mod peers {
             .pic(false)
             .flag("-fPIE")
             .flag("-ftls-model=initial-exec")
+            .force_frame_pointer(false)
             .warnings(true)
             .std("gnu11");
         build

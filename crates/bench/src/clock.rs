@@ -7,13 +7,25 @@ use std::time::Instant;
 /// # Panics
 /// When the kernel has no per-thread CPU clock (Linux always has).
 pub fn thread_cpu_ns() -> u64 {
+    cpu_ns(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// CPU time of all threads of this process, in ns.
+///
+/// # Panics
+/// As [`thread_cpu_ns`].
+pub fn process_cpu_ns() -> u64 {
+    cpu_ns(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+fn cpu_ns(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
     // SAFETY: `time` is a valid, writable timespec for the whole call.
-    let result = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
-    assert_eq!(result, 0, "clock_gettime(CLOCK_THREAD_CPUTIME_ID) failed");
+    let result = unsafe { libc::clock_gettime(clock, &mut time) };
+    assert_eq!(result, 0, "clock_gettime refuses CPU clock {clock}");
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
@@ -73,6 +85,7 @@ mod tests {
             sum = std::hint::black_box(sum + i);
         }
         assert!(thread_cpu_ns() >= cpu);
+        assert!(process_cpu_ns() >= cpu, "one thread of several");
         assert!(
             stamp() >= ticks,
             "the stamp must not run backwards on one thread"

@@ -1,17 +1,26 @@
-//! Instruction counts: the read-side loops of `bench read` under `valgrind --tool=callgrind`.
+//! Instruction counts: the read-side loops of `bench read`, and `push` of `bench retire`, under
+//! `valgrind --tool=callgrind`.
 //!
 //! Counts do not depend on what else the machine does, so they are the soundest figures here. A loop is run in a
 //! process of its own with two numbers of turns; the difference, over the difference in turns, cancels start-up,
 //! registration and the first turn. The bare loop, counted the same way, is subtracted. `repin` is per read.
 //!
+//! `push` counts the loop that retires, in the thread that runs it, and nothing else: blocks are made outside it. What
+//! the loop spends *inside the allocator* (frees of earlier blocks, blocks for queues) is left out by callgrind's own
+//! call records, not by an estimate: what a free costs depends on what was freed before. What the library does now and
+//! then inside the call (a new queue block, a grace period) is in it, spread over the calls. Handing earlier blocks to
+//! the allocator is in it too; `push, none freed`, of our own, is the same without that.
+//!
 //! [`disassembly`] shows the same pairs of ours as machine code, from `crate::probes`.
 
+mod callgrind;
+
+use crate::deferral::{self, Blocks, Deferring};
 use crate::subjects::{self, Language, Loops, ReadCase};
 use crate::{Control, Error, Report, Row, table};
+use callgrind::tool;
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -21,6 +30,10 @@ pub const METRIC: &str = "instructions";
 pub const UNIT: &str = "instructions/pair";
 /// The two numbers of turns; whole sections in each of the four copies of a loop.
 const TURNS: [u64; 2] = [6_400, 70_400];
+/// The same for `push`: whole batches, and more of them, since some calls do much more than others.
+const PUSHES: [u64; 2] = [64 * 400, 64 * 4_400];
+/// Blocks made ahead of one batch of pushes.
+const BATCH: u64 = 64;
 
 /// What to count.
 #[derive(Debug, Clone)]
@@ -35,8 +48,76 @@ pub struct InstructionOptions {
     pub only: Vec<String>,
 }
 
+/// What can be counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LoopCase {
+    /// A loop of the read side.
+    Read(ReadCase),
+    /// Retiring a block.
+    Push,
+    /// The same inside a section of the same thread, so that nothing is freed meanwhile: only ours.
+    PushOnly,
+}
+
+impl LoopCase {
+    /// All of them, in order.
+    pub fn all() -> Vec<LoopCase> {
+        let read = ReadCase::ALL.map(LoopCase::Read);
+        let push = [LoopCase::Push, LoopCase::PushOnly];
+        read.into_iter().chain(push).collect()
+    }
+
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            LoopCase::Read(case) => case.name(),
+            LoopCase::Push => "push",
+            LoopCase::PushOnly => "push, none freed",
+        }
+    }
+
+    /// The case of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::all().into_iter().find(|case| case.name() == name)
+    }
+
+    /// The bare loop that is subtracted.
+    fn bare(self) -> Self {
+        match self {
+            LoopCase::Read(ReadCase::Repin) => self,
+            LoopCase::Read(_) => LoopCase::Read(ReadCase::Empty),
+            LoopCase::Push | LoopCase::PushOnly => LoopCase::Push,
+        }
+    }
+
+    fn unit(self) -> &'static str {
+        match self {
+            LoopCase::Read(_) => UNIT,
+            LoopCase::Push | LoopCase::PushOnly => "instructions/call",
+        }
+    }
+
+    fn turns(self) -> [u64; 2] {
+        match self {
+            LoopCase::Read(_) => TURNS,
+            LoopCase::Push | LoopCase::PushOnly => PUSHES,
+        }
+    }
+
+    /// The language of a subject in this case; `None` when it is not measured in it.
+    fn language(self, name: &str) -> Option<Language> {
+        match self {
+            LoopCase::Read(_) => subjects::named(name).map(|subject| subject.language),
+            LoopCase::Push => deferral::named(name).map(|subject| subject.language),
+            LoopCase::PushOnly => (name == subjects::OURS).then_some(Language::Rust),
+        }
+    }
+}
+
 /// A loop to be counted: the name that `internal loop --subject` knows, and a case.
-type Counted = (&'static str, ReadCase);
+type Counted = (&'static str, LoopCase);
+
+const LANGUAGES: [Language; 2] = [Language::Rust, Language::C];
 
 fn bare_name(language: Language) -> &'static str {
     match language {
@@ -45,9 +126,9 @@ fn bare_name(language: Language) -> &'static str {
     }
 }
 
-/// The loops of a name that `internal loop --subject` knows, after attaching this thread.
+/// The read loops of a name that `internal loop --subject` knows, after attaching this thread.
 fn loops_named(name: &str) -> Option<Loops> {
-    for language in [Language::Rust, Language::C] {
+    for language in LANGUAGES {
         if name == bare_name(language) {
             return subjects::bare(language);
         }
@@ -57,14 +138,53 @@ fn loops_named(name: &str) -> Option<Loops> {
     Some(subject.loops)
 }
 
+/// The same for `push`.
+fn deferring_named(name: &str) -> Option<Deferring> {
+    for language in LANGUAGES {
+        if name == bare_name(language) {
+            return deferral::bare(language);
+        }
+    }
+    let subject = deferral::named(name)?;
+    (subject.attach)();
+    Some(subject)
+}
+
+/// Every name that has a loop of some case, ours first.
+pub fn names() -> Vec<&'static str> {
+    let mut names: Vec<&str> = subjects::all().iter().map(|subject| subject.name).collect();
+    for subject in deferral::all() {
+        if !names.contains(&subject.name) {
+            names.push(subject.name);
+        }
+    }
+    names
+}
+
 /// Runs a loop and nothing else: what callgrind counts.
 ///
 /// # Errors
-/// [`Error::Usage`] when there is no such subject.
-pub fn run_loop(name: &str, case: ReadCase, turns: u64) -> Result<(), Error> {
-    let loops = loops_named(name)
-        .ok_or_else(|| Error::Usage(format!("`{name}` is no subject of this build")))?;
-    loops.of(case)(turns);
+/// [`Error::Usage`] when there is no such subject in this case.
+pub fn run_loop(name: &str, case: LoopCase, turns: u64) -> Result<(), Error> {
+    let unknown = || {
+        let case = case.name();
+        Error::Usage(format!("`{name}` is no subject of this build for {case}"))
+    };
+    match case {
+        LoopCase::Read(case) => loops_named(name).ok_or_else(unknown)?.of(case)(turns),
+        LoopCase::Push | LoopCase::PushOnly => {
+            let subject = deferring_named(name).ok_or_else(unknown)?;
+            let section = (case == LoopCase::PushOnly).then(quiescent::read_lock);
+            let mut blocks = Blocks::room(subject, BATCH as usize);
+            for _ in 0..turns / BATCH {
+                blocks.make();
+                blocks.retire_counted();
+            }
+            drop(section);
+            // Some libraries insist at the end of a process.
+            (subject.detach)();
+        }
+    }
     Ok(())
 }
 
@@ -82,40 +202,44 @@ pub fn check_valgrind() -> Result<(), Error> {
 /// [`Error::Failed`] when valgrind is missing or fails.
 pub fn run(options: &InstructionOptions, control: Control<'_>) -> Result<Report, Error> {
     check_valgrind()?;
-    let mut subjects = subjects::selected(options.compare);
-    if !options.only.is_empty() {
-        subjects.retain(|subject| options.only.iter().any(|name| name == subject.name));
-    }
+    let mut names = names();
+    names.retain(|name| match options.only.as_slice() {
+        [] => options.compare || *name == subjects::OURS,
+        only => only.iter().any(|wanted| wanted == name),
+    });
     let mut todo: Vec<Counted> = Vec::new();
-    for language in [Language::Rust, Language::C] {
-        if subjects.iter().any(|subject| subject.language == language) {
-            todo.extend([ReadCase::Empty, ReadCase::Repin].map(|case| (bare_name(language), case)));
+    for case in LoopCase::all() {
+        for name in &names {
+            if let Some(language) = case.language(name) {
+                let bare = (bare_name(language), case.bare());
+                todo.extend([bare, (*name, case)]);
+            }
         }
     }
-    for subject in &subjects {
-        todo.extend(ReadCase::ALL.map(|case| (subject.name, case)));
-    }
+    todo.sort_unstable();
+    todo.dedup();
     let counts = count_all(&options.program, &todo, control)?;
     let mut report = Report::new("instructions", options.seed);
     report.option("compare", options.compare);
     report.option("turns", TURNS.to_vec());
+    report.option("pushes", PUSHES.to_vec());
     report.option(
         "method",
         "callgrind: instructions of the whole process at two numbers of turns, difference a turn; bare loop counted \
-         the same way and subtracted; repin is per read, less the same unprotected reads",
+         the same way and subtracted; repin is per read, less the same unprotected reads; push: instructions of the \
+         retiring loop in its own thread, those inside the allocator (malloc, free and the like) left out",
     );
     subjects::note(&mut report, options.compare);
-    for case in ReadCase::ALL {
-        for subject in &subjects {
-            let bare_case = match case {
-                ReadCase::Repin => ReadCase::Repin,
-                _ => ReadCase::Empty,
+    for case in LoopCase::all() {
+        for name in &names {
+            let Some(language) = case.language(name) else {
+                continue;
             };
-            let bare = counts.get(&(bare_name(subject.language), bare_case));
-            let own = counts.get(&(subject.name, case));
+            let bare = counts.get(&(bare_name(language), case.bare()));
+            let own = counts.get(&(*name, case));
             let cost = own.zip(bare).map(|(own, bare)| thousandths(own - bare));
             report.rows.extend(
-                cost.and_then(|cost| Row::single(subject.name, case.name(), METRIC, UNIT, cost)),
+                cost.and_then(|cost| Row::single(name, case.name(), METRIC, case.unit(), cost)),
             );
         }
     }
@@ -187,68 +311,14 @@ fn unlocked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 fn count_a_turn(program: &Path, counted: Counted) -> Result<f64, Error> {
-    let [few, many] = TURNS;
-    let (first, second) = (
-        callgrind(program, counted, few)?,
-        callgrind(program, counted, many)?,
-    );
+    let (name, case) = counted;
+    let [few, many] = case.turns();
+    let count = |turns| match case {
+        LoopCase::Read(_) => callgrind::whole_process(program, name, case.name(), turns),
+        _ => callgrind::inside(program, name, case.name(), turns, deferral::COUNTED),
+    };
+    let (first, second) = (count(few)?, count(many)?);
     Ok((second as f64 - first as f64) / (many - few) as f64)
-}
-
-fn callgrind(program: &Path, (name, case): Counted, turns: u64) -> Result<u64, Error> {
-    let program = program.display().to_string();
-    let turns = turns.to_string();
-    let arguments = [
-        "--tool=callgrind",
-        "--callgrind-out-file=/dev/null",
-        &program,
-        "internal",
-        "loop",
-        "--subject",
-        name,
-        "--case",
-        case.name(),
-        "--turns",
-        &turns,
-    ];
-    let said = tool("valgrind", &arguments, "apt-get install valgrind")?.1;
-    collected(&said).ok_or_else(|| {
-        Error::failed(
-            format!("valgrind over {name}, {}", case.name()),
-            format!("no line `Collected :` in `{}`", said.trim()),
-            "is this callgrind newer than 3.19?",
-        )
-    })
-}
-
-/// The total in callgrind's closing words: `==1234== Collected : 567`.
-fn collected(said: &str) -> Option<u64> {
-    let line = said.lines().find(|line| line.contains("Collected :"))?;
-    line.rsplit(':')
-        .next()?
-        .split_whitespace()
-        .next()?
-        .parse()
-        .ok()
-}
-
-/// Runs a tool to its end; what it wrote to standard output and standard error.
-fn tool(name: &str, arguments: &[&str], remedy: &str) -> Result<(String, String), Error> {
-    let output = Command::new(name).args(arguments).output().map_err(|why| {
-        let why = match why.kind() {
-            ErrorKind::NotFound => "not installed".to_string(),
-            _ => why.to_string(),
-        };
-        Error::failed(name, why, remedy)
-    })?;
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let (out, err) = (text(&output.stdout), text(&output.stderr));
-    if !output.status.success() {
-        let why = format!("{} ({})", output.status, err.trim());
-        let what = format!("{name} {}", arguments.join(" "));
-        return Err(Error::failed(what, why, "run it by hand to see more"));
-    }
-    Ok((out, err))
 }
 
 /// The machine code of our own pairs, by `objdump`.
@@ -286,8 +356,9 @@ fn function(said: &str, name: &str) -> Option<String> {
 
 /// The report as text.
 pub fn text(report: &Report) -> String {
-    let mut text =
-        String::from("Read side: instructions a pair, loop subtracted; repin per read\n\n");
+    let mut text = String::from(
+        "Instructions a pair, loop subtracted; repin per read; push: a call, without the allocator's own\n\n",
+    );
     text += &table::by_case(report, METRIC).render();
     text
 }
@@ -295,13 +366,6 @@ pub fn text(report: &Report) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn callgrinds_closing_words() {
-        let said = "==7== Callgrind\n==7== Events    : Ir\n==7== Collected : 123456\n==7==\n";
-        assert_eq!(collected(said), Some(123_456));
-        assert_eq!(collected("==7== nothing"), None);
-    }
 
     #[test]
     fn a_function_out_of_objdumps_words() {
@@ -313,29 +377,19 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_tool_comes_with_its_remedy() {
-        let error = tool("no-such-tool-here", &[], "apt-get install it")
-            .unwrap_err()
-            .to_string();
-        assert!(
-            error.contains("not installed") && error.contains("apt-get install it"),
-            "{error}"
-        );
-        let error = tool("false", &[], "").unwrap_err().to_string();
-        assert!(error.contains("exit status: 1"), "{error}");
-    }
-
-    #[test]
     fn loops_by_name() {
-        run_loop("bare-rust", ReadCase::Repin, 128).unwrap();
-        assert!(matches!(
-            run_loop("nobody", ReadCase::Empty, 1),
-            Err(Error::Usage(_))
-        ));
+        for case in LoopCase::all() {
+            run_loop("bare-rust", case, 256).unwrap();
+            assert!(matches!(run_loop("nobody", case, 1), Err(Error::Usage(_))));
+            assert_eq!(LoopCase::named(case.name()), Some(case));
+            assert_eq!(case.language(subjects::OURS), Some(Language::Rust));
+        }
         assert!(
             TURNS
                 .iter()
                 .all(|turns| turns % (4 * subjects::READS_PER_REPIN) == 0)
         );
+        assert!(PUSHES.iter().all(|pushes| pushes % BATCH == 0));
+        assert_eq!(names().first(), Some(&subjects::OURS));
     }
 }

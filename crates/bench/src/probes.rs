@@ -1,10 +1,11 @@
-//! One read-side pair each, in a function of its own with a name that a disassembler can find.
+//! One read-side pair each, and the call that retires, in a function of its own with a name that a disassembler can find.
 //!
 //! `ci/instructions --disassembly` shows them: the instructions that a program gets where it reads, with the
 //! slow-path test and the wake-flag test in them. The names are exported unmangled for `objdump` only; calling the
 //! functions does what they say.
 
-use quiescent::{Guard, RcuCell, read_lock};
+use quiescent::{Guard, RcuCell, read_lock, retire_ptr};
+use std::ptr::NonNull;
 
 /// An outermost section: enter and leave.
 #[inline(never)]
@@ -37,8 +38,19 @@ pub fn quiescent_probe_repin(guard: &mut Guard) {
     guard.repin();
 }
 
+/// Retires a plain block of 64 bytes.
+///
+/// # Safety
+/// As [`retire_ptr`].
+#[inline(never)]
+#[unsafe(no_mangle)]
+pub unsafe fn quiescent_probe_retire(block: NonNull<[u64; 8]>) {
+    // SAFETY: the caller's promise.
+    unsafe { retire_ptr(block) };
+}
+
 /// The probes, in the order they are shown: name and address. Taking the addresses is what keeps them in a program.
-pub fn all() -> [(&'static str, usize); 4] {
+pub fn all() -> [(&'static str, usize); 5] {
     [
         (
             "quiescent_probe_empty",
@@ -55,6 +67,10 @@ pub fn all() -> [(&'static str, usize); 4] {
         (
             "quiescent_probe_repin",
             quiescent_probe_repin as fn(&mut Guard) as usize,
+        ),
+        (
+            "quiescent_probe_retire",
+            quiescent_probe_retire as unsafe fn(NonNull<[u64; 8]>) as usize,
         ),
     ]
 }
@@ -76,9 +92,12 @@ mod tests {
         quiescent_probe_repin(&mut guard);
         assert!(quiescent::in_section());
         drop(guard);
+        let block = NonNull::from(Box::leak(Box::new([0; 8])));
+        // SAFETY: from a box, and known to nobody.
+        unsafe { quiescent_probe_retire(block) };
         assert_eq!(
             all().map(|(name, _)| name.starts_with("quiescent_probe_")),
-            [true; 4]
+            [true; 5]
         );
     }
 }

@@ -213,7 +213,8 @@ pub fn text(report: &Report) -> String {
         "Read side: CPU ns a pair, {threads} thread{} at once: median [min..max] over rounds; repin per read\n\n",
         if threads == 1 { "" } else { "s" }
     );
-    text += &table::by_case(report, METRIC).render();
+    let of_reading = |case: &str| ReadCase::named(case).is_some();
+    text += &table::of_cases(report, METRIC, 1.0, of_reading).render();
     text
 }
 

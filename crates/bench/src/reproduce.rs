@@ -1,14 +1,17 @@
 //! `reproduce`: the main job. One command that shows, on this machine and within one run, what the library claims.
 //!
-//! 1. The comparison tables of `bench read` and `bench sync`; instruction counts when valgrind is there.
+//! 1. The comparison tables of `bench read`, `bench sync`, `bench retire` and `bench mixed`; instruction counts when
+//!    valgrind is there.
 //! 2. The published synchronize benchmark, on this kernel and on our runtime ([`crate::benchmark`]).
 //! 3. The targets, met or not ([`crate::verdict`]).
 //!
-//! In all it takes well under two minutes.
+//! In all it takes about two minutes.
 
 use crate::benchmark::{self, Benchmark};
 use crate::instructions::{self, InstructionOptions};
+use crate::mixed::{self, MixedOptions};
 use crate::read::{self, ReadOptions};
+use crate::retire::{self, RetireCase, RetireOptions};
 use crate::sync::{self, SyncCase, SyncOptions};
 use crate::verdict::{self, Target};
 use crate::{Control, Error, Report, subjects};
@@ -58,6 +61,7 @@ pub fn run(options: &ReproduceOptions, control: Control<'_>) -> Result<Reproduce
         let sync = sync::run(&sync_options, control)?;
         absorb(&mut found.report, sync);
     }
+    reclaim_later(&mut found, options, control)?;
     if !control.stopped() {
         let benchmark = benchmark::run(options.quick, &sync_options, control)?;
         found.report.option("benchmark_runs", benchmark.runs);
@@ -104,6 +108,77 @@ fn sync_options(options: &ReproduceOptions) -> SyncOptions {
     }
 }
 
+/// `bench retire`, once more with many objects for the memory that takes, and `bench mixed`.
+fn reclaim_later(
+    found: &mut Reproduced,
+    options: &ReproduceOptions,
+    control: Control<'_>,
+) -> Result<(), Error> {
+    if !control.stopped() {
+        let retire = retire::run(&retire_options(options), control)?;
+        absorb(&mut found.report, retire);
+    }
+    if options.quick {
+        let note = "peak memory with 20 million objects: left out by --quick";
+        found.notes.push(note.into());
+    } else if !control.stopped() {
+        let mut peak = retire::run(&peak_options(options), control)?;
+        peak.command += PEAK;
+        for row in &mut peak.rows {
+            row.case = peak_case(&row.case);
+        }
+        absorb(&mut found.report, peak);
+    }
+    if !control.stopped() {
+        let mixed = mixed::run(&mixed_options(options), control)?;
+        absorb(&mut found.report, mixed);
+    }
+    Ok(())
+}
+
+/// Enough objects that a library that holds them cannot hide it.
+const PEAK_OBJECTS: u64 = 20_000_000;
+/// What tells the rows with [`PEAK_OBJECTS`] from the others.
+const PEAK: &str = " of 20M";
+
+/// The name of a case of `bench retire` when it is run for its memory.
+pub(crate) fn peak_case(case: &str) -> String {
+    format!("{case}{PEAK}")
+}
+
+fn retire_options(options: &ReproduceOptions) -> RetireOptions {
+    RetireOptions {
+        compare: true,
+        seed: options.seed,
+        rounds: if options.quick { 1 } else { 3 },
+        objects: if options.quick { 20_000 } else { 2_000_000 },
+        rest_ms: if options.quick { 300 } else { 3_000 },
+        ..RetireOptions::new(options.program.clone())
+    }
+}
+
+fn peak_options(options: &ReproduceOptions) -> RetireOptions {
+    RetireOptions {
+        cases: vec![RetireCase::AllIn(1), RetireCase::AllIn(2)],
+        only: [subjects::OURS, "ck", "liburcu-memb"]
+            .map(String::from)
+            .to_vec(),
+        rounds: 1,
+        objects: PEAK_OBJECTS,
+        ..retire_options(options)
+    }
+}
+
+fn mixed_options(options: &ReproduceOptions) -> MixedOptions {
+    MixedOptions {
+        compare: true,
+        seed: options.seed,
+        rounds: if options.quick { 1 } else { 5 },
+        ms: if options.quick { 50 } else { 300 },
+        ..MixedOptions::new(options.program.clone())
+    }
+}
+
 /// Takes over a part's rows; its options under the part's name.
 fn absorb(report: &mut Report, part: Report) {
     report.rows.extend(part.rows);
@@ -131,7 +206,7 @@ fn count_instructions(
         seed: options.seed,
         program: options.program.clone(),
         compare: true,
-        only: [subjects::OURS, "liburcu-memb", "liburcu-qsbr"]
+        only: [subjects::OURS, "liburcu-memb", "liburcu-qsbr", "ck"]
             .map(String::from)
             .to_vec(),
     };
@@ -141,7 +216,13 @@ fn count_instructions(
 }
 
 fn note_missing(found: &mut Reproduced) {
-    for absent in subjects::absent() {
+    let mut absent = subjects::absent();
+    for deferring in crate::deferral::absent() {
+        if !absent.contains(&deferring) {
+            absent.push(deferring);
+        }
+    }
+    for absent in absent {
         found.notes.push(format!(
             "{} is not in this build: {}",
             absent.name, absent.remedy
@@ -165,6 +246,12 @@ pub fn text(found: &Reproduced) -> String {
     }
     if measured("latency_us") {
         parts.push(sync::text(report));
+    }
+    if report.rows.iter().any(|row| row.unit == "ns/call") {
+        parts.push(retire::text(report));
+    }
+    if report.rows.iter().any(|row| row.case == mixed::UPDATE) {
+        parts.push(mixed::text(report));
     }
     if measured(instructions::METRIC) {
         parts.push(instructions::text(report));

@@ -72,7 +72,13 @@ impl Table {
 
 /// The rows of a report with this metric: a subject a line, a case a column, in the order of their first appearance.
 pub fn by_case(report: &Report, metric: &str) -> Table {
-    let rows = || report.rows.iter().filter(|row| row.metric == metric);
+    of_cases(report, metric, 1.0, |_| true)
+}
+
+/// As [`by_case`], for the cases that `wanted` says, in units of `scale`.
+pub fn of_cases(report: &Report, metric: &str, scale: f64, wanted: impl Fn(&str) -> bool) -> Table {
+    let wanted = |row: &&crate::Row| row.metric == metric && wanted(&row.case);
+    let rows = || report.rows.iter().filter(wanted);
     let (mut subjects, mut cases): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
     for row in rows() {
         if !subjects.contains(&row.subject.as_str()) {
@@ -91,8 +97,8 @@ pub fn by_case(report: &Report, metric: &str) -> Table {
             report
                 .find(subject, case, metric)
                 .map_or("-".into(), |row| match row.n {
-                    1 => figure(row.median),
-                    _ => spread(row.median, row.min, row.max),
+                    1 => figure(row.median / scale),
+                    _ => spread(row.median / scale, row.min / scale, row.max / scale),
                 })
         });
         table.row(std::iter::once(subject.to_string()).chain(cells));
@@ -169,6 +175,11 @@ mod tests {
         assert_eq!(lines[0], ["subject", "empty", "load"]);
         assert_eq!(lines[2], ["ours", "2.00 [1.00..4.00]", "-"]);
         assert_eq!(lines[3], ["ck", "17.0", "18.0"]);
+        let thousandth = of_cases(&report, "cpu_ns", 1000.0, |case| case == "load").render();
+        assert_eq!(
+            thousandth,
+            "subject   load\n-------  -----\nck       0.018\n"
+        );
     }
 
     #[test]

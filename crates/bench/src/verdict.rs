@@ -1,9 +1,11 @@
 //! Targets beside what the same run measured.
 //!
-//! A target is a measured figure of ours and a bound: a number that was asked for, or a peer's figure *of this run*
-//! times a factor. Nothing measured is ever compared with a figure from another run. A figure that is not there
+//! A target is a measured figure of ours and a bound, upper or lower: a number that was asked for, or a peer's figure *of
+//! this run* times a factor. Nothing measured is ever compared with a figure from another run. A figure that is not there
 //! (a package is missing, the run was stopped) makes its target "not measured", never met. Timing targets are
 //! medians on a shared machine, so an unmet one is told plainly and is no failure of the command.
+
+mod deferral;
 
 use crate::{Report, Row, sync::Idle, table};
 
@@ -14,32 +16,69 @@ pub struct Target {
     pub what: String,
     /// Our figure; `None` when not measured.
     pub ours: Option<f64>,
-    /// The largest that meets the target; `None` when what it depends on was not measured.
+    /// The largest that meets the target, or the smallest; `None` when what it depends on was not measured.
     pub bound: Option<f64>,
+    /// Which of the two.
+    pub sense: Sense,
     /// The unit of both.
     pub unit: &'static str,
+}
+
+/// Which side of its bound a figure has to be on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sense {
+    /// Smaller is better.
+    AtMost,
+    /// Larger is better.
+    AtLeast,
 }
 
 impl Target {
     /// Whether it was met; `None` when it could not be measured.
     pub fn met(&self) -> Option<bool> {
-        Some(self.ours? <= self.bound?)
+        let (ours, bound) = (self.ours?, self.bound?);
+        Some(match self.sense {
+            Sense::AtMost => ours <= bound,
+            Sense::AtLeast => ours >= bound,
+        })
     }
 
-    /// Our figure over the bound: at most 1 when met. `None` without both, or with a bound of 0.
+    /// Our figure over the bound, or the other way round: at most 1 when met. `None` without both, or over 0.
     pub fn ratio(&self) -> Option<f64> {
-        let bound = self.bound.filter(|&bound| bound > 0.0)?;
-        Some(self.ours? / bound)
+        let (ours, bound) = (self.ours?, self.bound?);
+        let (over, under) = match self.sense {
+            Sense::AtMost => (ours, bound),
+            Sense::AtLeast => (bound, ours),
+        };
+        (under > 0.0).then(|| over / under)
+    }
+
+    fn at_most(what: String, ours: Option<f64>, bound: Option<f64>, unit: &'static str) -> Self {
+        Target {
+            what,
+            ours,
+            bound,
+            sense: Sense::AtMost,
+            unit,
+        }
+    }
+
+    fn at_least(what: String, ours: Option<f64>, bound: Option<f64>, unit: &'static str) -> Self {
+        Target {
+            sense: Sense::AtLeast,
+            ..Self::at_most(what, ours, bound, unit)
+        }
     }
 }
 
-/// Everything the issue asks for under "How fast", in its order.
+/// Everything that was asked for under "How fast": reading and waiting, then reclaiming later.
 pub fn targets(report: &Report, idle: Option<Idle>) -> Vec<Target> {
     let mut targets = Vec::new();
     instruction_targets(report, &mut targets);
     read_targets(report, &mut targets);
     sync_targets(report, &mut targets);
     idle_targets(idle, &mut targets);
+    deferral::targets(report, &mut targets);
     targets
 }
 
@@ -51,47 +90,47 @@ fn median(report: &Report, subject: &str, case: &str, metric: &str) -> Option<f6
 
 fn instruction_targets(report: &Report, targets: &mut Vec<Target>) {
     for (case, bound) in [("empty", 9.0), ("nested", 12.0), ("load", 11.0)] {
-        targets.push(Target {
-            what: format!("read pair, {case}: at most {bound} instructions"),
-            ours: median(report, OURS, case, "instructions"),
-            bound: Some(bound),
-            unit: "instructions",
-        });
+        targets.push(Target::at_most(
+            format!("read pair, {case}: at most {bound} instructions"),
+            median(report, OURS, case, "instructions"),
+            Some(bound),
+            "instructions",
+        ));
     }
 }
 
 fn read_targets(report: &Report, targets: &mut Vec<Target>) {
     let ours = |case| median(report, OURS, case, "cpu_ns");
     for case in ["empty", "nested", "load"] {
-        targets.push(Target {
-            what: format!("read pair, {case}: CPU time at most liburcu-memb inlined"),
-            ours: ours(case),
-            bound: median(report, "liburcu-memb", case, "cpu_ns"),
-            unit: "ns",
-        });
+        targets.push(Target::at_most(
+            format!("read pair, {case}: CPU time at most liburcu-memb inlined"),
+            ours(case),
+            median(report, "liburcu-memb", case, "cpu_ns"),
+            "ns",
+        ));
     }
     for peer in ["crossbeam-epoch", "seize", "sdd", "haphazard"] {
         for case in ["empty", "load"] {
-            targets.push(Target {
-                what: format!("read pair, {case}: at least 6x faster than {peer}"),
-                ours: ours(case),
-                bound: median(report, peer, case, "cpu_ns").map(|ns| ns / 6.0),
-                unit: "ns",
-            });
+            targets.push(Target::at_most(
+                format!("read pair, {case}: at least 6x faster than {peer}"),
+                ours(case),
+                median(report, peer, case, "cpu_ns").map(|ns| ns / 6.0),
+                "ns",
+            ));
         }
     }
-    targets.push(Target {
-        what: "repin section, a read: CPU time at most liburcu-qsbr".into(),
-        ours: ours("repin"),
-        bound: median(report, "liburcu-qsbr", "repin", "cpu_ns"),
-        unit: "ns",
-    });
-    targets.push(Target {
-        what: "repin section, a read: instructions at most liburcu-qsbr".into(),
-        ours: median(report, OURS, "repin", "instructions"),
-        bound: median(report, "liburcu-qsbr", "repin", "instructions"),
-        unit: "instructions",
-    });
+    targets.push(Target::at_most(
+        "repin section, a read: CPU time at most liburcu-qsbr".into(),
+        ours("repin"),
+        median(report, "liburcu-qsbr", "repin", "cpu_ns"),
+        "ns",
+    ));
+    targets.push(Target::at_most(
+        "repin section, a read: instructions at most liburcu-qsbr".into(),
+        median(report, OURS, "repin", "instructions"),
+        median(report, "liburcu-qsbr", "repin", "instructions"),
+        "instructions",
+    ));
 }
 
 fn sync_targets(report: &Report, targets: &mut Vec<Target>) {
@@ -100,12 +139,12 @@ fn sync_targets(report: &Report, targets: &mut Vec<Target>) {
         ("other asleep", 1.0),
         ("reader looping", 1.0),
     ] {
-        targets.push(Target {
-            what: format!("grace period, {case}: at most {bound} fences"),
-            ours: median(report, OURS, case, "fences"),
-            bound: Some(bound),
-            unit: "fences",
-        });
+        targets.push(Target::at_most(
+            format!("grace period, {case}: at most {bound} fences"),
+            median(report, OURS, case, "fences"),
+            Some(bound),
+            "fences",
+        ));
     }
     let ours = |case| median(report, OURS, case, "latency_us");
     let memb = |case| median(report, "liburcu-memb", case, "latency_us");
@@ -118,12 +157,12 @@ fn sync_targets(report: &Report, targets: &mut Vec<Target>) {
             memb("reader looping").map(|us| us * 0.6),
         ),
     ] {
-        targets.push(Target {
-            what: format!("synchronize, {case}: {what}"),
-            ours: ours(case),
+        targets.push(Target::at_most(
+            format!("synchronize, {case}: {what}"),
+            ours(case),
             bound,
-            unit: "us",
-        });
+            "us",
+        ));
     }
 }
 
@@ -135,12 +174,12 @@ fn idle_targets(idle: Option<Idle>, targets: &mut Vec<Target>) {
         ("wake-ups", of(|idle| idle.change.wakeups)),
         ("threads", of(|idle| idle.threads)),
     ] {
-        targets.push(Target {
-            what: format!("nobody waits, nothing queued: 0 {what}"),
+        targets.push(Target::at_most(
+            format!("nobody waits, nothing queued: 0 {what}"),
             ours,
-            bound: Some(0.0),
-            unit: what,
-        });
+            Some(0.0),
+            what,
+        ));
     }
 }
 

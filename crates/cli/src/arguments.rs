@@ -4,7 +4,7 @@
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
-use quiescent_bench::{pool::MOST_THREADS, subjects::ReadCase, sync::SyncCase};
+use quiescent_bench::{instructions::LoopCase, pool::MOST_THREADS, sync::SyncCase};
 
 /// Read-copy-update that does less, and later: measure it, compare it, reproduce its figures.
 #[derive(Debug, Parser)]
@@ -19,7 +19,7 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Show on this machine what the library claims: comparisons, the kernel's grace periods, targets (under two minutes)
+    /// Show on this machine what the library claims: comparisons, the kernel's grace periods, targets (about two minutes)
     Reproduce(Reproduce),
     /// Measure one side of the library, alone or beside others
     #[command(subcommand)]
@@ -45,6 +45,10 @@ pub enum Bench {
     Read(Read),
     /// Latency and fences of a grace period: sole thread, other asleep, reader looping
     Sync(Sync),
+    /// What it costs to have an object reclaimed later: the call, everything in, memory, at rest
+    Retire(Retire),
+    /// Reads beside updates: one thread reads, another replaces and retires
+    Mixed(Mixed),
 }
 
 /// Options that every measuring command has.
@@ -103,6 +107,43 @@ pub struct Sync {
     pub calls: u64,
 }
 
+#[derive(Debug, Args)]
+pub struct Retire {
+    #[command(flatten)]
+    pub common: Common,
+    /// Beside every other library in this build that reclaims later
+    #[arg(long)]
+    pub compare: bool,
+    /// Rounds over all subjects and cases, a process each
+    #[arg(long, value_name = "N", default_value = "5", value_parser = rounds, allow_negative_numbers = true)]
+    pub rounds: u64,
+    /// Objects a process, of all its producers together
+    #[arg(long, value_name = "N", default_value = "4000000", value_parser = objects, allow_negative_numbers = true)]
+    pub objects: u64,
+    /// How long a process at rest is watched for wake-ups
+    #[arg(long, value_name = "MS", default_value = "3000", value_parser = milliseconds, allow_negative_numbers = true)]
+    pub rest_ms: u64,
+}
+
+#[derive(Debug, Args)]
+pub struct Mixed {
+    #[command(flatten)]
+    pub common: Common,
+    /// Beside other libraries in this build
+    #[arg(long)]
+    pub compare: bool,
+    /// Rounds over all subjects, a process each
+    #[arg(long, value_name = "N", default_value = "7", value_parser = rounds, allow_negative_numbers = true)]
+    pub rounds: u64,
+    /// How long a process reads and updates
+    #[arg(long, value_name = "MS", default_value = "300", value_parser = milliseconds, allow_negative_numbers = true)]
+    pub ms: u64,
+    /// Threads that read beside the one that updates
+    #[arg(long, value_name = "N", default_value = "1", value_parser = threads, allow_negative_numbers = true)]
+    pub readers: usize,
+}
+
+// `internal measure JSON`, one measuring process of `bench retire` or `bench mixed`, is not here: see `main`.
 #[derive(Debug, Subcommand)]
 pub enum Internal {
     /// One measuring process of `bench sync`
@@ -120,8 +161,8 @@ pub enum Internal {
     Loop {
         #[arg(long)]
         subject: String,
-        #[arg(long, value_parser = read_case)]
-        case: ReadCase,
+        #[arg(long, value_parser = loop_case)]
+        case: LoopCase,
         #[arg(long)]
         turns: u64,
     },
@@ -160,6 +201,22 @@ fn calls(text: &str) -> Result<u64, String> {
     count(text, MOST_CALLS, &advice)
 }
 
+/// Beyond this a library that holds everything would want more than 64 GiB.
+const MOST_OBJECTS: u64 = 1_000_000_000;
+
+fn objects(text: &str) -> Result<u64, String> {
+    let advice = format!("give 1 to {MOST_OBJECTS}; 1000000 or more for figures worth quoting");
+    count(text, MOST_OBJECTS, &advice)
+}
+
+/// Longer than anybody watches a single process.
+const MOST_MS: u64 = 600_000;
+
+fn milliseconds(text: &str) -> Result<u64, String> {
+    let advice = format!("give 1 to {MOST_MS}, in ms; 300 or more for figures worth quoting");
+    count(text, MOST_MS, &advice)
+}
+
 fn count(text: &str, most: u64, advice: &str) -> Result<u64, String> {
     match text.parse::<u128>() {
         Ok(0) => Err(format!("0 would measure nothing: {advice}")),
@@ -169,9 +226,9 @@ fn count(text: &str, most: u64, advice: &str) -> Result<u64, String> {
     }
 }
 
-fn read_case(text: &str) -> Result<ReadCase, String> {
-    let names = ReadCase::ALL.map(ReadCase::name).join(", ");
-    ReadCase::named(text).ok_or_else(|| format!("no such case; there are: {names}"))
+fn loop_case(text: &str) -> Result<LoopCase, String> {
+    let names: Vec<&str> = LoopCase::all().into_iter().map(LoopCase::name).collect();
+    LoopCase::named(text).ok_or_else(|| format!("no such case; there are: {}", names.join(", ")))
 }
 
 fn sync_case(text: &str) -> Result<SyncCase, String> {
@@ -202,6 +259,9 @@ mod tests {
             assert!(error.contains("give 1 to 1024"), "{text}: {error}");
             assert!(rounds(text).unwrap_err().contains("give 1 to"), "{text}");
             assert!(calls(text).unwrap_err().contains("give 1 to"), "{text}");
+            assert!(objects(text).unwrap_err().contains("give 1 to"), "{text}");
+            let error = milliseconds(text).unwrap_err();
+            assert!(error.contains("in ms"), "{text}: {error}");
         }
         assert_eq!(
             (threads("1024"), rounds("1"), calls("200")),
@@ -212,6 +272,7 @@ mod tests {
     #[test]
     fn cases_by_name() {
         assert_eq!(sync_case("reader looping"), Ok(SyncCase::ReaderLooping));
-        assert!(read_case("nesting").unwrap_err().contains("nested"));
+        assert_eq!(loop_case("push"), Ok(LoopCase::Push));
+        assert!(loop_case("nesting").unwrap_err().contains("nested"));
     }
 }

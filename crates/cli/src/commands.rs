@@ -3,13 +3,17 @@
 //! The first Ctrl-C sets a flag that measurements look at between rounds: what was measured is printed, and the code
 //! is 130. The second ends the program at once.
 
-use crate::arguments::{Arguments, Bench, Command, Common, Internal, Read, Reproduce, Sync};
+use crate::arguments::{
+    Arguments, Bench, Command, Common, Internal, Mixed, Read, Reproduce, Retire, Sync,
+};
 use crate::output::{self, DONE, STOPPED};
 use crate::progress::Bar;
 use clap::CommandFactory;
 use quiescent_bench::instructions::{self, InstructionOptions};
+use quiescent_bench::mixed::{self, MixedOptions};
 use quiescent_bench::read::{self, ReadOptions};
 use quiescent_bench::reproduce::{self, ReproduceOptions};
+use quiescent_bench::retire::{self, RetireOptions};
 use quiescent_bench::sync::{self, SyncOptions, child};
 use quiescent_bench::{Control, Error, Report, subjects};
 use std::path::PathBuf;
@@ -22,6 +26,8 @@ pub fn run(arguments: Arguments) -> Result<u8, Error> {
         Command::Reproduce(options) => reproduce(&options),
         Command::Bench(Bench::Read(options)) => bench_read(&options),
         Command::Bench(Bench::Sync(options)) => bench_sync(&options),
+        Command::Bench(Bench::Retire(options)) => bench_retire(&options),
+        Command::Bench(Bench::Mixed(options)) => bench_mixed(&options),
         Command::Completions { shell } => completions(shell),
         Command::Man { command } => man(&command),
         Command::Internal(internal) => run_internal(internal),
@@ -82,11 +88,40 @@ fn bench_sync(options: &Sync) -> Result<u8, Error> {
     })
 }
 
+fn bench_retire(options: &Retire) -> Result<u8, Error> {
+    need_a_subject(options.compare)?;
+    let wanted = RetireOptions {
+        compare: options.compare,
+        rounds: options.rounds,
+        objects: options.objects,
+        rest_ms: options.rest_ms,
+        seed: options.common.seed,
+        ..RetireOptions::new(this_program()?)
+    };
+    measure(&options.common, retire::text, |control| {
+        retire::run(&wanted, control)
+    })
+}
+
+fn bench_mixed(options: &Mixed) -> Result<u8, Error> {
+    need_a_subject(options.compare)?;
+    let wanted = MixedOptions {
+        compare: options.compare,
+        rounds: options.rounds,
+        ms: options.ms,
+        readers: options.readers as u64,
+        seed: options.common.seed,
+        ..MixedOptions::new(this_program()?)
+    };
+    measure(&options.common, mixed::text, |control| {
+        mixed::run(&wanted, control)
+    })
+}
+
 fn count_instructions(common: &Common, only: Vec<String>) -> Result<u8, Error> {
     for name in &only {
-        if subjects::named(name).is_none() {
-            let known: Vec<&str> = subjects::all().iter().map(|subject| subject.name).collect();
-            let known = known.join(", ");
+        if !instructions::names().contains(&name.as_str()) {
+            let known = instructions::names().join(", ");
             return Err(Error::Usage(format!(
                 "--subject {name}: not in this build, which has {known}"
             )));

@@ -2,34 +2,12 @@
 //!
 //! Nothing here asserts a time or a figure's size: that is what the command is for, not its tests.
 
+mod common;
+
+use common::{quiescent, report, run, text};
 use quiescent_bench::{Report, subjects};
 use std::io::Read;
-use std::process::{Command, Output, Stdio};
-
-fn quiescent() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_quiescent"));
-    command.env_remove("NO_COLOR").stdin(Stdio::null());
-    command
-}
-
-fn run(arguments: &[&str]) -> Output {
-    quiescent()
-        .args(arguments)
-        .output()
-        .expect("the command was built for this test")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-#[track_caller]
-fn report(output: &Output) -> Report {
-    assert!(output.status.success(), "{output:?}");
-    let text = text(&output.stdout);
-    assert_eq!(text.lines().count(), 1, "one line of JSON");
-    Report::from_json(&text).unwrap()
-}
+use std::process::Stdio;
 
 #[test]
 fn nonsense_is_a_usage_error_with_a_remedy() {
@@ -47,6 +25,13 @@ fn nonsense_is_a_usage_error_with_a_remedy() {
             "give 1 to",
         ),
         (&["bench", "read", "--no-such-option"], "--help"),
+        (&["bench", "retire", "--objects", "0"], "give 1 to"),
+        (
+            &["bench", "retire", "--rest-ms", "99999999999"],
+            "give 1 to 600000",
+        ),
+        (&["bench", "mixed", "--ms", "0"], "give 1 to"),
+        (&["bench", "mixed", "--readers", "-1"], "give 1 to 1024"),
         (&["bench", "write"], "--help"),
         (&["reproduce", "--seed", "x"], "--help"),
         (&["completions", "no-such-shell"], "bash"),
@@ -186,6 +171,10 @@ fn reproduce_has_all_its_parts() {
             "latency_us_max",
         ),
         ("published", "early-qs-rfc early_qs=scan", "latency_us_mean"),
+        ("quiescent", "push", "cpu_ns"),
+        ("quiescent", "all-in 2t", "peak_rss_bytes"),
+        ("quiescent", "at rest", "wakeups"),
+        ("quiescent", "update", "ops_per_s"),
     ] {
         assert!(
             report.find(subject, case, metric).is_some(),
@@ -220,7 +209,10 @@ fn completions_and_manual() {
     );
     let output = run(&["man", "bench", "write"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("read, sync"), "{output:?}");
+    assert!(
+        text(&output.stderr).contains("read, sync, retire, mixed"),
+        "{output:?}"
+    );
 }
 
 #[test]
@@ -328,6 +320,22 @@ fn ctrl_c_prints_what_was_measured() {
     for arguments in [
         ["bench", "read", "--compare", "--json", "--rounds", "100000"],
         ["bench", "sync", "--compare", "--json", "--rounds", "100000"],
+        [
+            "bench",
+            "retire",
+            "--compare",
+            "--json",
+            "--rounds",
+            "100000",
+        ],
+        [
+            "bench",
+            "mixed",
+            "--compare",
+            "--json",
+            "--rounds",
+            "100000",
+        ],
     ] {
         let mut child = quiescent()
             .args(arguments)

@@ -34,7 +34,7 @@ pub(super) trait Peer {
 
 /// Makes `i` and all of memory unknown to the compiler. No instruction.
 #[inline(always)]
-pub(super) fn turn(i: &mut u64) {
+pub(crate) fn turn(i: &mut u64) {
     // SAFETY: the template is a comment: nothing is executed, no register but `i` is touched, and `i` keeps its value.
     unsafe {
         core::arch::asm!(
@@ -47,7 +47,7 @@ pub(super) fn turn(i: &mut u64) {
 
 /// Makes `value` count as used. No instruction.
 #[inline(always)]
-pub(super) fn used(value: u64) {
+pub(crate) fn used(value: u64) {
     // SAFETY: the template is a comment: nothing is executed and nothing is written.
     unsafe {
         core::arch::asm!("/* {0} */", in(reg) value, options(nostack, preserves_flags, nomem));

@@ -31,7 +31,7 @@ mod crossbeam;
 mod haphazard;
 #[cfg(have_liburcu)]
 mod liburcu;
-mod loops;
+pub(crate) mod loops;
 mod quiescent;
 #[cfg(feature = "peers")]
 mod sdd;
@@ -218,15 +218,23 @@ pub fn named(name: &str) -> Option<Subject> {
 pub fn absent() -> Vec<Absent> {
     let rust = ["crossbeam-epoch", "seize", "haphazard", "sdd", "arc-swap"];
     let c = ["liburcu-memb", "liburcu-memb-call", "liburcu-qsbr", "ck"];
+    absent_of(&rust, &c, |name| named(name).is_some())
+}
+
+/// Those of two lists, of Rust and of C libraries, that are not `present`.
+pub(crate) fn absent_of(
+    rust: &[&'static str],
+    c: &[&'static str],
+    present: impl Fn(&str) -> bool,
+) -> Vec<Absent> {
     let c_remedy = if cfg!(feature = "peers") {
         INSTALL_C
     } else {
         BUILD_PEERS
     };
-    rust.map(|name| (name, BUILD_PEERS))
-        .into_iter()
-        .chain(c.map(|name| (name, c_remedy)))
-        .filter(|(name, _)| named(name).is_none())
+    let rust = rust.iter().map(|&name| (name, BUILD_PEERS));
+    rust.chain(c.iter().map(|&name| (name, c_remedy)))
+        .filter(|(name, _)| !present(name))
         .map(|(name, remedy)| Absent { name, remedy })
         .collect()
 }
@@ -234,9 +242,13 @@ pub fn absent() -> Vec<Absent> {
 /// Tells a report about our fence mode (`host.fence_mode`) and, when peers were asked for, which of them are not there
 /// and why (`host.absent_peers`).
 pub fn note(report: &mut Report, compare: bool) {
+    note_absent(report, compare, absent());
+}
+
+/// As [`note`], for these absent peers.
+pub(crate) fn note_absent(report: &mut Report, compare: bool, absent: Vec<Absent>) {
     let mode = ::quiescent::statistics().fence_mode.to_string();
     report.host.more.insert("fence_mode".into(), mode.into());
-    let absent = absent();
     if compare && !absent.is_empty() {
         let named = absent
             .iter()

@@ -1,0 +1,106 @@
+//! crossbeam-epoch: `defer_destroy` under a guard of its own, on the default collector.
+
+use super::Deferring;
+use super::loops::{Block, Defer, DeferBeside, DeferOwning, Owning, beside, deferring, owning};
+use crossbeam_epoch::{Atomic, Guard, Owned, pin};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
+
+static POINTER: LazyLock<Atomic<Block>> = LazyLock::new(|| Atomic::new(Block::new(0)));
+
+struct Crossbeam;
+
+impl Defer for Crossbeam {
+    fn new() -> Self {
+        Crossbeam
+    }
+
+    #[inline(always)]
+    fn make(value: u64) -> *mut () {
+        Box::into_raw(Box::new(Block::new(value))).cast()
+    }
+
+    #[inline(always)]
+    unsafe fn retire(&self, block: *mut ()) {
+        let guard = pin();
+        // SAFETY: the caller's promise: a box of `make`, retired once.
+        unsafe { guard.defer_destroy(Owned::from_raw(block.cast::<Block>()).into_shared(&guard)) };
+    }
+}
+
+impl DeferOwning for Crossbeam {
+    #[inline(always)]
+    fn retire_owning(&self) {
+        let guard = pin();
+        let object = Owned::new(Owning::new()).into_shared(&guard);
+        // SAFETY: known to nobody.
+        unsafe { guard.defer_destroy(object) };
+    }
+}
+
+/// As [`Crossbeam`], with the pointer at hand.
+struct Pointer(&'static Atomic<Block>);
+
+impl Defer for Pointer {
+    fn new() -> Self {
+        Pointer(&POINTER)
+    }
+
+    fn make(value: u64) -> *mut () {
+        Crossbeam::make(value)
+    }
+
+    unsafe fn retire(&self, block: *mut ()) {
+        // SAFETY: the caller's promise.
+        unsafe { Crossbeam.retire(block) };
+    }
+}
+
+impl DeferBeside for Pointer {
+    type Held = Guard;
+
+    #[inline(always)]
+    fn enter(&self) -> Guard {
+        pin()
+    }
+
+    #[inline(always)]
+    fn read(&self, held: &mut Guard) -> u64 {
+        // SAFETY: never null, and the guard is held.
+        unsafe { self.0.load(Ordering::Acquire, held).deref().value }
+    }
+
+    #[inline(always)]
+    fn replace(&self, value: u64) {
+        let guard = pin();
+        let old = self
+            .0
+            .swap(Owned::new(Block::new(value)), Ordering::AcqRel, &guard);
+        // SAFETY: no reader finds it any more, and only this thread replaces.
+        unsafe { guard.defer_destroy(old) };
+    }
+}
+
+/// The queue of full bags is first in, first out: what stands behind all of them runs last. A bounded number of tries,
+/// since a thread that is not scheduled may stay pinned for long.
+fn settle() {
+    let done = Arc::new(AtomicBool::new(false));
+    let last = done.clone();
+    pin().defer(move || last.store(true, Ordering::Release));
+    for _ in 0..10_000_000 {
+        pin().flush();
+        if done.load(Ordering::Acquire) {
+            return;
+        }
+        std::thread::yield_now();
+    }
+}
+
+pub(super) fn subject() -> Deferring {
+    Deferring {
+        settle,
+        owning: Some(owning::<Crossbeam>),
+        beside: beside::<Pointer>(),
+        ..deferring::<Crossbeam>("crossbeam-epoch")
+    }
+}

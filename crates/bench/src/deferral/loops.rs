@@ -1,0 +1,253 @@
+//! The measured loops for Rust libraries: `shims/retire.h` over again, turn for turn.
+//!
+//! Every turn ends in `turn`, which makes memory opaque to the compiler and emits nothing, as in `bench read`.
+
+use super::{Beside, Deferring, TURNS_A_LOOK};
+use crate::clock;
+use crate::subjects::loops::{turn, used};
+use crate::subjects::{Language, ReaderControl};
+use std::mem::MaybeUninit;
+use std::sync::atomic::Ordering;
+
+/// What is retired: 64 bytes, one word of them written, nothing to drop.
+#[derive(Debug)]
+pub(super) struct Block {
+    pub(super) value: u64,
+    _rest: MaybeUninit<[u64; 7]>,
+}
+
+impl Block {
+    pub(super) fn new(value: u64) -> Self {
+        Block {
+            value,
+            _rest: MaybeUninit::uninit(),
+        }
+    }
+}
+
+/// What an owning object owns: 32 bytes, as `QB_TEXT` in `shims/retire.h`.
+const TEXT: &str = "an object with something to drop";
+
+/// 64 bytes that own 32 more.
+#[derive(Debug)]
+pub(super) struct Owning {
+    _text: String,
+    _rest: MaybeUninit<[u64; 5]>,
+}
+
+impl Owning {
+    pub(super) fn new() -> Self {
+        Owning {
+            _text: String::from(TEXT),
+            _rest: MaybeUninit::uninit(),
+        }
+    }
+}
+
+/// How a library retires.
+pub(super) trait Defer {
+    /// The calling thread's way in; made once before a loop.
+    fn new() -> Self;
+    /// A new block.
+    fn make(value: u64) -> *mut ();
+    /// Retires a block.
+    ///
+    /// # Safety
+    /// It comes from `make` and is retired once; nobody uses it any more, except readers in sections of now.
+    unsafe fn retire(&self, block: *mut ());
+}
+
+/// A library that is measured with owning objects too.
+pub(super) trait DeferOwning: Defer {
+    /// Makes and retires one.
+    fn retire_owning(&self);
+}
+
+/// A library that is measured with reads beside updates too.
+pub(super) trait DeferBeside: Defer {
+    /// A section that is being held.
+    type Held;
+    /// Enters a section.
+    fn enter(&self) -> Self::Held;
+    /// Reads the published block.
+    fn read(&self, held: &mut Self::Held) -> u64;
+    /// Publishes another block and retires the one before.
+    fn replace(&self, value: u64);
+}
+
+/// The table for a library, without `owning` and `beside`.
+pub(super) const fn deferring<P: Defer>(name: &'static str) -> Deferring {
+    fn nothing() {}
+    Deferring {
+        name,
+        language: Language::Rust,
+        attach: nothing,
+        detach: nothing,
+        finish: nothing,
+        settle: nothing,
+        make: make::<P>,
+        retire: retire::<P>,
+        stamped: stamped::<P>,
+        all_in: all_in::<P>,
+        owning: None,
+        beside: None,
+    }
+}
+
+/// The part of the table for reads beside updates.
+pub(super) const fn beside<P: DeferBeside>() -> Option<Beside> {
+    Some(Beside {
+        read: read::<P>,
+        update: update::<P>,
+    })
+}
+
+#[inline(never)]
+fn make<P: Defer>(slots: &mut [*mut ()]) {
+    for slot in slots {
+        *slot = P::make(1);
+    }
+}
+
+/// # Safety
+/// As [`Defer::retire`] for each block.
+#[inline(never)]
+unsafe fn retire<P: Defer>(blocks: &[*mut ()]) {
+    let peer = P::new();
+    let mut i = 0;
+    for &block in blocks {
+        // SAFETY: the caller's promise.
+        unsafe { peer.retire(block) };
+        turn(&mut i);
+    }
+}
+
+/// # Safety
+/// As [`Defer::retire`] for each block.
+#[inline(never)]
+unsafe fn stamped<P: Defer>(blocks: &[*mut ()], took: &mut [u64]) {
+    let peer = P::new();
+    for (&block, took) in blocks.iter().zip(took) {
+        let begin = clock::stamp();
+        // SAFETY: the caller's promise.
+        unsafe { peer.retire(block) };
+        *took = clock::stamp().saturating_sub(begin);
+    }
+}
+
+#[inline(never)]
+fn all_in<P: Defer>(n: u64) {
+    let peer = P::new();
+    let mut i = n;
+    while i != 0 {
+        let block = P::make(i);
+        // SAFETY: just made, known to nobody.
+        unsafe { peer.retire(block) };
+        turn(&mut i);
+        i -= 1;
+    }
+}
+
+/// Makes and retires owning objects.
+#[inline(never)]
+pub(super) fn owning<P: DeferOwning>(n: u64) {
+    let peer = P::new();
+    let mut i = n;
+    while i != 0 {
+        peer.retire_owning();
+        turn(&mut i);
+        i -= 1;
+    }
+}
+
+#[inline(never)]
+fn read<P: DeferBeside>(control: &ReaderControl) -> u64 {
+    let peer = P::new();
+    let mut reads = 0;
+    while control.stop.0.load(Ordering::Relaxed) == 0 {
+        let mut i = TURNS_A_LOOK;
+        while i != 0 {
+            let mut held = peer.enter();
+            used(peer.read(&mut held));
+            drop(held);
+            turn(&mut i);
+            i -= 1;
+        }
+        reads += TURNS_A_LOOK;
+    }
+    reads
+}
+
+#[inline(never)]
+fn update<P: DeferBeside>(control: &ReaderControl) -> u64 {
+    let peer = P::new();
+    let mut updates = 0;
+    while control.stop.0.load(Ordering::Relaxed) == 0 {
+        let mut i = TURNS_A_LOOK;
+        while i != 0 {
+            peer.replace(i);
+            turn(&mut i);
+            i -= 1;
+        }
+        updates += TURNS_A_LOOK;
+    }
+    updates
+}
+
+/// The loops with no library in them: what is subtracted from instruction counts. Nothing is ever freed.
+struct Bare;
+
+impl Defer for Bare {
+    fn new() -> Self {
+        Bare
+    }
+
+    fn make(value: u64) -> *mut () {
+        Box::into_raw(Box::new(Block::new(value))).cast()
+    }
+
+    #[inline(always)]
+    unsafe fn retire(&self, block: *mut ()) {
+        used(block as u64);
+    }
+}
+
+/// The bare loops of a language; `None` when no C peer was built.
+pub fn bare(language: Language) -> Option<Deferring> {
+    match language {
+        Language::Rust => Some(deferring::<Bare>("bare-rust")),
+        Language::C => c(),
+    }
+}
+
+#[cfg(have_c)]
+fn c() -> Option<Deferring> {
+    Some(bare_c::subject("bare-c"))
+}
+
+#[cfg(have_c)]
+mod bare_c {
+    super::super::c_peer::c_peer!(qb_retire_bare_attach qb_retire_bare_detach qb_retire_bare_finish qb_retire_bare_settle
+        qb_retire_bare_make qb_retire_bare_retire qb_retire_bare_stamped qb_retire_bare_all_in qb_retire_bare_owning
+        qb_retire_bare_read qb_retire_bare_update);
+}
+
+#[cfg(not(have_c))]
+fn c() -> Option<Deferring> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_as_said() {
+        assert_eq!(size_of::<Block>(), 64);
+        assert!(!std::mem::needs_drop::<Block>());
+        assert_eq!(size_of::<Owning>(), 64);
+        assert!(std::mem::needs_drop::<Owning>());
+        assert_eq!(TEXT.len(), 32);
+        assert_eq!(Owning::new()._text.len(), 32);
+    }
+}

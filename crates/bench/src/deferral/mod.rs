@@ -1,0 +1,281 @@
+//! Who reclaims later: the subjects of `bench retire` and `bench mixed`.
+//!
+//! As in [`crate::subjects`], a subject is a table of plain functions, each a whole loop with the library's call
+//! inlined: Rust libraries through `loops.rs`, C libraries through the same loops in `shims/retire.h`. What is retired
+//! is a block of 64 bytes, of which the first free word is written; where a library wants a head in the object, the head
+//! is part of the 64 bytes, and where it adds one (sdd), the block is larger. An *owning* object is a block that owns
+//! another: a `String` of 32 bytes, with `Drop`.
+//!
+//! Each library is used in the cheapest way that is correct: ck's program polls every 64 calls; crossbeam and sdd need a
+//! guard a call (sdd reclaims nothing without one); seize and haphazard retire without a guard. `finish` is what a
+//! program has each producer do at its end, `settle` what it does last of all, so that everything is freed: a barrier
+//! where there is one; a sentinel behind everything else (crossbeam, sdd); "nobody is here any more" (seize).
+
+use crate::Report;
+use crate::subjects::{Absent, Language, OURS, ReaderControl};
+
+#[cfg(have_c)]
+mod c_peer;
+#[cfg(have_ck)]
+mod ck;
+#[cfg(feature = "peers")]
+mod crossbeam;
+#[cfg(feature = "peers")]
+mod haphazard;
+#[cfg(have_liburcu)]
+mod liburcu;
+mod loops;
+mod quiescent;
+#[cfg(feature = "peers")]
+mod sdd;
+#[cfg(feature = "peers")]
+mod seize;
+
+pub use loops::bare;
+
+/// One library that reclaims later.
+#[derive(Debug, Clone, Copy)]
+pub struct Deferring {
+    /// The name in reports.
+    pub name: &'static str,
+    /// Which bare loop is subtracted from instruction counts.
+    pub language: Language,
+    /// Registers the calling thread, where the library wants that.
+    pub attach: fn(),
+    /// Undoes `attach`.
+    pub detach: fn(),
+    /// What a producer does at its end, before `detach`.
+    pub finish: fn(),
+    /// What is done last, by a thread that is not attached, when all producers have ended.
+    pub settle: fn(),
+    /// Fills the slots with new blocks.
+    make: fn(&mut [*mut ()]),
+    /// Retires the blocks of `make`, once.
+    retire: unsafe fn(&[*mut ()]),
+    /// The same, and how many [`crate::clock::stamp`]s each call took.
+    stamped: unsafe fn(&[*mut ()], &mut [u64]),
+    /// Makes and retires so many blocks.
+    pub all_in: fn(u64),
+    /// Makes and retires so many owning objects.
+    pub owning: Option<fn(u64)>,
+    /// Reading beside updating.
+    pub beside: Option<Beside>,
+}
+
+/// A pointer that some threads read while another replaces what it points to.
+#[derive(Debug, Clone, Copy)]
+pub struct Beside {
+    /// Reads until told to stop: enter, load, read, leave. How often.
+    pub read: fn(&ReaderControl) -> u64,
+    /// Replaces and retires until told to stop. How often.
+    pub update: fn(&ReaderControl) -> u64,
+}
+
+/// Turns between two looks at the stop flag in [`Beside`]; the same number as in `shims/retire.h`.
+pub const TURNS_A_LOOK: u64 = 64;
+
+/// Every subject of this build, ours first.
+pub fn all() -> Vec<Deferring> {
+    vec![
+        quiescent::subject(),
+        #[cfg(have_ck)]
+        ck::subject("ck"),
+        #[cfg(have_liburcu)]
+        liburcu::call(),
+        #[cfg(have_liburcu)]
+        liburcu::defer(),
+        #[cfg(feature = "peers")]
+        crossbeam::subject(),
+        #[cfg(feature = "peers")]
+        seize::subject(),
+        #[cfg(feature = "peers")]
+        sdd::subject(),
+        #[cfg(feature = "peers")]
+        haphazard::subject(),
+    ]
+}
+
+/// Ours alone, or everybody.
+pub fn selected(compare: bool) -> Vec<Deferring> {
+    let mut subjects = all();
+    if !compare {
+        subjects.retain(|subject| subject.name == OURS);
+    }
+    subjects
+}
+
+/// The subject of this name.
+pub fn named(name: &str) -> Option<Deferring> {
+    all().into_iter().find(|subject| subject.name == name)
+}
+
+/// Those that are not in this build, with the remedy.
+pub fn absent() -> Vec<Absent> {
+    let rust = ["crossbeam-epoch", "seize", "sdd", "haphazard"];
+    let c = ["ck", "liburcu-memb", "liburcu-defer"];
+    crate::subjects::absent_of(&rust, &c, |name| named(name).is_some())
+}
+
+/// Tells a report about our fence mode and, when peers were asked for, which of them are not there and why.
+pub fn note(report: &mut Report, compare: bool) {
+    crate::subjects::note_absent(report, compare, absent());
+}
+
+/// Blocks made ahead, to be retired by the thread that made them. Dropping them instead leaks them.
+#[derive(Debug)]
+pub struct Blocks {
+    subject: Deferring,
+    blocks: Vec<*mut ()>,
+    made: bool,
+}
+
+impl Blocks {
+    /// Room for so many blocks, with memory that is touched already.
+    pub fn room(subject: Deferring, blocks: usize) -> Self {
+        let mut room = vec![std::ptr::dangling_mut(); blocks];
+        // A freshly mapped page would cost its first writer a fault in the middle of a measurement.
+        std::hint::black_box(&mut room).fill(std::ptr::null_mut());
+        Blocks {
+            subject,
+            blocks: room,
+            made: false,
+        }
+    }
+
+    /// Makes the blocks. (Those made before and not retired leak.)
+    pub fn make(&mut self) {
+        (self.subject.make)(&mut self.blocks);
+        self.made = true;
+    }
+
+    /// Retires what was made: one call after the other.
+    pub fn retire(&mut self) {
+        if std::mem::take(&mut self.made) {
+            // SAFETY: blocks of this subject's `make`; `made` is now false, so they are retired once.
+            unsafe { (self.subject.retire)(&self.blocks) };
+        }
+    }
+
+    /// The same through one function of a known name, for [`crate::instructions`].
+    pub(crate) fn retire_counted(&mut self) {
+        if std::mem::take(&mut self.made) {
+            // SAFETY: as in `retire`.
+            unsafe { quiescent_bench_counted(self.subject.retire, &self.blocks) };
+        }
+    }
+
+    /// Retires what was made, and gives how many stamps each call took.
+    pub fn stamped(&mut self, took: &mut Vec<u64>) {
+        took.clear();
+        if std::mem::take(&mut self.made) {
+            took.resize(self.blocks.len(), 0);
+            // SAFETY: as in `retire`; there is a place for every block.
+            unsafe { (self.subject.stamped)(&self.blocks, took) };
+        }
+    }
+}
+
+/// Name of the function inside which callgrind counts.
+pub(crate) const COUNTED: &str = "quiescent_bench_counted";
+
+/// Calls `retire`. Callgrind counts from its beginning to its end, and only there.
+///
+/// # Safety
+/// As `retire`.
+#[inline(never)]
+#[unsafe(no_mangle)]
+unsafe fn quiescent_bench_counted(retire: unsafe fn(&[*mut ()]), blocks: &[*mut ()]) {
+    // SAFETY: the caller's promise.
+    unsafe { retire(blocks) };
+    // What follows keeps the call from becoming a jump, which would end the function too early.
+    std::hint::black_box(());
+}
+
+/// Held by every test that retires in the test's own process: settling some libraries asks that nobody else is there.
+#[cfg(test)]
+pub(crate) static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::Ordering::Relaxed;
+
+    /// In a thread of its own, so that `attach` meets a fresh one.
+    fn producer(subject: Deferring, work: impl FnOnce() + Send) {
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                (subject.attach)();
+                work();
+                (subject.finish)();
+                (subject.detach)();
+            });
+        });
+    }
+
+    #[test]
+    fn every_loop_ends_and_settles() {
+        let _alone = ALONE.lock().unwrap();
+        for subject in all() {
+            producer(subject, || {
+                let mut blocks = Blocks::room(subject, 300);
+                let mut took = Vec::new();
+                blocks.make();
+                blocks.retire();
+                blocks.make();
+                blocks.retire_counted();
+                blocks.make();
+                blocks.stamped(&mut took);
+                assert_eq!(took.len(), 300);
+                blocks.stamped(&mut took);
+                assert!(took.is_empty(), "{}: nothing was made", subject.name);
+                (subject.all_in)(300);
+                if let Some(owning) = subject.owning {
+                    owning(300);
+                }
+            });
+            (subject.settle)();
+        }
+    }
+
+    #[test]
+    fn reads_beside_updates() {
+        let _alone = ALONE.lock().unwrap();
+        for subject in all() {
+            let Some(beside) = subject.beside else {
+                continue;
+            };
+            let (reader, updater) = (ReaderControl::default(), ReaderControl::default());
+            std::thread::scope(|scope| {
+                let reading = scope.spawn(|| {
+                    (subject.attach)();
+                    let reads = (beside.read)(&reader);
+                    (subject.detach)();
+                    reads
+                });
+                let updating = scope.spawn(|| {
+                    (subject.attach)();
+                    let updates = (beside.update)(&updater);
+                    (subject.finish)();
+                    (subject.detach)();
+                    updates
+                });
+                std::thread::sleep(std::time::Duration::from_millis(20));
+                reader.stop.0.store(1, Relaxed);
+                assert!(reading.join().unwrap() >= TURNS_A_LOOK, "{}", subject.name);
+                updater.stop.0.store(1, Relaxed);
+                assert!(updating.join().unwrap() >= TURNS_A_LOOK, "{}", subject.name);
+            });
+            (subject.settle)();
+        }
+    }
+
+    #[test]
+    fn every_peer_is_present_or_absent_with_a_remedy() {
+        for name in ["ck", "liburcu-defer", "seize", "sdd"] {
+            let absent = absent().into_iter().find(|absent| absent.name == name);
+            assert!(named(name).is_some() != absent.is_some(), "{name}");
+        }
+        assert!(named("no such library").is_none());
+        assert_eq!(selected(false).len(), 1);
+    }
+}

@@ -1,0 +1,55 @@
+//! sdd: an `Owned` dropped under a guard. Its header makes the block 80 bytes.
+
+use super::Deferring;
+use super::loops::{Block, Defer, deferring};
+use sdd::{Guard, Owned};
+use std::mem::{self, ManuallyDrop};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+struct Sdd;
+
+/// An `Owned` is a pointer; here it is carried as one.
+const _: () = assert!(size_of::<Owned<Block>>() == size_of::<*mut ()>());
+
+impl Defer for Sdd {
+    fn new() -> Self {
+        Sdd
+    }
+
+    #[inline(always)]
+    fn make(value: u64) -> *mut () {
+        let owned = ManuallyDrop::new(Owned::new(Block::new(value)));
+        // SAFETY: of the same size (above); any bytes make a raw pointer, and only `retire` looks at it.
+        unsafe { mem::transmute_copy(&owned) }
+    }
+
+    #[inline(always)]
+    unsafe fn retire(&self, block: *mut ()) {
+        let _guard = Guard::new();
+        // SAFETY: the bytes of an `Owned` that `make` did not drop; the caller gives each once.
+        drop(unsafe { mem::transmute_copy::<*mut (), Owned<Block>>(&block) });
+    }
+}
+
+/// What a thread has dropped is reclaimed as its guards move the epoch on; what it deferred last comes last. A bounded
+/// number of tries, as in `crossbeam.rs`.
+fn finish() {
+    let done = Arc::new(AtomicBool::new(false));
+    let last = done.clone();
+    Guard::new().defer_execute(move || last.store(true, Ordering::Release));
+    for _ in 0..10_000_000 {
+        Guard::new().accelerate();
+        if done.load(Ordering::Acquire) {
+            return;
+        }
+        std::thread::yield_now();
+    }
+}
+
+pub(super) fn subject() -> Deferring {
+    Deferring {
+        finish,
+        ..deferring::<Sdd>("sdd")
+    }
+}

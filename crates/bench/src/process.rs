@@ -1,0 +1,146 @@
+//! What the kernel knows about this process: its memory, its threads, their switches, its timers.
+
+use std::fs;
+
+/// The largest resident set since the program was started (`VmHWM`), in bytes; `None` without `/proc`. (`ru_maxrss`
+/// would not do: it survives `exec`, so it may be the parent's.)
+pub fn peak_rss_bytes() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    kilobytes(&status, "VmHWM:").map(|kb| kb * 1024)
+}
+
+fn kilobytes(status: &str, field: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(field))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// Kernel numbers of all threads of this process.
+pub fn threads() -> Vec<u32> {
+    let Ok(tasks) = fs::read_dir("/proc/self/task") else {
+        return Vec::new();
+    };
+    let number = |task: fs::DirEntry| task.file_name().to_str()?.parse().ok();
+    tasks.filter_map(Result::ok).filter_map(number).collect()
+}
+
+/// The kernel's number of the calling thread.
+pub fn this_thread() -> u32 {
+    // SAFETY: no arguments, no memory, cannot fail.
+    unsafe { libc::gettid() as u32 }
+}
+
+/// How often these threads went to sleep by themselves since they were started: each is one wake-up. A thread that has
+/// ended counts 0.
+pub fn voluntary_switches(threads: &[u32]) -> u64 {
+    let of = |thread: &u32| {
+        let status = fs::read_to_string(format!("/proc/self/task/{thread}/status")).ok()?;
+        kilobytes(&status, "voluntary_ctxt_switches:")
+    };
+    threads.iter().filter_map(of).sum()
+}
+
+/// Timers of this process that are running: armed timer descriptors and POSIX timers.
+pub fn armed_timers() -> u64 {
+    let descriptors = fs::read_dir("/proc/self/fdinfo").map_or(0, |all| {
+        let texts = all.filter_map(|file| fs::read_to_string(file.ok()?.path()).ok());
+        texts.filter(|text| is_armed(text)).count()
+    });
+    let posix = fs::read_to_string("/proc/self/timers").unwrap_or_default();
+    let posix = posix.lines().filter(|line| line.starts_with("ID:")).count();
+    (descriptors + posix) as u64
+}
+
+/// How many of these threads sleep in a system call with a time limit: a timer as well.
+pub fn sleep_with_limit(threads: &[u32]) -> u64 {
+    let sleeping = threads.iter().filter(|thread| {
+        let call = fs::read_to_string(format!("/proc/self/task/{thread}/syscall"));
+        call.is_ok_and(|call| has_time_limit(&call))
+    });
+    sleeping.count() as u64
+}
+
+/// Whether the `fdinfo` of a descriptor is that of an armed timer: `it_value: (seconds, nanoseconds)`, zero when not.
+fn is_armed(fdinfo: &str) -> bool {
+    let value = fdinfo
+        .lines()
+        .find_map(|line| line.strip_prefix("it_value:"));
+    value.is_some_and(|value| value.trim() != "(0, 0)")
+}
+
+/// Whether a line of `/proc/self/task/*/syscall` is a sleep that ends by itself: the call's number, then its arguments.
+fn has_time_limit(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    let Some(number) = words.next().and_then(|word| word.parse::<i64>().ok()) else {
+        return false;
+    };
+    let arguments: Vec<u64> = words
+        .filter_map(|word| u64::from_str_radix(word.strip_prefix("0x")?, 16).ok())
+        .collect();
+    let argument = |index: usize| arguments.get(index).copied().unwrap_or(0);
+    let no_limit = |milliseconds: u64| (milliseconds as i32) < 0;
+    match number {
+        libc::SYS_futex | libc::SYS_epoll_pwait2 | libc::SYS_rt_sigtimedwait => argument(3) != 0,
+        libc::SYS_epoll_pwait => !no_limit(argument(3)),
+        libc::SYS_ppoll => argument(2) != 0,
+        libc::SYS_nanosleep | libc::SYS_clock_nanosleep => true,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_epoll_wait => !no_limit(argument(3)),
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_poll => !no_limit(argument(2)),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    #[test]
+    fn this_process_has_memory_and_threads() {
+        assert!(peak_rss_bytes().is_some_and(|bytes| bytes > 100 << 10));
+        assert!(threads().contains(&this_thread()));
+        assert_eq!(kilobytes("VmHWM:\t  3708 kB\n", "VmHWM:"), Some(3708));
+        assert_eq!(kilobytes("", "VmHWM:"), None);
+    }
+
+    /// A thread that does `work` and says so; its number.
+    fn beside(work: impl FnOnce() + Send + 'static) -> u32 {
+        let (send, receive) = channel();
+        std::thread::spawn(move || {
+            send.send(this_thread()).unwrap();
+            work();
+        });
+        receive.recv().unwrap()
+    }
+
+    #[test]
+    fn a_sleep_is_a_switch_and_a_timer() {
+        let (go, orders) = channel::<()>();
+        let sleeper = beside(move || {
+            let _ = orders.recv();
+            std::thread::sleep(Duration::from_secs(60));
+        });
+        while voluntary_switches(&[sleeper]) == 0 {
+            std::thread::yield_now();
+        }
+        assert_eq!(
+            sleep_with_limit(&[sleeper]),
+            0,
+            "it waits for its order for ever"
+        );
+        go.send(()).unwrap();
+        while voluntary_switches(&[sleeper]) < 2 || sleep_with_limit(&[sleeper]) == 0 {
+            std::thread::yield_now();
+        }
+        assert_eq!(voluntary_switches(&[u32::MAX]), 0, "no such thread");
+    }
+
+    #[test]
+    fn an_armed_descriptor_is_seen() {
+        let text = |value| format!("pos:\t0\nclockid: 1\nticks: 0\nit_value: {value}\n");
+        assert!(is_armed(&text("(9, 12345)")) && !is_armed(&text("(0, 0)")));
+        assert!(!is_armed("pos:\t0\nflags:\t02\n"));
+    }
+}

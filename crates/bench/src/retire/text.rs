@@ -1,0 +1,125 @@
+//! The report of `bench retire` as text: one table a question.
+
+use crate::table::{self, Table};
+use crate::{Report, Row};
+
+const MILLION: f64 = 1e6;
+const MEBIBYTE: f64 = (1 << 20) as f64;
+
+/// The report as text; tables that would be empty are left out.
+pub fn text(report: &Report) -> String {
+    let call = |case: &str| case == "push" || case.starts_with("enqueue");
+    let whole = |case: &str| case.starts_with("all-in") || case == "drop 1t";
+    let parts = [
+        (
+            "CPU ns a call, by the calling thread; blocks made ahead",
+            table::of_cases(report, "cpu_ns", 1.0, call),
+        ),
+        (
+            "Single calls, ns with the clock; the maximum has the machine's interruptions in it",
+            metrics(
+                report,
+                "push",
+                &[
+                    ("median", "latency_ns_p50"),
+                    ("p99.9", "latency_ns_p99.9"),
+                    ("maximum", "latency_ns_max"),
+                ],
+            ),
+        ),
+        (
+            "All in (malloc, retire, grace periods, free): CPU ns an object, of all threads; drop: objects with Drop",
+            table::of_cases(report, "cpu_ns", 1.0, whole),
+        ),
+        (
+            "Million objects a second",
+            table::of_cases(report, "ops_per_s", MILLION, whole),
+        ),
+        (
+            "Peak memory of the process, MiB",
+            table::of_cases(report, "peak_rss_bytes", MEBIBYTE, whole),
+        ),
+        (
+            "At rest, everything reclaimed: wake-ups and timers of the library's own threads",
+            metrics(
+                report,
+                "at rest",
+                &[
+                    ("wake-ups", "wakeups"),
+                    ("timers", "timers"),
+                    ("threads", "threads"),
+                ],
+            ),
+        ),
+    ];
+    let mut text = String::from(
+        "Reclaiming a 64-byte block later: median [min..max] over rounds, a process each\n",
+    );
+    for (title, table) in parts {
+        if !table.is_empty() {
+            text += &format!("\n{title}\n\n{}", table.render());
+        }
+    }
+    text
+}
+
+/// The rows of one case: a subject a line, a metric a column.
+fn metrics(report: &Report, case: &str, columns: &[(&str, &str)]) -> Table {
+    let head: Vec<&str> = std::iter::once("subject")
+        .chain(columns.iter().map(|(head, _)| *head))
+        .collect();
+    let mut table = Table::new(&head, 1);
+    let mut subjects: Vec<&str> = Vec::new();
+    let known =
+        |row: &&Row| row.case == case && columns.iter().any(|(_, metric)| *metric == row.metric);
+    for row in report.rows.iter().filter(known) {
+        if !subjects.contains(&row.subject.as_str()) {
+            subjects.push(&row.subject);
+        }
+    }
+    for subject in subjects {
+        let cells = columns.iter().map(|(_, metric)| {
+            let row = report.find(subject, case, metric);
+            row.map_or("-".into(), |row| match row.n {
+                // A count, unless it is a time.
+                1 if row.median.fract() == 0.0 => format!("{}", row.median),
+                1 => table::figure(row.median),
+                _ => table::spread(row.median, row.min, row.max),
+            })
+        });
+        table.row(std::iter::once(subject.to_string()).chain(cells));
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_a_question_and_none_that_is_empty() {
+        let mut report = Report::new("bench retire", 1);
+        for (case, metric, value) in [
+            ("push", "cpu_ns", 14.0),
+            ("load", "cpu_ns", 99.0),
+            ("push", "latency_ns_max", 5_000.0),
+            ("all-in 2t", "peak_rss_bytes", 3.0 * MEBIBYTE),
+        ] {
+            let row = Row::single("quiescent", case, metric, "unit", value);
+            report.rows.extend(row);
+        }
+        let text = text(&report);
+        for words in [
+            "push\n---------  ----\nquiescent  14.0",
+            "quiescent       -      -     5000",
+            "all-in 2t\n---------  ---------\nquiescent       3.00",
+        ] {
+            assert!(text.contains(words), "no `{words}` in {text}");
+        }
+        assert!(
+            !text.contains("99.0"),
+            "the read side has tables of its own"
+        );
+        assert!(!text.contains("At rest"), "{text}");
+    }
+}
