@@ -1,0 +1,155 @@
+//! What happens when a grace period is over: the entry is completed, the block freed, and now and then
+//! the callback goes on to do what callbacks may: read, queue itself again in another way, panic.
+//!
+//! Runs on whatever thread the library chooses: the worker, one that drains, one that waits.
+
+use std::panic::resume_unwind;
+use std::ptr::NonNull;
+use std::time::Duration;
+
+use quiescent::{
+    Head, call, call_head, call_head_hurry, call_hurry, drain, retire_ptr, retire_ptr_hurry,
+    try_barrier,
+};
+
+use crate::element::Element;
+use crate::entry::{Entry, OLDEST};
+use crate::numbers::Numbers;
+use crate::options::Broken;
+use crate::reader;
+use crate::world::{self, World};
+
+/// What a planned panic carries.
+pub struct Planned;
+
+/// A block that a callback owns.
+pub struct Block(pub NonNull<Element>);
+
+// SAFETY: elements go from thread to thread; whoever holds the block is its only owner.
+unsafe impl Send for Block {}
+
+impl Block {
+    /// A grace period has passed for the block: completes its entry and frees it. A second run finds
+    /// the entry completed and leaves the block alone.
+    pub fn end(self, entry: &'static Entry, word: u64) {
+        if completed(entry, word) {
+            // SAFETY: made by `Box::into_raw`; the first and only completion with this word owns it.
+            let element = unsafe { Box::from_raw(self.0.as_ptr()) };
+            element.check();
+            drop(element);
+            follow(entry);
+        }
+    }
+}
+
+/// As [`Block::end`], for a head inside an element.
+///
+/// # Safety
+/// The head of an [`Element`] that was queued with its word noted in it, with the right to all of it.
+pub unsafe fn head_of_element(head: NonNull<Head>) {
+    let block = head.cast::<Element>();
+    // SAFETY: the caller's promise.
+    let element = unsafe { block.as_ref() };
+    if element.check() {
+        let (entry, word) = (element.entry(), element.word());
+        Block(block).end(entry, word);
+    }
+}
+
+/// For a head inside an entry, which is queued again without a block.
+///
+/// # Safety
+/// The head of an [`Entry`] that lives for ever.
+unsafe fn head_of_entry(head: NonNull<Head>) {
+    // SAFETY: the caller's promise.
+    let entry: &'static Entry = unsafe { head.cast::<Entry>().as_ref() };
+    ran(entry, entry.word());
+}
+
+/// The destructor of an object ran after a grace period, or a callback without a block did.
+pub fn ran(entry: &'static Entry, word: u64) {
+    if completed(entry, word) {
+        follow(entry);
+    }
+}
+
+/// A plain block is being freed. Called by the allocator: no allocation, no lock, no panic.
+pub fn freed(entry: &'static Entry, word: u64) {
+    if completed(entry, word) {
+        entry.release();
+    }
+}
+
+fn completed(entry: &'static Entry, word: u64) -> bool {
+    let completed = entry.complete(word);
+    if let Some(world) = world::current().filter(|_| completed) {
+        world.count_done(entry.kind());
+        if world.is_broken(Broken::RunTwice) && word % 64 < 4 {
+            entry.complete(word);
+        }
+    }
+    completed
+}
+
+/// What a callback does after its duty.
+fn follow(entry: &'static Entry) {
+    let Some(world) = world::current() else {
+        return entry.release();
+    };
+    let may_panic = world.options.panics && !entry.kind().waits();
+    let mut numbers = Numbers::new(world.options.seed, entry.word());
+    if numbers.once_in(16) {
+        reader::glance(world, &mut numbers);
+    }
+    if may_panic && world.options.broken.is_none() {
+        ask_for_too_much(world, &mut numbers);
+    }
+    if numbers.once_in(4) && entry.age() < OLDEST && !world.stopped() {
+        queue_again(world, entry, &mut numbers);
+    } else {
+        entry.release();
+    }
+    if may_panic && numbers.once_in(500) && !std::thread::panicking() {
+        world.count_panic();
+        resume_unwind(Box::new(Planned)); // without the hook, which would print
+    }
+}
+
+/// What waits is refused inside a callback; `drain` does what it can without waiting.
+fn ask_for_too_much(world: &World, numbers: &mut Numbers) {
+    match numbers.below(256) {
+        0 => assert!(try_barrier().is_err(), "waited for a barrier in a callback"),
+        1 if world.barriers_allowed() => _ = drain(Duration::from_micros(numbers.next() % 2000)),
+        _ => {}
+    }
+}
+
+/// Completes an entry when it is dropped.
+struct Ager {
+    entry: &'static Entry,
+    word: u64,
+}
+
+impl Drop for Ager {
+    fn drop(&mut self) {
+        ran(self.entry, self.word);
+    }
+}
+
+fn queue_again(world: &World, entry: &'static Entry, numbers: &mut Numbers) {
+    let word = entry.queue_again(world.now());
+    world.count_queued(entry.kind());
+    let ager = || NonNull::from(Box::leak(Box::new(Ager { entry, word })));
+    match numbers.below(6) {
+        0 => call(move || ran(entry, word)),
+        1 => call_hurry(move || ran(entry, word)),
+        // SAFETY: entries live for ever; the head is free, since whoever completed the entry holds it.
+        2 => unsafe { call_head(entry.head(), head_of_entry) },
+        // SAFETY: as above.
+        3 => unsafe { call_head_hurry(entry.head(), head_of_entry) },
+        // SAFETY: just made, never published.
+        4 => unsafe { retire_ptr(ager()) },
+        // SAFETY: as above.
+        _ => unsafe { retire_ptr_hurry(ager()) },
+    }
+}

@@ -1,0 +1,108 @@
+//! Threads that live shortly: they read, retire, call, and end with things queued. Some go on doing so
+//! in a destructor of a thread-local, some in one of a thread-specific key, which runs later still.
+
+use std::cell::RefCell;
+use std::ffi::c_void;
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crate::finding::Finding;
+use crate::hand::Hand;
+use crate::kind::Kind;
+use crate::numbers::Numbers;
+use crate::world::{BURST, LANES, Role, World};
+use crate::{reader, storm, writer};
+
+/// Starts bursts of short lives until it is over.
+pub fn lane(world: &'static World, lane: usize) {
+    let mut numbers = Numbers::new(world.options.seed, u64::MAX - 1 - lane as u64);
+    let places: Vec<usize> = world.of(Role::Churn).map(|(place, _)| place).collect();
+    let places = &places[lane * BURST..(lane + 1) * BURST];
+    debug_assert!(lane < LANES);
+    for turn in 1u64.. {
+        if world.stopped() {
+            break;
+        }
+        let burst = places[..1 + numbers.below(BURST)].iter().map(|&place| {
+            let body = move || life(Hand::new(world, place, turn));
+            thread::Builder::new()
+                .name(Role::Churn.name().into())
+                .spawn(body)
+        });
+        // All of them first, then wait.
+        for born in burst.collect::<Vec<_>>() {
+            match born.map(JoinHandle::join) {
+                Ok(Ok(())) => _ = world.lives.fetch_add(1, Ordering::Relaxed),
+                Ok(Err(_)) => Finding::Panicked.note(None, lane as u64),
+                Err(_) => thread::sleep(Duration::from_millis(10)), // no memory for a stack just now
+            }
+        }
+        thread::sleep(Duration::from_micros(numbers.next() % 5000));
+    }
+}
+
+fn life(mut hand: Hand) {
+    let rounds = hand.numbers.below(20);
+    for _ in 0..rounds {
+        if !hand.goes_on() {
+            break;
+        }
+        match hand.numbers.below(4) {
+            0 | 1 => reader::section(&mut hand),
+            2 => writer::round(&mut hand),
+            _ => {
+                let kind = Kind::deferred(hand.numbers.below(64));
+                writer::update(&mut hand, kind);
+            }
+        }
+    }
+    let way = hand.numbers.below(3);
+    let last = Last(Some(hand));
+    match way {
+        0 => drop(last),
+        1 => LAST.with(|place| *place.borrow_mut() = Some(last)),
+        _ => at_the_very_end(Box::new(last)),
+    }
+}
+
+thread_local! {
+    static LAST: RefCell<Option<Last>> = const { RefCell::new(None) };
+}
+
+/// Does something in its destructor, and ends the storm for its thread.
+struct Last(Option<Hand>);
+
+impl Drop for Last {
+    fn drop(&mut self) {
+        if let Some(mut hand) = self.0.take() {
+            for _ in 0..hand.numbers.below(4) {
+                reader::section(&mut hand);
+                let kind = Kind::deferred(hand.numbers.below(64));
+                writer::update(&mut hand, kind);
+            }
+            storm::block();
+        }
+    }
+}
+
+unsafe extern "C" fn drop_last(value: *mut c_void) {
+    // SAFETY: made by `at_the_very_end`, for this call.
+    drop(unsafe { Box::from_raw(value.cast::<Last>()) });
+}
+
+/// The library's own key is older, so its destructor runs before this one.
+fn at_the_very_end(last: Box<Last>) {
+    static KEY: OnceLock<libc::pthread_key_t> = OnceLock::new();
+    let key = *KEY.get_or_init(|| {
+        let mut key = 0;
+        // SAFETY: `key` is writable; the destructor has the right type.
+        let made = unsafe { libc::pthread_key_create(&mut key, Some(drop_last)) };
+        assert_eq!(made, 0, "no key for thread-specific data");
+        key
+    });
+    // SAFETY: the key exists, and its destructor takes what it is given here.
+    let set = unsafe { libc::pthread_setspecific(key, Box::into_raw(last).cast()) };
+    assert_eq!(set, 0, "no memory for thread-specific data");
+}

@@ -1,0 +1,125 @@
+//! The published block of memory, and what a reader checks in it.
+//!
+//! [`Element`] has no destructor: retired as it is, only the allocator sees its end. [`Dropping`] is the
+//! same block with one. Both have a mark that the allocator of this crate turns into poison when the
+//! block is freed, so an early free shows without a sanitizer too.
+
+use std::cell::UnsafeCell;
+use std::mem::{needs_drop, offset_of};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use quiescent::Head;
+
+use crate::callback;
+use crate::entry::Entry;
+use crate::finding::Finding;
+use crate::kind::Kind;
+
+/// In a block that may be read.
+pub const ALIVE: u64 = 0x600d_b10c_600d_b10c;
+/// In a block that was freed.
+pub const POISON: u64 = 0xdead_b10c_dead_b10c;
+
+/// Blocks made so far.
+pub static MADE: AtomicU64 = AtomicU64::new(0);
+
+/// A published block. Its size and alignment are nobody else's, which is how the allocator knows it.
+#[derive(Debug)]
+#[repr(C, align(32))]
+pub struct Element {
+    /// First, so that its address is the element's.
+    /// Written by the library while readers still look at the rest.
+    head: UnsafeCell<Head>,
+    /// Whatever an allocator writes into freed memory first is not the mark.
+    _front: [u64; 6],
+    mark: AtomicU64,
+    entry: &'static Entry,
+    birth: u64,
+    /// What completes the entry, for ends without an argument.
+    word: AtomicU64,
+    kind: Kind,
+    _rest: [u64; 21],
+}
+
+const _: () = assert!(
+    !needs_drop::<Element>(),
+    "the plain kinds need a plain block"
+);
+
+// SAFETY: nobody but the library touches the head, from the moment it is queued; all else is atomic,
+// or not written once published.
+unsafe impl Send for Element {}
+// SAFETY: as above.
+unsafe impl Sync for Element {}
+
+impl Element {
+    /// Where the mark is.
+    pub const MARK: usize = offset_of!(Element, mark);
+
+    /// A block for this entry. It has to end in the allocator.
+    pub fn new(entry: &'static Entry, birth: u64, kind: Kind) -> Element {
+        MADE.fetch_add(1, Ordering::Relaxed);
+        Element {
+            head: UnsafeCell::new(Head::new()),
+            _front: [0; 6],
+            mark: AtomicU64::new(ALIVE),
+            entry,
+            birth,
+            word: AtomicU64::new(0),
+            kind,
+            _rest: [0; 21],
+        }
+    }
+
+    /// Its entry.
+    pub fn entry(&self) -> &'static Entry {
+        self.entry
+    }
+
+    /// The number of the element.
+    pub fn birth(&self) -> u64 {
+        self.birth
+    }
+
+    /// How it is to be waited for.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The mark: [`ALIVE`], or something is wrong.
+    pub fn mark(&self) -> u64 {
+        self.mark.load(Ordering::Relaxed)
+    }
+
+    /// Notes the word to complete the entry with.
+    pub fn set_word(&self, word: u64) {
+        self.word.store(word, Ordering::Relaxed);
+    }
+
+    /// The word to complete the entry with.
+    pub fn word(&self) -> u64 {
+        self.word.load(Ordering::Relaxed)
+    }
+
+    /// What a reader does before it uses it; false if it is not safe to go on.
+    pub fn check(&self) -> bool {
+        let mark = self.mark();
+        if mark != ALIVE {
+            Finding::Poisoned.note(None, mark);
+        }
+        mark == ALIVE
+    }
+}
+
+/// An [`Element`] whose destructor completes its entry.
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct Dropping(pub Element);
+
+impl Drop for Dropping {
+    fn drop(&mut self) {
+        if self.0.check() {
+            callback::ran(self.0.entry, self.0.word());
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! The pipe: an entry for everything that is published and queued, never freed itself.
+//!
+//! * **Age** (§ the classic oracle): 0 while published, 1 once removed, one more for each grace period
+//!   that has passed for it. A section that found the element sees 0 or 1 until it ends.
+//! * **Word**: who may complete it. `number << 8 | stage << 2 | phase`. The number is new each time the
+//!   owner queues something, the stage counts how often callbacks queued it again. A callback carries
+//!   the word it was queued with, and completes the entry by exchanging exactly that word: a second run
+//!   finds another one. This is the exactly-once oracle.
+//!
+//! # Why right
+//! Accesses to the age are relaxed: it is the grace period under test that orders a section's look
+//! before the increment. An entry is used again only when it is free, and by its owner only; `[TO-1]`
+//! completing is an acquire-release exchange and the owner's look at a free word acquires, so the new
+//! life's stores come after the old one's.
+
+use std::cell::UnsafeCell;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+
+use quiescent::Head;
+
+use crate::finding::Finding;
+use crate::kind::Kind;
+
+/// Nobody's.
+const FREE: u64 = 0;
+/// Published, or just completed.
+const HELD: u64 = 1;
+/// Waits for a grace period.
+const QUEUED: u64 = 2;
+const PHASE: u64 = 3;
+const STAGE: u64 = 1 << 2;
+const NUMBER: u64 = 1 << 8;
+
+/// Callbacks queue an entry again until its age is this.
+pub const OLDEST: u32 = 5;
+
+/// One entry of the pipe.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Entry {
+    /// For being queued without a block of memory. First, so that its address is the entry's.
+    head: UnsafeCell<Head>,
+    word: AtomicU64,
+    birth: AtomicU64,
+    /// Ticks of the watchdog when it was queued.
+    since: AtomicU32,
+    age: AtomicU32,
+    kind: AtomicU8,
+}
+
+// SAFETY: the head is touched by whoever completed the entry (one thread, by [TO-1]) until it is
+// queued, and by the library then.
+unsafe impl Sync for Entry {}
+// SAFETY: as above.
+unsafe impl Send for Entry {}
+
+impl Entry {
+    /// A free one.
+    pub fn new() -> Entry {
+        Entry {
+            head: UnsafeCell::new(Head::new()),
+            word: AtomicU64::new(FREE),
+            birth: AtomicU64::new(0),
+            since: AtomicU32::new(0),
+            age: AtomicU32::new(0),
+            kind: AtomicU8::new(0),
+        }
+    }
+
+    /// Takes a free one for an element to be published. Its owner only.
+    pub fn take(&self, birth: u64, kind: Kind) -> bool {
+        // Acquire: [TO-1].
+        if self.word.load(Ordering::Acquire) & PHASE != FREE {
+            return false;
+        }
+        self.age.store(0, Ordering::Relaxed);
+        self.birth.store(birth, Ordering::Relaxed);
+        self.kind.store(kind as u8, Ordering::Relaxed);
+        self.word.store(HELD, Ordering::Relaxed);
+        true
+    }
+
+    /// The element has just been unpublished.
+    pub fn removed(&self) {
+        self.age.store(1, Ordering::Relaxed);
+    }
+
+    /// About to be queued by its owner; the word to complete it with.
+    pub fn queue(&self, number: u64, now: u32) -> u64 {
+        let word = (number * NUMBER) | QUEUED;
+        self.since.store(now, Ordering::Relaxed);
+        self.word.store(word, Ordering::Release); // for the watchdog's look at `since`
+        word
+    }
+
+    /// A grace period has passed. Was it queued with this word, and is it completed for the first time?
+    pub fn complete(&self, word: u64) -> bool {
+        let done = (word & !PHASE) | HELD;
+        let exchanged = self
+            .word
+            .compare_exchange(word, done, Ordering::AcqRel, Ordering::Relaxed); // [TO-1]
+        match exchanged {
+            Ok(_) => {
+                self.age.fetch_add(1, Ordering::Relaxed);
+                true
+            }
+            Err(found) => {
+                Finding::RanTwice.note(Some(self.kind()), found);
+                false
+            }
+        }
+    }
+
+    /// About to be queued again by whoever completed it; the word to complete it with.
+    pub fn queue_again(&self, now: u32) -> u64 {
+        let word = ((self.word.load(Ordering::Relaxed) & !PHASE) + STAGE) | QUEUED;
+        self.since.store(now, Ordering::Relaxed);
+        self.word.store(word, Ordering::Release);
+        word
+    }
+
+    /// Over. By whoever completed it.
+    pub fn release(&self) {
+        self.word.store(FREE, Ordering::Release); // [TO-1]
+    }
+
+    /// Its head, with the right to the whole entry.
+    pub fn head(&'static self) -> NonNull<Head> {
+        NonNull::from(self).cast()
+    }
+
+    /// Is it still queued with this word?
+    pub fn is_queued(&self, word: u64) -> bool {
+        self.word.load(Ordering::Relaxed) == word
+    }
+
+    /// Is it queued by its owner, with a number up to this one?
+    pub fn is_queued_up_to(&self, number: u64) -> bool {
+        let word = self.word.load(Ordering::Relaxed);
+        let by_owner = word & (NUMBER - STAGE) == 0;
+        word & PHASE == QUEUED && by_owner && word / NUMBER <= number
+    }
+
+    /// Since when it is queued, in the watchdog's ticks, if it is.
+    pub fn queued_since(&self) -> Option<u32> {
+        let queued = self.word.load(Ordering::Acquire) & PHASE == QUEUED;
+        queued.then(|| self.since.load(Ordering::Relaxed))
+    }
+
+    /// Is it nobody's?
+    pub fn is_free(&self) -> bool {
+        self.word.load(Ordering::Acquire) & PHASE == FREE
+    }
+
+    /// Grace periods since its removal, and one for that.
+    pub fn age(&self) -> u32 {
+        self.age.load(Ordering::Relaxed)
+    }
+
+    /// Whose it is: the number of the element.
+    pub fn birth(&self) -> u64 {
+        self.birth.load(Ordering::Relaxed)
+    }
+
+    /// How its element waits, or waited.
+    pub fn kind(&self) -> Kind {
+        Kind::ALL[usize::from(self.kind.load(Ordering::Relaxed))]
+    }
+
+    /// What the word says, for reports.
+    pub fn word(&self) -> u64 {
+        self.word.load(Ordering::Relaxed)
+    }
+}
+
+impl Default for Entry {
+    fn default() -> Entry {
+        Entry::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_life() {
+        let entry = Entry::new();
+        assert!(entry.take(7, Kind::Call) && !entry.take(8, Kind::Call));
+        entry.removed();
+        let word = entry.queue(40, 3);
+        assert!(entry.is_queued(word) && entry.is_queued_up_to(40) && !entry.is_queued_up_to(39));
+        assert_eq!((entry.queued_since(), entry.age()), (Some(3), 1));
+        assert!(entry.complete(word));
+        let again = entry.queue_again(4);
+        assert_ne!(again, word);
+        assert!(!entry.is_queued_up_to(u64::MAX), "not its owner's any more");
+        assert!(entry.complete(again));
+        assert_eq!(
+            (entry.age(), entry.birth(), entry.kind()),
+            (3, 7, Kind::Call)
+        );
+        entry.release();
+        assert!(entry.is_free() && entry.take(9, Kind::Poll));
+        assert_eq!(entry.age(), 0);
+    }
+
+    #[test]
+    fn a_second_run_is_noticed() {
+        let entry = Entry::new();
+        assert!(entry.take(1, Kind::CallHead));
+        let word = entry.queue(1, 0);
+        assert!(entry.complete(word));
+        let before = Finding::RanTwice.count();
+        assert!(!entry.complete(word));
+        assert!(Finding::RanTwice.count() > before);
+    }
+}

@@ -1,0 +1,140 @@
+//! What went wrong: counters that anybody may add to, from a signal handler and from inside the
+//! allocator too. Statics, since the allocator knows no run.
+
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::kind::Kind;
+
+const FINDINGS: usize = 15;
+
+/// Something that must not be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Finding {
+    /// A reader saw an age above 1 at the end of its section.
+    TooShort,
+    /// A reader's entry was another element's at the end of its section.
+    Reused,
+    /// A reader saw a block that was freed.
+    Poisoned,
+    /// A callback ran, or a block was freed, inside the section that queued it.
+    InsideSection,
+    /// A callback ran that was not queued: a second time, or before its time.
+    RanTwice,
+    /// A callback had not run when everything was over.
+    NeverRan,
+    /// A barrier returned before something queued earlier had run.
+    BarrierEarly,
+    /// A cookie was said to be done too early or too late.
+    Cookie,
+    /// A block was freed twice.
+    DoubleFree,
+    /// A block had not been freed when everything was over.
+    Leaked,
+    /// Something queued was not run for too long, and nobody waited for it.
+    Late,
+    /// Threads made no progress.
+    Hang,
+    /// A thread panicked.
+    Panicked,
+    /// The library counted other panics of callbacks than were planned.
+    PanicsMiscounted,
+    /// The library still has something queued, wanted or timed when everything was over.
+    NotIdle,
+}
+
+impl Finding {
+    /// All of them.
+    pub const ALL: [Finding; FINDINGS] = [
+        Finding::TooShort,
+        Finding::Reused,
+        Finding::Poisoned,
+        Finding::InsideSection,
+        Finding::RanTwice,
+        Finding::NeverRan,
+        Finding::BarrierEarly,
+        Finding::Cookie,
+        Finding::DoubleFree,
+        Finding::Leaked,
+        Finding::Late,
+        Finding::Hang,
+        Finding::Panicked,
+        Finding::PanicsMiscounted,
+        Finding::NotIdle,
+    ];
+
+    /// What a report calls it.
+    pub fn text(self) -> &'static str {
+        match self {
+            Finding::TooShort => "grace period too short",
+            Finding::Reused => "entry reused inside a section",
+            Finding::Poisoned => "freed block read",
+            Finding::InsideSection => "ran inside the section that queued it",
+            Finding::RanTwice => "callback ran twice",
+            Finding::NeverRan => "callback never ran",
+            Finding::BarrierEarly => "barrier returned too early",
+            Finding::Cookie => "wrong answer to a cookie",
+            Finding::DoubleFree => "block freed twice",
+            Finding::Leaked => "block never freed",
+            Finding::Late => "nobody came for something queued",
+            Finding::Hang => "no progress",
+            Finding::Panicked => "thread panicked",
+            Finding::PanicsMiscounted => "panics of callbacks miscounted",
+            Finding::NotIdle => "not idle after the last barrier",
+        }
+    }
+
+    /// Notes one. `value` says more: an age, a word, a number of things.
+    pub fn note(self, kind: Option<Kind>, value: u64) {
+        let record = &RECORDS[self as usize];
+        if record.count.fetch_add(1, Ordering::Relaxed) == 0 {
+            record.value.store(value, Ordering::Relaxed);
+            let kind = kind.map_or(0, |kind| kind as u64 + 1);
+            record.kind.store(kind, Ordering::Relaxed);
+        }
+        ANY.store(true, Ordering::Relaxed);
+    }
+
+    /// How often.
+    pub fn count(self) -> u64 {
+        RECORDS[self as usize].count.load(Ordering::Relaxed)
+    }
+
+    /// A line about it, for people.
+    pub fn line(self) -> String {
+        let record = &RECORDS[self as usize];
+        let mut line = format!("{}: {}", self.text(), self.count());
+        let value = record.value.load(Ordering::Relaxed);
+        if let Some(kind) = record.kind.load(Ordering::Relaxed).checked_sub(1) {
+            let name = Kind::ALL[kind as usize].name();
+            let _ = write!(line, " (the first: {name}, {value:#x})");
+        } else {
+            let _ = write!(line, " (the first: {value:#x})");
+        }
+        line
+    }
+}
+
+/// Has anything been found?
+pub fn any() -> bool {
+    ANY.load(Ordering::Relaxed)
+}
+
+/// The first of its kind says more than the rest.
+struct Record {
+    count: AtomicU64,
+    value: AtomicU64,
+    /// One more than the kind; 0 for none.
+    kind: AtomicU64,
+}
+
+static RECORDS: [Record; FINDINGS] = [const {
+    Record {
+        count: AtomicU64::new(0),
+        value: AtomicU64::new(0),
+        kind: AtomicU64::new(0),
+    }
+}; FINDINGS];
+
+static ANY: AtomicBool = AtomicBool::new(false);

@@ -1,0 +1,118 @@
+//! What a thread of the run holds: its place, its choices, and what it has seen. Counts are merged when
+//! the thread lets go of it.
+
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::kind::{KINDS, Kind};
+use crate::ledger::Ledger;
+use crate::numbers::Numbers;
+use crate::world::{AGES, Place, World};
+
+/// A thread's own.
+pub struct Hand {
+    /// The run.
+    pub world: &'static World,
+    /// Its place, which is nobody else's as long as the hand lives.
+    pub place: &'static Place,
+    /// Its choices.
+    pub numbers: Numbers,
+    /// How often it saw each age.
+    ages: Box<[[u64; AGES]; KINDS]>,
+    sections: u64,
+}
+
+impl Hand {
+    /// Takes a place. `turn` tells the short-lived threads of one place apart.
+    pub fn new(world: &'static World, place: usize, turn: u64) -> Hand {
+        let thread = place as u64 | turn << 16;
+        // SAFETY: gettid has no arguments and cannot fail.
+        let id = unsafe { libc::gettid() };
+        world.places[place].thread.store(id, Ordering::Relaxed);
+        Hand {
+            world,
+            place: &world.places[place],
+            numbers: Numbers::new(world.options.seed, thread + 1),
+            ages: Box::new([[0; AGES]; KINDS]),
+            sections: 0,
+        }
+    }
+
+    /// Its ledger.
+    pub fn ledger(&self) -> &'static Ledger {
+        &self.place.ledger
+    }
+
+    /// A sign of life; pauses when everybody does. False once it is over.
+    pub fn goes_on(&self) -> bool {
+        self.beat();
+        while self.world.paused() {
+            thread::sleep(Duration::from_millis(5));
+        }
+        !self.world.stopped()
+    }
+
+    /// A sign of life.
+    pub fn beat(&self) {
+        self.place.beat.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Busy with this kind.
+    pub fn begin(&self, kind: Kind) {
+        self.place.doing.store(kind as u8 + 1, Ordering::Relaxed);
+    }
+
+    /// Busy with nothing that waits.
+    pub fn end(&self) {
+        self.place.doing.store(0, Ordering::Relaxed);
+    }
+
+    /// Does nothing for so long, or until it is over.
+    pub fn sleep(&self, time: Duration) {
+        const SLICE: Duration = Duration::from_millis(20);
+        let start = Instant::now();
+        while let Some(left) = time.checked_sub(start.elapsed()) {
+            if self.world.stopped() || left.is_zero() {
+                break;
+            }
+            thread::sleep(left.min(SLICE));
+            self.beat();
+        }
+    }
+
+    /// Sleeps for up to so many microseconds, often not at all.
+    pub fn dawdle(&mut self, microseconds: usize) {
+        match self.numbers.below(4) {
+            0 => self.sleep(Duration::from_micros(
+                self.numbers.clone().below(microseconds) as u64,
+            )),
+            1 => thread::yield_now(),
+            _ => {}
+        }
+    }
+
+    /// Saw this age at the end of a section.
+    pub fn saw(&mut self, kind: Kind, age: u32) {
+        self.ages[kind as usize][(age as usize).min(AGES - 1)] += 1;
+    }
+
+    /// Had a section.
+    pub fn had_section(&mut self) {
+        self.sections += 1;
+    }
+}
+
+impl Drop for Hand {
+    fn drop(&mut self) {
+        for (tally, ages) in self.world.tallies.iter().zip(self.ages.iter()) {
+            for (sum, age) in tally.ages.iter().zip(ages) {
+                sum.fetch_add(*age, Ordering::Relaxed);
+            }
+        }
+        self.world
+            .sections
+            .fetch_add(self.sections, Ordering::Relaxed);
+        self.place.thread.store(0, Ordering::Relaxed);
+    }
+}

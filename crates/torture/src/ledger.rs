@@ -1,0 +1,129 @@
+//! What one thread publishes and queues: its entries, its slots, and its promise to itself.
+//!
+//! Only its owner replaces what is in a ledger's slots, so whoever publishes an element also disposes
+//! of it, and "everything that this thread queued" is everything queued in this ledger. A ledger passes
+//! to a new owner when a short-lived thread has been joined.
+//!
+//! # The barrier oracle
+//! Each thing that is queued gets the next number. `[TO-2]` once the queuing call has returned, its
+//! number is committed (release). Whoever is about to call `barrier` reads (acquire) what is committed
+//! in every ledger; when it returns, nothing up to that number may still be queued. What callbacks
+//! queue again is left out: they may do so at any time.
+
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+
+use quiescent::RcuOption;
+
+use crate::element::{Dropping, Element};
+use crate::entry::Entry;
+use crate::finding::Finding;
+use crate::kind::Kind;
+
+/// Slots of each sort.
+pub const SLOTS: usize = 4;
+/// Entries of a ledger: what it can have published and queued at a time.
+const ENTRIES: usize = 2048;
+/// Entries that are looked at for a free one.
+const LOOK: usize = 256;
+
+/// One thread's.
+pub struct Ledger {
+    entries: Vec<Entry>,
+    cursor: AtomicUsize,
+    last: AtomicU64,
+    committed: AtomicU64,
+    /// Published by pointers that own nothing.
+    pub raw: [AtomicPtr<Element>; SLOTS],
+    /// Published by pointers that own.
+    pub cells: [RcuOption<Dropping>; SLOTS],
+}
+
+impl Ledger {
+    /// An empty one.
+    pub fn new() -> Ledger {
+        Ledger {
+            entries: (0..ENTRIES).map(|_| Entry::new()).collect(),
+            cursor: AtomicUsize::new(0),
+            last: AtomicU64::new(0),
+            committed: AtomicU64::new(0),
+            raw: [const { AtomicPtr::new(null_mut()) }; SLOTS],
+            cells: [const { RcuOption::empty() }; SLOTS],
+        }
+    }
+
+    /// A free entry, and the number of the element it is for. Its owner only.
+    pub fn take(&'static self, kind: Kind) -> Option<(&'static Entry, u64)> {
+        let birth = self.number();
+        let start = self.cursor.load(Ordering::Relaxed);
+        for index in (start..start + LOOK).map(|index| index % ENTRIES) {
+            if self.entries[index].take(birth, kind) {
+                self.cursor.store(index + 1, Ordering::Relaxed);
+                return Some((&self.entries[index], birth));
+            }
+        }
+        self.cursor.store(start + LOOK, Ordering::Relaxed);
+        None
+    }
+
+    /// The next number. Its owner only.
+    pub fn number(&self) -> u64 {
+        let number = self.last.load(Ordering::Relaxed) + 1;
+        self.last.store(number, Ordering::Relaxed);
+        number
+    }
+
+    /// The call that queued this number, and all before, has returned.
+    pub fn commit(&self, number: u64) {
+        self.committed.store(number, Ordering::Release); // [TO-2]
+    }
+
+    /// Up to where the queuing calls have returned.
+    pub fn committed(&self) -> u64 {
+        self.committed.load(Ordering::Acquire) // [TO-2]
+    }
+
+    /// A barrier has returned that was called when this was committed.
+    pub fn check_barrier(&self, committed: u64) {
+        for entry in &self.entries {
+            if entry.is_queued_up_to(committed) {
+                Finding::BarrierEarly.note(Some(entry.kind()), entry.word());
+            }
+        }
+    }
+
+    /// All of them.
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter()
+    }
+}
+
+impl Default for Ledger {
+    fn default() -> Ledger {
+        Ledger::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_come_back_and_barriers_are_checked() {
+        let ledger: &'static Ledger = Box::leak(Box::new(Ledger::new()));
+        let (entry, _) = ledger.take(Kind::Call).expect("all are free");
+        entry.removed();
+        let number = ledger.number();
+        let word = entry.queue(number, 0);
+        ledger.check_barrier(number - 1);
+        assert_eq!(Finding::BarrierEarly.count(), 0);
+        ledger.commit(number);
+        ledger.check_barrier(ledger.committed());
+        assert_eq!(Finding::BarrierEarly.count(), 1);
+        assert!(entry.complete(word));
+        ledger.check_barrier(number);
+        assert_eq!(Finding::BarrierEarly.count(), 1);
+        let taken = std::iter::from_fn(|| ledger.take(Kind::Call)).count();
+        assert!(taken > ENTRIES - LOOK && taken < ENTRIES);
+    }
+}

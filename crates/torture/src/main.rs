@@ -1,0 +1,168 @@
+//! `quiescent-torture`: runs the torture from the command line.
+//!
+//! Exit codes: 0 nothing found, 1 something was, 2 the request makes no sense, 130 stopped by Ctrl-C
+//! with nothing found until then.
+
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use clap::Parser;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use quiescent_torture::{Broken, Options, run};
+
+/// Threads that use quiescent in every way at once, and oracles that notice when it is wrong.
+#[derive(Debug, Parser)]
+#[command(name = "quiescent-torture", version, max_term_width = 100)]
+#[command(
+    after_help = "Exit codes: 0 nothing found; 1 something was found; 2 usage; 130 stopped by Ctrl-C."
+)]
+struct Arguments {
+    /// How long the threads go on
+    #[arg(long, value_name = "N", default_value = "10", value_parser = seconds)]
+    seconds: f64,
+    /// Decides every choice, not the interleaving; drawn and printed when left out
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Threads that read
+    #[arg(long, value_name = "N", default_value = "3", value_parser = threads)]
+    readers: u64,
+    /// Threads that update
+    #[arg(long, value_name = "N", default_value = "4", value_parser = threads)]
+    writers: u64,
+    /// Print one line of JSON (schema quiescent/1) instead of a table
+    #[arg(long)]
+    json: bool,
+    /// No progress bar
+    #[arg(long, short)]
+    quiet: bool,
+    /// Seconds without progress that are a hang (30; 15 without a number). Below 12, lazy objects may
+    /// look late
+    #[arg(long, value_name = "N", num_args = 0..=1, default_value = "30", default_missing_value = "15")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=3600))]
+    stall: u64,
+    /// Freed blocks kept poisoned from the allocator; give 0 under AddressSanitizer
+    #[arg(long, value_name = "N", default_value_t = 4096)]
+    quarantine: usize,
+    /// Threads that get a slot of their own, rounded up to a multiple of 64 less two; others share
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_534))]
+    slots: Option<u32>,
+    /// No callback panics
+    #[arg(long)]
+    no_panics: bool,
+    /// Misuse the library: an oracle must notice
+    #[arg(long, value_name = "KIND", hide = true, value_parser = broken)]
+    broken: Option<Broken>,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds > 0.0 && seconds <= 1e6 => Ok(seconds),
+        _ => Err("give more than 0, and at most 1000000".into()),
+    }
+}
+
+fn threads(text: &str) -> Result<u64, String> {
+    match text.parse::<u64>() {
+        Ok(count) if (1..=1024).contains(&count) => Ok(count),
+        _ => Err("give 1 to 1024".into()),
+    }
+}
+
+fn broken(text: &str) -> Result<Broken, String> {
+    let names = Broken::ALL.map(Broken::name).join(", ");
+    Broken::named(text).ok_or_else(|| format!("no such misuse; there are: {names}"))
+}
+
+/// A seed nobody chose.
+fn draw() -> u64 {
+    use std::hash::{BuildHasher, Hasher, RandomState};
+    RandomState::new().build_hasher().finish() % 1_000_000_000
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let options = Options {
+        duration: Duration::from_secs_f64(arguments.seconds),
+        seed: arguments.seed.unwrap_or_else(draw),
+        readers: arguments.readers as usize,
+        writers: arguments.writers as usize,
+        patience: Duration::from_secs(arguments.stall),
+        quarantine: arguments.quarantine,
+        slots: arguments.slots,
+        panics: !arguments.no_panics,
+        broken: arguments.broken,
+    };
+    let stop = match stop_flag() {
+        Ok(stop) => stop,
+        Err(why) => {
+            eprintln!("error: cannot watch for Ctrl-C: {why}; is SIGINT blocked here?");
+            return ExitCode::from(1);
+        }
+    };
+    eprintln!("seed {}", options.seed); // first: a crash leaves nothing else
+    let bar = bar(&options, arguments.quiet);
+    let report = run(&options, |gone| {
+        if let Some(bar) = &bar {
+            bar.set_position(gone.as_secs().min(bar.length().unwrap_or(0)));
+        }
+        !stop.load(Ordering::Relaxed)
+    });
+    if let Some(bar) = bar {
+        bar.finish_and_clear();
+    }
+    let text = match arguments.json {
+        true => report.shared().to_json() + "\n",
+        false => report.text(),
+    };
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(why) if why.kind() != ErrorKind::BrokenPipe => {
+            eprintln!("error: cannot write the results: {why}; is the disk full?");
+            return ExitCode::from(1);
+        }
+        _ => {}
+    }
+    ExitCode::from(match (report.is_good(), report.stopped) {
+        (false, _) => 1,
+        (true, true) => 130,
+        (true, false) => 0,
+    })
+}
+
+fn bar(options: &Options, quiet: bool) -> Option<ProgressBar> {
+    if quiet || !std::io::stderr().is_terminal() {
+        return None;
+    }
+    let length = options.duration.as_secs();
+    let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::stderr());
+    if let Ok(style) = ProgressStyle::with_template("torture [{bar:40}] {pos}/{len} s") {
+        bar.set_style(style.progress_chars("=> "));
+    }
+    Some(bar)
+}
+
+/// Set by the first Ctrl-C; the second ends the program.
+fn stop_flag() -> std::io::Result<Arc<AtomicBool>> {
+    use signal_hook::{consts::SIGINT, flag};
+    let stop = Arc::new(AtomicBool::new(false));
+    // In this order: the conditional exit must see the flag as it was before this Ctrl-C.
+    flag::register_conditional_shutdown(SIGINT, 130, stop.clone())?;
+    flag::register(SIGINT, stop.clone())?;
+    Ok(stop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Arguments::command().debug_assert();
+        let parsed = Arguments::parse_from(["quiescent-torture", "--stall"]);
+        assert_eq!(parsed.stall, 15);
+    }
+}

@@ -1,0 +1,206 @@
+//! Readers: find an element, stay a while, and look at its age at the *end* of the section. Above 1, a
+//! grace period has passed that had to wait for this section.
+//!
+//! Sections come in several shapes: short, nested with guards dropped in any order, `repin` in a loop,
+//! interrupted by the scheduler, long, with updates and cookies inside. A cookie taken inside a section
+//! may not be done before it ends.
+
+use std::hint::spin_loop;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use quiescent::{
+    Guard, drain, in_section, poll, read_lock, start_poll, try_barrier, try_synchronize,
+};
+
+use crate::element::Element;
+use crate::entry::Entry;
+use crate::finding::Finding;
+use crate::hand::Hand;
+use crate::kind::Kind;
+use crate::ledger::SLOTS;
+use crate::numbers::Numbers;
+use crate::options::Broken;
+use crate::world::World;
+use crate::writer;
+
+/// Reads until it is over.
+pub fn run(mut hand: Hand) {
+    for turn in 0u64.. {
+        if !hand.goes_on() {
+            break;
+        }
+        section(&mut hand);
+        if turn % 64 == 0 {
+            thread::sleep(Duration::from_micros(50)); // others want to run too
+        }
+        if turn == 1000 && hand.world.is_broken(Broken::StuckReader) {
+            std::mem::forget(read_lock());
+        }
+    }
+}
+
+/// What a section has found.
+pub struct Seen<'g> {
+    element: &'g Element,
+    entry: &'static Entry,
+    birth: u64,
+    kind: Kind,
+}
+
+/// Finds one of the published elements, if there is one where it looks.
+pub fn find<'g>(world: &'static World, draw: usize, guard: &'g Guard) -> Option<Seen<'g>> {
+    let ledger = &world.places[draw % world.places.len()].ledger;
+    let slot = draw / world.places.len() % (2 * SLOTS);
+    let element = if slot < SLOTS {
+        // Acquire: the element's contents, published by the writer's exchange [TO-3].
+        let element = ledger.raw[slot].load(Ordering::Acquire);
+        // SAFETY: published elements are freed after a grace period, which `guard` holds off.
+        unsafe { element.as_ref() }
+    } else {
+        ledger.cells[slot - SLOTS]
+            .load(guard)
+            .map(|dropping| &dropping.0)
+    }?;
+    element.check().then(|| Seen {
+        element,
+        entry: element.entry(),
+        birth: element.birth(),
+        kind: element.kind(),
+    })
+}
+
+impl Seen<'_> {
+    /// At the end of the section: the kind and the age. Whatever is wrong is noted.
+    pub fn judge(&self) -> (Kind, u32) {
+        let age = self.entry.age();
+        if age > 1 {
+            Finding::TooShort.note(Some(self.kind), u64::from(age));
+        }
+        if self.entry.birth() != self.birth {
+            Finding::Reused.note(Some(self.kind), self.birth);
+        }
+        let mark = self.element.mark();
+        if mark != crate::element::ALIVE {
+            Finding::Poisoned.note(Some(self.kind), mark);
+        }
+        (self.kind, age)
+    }
+}
+
+/// A short section in a callback.
+pub fn glance(world: &'static World, numbers: &mut Numbers) {
+    let guard = read_lock();
+    let seen = find(world, numbers.next() as usize, &guard);
+    stay(numbers.below(200));
+    if let Some(seen) = seen {
+        seen.judge();
+    }
+    world.glances.fetch_add(1, Ordering::Relaxed);
+}
+
+/// A nested section in a signal handler: nothing but loads and atomic additions.
+pub fn in_handler(world: &'static World) {
+    static DRAW: AtomicU64 = AtomicU64::new(0);
+    let draw = DRAW.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed) >> 20;
+    let outer = read_lock();
+    let first = find(world, draw as usize, &outer);
+    let inner = read_lock();
+    let second = find(world, draw as usize, &inner);
+    for seen in first.iter().chain(&second) {
+        seen.judge();
+    }
+    drop((outer, inner));
+    world.handlers.fetch_add(1, Ordering::Relaxed);
+}
+
+fn stay(turns: usize) {
+    (0..turns).for_each(|_| spin_loop());
+}
+
+/// One section in one of several shapes.
+pub fn section(hand: &mut Hand) {
+    hand.had_section();
+    match hand.numbers.below(64) {
+        0..4 => nested(hand),
+        4..8 => repinning(hand),
+        8 => updating(hand),
+        9 => asking(hand),
+        shape => plain(hand, shape),
+    }
+    debug_assert!(!in_section(), "a section was left open");
+}
+
+fn plain(hand: &mut Hand, shape: usize) {
+    let guard = read_lock();
+    let seen = find(hand.world, hand.numbers.next() as usize, &guard);
+    match hand.numbers.below(2000) {
+        0 => thread::sleep(Duration::from_micros(hand.numbers.next() % 20_000)),
+        1 if hand.numbers.once_in(20) => hand.sleep(Duration::from_millis(300)),
+        2..60 => thread::yield_now(), // interrupted, for as long as it takes
+        _ => stay(shape * 10),
+    }
+    finish(hand, seen);
+}
+
+fn finish(hand: &mut Hand, seen: Option<Seen<'_>>) {
+    if let Some((kind, age)) = seen.map(|seen| seen.judge()) {
+        hand.saw(kind, age);
+    }
+}
+
+/// Two sections; the outer guard goes first.
+fn nested(hand: &mut Hand) {
+    let outer = read_lock();
+    let first = find(hand.world, hand.numbers.next() as usize, &outer);
+    let inner = read_lock();
+    let second = find(hand.world, hand.numbers.next() as usize, &inner);
+    stay(hand.numbers.below(100));
+    finish(hand, first);
+    drop(outer);
+    stay(hand.numbers.below(200));
+    finish(hand, second);
+}
+
+fn repinning(hand: &mut Hand) {
+    let mut guard = read_lock();
+    for _ in 0..20 {
+        let seen = find(hand.world, hand.numbers.next() as usize, &guard);
+        stay(hand.numbers.below(50));
+        finish(hand, seen);
+        guard.repin();
+    }
+}
+
+/// Retires or calls inside a section; nothing of it may happen before the section ends.
+fn updating(hand: &mut Hand) {
+    let guard = read_lock();
+    let seen = find(hand.world, hand.numbers.next() as usize, &guard);
+    let kind = Kind::deferred(hand.numbers.below(64));
+    writer::update(hand, kind);
+    finish(hand, seen);
+}
+
+/// Takes a cookie inside a section, and asks for what may not be had there.
+fn asking(hand: &mut Hand) {
+    let guard = read_lock();
+    let seen = find(hand.world, hand.numbers.next() as usize, &guard);
+    let cookie = start_poll();
+    stay(hand.numbers.below(2000));
+    if poll(cookie) {
+        Finding::Cookie.note(None, 0);
+    }
+    assert!(
+        try_synchronize().is_err(),
+        "waited for a grace period inside a section"
+    );
+    assert!(
+        try_barrier().is_err(),
+        "waited for a barrier inside a section"
+    );
+    if hand.world.barriers_allowed() && hand.numbers.once_in(16) {
+        drain(Duration::from_millis(1)); // runs what is ready, and does not wait
+    }
+    finish(hand, seen);
+}

@@ -1,0 +1,188 @@
+//! What a run found, as a table and in the shape that every command shares (schema `quiescent/1`).
+
+use std::fmt::Write as _;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use quiescent::{Statistics, statistics};
+use quiescent_bench::report::{Report as Shared, Row};
+
+use crate::finding::Finding;
+use crate::kind::Kind;
+use crate::options::Options;
+use crate::world::{AGES, World};
+
+/// One kind of disposal.
+#[derive(Clone, Debug)]
+pub struct KindRow {
+    /// Which.
+    pub kind: Kind,
+    /// Times something was queued or waited for in this way, or by a callback on its account.
+    pub queued: u64,
+    /// Times that came to an end.
+    pub done: u64,
+    /// How often readers saw each age at the end of a section; the last is "or more".
+    pub ages: [u64; AGES],
+}
+
+/// What a run found.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// What was asked for.
+    pub options: Options,
+    /// How long it took.
+    pub elapsed: Duration,
+    /// Was it ended early?
+    pub stopped: bool,
+    /// What was found, and how often. Empty is good.
+    pub findings: Vec<(Finding, u64)>,
+    /// More about it.
+    pub notes: String,
+    /// By kind.
+    pub kinds: Vec<KindRow>,
+    /// Everything else that was counted, by name.
+    pub counts: Vec<(&'static str, u64)>,
+    /// The library's own.
+    pub statistics: Statistics,
+}
+
+impl Report {
+    pub(crate) fn new(world: &World, elapsed: Duration, stopped: bool, notes: String) -> Report {
+        let get = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+        let findings = Finding::ALL.into_iter().map(|found| (found, found.count()));
+        let kinds = Kind::ALL.into_iter().zip(&world.tallies);
+        Report {
+            options: world.options.clone(),
+            elapsed,
+            stopped,
+            findings: findings.filter(|(_, count)| *count > 0).collect(),
+            notes,
+            kinds: kinds
+                .map(|(kind, tally)| KindRow {
+                    kind,
+                    queued: get(&tally.queued),
+                    done: get(&tally.done),
+                    ages: std::array::from_fn(|age| get(&tally.ages[age])),
+                })
+                .collect(),
+            counts: vec![
+                ("reader", get(&world.sections)),
+                ("signal handler", get(&world.handlers)),
+                ("callback", get(&world.glances)),
+                ("barrier", get(&world.barriers)),
+                ("drain", get(&world.drains)),
+                ("short-lived thread", get(&world.lives)),
+                ("planned panic", get(&world.panics)),
+                ("no free entry", get(&world.full)),
+            ],
+            statistics: statistics(),
+        }
+    }
+
+    /// Is everything as it should be?
+    pub fn is_good(&self) -> bool {
+        self.findings.is_empty()
+    }
+
+    /// For people.
+    pub fn text(&self) -> String {
+        let mut text = format!(
+            "seed {}, {:.1} s, {} readers, {} writers\n\n{:<24} {:>9} {:>9}   ages seen: 0, 1, 2 ...\n",
+            self.options.seed,
+            self.elapsed.as_secs_f64(),
+            self.options.readers,
+            self.options.writers,
+            "kind",
+            "queued",
+            "done"
+        );
+        for row in &self.kinds {
+            let ages: Vec<String> = row.ages.iter().map(u64::to_string).collect();
+            let (name, ages) = (row.kind.name(), ages.join(" "));
+            let _ = writeln!(
+                text,
+                "{name:<24} {:>9} {:>9}   {ages}",
+                row.queued, row.done
+            );
+        }
+        text.push('\n');
+        for (name, count) in &self.counts {
+            let _ = writeln!(text, "{name:<24} {count:>9}");
+        }
+        let _ = writeln!(text, "\n{:?}", self.statistics);
+        if self.stopped {
+            text += "\nstopped early\n";
+        }
+        text.push('\n');
+        text += &self.notes;
+        for (found, _) in &self.findings {
+            let _ = writeln!(text, "FOUND {}", found.line());
+        }
+        if self.is_good() {
+            text += "nothing found\n";
+        } else {
+            let _ = writeln!(text, "again: --seed {}", self.options.seed);
+        }
+        text
+    }
+
+    /// In the shape that every command shares.
+    pub fn shared(&self) -> Shared {
+        let mut shared = Shared::new("torture", self.options.seed);
+        shared.option("seconds", self.options.duration.as_secs_f64());
+        shared.option("readers", self.options.readers);
+        shared.option("writers", self.options.writers);
+        shared.option("stall", self.options.patience.as_secs());
+        shared.option("quarantine", self.options.quarantine);
+        shared.option("slots", self.options.slots);
+        shared.option("panics", self.options.panics);
+        shared.option("stopped", self.stopped);
+        let mut row = |case: &str, metric: &str, unit: &str, value: f64| {
+            shared
+                .rows
+                .extend(Row::single("quiescent", case, metric, unit, value));
+        };
+        let errors: u64 = self.findings.iter().map(|(_, count)| count).sum();
+        row("all", "errors", "findings", errors as f64);
+        for (found, count) in &self.findings {
+            row(found.text(), "errors", "findings", *count as f64);
+        }
+        for kind in &self.kinds {
+            let name = kind.kind.name();
+            row(name, "ops", "disposals", kind.done as f64);
+            row(
+                name,
+                "backlog",
+                "disposals",
+                kind.queued.saturating_sub(kind.done) as f64,
+            );
+            let old: u64 = kind.ages[2..].iter().sum();
+            for (metric, seen) in [
+                ("age_0", kind.ages[0]),
+                ("age_1", kind.ages[1]),
+                ("age_2_up", old),
+            ] {
+                row(name, metric, "sections", seen as f64);
+            }
+        }
+        for (name, count) in &self.counts {
+            let metric = match *name {
+                "reader" | "signal handler" | "callback" => "reads",
+                _ => "ops",
+            };
+            row(name, metric, "times", *count as f64);
+        }
+        let statistics = &self.statistics;
+        row(
+            "all",
+            "grace_periods",
+            "times",
+            statistics.grace_periods as f64,
+        );
+        row("all", "scans", "times", statistics.scans as f64);
+        let fences = statistics.fences_gp + statistics.fences_flag;
+        row("all", "fences", "times", fences as f64);
+        shared.option("notes", self.notes.as_str());
+        shared
+    }
+}

@@ -1,0 +1,164 @@
+//! One run: starts the threads, looks after them, and checks at the end that nothing is left.
+
+use std::sync::atomic::Ordering;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use quiescent::{barrier, holdouts, init, statistics};
+
+use crate::element::MADE;
+use crate::finding::{self, Finding};
+use crate::hand::Hand;
+use crate::options::Options;
+use crate::report::Report;
+use crate::watchdog::{TICK, Watchdog};
+use crate::world::{LANES, Place, Role, World};
+use crate::{allocator, churn, reader, storm, waiter, writer};
+
+/// Runs for as long as asked, or until something is found, or until `tick` (called with the time gone,
+/// ten times a second) says no. Once in the life of a process.
+///
+/// # Panics
+/// On the second call, and if the library refuses the number of slots.
+pub fn run(options: &Options, mut tick: impl FnMut(Duration) -> bool) -> Report {
+    if let Some(slots) = options.slots {
+        init(quiescent::Options::new().max_threads(slots)).expect("a possible number of slots");
+    }
+    let world = World::begin(options.clone()).expect("one run in a process");
+    allocator::keep(options.quarantine);
+    storm::install();
+    let start = Instant::now();
+    let mut watchdog = Watchdog::new(world);
+    let threads = start_all(world);
+    let mut notes = String::new();
+    let mut stopped = false;
+    while start.elapsed() < options.duration && !stopped && !finding::any() {
+        thread::sleep(TICK);
+        notes += &watchdog.look().unwrap_or_default();
+        stopped = !tick(start.elapsed());
+    }
+    world.stop();
+    let ended = end_all(threads, options.patience, &mut notes);
+    let swept = ended && sweep(world, &mut notes);
+    if swept {
+        check_empty(world, &mut notes);
+        check_idle(world, &mut notes);
+    } else {
+        notes += &stuck();
+    }
+    Report::new(world, start.elapsed(), stopped, notes)
+}
+
+fn start_all(world: &'static World) -> Vec<JoinHandle<()>> {
+    let named = |name: &str| thread::Builder::new().name(name.into());
+    let mut threads: Vec<_> = Vec::new();
+    for (number, place) in world.places.iter().enumerate() {
+        let body: fn(Hand) = match place.role {
+            Role::Reader => reader::run,
+            Role::Writer => writer::run,
+            Role::Barrier => waiter::barriers,
+            Role::Drain => waiter::drains,
+            Role::Quiet => waiter::quiet,
+            Role::Churn => continue, // the lanes start these
+        };
+        threads.push(named(place.role.name()).spawn(move || body(Hand::new(world, number, 0))));
+    }
+    threads.push(named("storm").spawn(move || storm::run(world)));
+    for lane in 0..LANES {
+        threads.push(named("lane").spawn(move || churn::lane(world, lane)));
+    }
+    threads
+        .into_iter()
+        .map(|thread| thread.expect("a thread"))
+        .collect()
+}
+
+/// Waits for the threads; false if one does not come.
+fn end_all(threads: Vec<JoinHandle<()>>, patience: Duration, notes: &mut String) -> bool {
+    let start = Instant::now();
+    for thread in threads {
+        while !thread.is_finished() {
+            if start.elapsed() > patience {
+                let name = thread.thread().name().unwrap_or("?");
+                *notes += &format!("thread \"{name}\" does not end\n");
+                Finding::Hang.note(None, 0);
+                return false;
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        if thread.join().is_err() {
+            Finding::Panicked.note(None, 0); // the panic itself has been printed
+        }
+    }
+    true
+}
+
+/// Empties all slots and waits for everything queued; false if that does not end.
+fn sweep(world: &'static World, notes: &mut String) -> bool {
+    let sweeper = thread::spawn(move || {
+        for place in 0..world.places.len() {
+            writer::clear(&mut Hand::new(world, place, 1 << 40));
+        }
+        // A callback that was running when the first was called may have queued itself again.
+        barrier();
+        barrier();
+    });
+    end_all(vec![sweeper], world.options.patience, notes)
+}
+
+fn check_empty(world: &World, notes: &mut String) {
+    let left = world.places.iter().flat_map(|place| {
+        let left = place.ledger.entries().filter(|entry| !entry.is_free());
+        left.map(move |entry| (place, entry))
+    });
+    for (Place { role, .. }, entry) in left {
+        if Finding::NeverRan.count() == 0 {
+            let (kind, age, word) = (entry.kind().name(), entry.age(), entry.word());
+            let name = role.name();
+            *notes += &format!("{kind} by a {name} thread is left, age {age}, word {word:#x}\n");
+        }
+        Finding::NeverRan.note(Some(entry.kind()), entry.word());
+    }
+    let (made, freed) = (
+        MADE.load(Ordering::Relaxed),
+        allocator::FREED.load(Ordering::Relaxed),
+    );
+    if made != freed {
+        *notes += &format!("{made} blocks were made, {freed} freed\n");
+        Finding::Leaked.note(None, made.abs_diff(freed));
+    }
+}
+
+/// Nothing is queued any more, so the library has nothing to do; its own counters say so, soon.
+fn check_idle(world: &World, notes: &mut String) {
+    let start = Instant::now();
+    let idle = || {
+        let now = statistics();
+        now.queued == 0 && now.queued_bytes == 0 && !now.timer_armed && !now.busy
+    };
+    while !idle() {
+        if start.elapsed() > world.options.patience {
+            *notes += &format!("{:#?}\n", statistics());
+            Finding::NotIdle.note(None, statistics().queued);
+            break;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    let (planned, counted) = (
+        world.panics.load(Ordering::Relaxed),
+        statistics().callback_panics,
+    );
+    if planned != counted {
+        *notes += &format!("{planned} callbacks panicked, {counted} were counted\n");
+        Finding::PanicsMiscounted.note(None, planned.abs_diff(counted));
+    }
+}
+
+/// Who is in the way.
+fn stuck() -> String {
+    let mut text = String::new();
+    for holdout in holdouts() {
+        text += &format!("holdout: {holdout}\n");
+    }
+    text + &format!("{:#?}\n", statistics())
+}

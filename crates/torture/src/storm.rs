@@ -1,0 +1,63 @@
+//! A storm of signals whose handler reads. It goes for every thread of the run, whatever it is doing:
+//! waiting, queuing, ending. Only reading is allowed in a handler, and only reading is done.
+
+use std::mem::zeroed;
+use std::ptr::null_mut;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
+
+use crate::numbers::Numbers;
+use crate::reader;
+use crate::world::{self, World};
+
+extern "C" fn handler(_signal: libc::c_int) {
+    if let Some(world) = world::current() {
+        reader::in_handler(world);
+    }
+}
+
+/// From now on the signal means: read.
+pub fn install() {
+    // SAFETY: an all-zero sigaction is one: no flags, an empty mask.
+    let mut action: libc::sigaction = unsafe { zeroed() };
+    action.sa_sigaction = handler as *const () as libc::sighandler_t;
+    action.sa_flags = libc::SA_RESTART;
+    // SAFETY: the action is complete; its handler reads, which is allowed anywhere, and adds to atomics.
+    let installed = unsafe { libc::sigaction(libc::SIGUSR1, &action, null_mut()) };
+    assert_eq!(installed, 0, "sigaction: is SIGUSR1 allowed here?");
+}
+
+/// No more of it for this thread. (A handler that reads when no destructor will run any more keeps a
+/// slot, which is allowed and says nothing.)
+pub fn block() {
+    // SAFETY: a signal set may be all zeroes, and is made empty.
+    let mut set: libc::sigset_t = unsafe { zeroed() };
+    // SAFETY: `set` is a signal set of ours.
+    unsafe {
+        libc::sigemptyset(&mut set);
+        libc::sigaddset(&mut set, libc::SIGUSR1);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &set, null_mut());
+    }
+}
+
+/// Sends signals until it is over.
+pub fn run(world: &'static World) {
+    let mut numbers = Numbers::new(world.options.seed, u64::MAX);
+    while !world.stopped() {
+        if world.paused() {
+            thread::sleep(Duration::from_millis(5));
+            continue;
+        }
+        // SAFETY: getpid cannot fail.
+        let process = unsafe { libc::getpid() };
+        let place = &world.places[numbers.below(world.places.len())];
+        let thread = place.thread.load(Ordering::Relaxed);
+        if thread != 0 {
+            // A thread that has ended since is no longer there to be hit.
+            // SAFETY: three integers.
+            unsafe { libc::syscall(libc::SYS_tgkill, process, thread, libc::SIGUSR1) };
+        }
+        thread::sleep(Duration::from_micros(numbers.next() % 400));
+    }
+}

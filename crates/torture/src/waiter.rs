@@ -1,0 +1,67 @@
+//! Threads that wait: for everybody's callbacks (`barrier`), by doing them (`drain`), or for nothing at
+//! all, with things queued that others have to come for (quiet).
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use quiescent::{barrier, drain};
+
+use crate::hand::Hand;
+use crate::options::Broken;
+use crate::writer;
+
+/// Everything that any thread has queued is over when `barrier` returns.
+pub fn barriers(mut hand: Hand) {
+    while hand.goes_on() {
+        if !hand.world.barriers_allowed() {
+            hand.sleep(Duration::from_millis(100));
+            continue;
+        }
+        for _ in 0..hand.numbers.below(4) {
+            writer::round(&mut hand);
+        }
+        let places = &hand.world.places;
+        let committed: Vec<u64> = places
+            .iter()
+            .map(|place| place.ledger.committed())
+            .collect();
+        if !hand.world.is_broken(Broken::SkipBarrier) {
+            barrier();
+        }
+        for (place, committed) in places.iter().zip(committed) {
+            place.ledger.check_barrier(committed);
+        }
+        hand.world.barriers.fetch_add(1, Ordering::Relaxed);
+        let pause = Duration::from_micros(hand.numbers.next() % 30_000);
+        hand.sleep(pause);
+    }
+}
+
+/// Runs what is queued anywhere, now and then.
+pub fn drains(mut hand: Hand) {
+    while hand.goes_on() {
+        if hand.world.barriers_allowed() {
+            writer::round(&mut hand);
+            drain(Duration::from_micros(hand.numbers.next() % 20_000));
+            hand.world.drains.fetch_add(1, Ordering::Relaxed);
+        }
+        let pause = Duration::from_micros(hand.numbers.next() % 200_000);
+        hand.sleep(pause);
+    }
+}
+
+/// Queues, does nothing for a while, and goes on just when others may be taking over its queue.
+pub fn quiet(mut hand: Hand) {
+    while hand.goes_on() {
+        for _ in 0..hand.numbers.below(30) {
+            writer::round(&mut hand);
+        }
+        let milliseconds = match hand.numbers.below(40) {
+            // Longer than a lazy object waits.
+            0 => 10_000 + hand.numbers.next() % 3000,
+            1..6 => hand.numbers.next() % 1000,
+            _ => hand.numbers.next() % 30,
+        };
+        hand.sleep(Duration::from_millis(milliseconds));
+    }
+}

@@ -1,0 +1,113 @@
+//! Looks after the run: the time, pauses, threads that hang, things queued that nobody comes for.
+//!
+//! A thread hangs when it shows no sign of life for as long as patience lasts. (No turn of any thread
+//! takes more than half a second by itself; what is longer waits for the library.) Something is late
+//! when it has been queued for that long: a lazy object waits for ten seconds, and a grace period.
+
+use std::fmt::Write as _;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use crate::finding::Finding;
+use crate::kind::Kind;
+use crate::numbers::Numbers;
+use crate::world::World;
+
+/// One tick, as the run counts time.
+pub const TICK: Duration = Duration::from_millis(100);
+
+/// Who looks after the run.
+pub struct Watchdog {
+    world: &'static World,
+    start: Instant,
+    /// Each thread's beat, and when it was new.
+    beats: Vec<(u64, Instant)>,
+    numbers: Numbers,
+    /// When everybody pauses or goes on next.
+    turn: Instant,
+    paused: bool,
+    patience: Duration,
+}
+
+impl Watchdog {
+    /// Begins to look.
+    pub fn new(world: &'static World) -> Watchdog {
+        let start = Instant::now();
+        Watchdog {
+            world,
+            start,
+            beats: vec![(0, start); world.places.len()],
+            numbers: Numbers::new(world.options.seed, u64::MAX / 2),
+            turn: start + Duration::from_secs(2),
+            paused: false,
+            patience: world.options.patience,
+        }
+    }
+
+    /// A look; what is wrong is noted, and told.
+    pub fn look(&mut self) -> Option<String> {
+        let ticks = self.start.elapsed().as_millis() / TICK.as_millis();
+        self.world.set_now(ticks as u32);
+        self.stutter();
+        self.hanging().or_else(|| self.late())
+    }
+
+    /// Everybody pauses for up to a second and a half, every few seconds, so that everything goes idle.
+    fn stutter(&mut self) {
+        let now = Instant::now();
+        if now >= self.turn {
+            self.paused = !self.paused;
+            self.world.pause(self.paused);
+            let milliseconds = match self.paused {
+                true => 100 + self.numbers.next() % 1400,
+                false => 1000 + self.numbers.next() % 5000,
+            };
+            self.turn = now + Duration::from_millis(milliseconds);
+        }
+    }
+
+    fn hanging(&mut self) -> Option<String> {
+        let now = Instant::now();
+        let mut text = String::new();
+        for (place, (beat, since)) in self.world.places.iter().zip(&mut self.beats) {
+            let (last, thread) = (
+                place.beat.load(Ordering::Relaxed),
+                place.thread.load(Ordering::Relaxed),
+            );
+            if last != *beat || thread == 0 || self.paused {
+                (*beat, *since) = (last, now);
+            } else if now - *since > self.patience {
+                let doing = place.doing.load(Ordering::Relaxed).checked_sub(1);
+                let kind = doing.map(|kind| Kind::ALL[usize::from(kind)]);
+                Finding::Hang.note(kind, thread as u64);
+                let what = kind.map_or("nothing that waits", Kind::name);
+                let name = place.role.name();
+                let _ = writeln!(text, "thread {thread} ({name}) hangs, busy with {what}");
+            }
+        }
+        (!text.is_empty()).then_some(text)
+    }
+
+    fn late(&self) -> Option<String> {
+        let now = self.world.now();
+        if !now.is_multiple_of(10) {
+            return None; // many entries: once a second is enough
+        }
+        let patience = (self.patience.as_millis() / TICK.as_millis()) as u32;
+        for place in &self.world.places {
+            for entry in place.ledger.entries() {
+                if let Some(since) = entry.queued_since().filter(|since| since + patience < now) {
+                    // A caller that waits hangs; that is told of its thread.
+                    Finding::Late.note(Some(entry.kind()), entry.word());
+                    return Some(format!(
+                        "{} by a {} thread, queued {} s ago: nobody came for it\n",
+                        entry.kind().name(),
+                        place.role.name(),
+                        (now - since) / 10
+                    ));
+                }
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,269 @@
+//! Updates: publish a new element, and dispose of the old one by the kind it was made for.
+//!
+//! `[TO-3]` the exchange of a pointer releases the new element to readers, whose load acquires.
+
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
+
+use quiescent::{
+    Cookie, Retired, barrier, call, call_head, call_head_hurry, call_hurry, in_section, poll,
+    read_lock, retire, retire_hurry, retire_ptr, retire_ptr_hurry, start_poll, synchronize,
+    synchronize_expedited,
+};
+
+use crate::callback::{self, Block};
+use crate::element::{Dropping, Element};
+use crate::entry::Entry;
+use crate::finding::Finding;
+use crate::hand::Hand;
+use crate::kind::{KINDS, Kind};
+use crate::ledger::SLOTS;
+use crate::options::Broken;
+
+/// Updates until it is over.
+pub fn run(mut hand: Hand) {
+    while hand.goes_on() {
+        round(&mut hand);
+        hand.dawdle(1000);
+    }
+}
+
+/// A few updates of any kind, or many of a cheap one.
+pub fn round(hand: &mut Hand) {
+    let kind = Kind::ALL[hand.numbers.below(KINDS)];
+    match hand.numbers.below(200) {
+        // Enough to fill blocks of a queue; within what a ledger has entries for.
+        0 => flood(hand, Kind::RetirePtr, 1500),
+        1 => flood(hand, Kind::deferred(kind as usize), 300),
+        2..6 => chaff(hand),
+        6 if hand.world.barriers_allowed() && hand.numbers.once_in(8) => own_barrier(hand),
+        _ => _ = update(hand, kind),
+    }
+}
+
+/// The same kind many times. Others of this thread come between: they all share a queue.
+fn flood(hand: &mut Hand, kind: Kind, most: usize) {
+    for _ in 0..hand.numbers.below(most) {
+        if !hand.goes_on() || !update(hand, kind) {
+            break;
+        }
+    }
+}
+
+/// Blocks of many sizes that nobody reads: none at all, tiny, large.
+pub fn chaff(hand: &mut Hand) {
+    fn one<T: Send + 'static>(value: T) {
+        // SAFETY: just made, never published.
+        unsafe { retire_ptr(NonNull::from(Box::leak(Box::new(value)))) };
+    }
+    for _ in 0..hand.numbers.below(40) {
+        match hand.numbers.below(8) {
+            0 => one(()),
+            1 => one(1u8),
+            2 => one([2u8; 3]),
+            3 => one([3u64; 32]),
+            4 => one([4u64; 600]),
+            5 if hand.numbers.once_in(8) => one(vec![5u8; 100_000]),
+            _ => one([6u64; 8]),
+        }
+    }
+}
+
+/// Everything that this thread has queued is over when `barrier` returns.
+pub fn own_barrier(hand: &mut Hand) {
+    let committed = hand.ledger().committed();
+    if !hand.world.is_broken(Broken::SkipBarrier) {
+        barrier();
+    }
+    hand.ledger().check_barrier(committed);
+    hand.world.barriers.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Publishes an element of this kind in place of another, and disposes of that one. False if everything
+/// this thread can have queued is queued.
+pub fn update(hand: &mut Hand, kind: Kind) -> bool {
+    let ledger = hand.ledger();
+    let Some((entry, birth)) = ledger.take(kind) else {
+        hand.world.full.fetch_add(1, Ordering::Relaxed);
+        return false;
+    };
+    let element = Element::new(entry, birth, kind);
+    let slot = hand.numbers.below(SLOTS);
+    if kind.in_cell() {
+        if let Some(old) = ledger.cells[slot].store(Some(Dropping(element))) {
+            dispose(hand, Old::Owned(old));
+        }
+        return true;
+    }
+    if hand.world.is_broken(Broken::RetireBeforeUnlink) {
+        retire_too_early(hand, slot);
+    }
+    let new = Box::into_raw(Box::new(element));
+    let old = ledger.raw[slot].swap(new, Ordering::AcqRel); // [TO-3]
+    if let Some(old) = NonNull::new(old) {
+        dispose(hand, Old::Raw(old));
+    }
+    true
+}
+
+/// Empties the slots of a ledger. For the end, by any thread.
+pub fn clear(hand: &mut Hand) {
+    let ledger = hand.ledger();
+    for slot in 0..SLOTS {
+        if let Some(old) = ledger.cells[slot].store(None) {
+            dispose(hand, Old::Owned(old));
+        }
+        let old = ledger.raw[slot].swap(std::ptr::null_mut(), Ordering::AcqRel);
+        if let Some(old) = NonNull::new(old) {
+            dispose(hand, Old::Raw(old));
+        }
+    }
+}
+
+/// A misuse: readers can still find the block.
+fn retire_too_early(hand: &mut Hand, slot: usize) {
+    let ledger = hand.ledger();
+    let found = ledger.raw[slot].load(Ordering::Acquire);
+    // SAFETY: published by this thread, and not yet disposed of.
+    if let Some(element) = unsafe { found.as_ref() }.filter(|element| element.kind().plain()) {
+        let number = ledger.number();
+        let entry = element.entry();
+        entry.removed();
+        element.set_word(entry.queue(number, hand.world.now()));
+        // SAFETY: not safe: this is the misuse.
+        unsafe { retire_ptr_hurry(NonNull::from(element)) };
+        ledger.commit(number);
+        thread::sleep(Duration::from_millis(20));
+        ledger.raw[slot].store(std::ptr::null_mut(), Ordering::Release);
+    }
+}
+
+/// An element that was just unpublished.
+enum Old {
+    Raw(NonNull<Element>),
+    Owned(Retired<Dropping>),
+}
+
+fn dispose(hand: &mut Hand, old: Old) {
+    let element = match &old {
+        // SAFETY: an element, which nobody frees before the end of this function's grace period.
+        Old::Raw(element) => unsafe { element.as_ref() },
+        Old::Owned(retired) => &retired.0,
+    };
+    let (entry, world) = (element.entry(), hand.world);
+    let kind = match element.kind() {
+        kind if !kind.waits() || !in_section() => kind,
+        kind if kind.in_cell() => Kind::RetiredHurry, // nobody may wait here
+        _ => Kind::CallHurry,
+    };
+    entry.removed();
+    let number = hand.ledger().number();
+    let word = entry.queue(number, world.now());
+    element.set_word(word);
+    world.count_queued(element.kind());
+    hand.begin(kind);
+    let waits = kind.waits();
+    let guard = (!waits && hand.numbers.once_in(4)).then(read_lock);
+    match old {
+        Old::Raw(element) if waits => wait_and_free(hand, element, entry, word, kind),
+        Old::Raw(element) => defer(hand, element, entry, word, kind),
+        Old::Owned(retired) => give_back(hand, retired, kind),
+    }
+    if let Some(guard) = guard {
+        (0..hand.numbers.below(500)).for_each(|_| std::hint::spin_loop());
+        if !entry.is_queued(word) {
+            Finding::InsideSection.note(Some(kind), word);
+        }
+        drop(guard);
+    }
+    hand.ledger().commit(number);
+    hand.end();
+}
+
+fn wait_and_free(
+    hand: &mut Hand,
+    element: NonNull<Element>,
+    entry: &'static Entry,
+    word: u64,
+    kind: Kind,
+) {
+    let before = start_poll();
+    match kind {
+        Kind::Synchronize if hand.world.is_broken(Broken::NoGracePeriod) => {}
+        Kind::Synchronize => synchronize(),
+        Kind::Expedited => synchronize_expedited(),
+        _ => {
+            let cookie = match hand.world.is_broken(Broken::WrongCookie) {
+                true => Cookie::COMPLETED,
+                false => before,
+            };
+            while !poll(cookie) {
+                hand.dawdle(100);
+            }
+        }
+    }
+    if !kind.eq(&Kind::Poll) && hand.world.options.broken.is_none() && !poll(before) {
+        Finding::Cookie.note(Some(kind), 1); // a full grace period has passed since
+    }
+    if hand.world.is_broken(Broken::Leak) && hand.numbers.once_in(64) {
+        callback::ran(entry, word);
+    } else {
+        Block(element).end(entry, word);
+    }
+}
+
+fn defer(hand: &mut Hand, element: NonNull<Element>, entry: &'static Entry, word: u64, kind: Kind) {
+    let world = hand.world;
+    if world.is_broken(Broken::NeverRun) && hand.numbers.once_in(64) {
+        return;
+    }
+    let block = Block(element);
+    let callback = move || block.end(entry, word);
+    let head = element.cast();
+    let dropping = element.cast::<Dropping>();
+    match kind {
+        Kind::Call if world.is_broken(Broken::CallNow) => callback(),
+        Kind::Call => call(callback),
+        Kind::CallHurry => call_hurry(callback),
+        // SAFETY: the head at the beginning of an element that nobody else disposes of.
+        Kind::CallHead => unsafe { call_head(head, callback::head_of_element) },
+        // SAFETY: as above.
+        Kind::CallHeadHurry => unsafe { call_head_hurry(head, callback::head_of_element) },
+        // SAFETY: a boxed element (a `Dropping` is one, with the same layout), unlinked, retired once.
+        Kind::RetireDrop => unsafe { retire_ptr(dropping) },
+        // SAFETY: as above.
+        Kind::RetireDropHurry => unsafe { retire_ptr_hurry(dropping) },
+        // SAFETY: as above.
+        Kind::RetirePtrHurry => unsafe { retire_ptr_hurry(element) },
+        // SAFETY: as above, but for the misuse.
+        _ => unsafe {
+            retire_ptr(element);
+            if world.is_broken(Broken::DoubleFree) && hand.numbers.once_in(64) {
+                retire_ptr(element);
+            }
+        },
+    }
+}
+
+fn give_back(hand: &mut Hand, mut retired: Retired<Dropping>, kind: Kind) {
+    match (kind, hand.numbers.below(8)) {
+        (Kind::RetiredWait, 0..4) => drop(retired.wait()),
+        (Kind::RetiredWait, _) => {
+            // Short deadlines would never do beside busy readers: each call wants a new grace period.
+            let mut patience = Duration::from_micros(20);
+            while let Err((_, back)) = retired.wait_timeout(patience) {
+                retired = back;
+                patience *= 2;
+            }
+        }
+        (Kind::RetiredHurry, 0..4) => retired.retire_hurry(),
+        (Kind::RetiredHurry, _) => retire_hurry(retired),
+        (_, 0..2) => retired.retire(),
+        (_, 2..4) => drop(retired),
+        (_, 4) => retired.weigh(1 << 20).retire(),
+        (_, 5) => retired.weigh(4000).weigh(96).retire(),
+        _ => retire(retired),
+    }
+}

@@ -1,0 +1,151 @@
+//! A good run finds nothing; each misuse is found by its oracle. Runs are child processes: a process has
+//! one run.
+
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use quiescent_bench::report::Report;
+use quiescent_torture::{Broken, Finding, Kind};
+
+fn torture(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_quiescent-torture"));
+    command.args(arguments).stdin(Stdio::null());
+    command
+}
+
+fn output(arguments: &[&str]) -> (Output, String) {
+    let output = torture(arguments).output().expect("the program is built");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    (output, text)
+}
+
+#[test]
+fn a_good_run_finds_nothing_and_says_what_it_did() {
+    let (output, text) = output(&["--seconds", "2", "--seed", "1", "--json"]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{text}\n{errors}");
+    let report = Report::from_json(&text).expect("the shape that every command shares");
+    let value = |case: &str, metric: &str| {
+        let row = report.find("quiescent", case, metric);
+        row.unwrap_or_else(|| panic!("no row {case}, {metric}"))
+            .median
+    };
+    assert_eq!((report.seed, value("all", "errors")), (1, 0.0));
+    for kind in Kind::ALL {
+        let name = kind.name();
+        assert!(value(name, "ops") > 0.0, "{name} was never tried");
+        assert!(value(name, "age_0") > 0.0, "{name} was never read");
+        assert_eq!(
+            (value(name, "age_2_up"), value(name, "backlog")),
+            (0.0, 0.0)
+        );
+    }
+    for case in ["reader", "signal handler", "callback"] {
+        assert!(value(case, "reads") > 0.0, "no {case} has read");
+    }
+    for case in ["barrier", "drain", "short-lived thread"] {
+        assert!(value(case, "ops") > 0.0, "no {case}");
+    }
+}
+
+/// Runs the program with a misuse; it must end with code 1 and find (at least) one of these.
+fn must_find(broken: Broken, seconds: &str, stall: &str, expected: &[Finding]) {
+    let name = broken.name();
+    let (output, text) = output(&[
+        "--broken",
+        name,
+        "--seconds",
+        seconds,
+        "--stall",
+        stall,
+        "--seed",
+        "1",
+    ]);
+    assert_eq!(
+        output.status.code(),
+        Some(1),
+        "{name} was not found: {text}"
+    );
+    let found = |finding: &Finding| text.contains(&format!("FOUND {}", finding.text()));
+    assert!(
+        expected.iter().any(found),
+        "{name} was found by another oracle: {text}"
+    );
+}
+
+#[test]
+fn a_grace_period_left_out_is_found() {
+    let expected = [Finding::TooShort, Finding::Poisoned];
+    must_find(Broken::NoGracePeriod, "20", "30", &expected);
+    must_find(Broken::WrongCookie, "20", "30", &expected);
+}
+
+#[test]
+fn a_block_that_readers_still_find_is_found() {
+    let expected = [Finding::Poisoned, Finding::TooShort];
+    must_find(Broken::RetireBeforeUnlink, "20", "30", &expected);
+}
+
+#[test]
+fn callbacks_too_early_too_often_or_never_are_found() {
+    let expected = [Finding::InsideSection, Finding::TooShort];
+    must_find(Broken::CallNow, "20", "30", &expected);
+    must_find(Broken::RunTwice, "20", "30", &[Finding::RanTwice]);
+    must_find(Broken::NeverRun, "2", "30", &[Finding::NeverRan]);
+}
+
+#[test]
+fn a_barrier_that_does_not_wait_is_found() {
+    must_find(Broken::SkipBarrier, "20", "30", &[Finding::BarrierEarly]);
+}
+
+#[test]
+fn blocks_freed_twice_or_never_are_found() {
+    must_find(Broken::DoubleFree, "20", "30", &[Finding::DoubleFree]);
+    must_find(Broken::Leak, "2", "30", &[Finding::Leaked]);
+}
+
+#[test]
+fn a_reader_that_stays_for_ever_is_found() {
+    let expected = [Finding::Hang, Finding::Late];
+    must_find(Broken::StuckReader, "60", "3", &expected);
+}
+
+#[test]
+fn nonsense_is_refused() {
+    for arguments in [
+        ["--readers", "0"],
+        ["--seconds", "-1"],
+        ["--broken", "honest"],
+        ["--stall", "0"],
+    ] {
+        let (output, _) = output(&arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+    }
+}
+
+#[test]
+fn an_interrupt_ends_the_run_with_the_summary() {
+    let mut child = torture(&["--seconds", "3600"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program is built");
+    // The seed is printed once the handler is there.
+    let mut seed = [0; 4];
+    let stderr = child.stderr.as_mut().expect("piped");
+    std::io::Read::read_exact(stderr, &mut seed).expect("the seed");
+    assert_eq!(&seed, b"seed");
+    thread::sleep(Duration::from_millis(300));
+    // SAFETY: two integers; the child has not been waited for, so the number is still its own.
+    let sent = unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGINT) };
+    assert_eq!(sent, 0);
+    let output = child.wait_with_output().expect("it ends");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(130), "{text}");
+    assert!(
+        text.contains("stopped early") && text.contains("nothing found"),
+        "{text}"
+    );
+}
