@@ -65,7 +65,8 @@ pub struct Queued {
     pub bytes: u64,
     /// The owner has consumed done callbacks below this; `None` where somebody else consumes.
     pub freed_to: Option<Pos>,
-    /// For [`taken`](Cpu::taken): the owner has credit all the same, since it was faster than the taker.
+    /// There is an owner that queues within its credit, without saying so at once. (For
+    /// [`taken`](Cpu::taken): it was faster than the taker.)
     pub credit: bool,
 }
 
@@ -173,7 +174,8 @@ impl Cpu {
             self.stamp_all(global, stamp, host);
         }
         // The first one after nothing is reported at once, unless a timer is going to fire anyway.
-        self.credit.tight = self.is_empty() && global.armed().is_none();
+        let owned = queued.iter().any(|lane| lane.credit);
+        self.credit.tight = !owned || (self.is_empty() && global.armed().is_none());
         let arm = self.set_deadline(global, now.ns);
         let code_ready =
             self.lists[Lane::Code as usize].ready() + self.lists[Lane::Head as usize].ready();

@@ -56,7 +56,18 @@ impl Alarm {
     /// # Errors
     /// The system's.
     pub(crate) fn open(&self) -> std::io::Result<()> {
-        self.os.open()
+        self.os.open()?;
+        // What was set before there was a timer.
+        let set = self.timer();
+        if *set != 0 {
+            self.os.set_timer(*set);
+        }
+        Ok(())
+    }
+
+    /// Nobody is going to look: whoever queues next sets the timer, and tries to start somebody.
+    pub(crate) fn forget(&self) {
+        *self.timer() = 0;
     }
 
     /// Sees to it that the worker looks by `deadline` (monotonic nanoseconds).
@@ -68,12 +79,14 @@ impl Alarm {
         }
     }
 
-    /// Stops the timer, unless `wanted` says that somebody needs it.
-    pub(crate) fn disarm(&self, wanted: impl FnOnce() -> bool) {
+    /// Sets the timer to what `wanted` says, or stops it: also to what it was set to before, which may
+    /// have fired unseen, or been changed by a process that shares the descriptor (after a fork).
+    pub(crate) fn follow(&self, wanted: impl FnOnce() -> Option<u64>) {
         let mut set = self.timer();
-        if *set != 0 && !wanted() {
-            *set = 0;
-            self.os.set_timer(0);
+        let wanted = wanted().unwrap_or(0);
+        if *set != 0 || wanted != 0 {
+            *set = wanted;
+            self.os.set_timer(wanted);
         }
     }
 

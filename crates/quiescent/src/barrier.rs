@@ -36,20 +36,28 @@ impl Domain {
             return Err(SyncError::InsideCallback);
         }
         full_fence();
-        let snap = self.lock().barrier.snap();
+        let mut snap = self.lock().barrier.snap();
         let _turn = self.barrier_turn();
         self.finish_barrier()?; // one that failed half-way, if any
+        if self.barrier_failed.swap(0, Ordering::Relaxed) != 0 {
+            // It covers nobody, those who waited for their turn included.
+            snap = self.lock().barrier.snap();
+        }
         match self.lock().start_barrier(snap) {
             Begin::Covered => return Ok(()),
             Begin::Started { .. } => {}
         }
-        // Acquire: if it was given up before, that is seen below.
-        self.barrier_word.swap(OPEN, Ordering::Acquire);
+        self.barrier_word.store(OPEN, Ordering::Relaxed);
+        full_fence(); // with the one in give_up_barrier: it sees this, or we see why
         let swept = self.sweep(|core| !core.is_idle(), |core| self.visit(core));
         if self.lock().barrier.visited_all() {
             self.barrier_word.store(COMPLETE, Ordering::Relaxed);
         }
-        swept?;
+        if let Err(error) = swept {
+            self.barrier_failed.store(1, Ordering::Relaxed); // under the turn
+            self.alarm.kick(); // what was taken has no deadline
+            return Err(error);
+        }
         self.finish_barrier()
     }
 
@@ -63,8 +71,7 @@ impl Domain {
             return Ok(());
         }
         if self.barrier_word.load(Ordering::Acquire) != COMPLETE {
-            self.start_worker();
-            if !self.has_worker() {
+            if !self.hire() {
                 return Err(SyncError::NoWorker);
             }
             self.alarm.kick();
@@ -83,7 +90,12 @@ impl Domain {
 
     /// Whoever waits for a barrier looks for the reason why it will not be complete.
     pub(crate) fn give_up_barrier(&self) {
-        self.barrier_word.swap(GIVEN_UP, Ordering::Release);
+        full_fence();
+        let (from, to) = (OPEN, GIVEN_UP);
+        let order = (Ordering::Release, Ordering::Relaxed);
+        let _ = self
+            .barrier_word
+            .compare_exchange(from, to, order.0, order.1);
         sync::futex_wake(&self.barrier_word);
     }
 

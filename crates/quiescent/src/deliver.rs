@@ -129,7 +129,7 @@ impl Domain {
 
     /// Carries out what the engine asked for. With no lock held.
     fn carry_out(&'static self, own: Option<&'static Queue>, refill: Refill) {
-        self.arm_and_kick(refill);
+        self.arm_and_kick(own, refill);
         if !refill.drive || !self.drive_in_passing() {
             return;
         }
@@ -139,13 +139,16 @@ impl Domain {
         let mut core = queue.lock();
         let refill = self.refill(queue, &mut core, Urgency::Lazy, &mut garbage);
         drop(core);
-        self.arm_and_kick(refill);
+        self.arm_and_kick(own, refill);
     }
 
-    /// Arms the timer and wakes the worker, as asked.
-    pub(crate) fn arm_and_kick(&'static self, refill: Refill) {
-        if refill.arm.is_some() || refill.kick {
-            self.start_worker();
+    /// Arms the timer and wakes the worker, as asked. If there is no worker and none to be had, the
+    /// next refill with a deadline tries again; the owner of `own` makes one at its next push.
+    pub(crate) fn arm_and_kick(&'static self, own: Option<&Queue>, refill: Refill) {
+        if (refill.arm.is_some() || refill.kick) && !self.start_worker() {
+            self.lock().disarm();
+            own.into_iter().for_each(Queue::ask_soon);
+            return;
         }
         if let Some(deadline) = refill.arm {
             self.alarm.arm(deadline);
@@ -171,13 +174,16 @@ impl Domain {
         let mut garbage = Garbage::new();
         full_fence(); // [SNAP-1]
         let mut core = queue.lock();
+        if core.is_idle() {
+            return; // inherited, and never used
+        }
         queue.detach(&mut core);
         let refill = self.refill(queue, &mut core, Urgency::Lazy, &mut garbage);
         if core.cpu.is_empty() {
             queue.clear(&mut core, &mut garbage);
         }
         drop(core);
-        self.arm_and_kick(refill);
+        self.arm_and_kick(None, refill);
     }
 }
 

@@ -70,6 +70,8 @@ pub(crate) struct Domain {
     sweep: Mutex<()>,
     barrier_turn: Mutex<()>,
     pub(crate) barrier_word: AtomicU32,
+    /// The last barrier has not visited everybody.
+    pub(crate) barrier_failed: AtomicU32,
     /// Drains that wait for what others are running, and the word that changes when some has returned.
     pub(crate) drainers: AtomicU32,
     pub(crate) drain_word: AtomicU32,
@@ -138,6 +140,7 @@ impl Domain {
                 sweep: Mutex::new(()),
                 barrier_turn: Mutex::new(()),
                 barrier_word: AtomicU32::new(0),
+                barrier_failed: AtomicU32::new(0),
                 drainers: AtomicU32::new(0),
                 drain_word: AtomicU32::new(0),
                 refused: AtomicU32::new(0),
@@ -182,12 +185,18 @@ impl Domain {
     }
 
     /// The worker cannot go on; whoever waits for it is told.
-    pub(crate) fn refuse(&self, error: &SyncError) {
+    /// True if it never will; false if the next try may succeed.
+    pub(crate) fn refuse(&self, error: &SyncError) -> bool {
         count(&self.counters.worker_errors);
-        if let SyncError::FenceRefused { errno } = error {
-            self.refused.store(errno.unsigned_abs(), Ordering::Release);
-            self.give_up_barrier();
+        let SyncError::FenceRefused { errno } = *error else {
+            return false;
+        };
+        if errno == libc::ENOMEM {
+            return false;
         }
+        self.refused.store(errno.unsigned_abs(), Ordering::Release);
+        self.give_up_barrier();
+        true
     }
 
     /// Why the worker cannot go on.
@@ -256,7 +265,9 @@ impl Domain {
         if wanted == FenceMode::Membarrier {
             sync::register_heavy_fence().map_err(|errno| InitError::NoMembarrier { errno })?;
         }
-        // Under the lock and with nobody driving, so that no grace period uses the wrong fence.
+        // Under the locks and with nobody driving, so that no sweep and no grace period uses the wrong
+        // fence.
+        let _no_sweep = self.sweeping();
         let core = self.lock();
         if core.engine.busy() || core.engine.is_driven() || !self.slots.is_empty() {
             return Err(InitError::AlreadyReading);

@@ -1,5 +1,7 @@
 //! What to do with an entry of the code lane: a table of one function and a name a type.
 
+use std::arch::asm;
+use std::mem::MaybeUninit;
 use std::ptr;
 
 /// How an entry is run.
@@ -55,14 +57,28 @@ impl<F: FnOnce() + Send + 'static> Called<F> {
 /// The entry's words for a closure: inside the word if it fits, else in a box.
 #[inline]
 pub(crate) fn called<F: FnOnce() + Send + 'static>(closure: F) -> (*mut u8, u64) {
-    if size_of::<F>() <= size_of::<*mut u8>() && align_of::<F>() <= align_of::<*mut u8>() {
-        let mut word: *mut u8 = ptr::null_mut();
+    if !cfg!(miri)
+        && size_of::<F>() <= size_of::<*mut u8>()
+        && align_of::<F>() <= align_of::<*mut u8>()
+    {
+        let mut word = MaybeUninit::<*mut u8>::uninit();
         // SAFETY: it fits, by size and alignment; it is owned by the word from here on.
-        unsafe { (&raw mut word).cast::<F>().write(closure) };
-        (word, address(&Called::<F>::INLINE))
+        unsafe { word.as_mut_ptr().cast::<F>().write(closure) };
+        (frozen(word), address(&Called::<F>::INLINE))
     } else {
         let boxed = Box::into_raw(Box::new(closure));
         (boxed.cast(), address(&Called::<F>::BOXED))
+    }
+}
+
+/// The word as it is. Its padding has some value from here on: which one is the processor's business, not
+/// the compiler's, for whom reading what was never written would be undefined.
+#[inline(always)]
+fn frozen(mut word: MaybeUninit<*mut u8>) -> *mut u8 {
+    // SAFETY: no instruction at all; the register holds what it held.
+    unsafe {
+        asm!("/* {0} */", inlateout(reg) word, options(pure, nomem, nostack, preserves_flags));
+        word.assume_init()
     }
 }
 

@@ -156,53 +156,51 @@ impl<T: Send + Sync + 'static> RcuList<T> {
     /// # Errors
     /// The value back, if there is no such element.
     pub fn replace(&self, value: T, which: impl FnMut(&T) -> bool) -> Result<(), T> {
+        let mut removed = Removed::new();
         let writer = self.write();
         let (link, Some(node)) = writer.place(which) else {
             return Err(value);
         };
         writer.link((link, writer.follow(&node.get().next)), value);
-        // SAFETY: it was in the list, once, and `link` was the only link that led to it: the new node
-        // leads on to what comes behind it. Only writers retire, and we are the one.
-        unsafe { node.retire() };
+        removed.push(node); // the new one leads on to what comes behind it
         Ok(())
     }
 
     /// Removes the first element for which `which` holds. Was there one?
     pub fn remove_first(&self, which: impl FnMut(&T) -> bool) -> bool {
+        let mut removed = Removed::new();
         let writer = self.write();
         let (link, node) = writer.place(which);
-        node.map(|node| writer.unlink(link, node)).is_some()
+        node.map(|node| removed.push(writer.unlink(link, node)))
+            .is_some()
     }
 
     /// Removes every element for which `keep` does not hold, one after the other. How many?
     pub fn retain(&self, mut keep: impl FnMut(&T) -> bool) -> usize {
+        let mut removed = Removed::new();
         let writer = self.write();
         let mut link = writer.first;
-        let mut removed = 0;
         while let Some(node) = writer.follow(link) {
             if keep(&node.value) {
                 link = &node.get().next;
             } else {
-                writer.unlink(link, node);
-                removed += 1;
+                removed.push(writer.unlink(link, node));
             }
         }
-        removed
+        removed.count()
     }
 
     /// Removes all elements at once: an iteration that begins later sees none. How many?
     pub fn clear(&self) -> usize {
+        let mut removed = Removed::new();
         let writer = self.write();
         let mut next = writer.follow(writer.first);
         writer.first.store(None);
-        let mut removed = 0;
         while let Some(node) = next {
-            next = writer.follow(&node.get().next); // before the node is given away
-            // SAFETY: only its predecessor leads to it, and the first of them is unlinked.
-            unsafe { node.retire() };
-            removed += 1;
+            next = writer.follow(&node.get().next);
+            removed.push(node); // only its predecessor leads to it, and the first of them is unlinked
         }
-        removed
+        removed.count()
     }
 
     /// Waits for other writers. That one of them panicked does no harm: a link changes in one store.
@@ -245,14 +243,40 @@ impl<'a, T: Send + Sync + 'static> Writer<'a, T> {
         link.store(Some(Box::new(node))); // complete by now [PTR-1]
     }
 
-    /// Takes out the node that `link` leads to.
-    fn unlink(&self, link: &'a RcuPtr<Node<T>>, node: Shared<'a, Node<T>>) {
+    /// Takes out the node that `link`, and no other link in the list, leads to.
+    fn unlink(&self, link: &'a RcuPtr<Node<T>>, node: Shared<'a, Node<T>>) -> Shared<'a, Node<T>> {
         let next = self.follow(&node.get().next);
         // SAFETY: `next` is in the list; otherwise as in `link`.
         unsafe { link.store_shared(next) };
-        // SAFETY: `link` was the only link in the list that led to it, and links of removed nodes are
-        // found by sections that opened before. Only writers retire, and we are the one.
-        unsafe { node.retire() };
+        node
+    }
+}
+
+/// Nodes that were taken out. They are retired when this goes, which is declared before the writer's lock
+/// and hence goes after it: where callbacks run inline, a value's destructor may change the list.
+struct Removed<'a, T: Send + Sync + 'static>(Vec<Shared<'a, Node<T>>>);
+
+impl<'a, T: Send + Sync + 'static> Removed<'a, T> {
+    fn new() -> Removed<'a, T> {
+        Removed(Vec::new())
+    }
+
+    fn push(&mut self, node: Shared<'a, Node<T>>) {
+        self.0.push(node);
+    }
+
+    fn count(&self) -> usize {
+        self.0.len()
+    }
+}
+
+impl<T: Send + Sync + 'static> Drop for Removed<'_, T> {
+    fn drop(&mut self) {
+        for node in self.0.drain(..) {
+            // SAFETY: a writer has taken it out. No link in the list leads to it; those of removed nodes
+            // are found by sections that opened before. It is given away here only.
+            unsafe { node.retire() };
+        }
     }
 }
 

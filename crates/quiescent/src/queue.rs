@@ -225,7 +225,7 @@ impl Queue {
                 end: words.end.load(Ordering::Relaxed),
                 bytes: chain.spent(words),
                 freed_to: (!chain.taken).then(|| words.head.load(Ordering::Relaxed)),
-                credit: false,
+                credit: core.owned,
             };
         }
         queued
@@ -280,6 +280,14 @@ impl Queue {
             };
             words.limit.store(limit, Ordering::Relaxed);
         }
+    }
+
+    /// The owner is to come back at its next push, whatever its credit.
+    pub(crate) fn ask_soon(&self) {
+        for words in &self.lanes {
+            words.limit.store(0, Ordering::Relaxed);
+        }
+        self.lanes[CODE].prompt.store(0, Ordering::Relaxed);
     }
 
     /// In a domain that runs callbacks inline: which ones are done. The owner looks at `head` and `done`

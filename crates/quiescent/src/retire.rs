@@ -36,6 +36,9 @@ pub const PROMPT: Duration = Duration::from_nanos(Defer::threads().prompt_ns);
 /// takes so few bytes that their number limits it.
 const LARGE: usize = 512;
 
+/// One object counts as so many bytes at most: several of them do not overflow a signed number.
+const MOST_BYTES: usize = 1 << 48;
+
 /// [`Retired::retire`] as a function.
 #[inline]
 pub fn retire<T: Send + Sync + 'static>(retired: Retired<T>) {
@@ -82,7 +85,10 @@ pub unsafe fn retire_ptr_hurry<T: Send + 'static>(pointer: NonNull<T>) {
 #[inline(always)]
 pub(crate) unsafe fn retire_box<T: Send + 'static>(pointer: NonNull<T>, owned: usize, hurry: bool) {
     let object = pointer.as_ptr();
-    let bytes = (size_of::<T>() + owned) as u64;
+    let bytes = size_of::<T>().saturating_add(owned).min(MOST_BYTES) as u64;
+    if !needs_drop::<T>() && size_of::<T>() == 0 {
+        return; // there is no memory, and nothing to run
+    }
     let (lane, entry) = if needs_drop::<T>() {
         let what = kind::dropped::<T>();
         let object = object.cast();
@@ -94,7 +100,7 @@ pub(crate) unsafe fn retire_box<T: Send + 'static>(pointer: NonNull<T>, owned: u
         sync::domain().deliver(Parcel::Entry(lane, entry, bytes), Urgency::Hurry);
     } else if needs_drop::<T>() {
         deliver::code(entry, bytes, Urgency::Lazy);
-    } else if size_of::<T>() != 0 {
+    } else {
         // SAFETY: the caller's promise.
         unsafe { deliver::plain(entry, bytes, size_of::<T>() >= LARGE || owned != 0) };
     }

@@ -44,14 +44,15 @@ fn contained(domain: &'static Domain, name: fn() -> &'static str, run: impl FnOn
     let marked = Marked::new();
     domain.watch.begin(domain, name);
     let result = catch_unwind(AssertUnwindSafe(run));
-    domain.watch.end();
-    drop(marked);
-    count(&domain.counters.callbacks);
+    // What a panic carried, and the reporter, are the program's code as well.
     if let Err(payload) = result {
         count(&domain.counters.panics);
         discard(payload);
         report(Report::Panicked { name: name() });
     }
+    domain.watch.end();
+    drop(marked);
+    count(&domain.counters.callbacks);
 }
 
 /// Drops what a panic carried. It is the program's too: its destructor may panic as well, with another

@@ -3,10 +3,12 @@
 #[cfg(any(quiescent_loom, quiescent_double))]
 impl crate::domain::Domain {
     #[allow(clippy::unused_self, reason = "the same face as in the product")]
-    pub(crate) fn start_worker(&'static self) {}
+    pub(crate) fn start_worker(&'static self) -> bool {
+        true
+    }
 
     #[allow(clippy::unused_self, reason = "the same face as in the product")]
-    pub(crate) fn has_worker(&self) -> bool {
+    pub(crate) fn hire(&'static self) -> bool {
         true
     }
 }
@@ -25,7 +27,8 @@ mod real {
     use crate::sweep::Until;
 
     const NONE: u32 = 0;
-    const STARTED: u32 = 1;
+    const STARTING: u32 = 1;
+    const STARTED: u32 = 2;
 
     /// Whether there is a worker.
     #[derive(Debug)]
@@ -42,27 +45,32 @@ mod real {
     }
 
     impl Domain {
-        /// Sees to it that there is a worker. If none can be started, the next who needs one tries again.
-        pub(crate) fn start_worker(&'static self) {
-            if !self.has_worker() {
-                self.start_first();
-            }
+        /// Sees to it that there is a worker, or that somebody is starting one. False: none can be
+        /// started; the next who needs one tries again.
+        pub(crate) fn start_worker(&'static self) -> bool {
+            self.staff.state.load(Ordering::Relaxed) == STARTED || self.start_first()
         }
 
-        /// Is there a worker?
-        pub(crate) fn has_worker(&self) -> bool {
-            self.staff.state.load(Ordering::Relaxed) == STARTED
+        /// The same, for those who may wait: true if there is one.
+        pub(crate) fn hire(&'static self) -> bool {
+            while self.start_worker() {
+                if self.staff.state.load(Ordering::Relaxed) == STARTED {
+                    return true;
+                }
+                thread::yield_now();
+            }
+            false
         }
 
         #[cold]
-        fn start_first(&'static self) {
+        fn start_first(&'static self) -> bool {
             let order = Ordering::AcqRel;
             let state = &self.staff.state;
             if state
-                .compare_exchange(NONE, STARTED, order, Ordering::Relaxed)
+                .compare_exchange(NONE, STARTING, order, Ordering::Relaxed)
                 .is_err()
             {
-                return;
+                return true;
             }
             let started = self
                 .alarm
@@ -70,8 +78,11 @@ mod real {
                 .and_then(|()| spawn("quiescent", || self.serve(1)));
             if started.is_err() {
                 count(&self.counters.worker_errors);
-                state.store(NONE, Ordering::Release);
+                self.alarm.forget();
             }
+            let now = if started.is_ok() { STARTED } else { NONE };
+            state.store(now, Ordering::Release);
+            started.is_ok()
         }
 
         /// What the worker does, as long as nobody else has its role.
@@ -83,10 +94,11 @@ mod real {
             loop {
                 count(&self.counters.worker_passes);
                 self.work(Until { deadline: None });
-                self.watch.rest();
                 if self.watch.is_dismissed() {
+                    self.watch.come_back();
                     break;
                 }
+                self.watch.rest();
                 self.alarm.sleep();
             }
             let helpers = &self.counters.helpers;
@@ -94,7 +106,19 @@ mod real {
         }
     }
 
-    /// Starts a thread of ours, on which the program's signal handlers do not run.
+    /// What a thread does to itself: the program's handlers of these run on our threads, too.
+    const FAULTS: [i32; 7] = [
+        libc::SIGSEGV,
+        libc::SIGBUS,
+        libc::SIGFPE,
+        libc::SIGILL,
+        libc::SIGTRAP,
+        libc::SIGSYS,
+        libc::SIGABRT,
+    ];
+
+    /// Starts a thread of ours, on which the program's signal handlers do not run, but for those of
+    /// faults. (Threads that a callback starts inherit that: they unblock what they want.)
     ///
     /// # Errors
     /// The system's.
@@ -105,6 +129,9 @@ mod real {
             let mut all: libc::sigset_t = std::mem::zeroed();
             let mut before: libc::sigset_t = std::mem::zeroed();
             libc::sigfillset(&mut all);
+            for fault in FAULTS {
+                libc::sigdelset(&mut all, fault);
+            }
             libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
             let spawned = builder.spawn(body);
             libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());

@@ -43,6 +43,7 @@ mod model {
 
 #[cfg(not(any(quiescent_loom, quiescent_double)))]
 mod real {
+    use std::io::ErrorKind;
     use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
     use std::time::Duration;
 
@@ -55,8 +56,10 @@ mod real {
 
     /// A callback that runs for longer is taken for stuck, in nanoseconds.
     const STUCK: u64 = 1_000_000_000;
-    /// So many stuck callbacks get a thread each; with more, the others have to wait after all.
-    const MOST: u64 = 16;
+    /// So many callbacks that are stuck at a time get a thread each; with more, the others have to wait.
+    const MOST: u32 = 16;
+    /// The role of a worker that somebody else has replaced.
+    const DISMISSED: usize = usize::MAX;
 
     /// No stand-by, and none tried.
     const NOBODY: u32 = 0;
@@ -75,8 +78,10 @@ mod real {
         armed: AtomicU32,
         timer: AtomicI32,
         standby: AtomicU32,
-        /// Callbacks found stuck.
+        /// Callbacks found stuck so far.
         stuck: AtomicU64,
+        /// Those of them that have not come back.
+        away: AtomicU32,
     }
 
     impl Watch {
@@ -89,6 +94,7 @@ mod real {
                 timer: AtomicI32::new(-1),
                 standby: AtomicU32::new(NOBODY),
                 stuck: AtomicU64::new(0),
+                away: AtomicU32::new(0),
             }
         }
 
@@ -122,11 +128,16 @@ mod real {
             }
         }
 
-        /// It has returned.
+        /// It has returned. If the stand-by was faster, it has the role now, or is about to take it.
         pub(crate) fn end(&self) {
-            if self.is_worker() {
-                self.since.store(0, Ordering::Release);
+            if self.is_worker() && self.since.swap(0, Ordering::AcqRel) == 0 {
+                sync::tls_set(CELL_ROLE, DISMISSED);
             }
+        }
+
+        /// A worker that was replaced is through with its callback, and ends.
+        pub(crate) fn come_back(&self) {
+            self.away.fetch_sub(1, Ordering::Relaxed);
         }
 
         /// The round is over.
@@ -144,7 +155,9 @@ mod real {
 
         /// Sees to it that there is a stand-by.
         fn stand_by(&self, domain: &'static Domain) {
-            if self.standby.load(Ordering::Relaxed) != NOBODY || self.stuck() >= MOST {
+            if self.standby.load(Ordering::Relaxed) != NOBODY
+                || self.away.load(Ordering::Relaxed) >= MOST
+            {
                 return;
             }
             if self.timer.load(Ordering::Relaxed) < 0 {
@@ -159,42 +172,73 @@ mod real {
             }
         }
 
-        /// The stand-by: sleeps until the timer fires.
+        /// The stand-by: sleeps until the timer fires and some callback has run for too long; then it is
+        /// the worker.
         fn watch(&'static self, domain: &'static Domain) {
             count(&domain.counters.helpers);
-            let running = loop {
-                let mut times = 0u64;
-                // SAFETY: eight writable bytes.
-                let read = unsafe {
-                    let timer = self.timer.load(Ordering::Relaxed);
-                    libc::read(timer, (&raw mut times).cast(), 8)
-                };
-                if read != 8 {
-                    continue;
-                }
-                let since = self.since.load(Ordering::Acquire);
-                let running = sync::now_ns().saturating_sub(since);
-                if since != 0 && running >= STUCK {
-                    break running;
-                }
-                if self.armed.load(Ordering::Relaxed) != 0 {
-                    let again = sync::now_ns() + STUCK.saturating_sub(running).max(STUCK / 10);
-                    set_timer(self.timer.load(Ordering::Relaxed), again);
-                }
+            let Some(running) = self.claim() else {
+                // Somebody has closed the timer. The next round starts anew, with another one.
+                self.timer.store(-1, Ordering::Relaxed);
+                self.standby.store(NOBODY, Ordering::Release);
+                count(&domain.counters.worker_errors);
+                domain.counters.helpers.fetch_sub(1, Ordering::Relaxed);
+                return;
             };
             let name = self.name.load(Ordering::Relaxed);
             self.stuck.fetch_add(1, Ordering::Relaxed);
-            self.since.store(0, Ordering::Relaxed);
+            self.away.fetch_add(1, Ordering::Relaxed);
             self.armed.store(0, Ordering::Relaxed);
             self.standby.store(NOBODY, Ordering::Relaxed);
             let role = self.role.fetch_add(1, Ordering::AcqRel) + 1;
+            self.take_role(role);
             // SAFETY: `begin` stored a function of this type before it stored `since`.
             let name = unsafe { std::mem::transmute::<*mut (), fn() -> &'static str>(name) };
+            // The reporter is the program's code, and is watched like a callback: it may well want the
+            // lock that the stuck callback holds.
+            self.begin(domain, || "the reporter");
             report(Report::Stuck {
                 name: name(),
                 running: Duration::from_nanos(running),
             });
+            self.end();
             domain.serve(role);
+        }
+
+        /// Waits until a callback has run for too long, and takes the role of the worker that runs it:
+        /// whoever clears `since` first, we or it, has decided that. Its running time; `None` if the
+        /// timer is gone.
+        fn claim(&self) -> Option<u64> {
+            loop {
+                let mut times = 0u64;
+                let timer = self.timer.load(Ordering::Relaxed);
+                // SAFETY: eight writable bytes.
+                let read = unsafe { libc::read(timer, (&raw mut times).cast(), 8) };
+                if read != 8 {
+                    match std::io::Error::last_os_error().kind() {
+                        ErrorKind::Interrupted => continue,
+                        _ => return None,
+                    }
+                }
+                let since = self.since.load(Ordering::Acquire);
+                let running = sync::now_ns().saturating_sub(since);
+                let order = (Ordering::AcqRel, Ordering::Relaxed);
+                if since != 0
+                    && running >= STUCK
+                    && self
+                        .since
+                        .compare_exchange(since, 0, order.0, order.1)
+                        .is_ok()
+                {
+                    return Some(running);
+                }
+                if self.armed.load(Ordering::Relaxed) != 0 {
+                    let left = match since {
+                        0 => STUCK, // between two callbacks
+                        _ => STUCK.saturating_sub(running).max(STUCK / 10),
+                    };
+                    set_timer(timer, sync::now_ns() + left);
+                }
+            }
         }
     }
 }

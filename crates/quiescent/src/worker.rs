@@ -22,6 +22,9 @@ use crate::queue::Core;
 use crate::sweep::Until;
 use crate::sync::{self, Ordering};
 
+/// After so many nanoseconds the worker tries again what failed for want of memory.
+const RETRY: u64 = 1_000_000_000;
+
 impl Domain {
     /// Works until nothing is due. `until` stops it early.
     pub(crate) fn work(&'static self, until: Until) {
@@ -29,14 +32,22 @@ impl Domain {
             match self.pass(until) {
                 Ok(true) => {}
                 Ok(false) => break,
-                Err(error) => {
-                    // A fence refused after start: nothing may be freed. It is held, and said.
-                    self.refuse(&error);
-                    break;
-                }
+                Err(error) => return self.give_up(&error),
             }
         }
         self.set_alarm();
+    }
+
+    /// Nothing may be freed now. It is held, and said; if there is hope, the worker tries again later.
+    /// (The deadlines that are left have passed: a timer set to them would never rest.)
+    fn give_up(&'static self, error: &SyncError) {
+        let refused = self.refuse(error);
+        self.lock().disarm();
+        if !refused {
+            let retry = sync::now_ns() + RETRY;
+            self.lock().arm(retry);
+            self.alarm.follow(|| self.lock().engine.armed());
+        }
     }
 
     /// One pass; false if there was nothing to do.
@@ -47,6 +58,7 @@ impl Domain {
         let swept = self.sweep(due, |_| ())?;
         let mut ran = self.run_ready(until);
         if self.taken_waits() {
+            self.watch.rest(); // readers may take their time, and nobody is to wake up for it
             self.synchronize(How::default())?;
             ran += self.run_ready(until);
         }
@@ -61,13 +73,10 @@ impl Domain {
         let deadlines = self
             .queues()
             .filter_map(|queue| queue.lock().cpu.deadline());
-        match deadlines.min() {
-            Some(earliest) => {
-                self.lock().arm(earliest);
-                self.alarm.arm(earliest);
-            }
-            None => self.alarm.disarm(|| self.lock().engine.armed().is_some()),
+        if let Some(earliest) = deadlines.min() {
+            self.lock().arm(earliest);
         }
+        self.alarm.follow(|| self.lock().engine.armed());
     }
 
     /// Empties the domain in this thread, as far as that goes before the deadline.
