@@ -385,3 +385,6 @@ impl Cpu {
         barrier.visit_positions(&mut self.barrier, &mut self.lists)
     }
 }
+
+#[cfg(test)]
+mod tests;
