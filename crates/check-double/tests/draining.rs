@@ -79,7 +79,7 @@ fn two_drains() {
 /// In a callback a drain waits for nothing, not even for what runs elsewhere: that could be waiting too.
 #[test]
 fn drains_in_callbacks() {
-    check("drains in callbacks", 2, 1, || {
+    check("drains in callbacks", 1, 1, || {
         let world = reclaiming(Domain::patient(1));
         world.domain.enter();
         world.call_that_drains(0);

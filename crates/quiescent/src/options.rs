@@ -18,7 +18,8 @@ pub struct Options {
     /// Let threads run their callbacks and destructors themselves, one or two in each later call of
     /// `retire` or `call`, in place of the worker: no hop to another thread, and the caches are warm. But
     /// then code of the program runs *inside* `retire` and `call`, under whatever locks and in whatever
-    /// section the caller holds. Off by default.
+    /// section the caller holds. One at a time, two a call at most. The worker still runs what is in a
+    /// hurry, intrusive heads, what a quiet thread left, and everything in fenced mode. Off by default.
     pub inline_callbacks: bool,
 }
 

@@ -283,7 +283,8 @@ impl World {
         self.look_at_thing();
     }
 
-    /// A thread that plays the worker, woken so often without being asked.
+    /// A thread that plays the worker, woken so often without being asked. Where others are registered
+    /// first, it is started after the scenario has begun: or it would be over before.
     pub fn worker(self: &Rc<World>, times: u32) -> JoinHandle<()> {
         let world = self.clone();
         spawn(move || {
@@ -313,10 +314,23 @@ impl World {
 
     /// A thread that plays the worker as the product has it, until it is told to stop.
     pub fn serving(self: &Rc<World>) -> Serving {
+        self.serving_after(|_| ())
+    }
+
+    /// As [`serving`](World::serving), registered before the scenario begins: its queue comes first.
+    pub fn serving_registered(self: &Rc<World>) -> Serving {
+        self.serving_after(|world| {
+            world.domain.register();
+            world.arrived.fetch_add(1, Relaxed);
+        })
+    }
+
+    fn serving_after(self: &Rc<World>, first: fn(&World)) -> Serving {
         let stop = Rc::new(AtomicU32::new(0));
         let (world, told) = (self.clone(), stop.clone());
         let thread = spawn(move || {
             world.domain.enter();
+            first(&world);
             loop {
                 let last = told.load(Relaxed) != 0;
                 world.domain.work();

@@ -5,6 +5,8 @@
 
 #![allow(dead_code)] // each file of tests uses a part of it
 
+pub mod deferred;
+
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64 as RealU64;
 use std::sync::atomic::Ordering::Relaxed as RealRelaxed;
