@@ -3,11 +3,15 @@
 //!
 //! # Who does what
 //! The owner of a queue (a registered thread) pushes and pops with plain stores as long as its
-//! [`Credit`] lasts, and then calls [`refill`](Cpu::refill). A callback nobody hurries is *lazy*: it
-//! stays in `NEXT`, unstamped, until enough of them make a batch. Three things end laziness: the batch
-//! is full (count or bytes), somebody hurries, or the oldest one's time is over. The last is not the
-//! owner's business, since it may never come back: the group's timer fires, the worker takes the queue
-//! over and tells [`taken`](Cpu::taken), which stamps everything.
+//! [`Credit`] lasts, and then calls [`refill`](Cpu::refill). Each refill stamps what is new, since a
+//! stamp costs nothing: whatever grace period comes by will serve it. A callback nobody hurries is *lazy*:
+//! no grace period is asked for on its account until enough of them make a batch. Three things end
+//! laziness: the batch is full (count or bytes), somebody hurries, or the oldest one's time is over. The
+//! last is not the owner's business, since it may never come back: the group's timer fires, the worker
+//! takes the queue over and tells [`taken`](Cpu::taken), which asks for all of it.
+//!
+//! So threads that retire at the same time share grace periods: the first to fill a batch asks, and all
+//! of them go with it.
 //!
 //! # Invariants
 //! * A queue that holds something, or whose owner may push without saying so, has a deadline, and the
@@ -24,15 +28,15 @@
 use crate::cblist::CbList;
 use crate::cpu::{Cpu, LANES, Lane};
 use crate::global::Global;
-use crate::host::{Host, Now, Pos};
+use crate::host::{Host, LeafId, Now, Pos};
 use crate::seq::Seq;
 
 /// The policy's numbers. This project's own choice; `docs/architecture.md` says why these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Defer {
-    /// Unstamped callbacks of a lane that make a batch.
+    /// So many callbacks of a lane, for which no grace period is on the way, make a batch.
     pub batch: u64,
-    /// Bytes of unstamped callbacks of a lane that make a batch.
+    /// So many bytes of such callbacks make a batch.
     pub batch_bytes: u64,
     /// A lazy callback waits at most this long for its stamp, in nanoseconds.
     pub lazy_ns: u64,
@@ -43,12 +47,12 @@ pub struct Defer {
 }
 
 impl Defer {
-    /// A batch of 1024 or 64 KiB; lazy ones wait ten seconds, prompt ones 50 ms: at most 20 wake-ups a
+    /// A batch of 2048 or 128 KiB; lazy ones wait ten seconds, prompt ones 50 ms: at most 20 wake-ups a
     /// second under any trickle of prompt callbacks, and one in ten seconds under any of lazy ones.
     pub const fn threads() -> Defer {
         Defer {
-            batch: 1024,
-            batch_bytes: 64 << 10,
+            batch: 2048,
+            batch_bytes: 128 << 10,
             lazy_ns: 10_000_000_000,
             lazy_grid_ns: 1_000_000_000,
             prompt_ns: 50_000_000,
@@ -167,11 +171,13 @@ impl Cpu {
             let by = now.ns.saturating_add(defer.prompt_ns);
             self.credit.prompt = Some(self.credit.prompt.map_or(by, |known| known.min(by)));
         }
-        let full = self.lists.iter().any(|list| {
-            list.unstamped() >= defer.batch || list.unstamped_bytes() >= defer.batch_bytes
-        });
-        if full || urgency == Urgency::Hurry {
-            self.stamp_all(global, stamp, host);
+        // Stamps are free. Whatever grace period somebody asks for serves all that is stamped by then.
+        self.stamp_all(global, stamp);
+        let idle = self.idle(global);
+        let full =
+            |&(count, bytes): &(u64, u64)| count >= defer.batch || bytes >= defer.batch_bytes;
+        if idle.iter().any(full) || urgency == Urgency::Hurry {
+            self.ask(global, host);
         }
         // The first one after nothing is reported at once, unless a timer is going to fire anyway.
         let owned = queued.iter().any(|lane| lane.credit);
@@ -183,7 +189,7 @@ impl Cpu {
             credit: self.new_credit(global),
             arm,
             kick: urgency == Urgency::Hurry || code_ready >= defer.batch,
-            drive: self.waits() && !global.is_driven(),
+            drive: self.waits(global) && !global.is_driven(),
             prompt: self.credit.prompt.is_some(),
         }
     }
@@ -209,7 +215,8 @@ impl Cpu {
             self.credit.deadline = None;
         }
         self.hurry();
-        self.stamp_all(global, stamp, host);
+        self.stamp_all(global, stamp);
+        self.ask(global, host);
         self.lists.iter().any(CbList::pending)
     }
 
@@ -278,8 +285,22 @@ impl Cpu {
     }
 
     /// Does something wait for a grace period that was asked for?
-    fn waits(&self) -> bool {
-        self.lists.iter().any(|list| list.last_gp().is_some())
+    fn waits(&self, global: &Global) -> bool {
+        let leaf = self.leaf_id(global);
+        let coming = |stamp| global.is_coming(leaf, stamp);
+        let next = self.lists.iter().filter_map(CbList::next_gp);
+        next.into_iter().any(coming)
+    }
+
+    /// Of each list, how many wait for nothing that is on the way, and what they weigh.
+    fn idle(&self, global: &Global) -> [(u64, u64); LANES] {
+        let leaf = self.leaf_id(global);
+        let coming = |stamp| global.is_coming(leaf, stamp);
+        core::array::from_fn(|lane| self.lists[lane].idle(coming))
+    }
+
+    fn leaf_id(&self, global: &Global) -> LeafId {
+        (self.id / global.config.geometry.leaf_fanout.max(1)) as LeafId
     }
 
     fn account(&mut self, global: &Global, queued: &[Queued; LANES], now_ns: u64) {
@@ -317,16 +338,18 @@ impl Cpu {
         }
     }
 
-    /// Stamps what has no stamp yet, in every lane, and asks for the grace period.
-    fn stamp_all(&mut self, global: &mut Global, stamp: Seq, host: &impl Host) {
+    /// Stamps what has no stamp yet, in every lane, as far as there are free segments.
+    fn stamp_all(&mut self, global: &Global, stamp: Seq) {
         let only_new = global.config.accelerate_only_new;
-        let mut wanted = false;
         for list in &mut self.lists {
-            wanted |= list.accelerate(stamp, only_new);
+            list.accelerate(stamp, only_new);
         }
-        if wanted {
-            let leaf = (self.id / global.config.geometry.leaf_fanout.max(1)) as usize;
-            let _ = global.request(leaf, host);
+    }
+
+    /// Asks for the grace period that all stamps given so far wait for, or an earlier one.
+    fn ask(&mut self, global: &mut Global, host: &impl Host) {
+        if self.lists.iter().any(CbList::pending) {
+            let _ = global.request(self.leaf_id(global), host);
         }
     }
 
@@ -355,8 +378,9 @@ impl Cpu {
     fn new_credit(&mut self, global: &Global) -> [Credit; LANES] {
         let defer = global.config.defer;
         let mut credit = [Credit::default(); LANES];
-        for (credit, list) in credit.iter_mut().zip(&self.lists) {
-            let left = defer.batch.saturating_sub(list.unstamped());
+        let idle = self.idle(global);
+        for ((credit, list), idle) in credit.iter_mut().zip(&self.lists).zip(idle) {
+            let left = defer.batch.saturating_sub(idle.0);
             let free = match (self.credit.tight, left) {
                 (true, _) => 0,
                 (false, 0) => defer.batch, // no free segment: after another batch we know more
@@ -364,7 +388,7 @@ impl Cpu {
             };
             *credit = Credit {
                 until: list.end().wrapping_add(free),
-                bytes: match defer.batch_bytes.saturating_sub(list.unstamped_bytes()) {
+                bytes: match defer.batch_bytes.saturating_sub(idle.1) {
                     0 => defer.batch_bytes,
                     left => left,
                 },

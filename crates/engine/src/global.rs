@@ -199,6 +199,18 @@ impl Global {
         reached
     }
 
+    /// Is a grace period on the way, or over, that ends at `stamp` or later? "No" may be an old answer.
+    pub(crate) fn is_coming(&self, leaf: LeafId, stamp: Seq) -> bool {
+        let asked = |tree: &Tree| {
+            let leaf = if leaf < tree.leaves() { leaf } else { 0 };
+            let nodes = [0, tree.leaf_node(leaf)];
+            nodes
+                .iter()
+                .any(|&node| tree.nodes[node].gp_seq_needed.ge(stamp))
+        };
+        self.gp_seq.started(stamp) || self.tree.as_ref().map_or(self.wanted, asked)
+    }
+
     // Driving.
 
     /// Takes the driver role if it is free. `cpu` is the CPU the caller runs on, if it takes part.

@@ -82,6 +82,8 @@ mod real {
         stuck: AtomicU64,
         /// Those of them that have not come back.
         away: AtomicU32,
+        /// The reporter has been called for one of them, and has not returned.
+        telling: AtomicU32,
     }
 
     impl Watch {
@@ -95,6 +97,7 @@ mod real {
                 standby: AtomicU32::new(NOBODY),
                 stuck: AtomicU64::new(0),
                 away: AtomicU32::new(0),
+                telling: AtomicU32::new(0),
             }
         }
 
@@ -193,15 +196,23 @@ mod real {
             self.take_role(role);
             // SAFETY: `begin` stored a function of this type before it stored `since`.
             let name = unsafe { std::mem::transmute::<*mut (), fn() -> &'static str>(name) };
-            // The reporter is the program's code, and is watched like a callback: it may well want the
-            // lock that the stuck callback holds.
+            self.tell(domain, name(), running);
+            domain.serve(role);
+        }
+
+        /// Reports a stuck callback. The reporter is the program's code, and is watched like a callback:
+        /// it may well want the lock that the stuck one holds. While it is out, nobody else is told.
+        fn tell(&'static self, domain: &'static Domain, name: &'static str, running: u64) {
+            if self.telling.swap(1, Ordering::Acquire) != 0 {
+                return;
+            }
             self.begin(domain, || "the reporter");
             report(Report::Stuck {
-                name: name(),
+                name,
                 running: Duration::from_nanos(running),
             });
             self.end();
-            domain.serve(role);
+            self.telling.store(0, Ordering::Release);
         }
 
         /// Waits until a callback has run for too long, and takes the role of the worker that runs it:

@@ -5,7 +5,7 @@ mod common;
 
 use std::panic::panic_any;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use common::deferral::{
 use common::{PATIENCE, isolated, until};
 use quiescent::{
     Head, RcuCell, Report, SyncError, barrier, call, call_head, call_hurry, drain, holdouts,
-    on_report, read_lock, statistics, synchronize_timeout,
+    on_report, read_lock, statistics, synchronize_timeout, try_barrier, try_synchronize,
 };
 
 static REPORTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -117,6 +117,54 @@ fn panics_of_panics_are_contained() {
         assert_eq!(drain(PATIENCE).left, 0);
         assert_eq!(statistics().callback_panics, 8);
     });
+}
+
+/// Waits for everybody when it is dropped, or would; notes what it is told.
+struct Waits;
+
+static REFUSED: AtomicU32 = AtomicU32::new(0);
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        assert_eq!(try_barrier(), Err(SyncError::InsideCallback));
+        assert_eq!(try_synchronize(), Err(SyncError::InsideCallback));
+        drain(common::SHORT);
+        REFUSED.fetch_add(1, Ordering::AcqRel);
+        barrier(); // panics
+    }
+}
+
+#[test]
+fn what_a_panic_carries_is_dropped_inside_the_callback() {
+    in_both_modes(
+        "what_a_panic_carries_is_dropped_inside_the_callback",
+        || {
+            hush();
+            on_report(remember);
+            for round in 1..4 {
+                let ledger = Ledger::new(20);
+                for index in 0..20 {
+                    queue_somehow(ledger.thing(index), index);
+                    if index == 10 {
+                        call_hurry(|| panic_any(Waits));
+                    }
+                }
+                until("it is dropped", || {
+                    REFUSED.load(Ordering::Acquire) == 2 * round - 1
+                });
+                barrier();
+                ledger.assert_all_once();
+                // The same in this thread.
+                call(|| panic_any(Waits));
+                assert_eq!(drain(PATIENCE).left, 0);
+                assert_eq!(REFUSED.load(Ordering::Acquire), 2 * round);
+                barrier();
+                assert_eq!(statistics().callback_panics, 2 * u64::from(round));
+            }
+            assert_eq!(reports().len(), 6);
+            assert_eq!(statistics().callbacks_stuck, 0);
+        },
+    );
 }
 
 #[test]
@@ -226,6 +274,35 @@ fn several_that_never_return_stop_nobody() {
 }
 
 #[test]
+fn a_reporter_that_waits_for_the_stuck_one_stops_nobody() {
+    isolated(
+        "a_reporter_that_waits_for_the_stuck_one_stops_nobody",
+        || {
+            /// What the callback holds, and the reporter wants: the lock of a log, say.
+            static LOG: Mutex<u32> = Mutex::new(0);
+            on_report(|_| *LOG.lock().expect("no panic") += 1);
+            let gate = Gate::new();
+            call_hurry(|| {
+                let _log = LOG.lock().expect("no panic");
+                gate.pass();
+            });
+            gate.until_reached(1);
+            let ledger = Ledger::new(100);
+            (0..100).for_each(|index| queue_somehow(ledger.thing(index), index));
+            until("others go on", || ledger.count() == 100);
+            assert!(statistics().callbacks_stuck > 0);
+            gate.open();
+            barrier();
+            ledger.assert_all_once();
+            until("it has reported", || *LOG.lock().expect("no panic") > 0);
+            until("who was stuck is let go", || {
+                statistics().helper_threads <= 2
+            });
+        },
+    );
+}
+
+#[test]
 fn a_reporter_may_queue_and_look() {
     in_both_modes("a_reporter_may_queue_and_look", || {
         static SEEN: AtomicU32 = AtomicU32::new(0);
@@ -303,5 +380,65 @@ fn a_guard_kept_across_callbacks_may_be_dropped_later() {
         barrier();
         ledger.assert_all_once();
         assert_eq!(synchronize_timeout(PATIENCE), Ok(()));
+    });
+}
+
+/// Some pages of memory, as large as pages can be.
+#[repr(align(65536))]
+struct Pages([AtomicU64; 8192]);
+
+static PAGES: Pages = Pages([const { AtomicU64::new(0) }; 8192]);
+/// How often a handler of the program has run.
+static FAULTS: AtomicU32 = AtomicU32::new(0);
+
+fn protect(protection: libc::c_int) {
+    let pages = (&raw const PAGES).cast_mut().cast();
+    // SAFETY: a static of ours, in pages of its own; it is used where it may be, or a handler opens it.
+    let failed = unsafe { libc::mprotect(pages, size_of::<Pages>(), protection) };
+    assert_eq!(failed, 0);
+}
+
+/// Opens the pages, as programs do that map memory when it is first used.
+extern "C" fn note_and_open(_: libc::c_int) {
+    FAULTS.fetch_add(1, Ordering::AcqRel);
+    protect(libc::PROT_READ | libc::PROT_WRITE);
+}
+
+fn handle(signal: libc::c_int) {
+    // SAFETY: plain data, zero is no flag and no signal; the handler does only what it may.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = note_and_open as *const () as libc::sighandler_t;
+        action.sa_flags = libc::SA_ONSTACK;
+        assert_eq!(libc::sigaction(signal, &action, std::ptr::null_mut()), 0);
+    }
+}
+
+/// Faults when it is dropped, in two ways, and goes on where the handler has seen to it.
+struct Faults(u64);
+
+impl Drop for Faults {
+    fn drop(&mut self) {
+        protect(libc::PROT_NONE);
+        PAGES.0[7].store(self.0, Ordering::Relaxed);
+        assert_eq!(PAGES.0[7].load(Ordering::Relaxed), self.0);
+        // SAFETY: takes a number.
+        assert_eq!(unsafe { libc::raise(libc::SIGTRAP) }, 0);
+    }
+}
+
+#[test]
+fn the_programs_fault_handlers_run_on_the_worker() {
+    in_both_modes("the_programs_fault_handlers_run_on_the_worker", || {
+        handle(libc::SIGSEGV);
+        handle(libc::SIGTRAP);
+        let cell = RcuCell::new(Some(Faults(0)));
+        for round in 1..4 {
+            let next = (round < 3).then(|| Faults(round));
+            cell.store(next).retire_hurry();
+            barrier();
+            assert_eq!(u64::from(FAULTS.load(Ordering::Acquire)), 2 * round);
+        }
+        assert_eq!(statistics().callback_panics, 0);
     });
 }

@@ -8,8 +8,11 @@ mod oracle;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use common::deferral::in_both_modes;
 use common::{Isolated, Numbers, SHORT, isolated, panic_text};
-use quiescent::{FenceMode, RcuList, barrier, read, read_lock, statistics};
+use quiescent::{
+    FenceMode, Options, RcuList, barrier, call, init, read, read_lock, statistics, synchronize,
+};
 
 /// What an iteration sees now.
 fn elements<T: Copy + Send + Sync>(list: &RcuList<T>) -> Vec<T> {
@@ -233,6 +236,81 @@ fn behaves_as_a_vector_does_and_iterators_go_on() {
         }
     }
     barrier();
+}
+
+/// Changes the list that it was in when it is dropped.
+struct Busybody {
+    /// As often as this, it leaves another one of its kind.
+    left: u32,
+}
+
+static STREET: RcuList<Busybody> = RcuList::new();
+static MADE: AtomicU32 = AtomicU32::new(0);
+static GONE: AtomicU32 = AtomicU32::new(0);
+/// Dropped by the thread that writes, while it writes.
+static HERE: AtomicU32 = AtomicU32::new(0);
+
+fn busybody(left: u32) -> Busybody {
+    MADE.fetch_add(1, Ordering::Relaxed);
+    Busybody { left }
+}
+
+impl Drop for Busybody {
+    fn drop(&mut self) {
+        let here = std::thread::current().name() == Some("writer");
+        HERE.fetch_add(u32::from(here), Ordering::Relaxed);
+        let gone = GONE.fetch_add(1, Ordering::Relaxed);
+        let Some(left) = self.left.checked_sub(1) else {
+            STREET.retain(|_| true);
+            return;
+        };
+        match gone % 4 {
+            0 => STREET.push_front(busybody(left)),
+            1 => STREET.insert_before(busybody(left), |_| false),
+            2 => drop(STREET.replace(busybody(0), |_| true)),
+            _ => {
+                STREET.remove_first(|other| other.left == left);
+            }
+        }
+    }
+}
+
+#[test]
+fn values_that_change_the_list_when_they_are_dropped() {
+    in_both_modes("values_that_change_the_list_when_they_are_dropped", || {
+        init(Options::new().inline_callbacks(true)).expect("possible");
+        common::on_thread("writer", || {
+            for n in 0..3000 {
+                for left in 0..3 {
+                    STREET.push_front(busybody(left));
+                }
+                match n % 4 {
+                    0 => drop(STREET.replace(busybody(1), |other| other.left == 2)),
+                    1 => {
+                        STREET.retain(|other| other.left != 1);
+                    }
+                    2 => {
+                        STREET.clear();
+                    }
+                    _ => while STREET.remove_first(|other| other.left > 0) {},
+                }
+                call(|| ()); // runs what is ready, of whatever kind
+                if n % 64 == 0 {
+                    synchronize();
+                }
+            }
+        });
+        while !STREET.is_empty() || statistics().queued > 0 {
+            STREET.clear();
+            barrier();
+        }
+        let made = MADE.load(Ordering::Relaxed);
+        assert!(made > 9000, "{made}");
+        assert_eq!(GONE.load(Ordering::Relaxed), made);
+        // Fenced readers leave it to the worker.
+        let inline = statistics().fence_mode == FenceMode::Membarrier;
+        assert!(!inline || HERE.load(Ordering::Relaxed) > 1000);
+    });
 }
 
 #[test]

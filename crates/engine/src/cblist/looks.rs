@@ -1,6 +1,6 @@
 //! What can be asked of a callback list. Nothing here changes it; all answers are O(1).
 
-use super::{CbList, DONE, NEXT, SEGMENTS, Segment, behind};
+use super::{CbList, DONE, NEXT, SEGMENTS, Segment, WAIT, behind};
 use crate::host::Pos;
 use crate::seq::Seq;
 
@@ -59,6 +59,20 @@ impl CbList {
     /// What they weigh.
     pub fn unstamped_bytes(&self) -> u64 {
         self.bytes[NEXT]
+    }
+
+    /// How many wait for something that is not on the way, and what they weigh: those without a stamp, and
+    /// those whose stamp is of a grace period that `coming` does not know.
+    pub fn idle(&self, coming: impl Fn(Seq) -> bool) -> (u64, u64) {
+        let idle = |&segment: &usize| match segment {
+            NEXT => true,
+            _ => self.count(segment) != 0 && !coming(self.stamps[segment]),
+        };
+        let idle = (WAIT..SEGMENTS).filter(idle);
+        idle.fold((0, 0), |(count, bytes): (u64, u64), segment| {
+            let weight = bytes.saturating_add(self.bytes[segment]);
+            (count + self.count(segment), weight)
+        })
     }
 
     /// The earliest stamp.

@@ -125,9 +125,11 @@ fn the_first_callback_sets_the_timer_to_a_whole_second_and_buys_a_batch() {
     assert_eq!(refill.arm, Some(13 * SECOND));
     assert_eq!((refill.kick, refill.drive), (false, false), "it is lazy");
     assert_eq!(refill.credit[PLAIN].until, BATCH);
-    assert_eq!(refill.credit[PLAIN].bytes, (64 << 10) - 64);
+    assert_eq!(refill.credit[PLAIN].bytes, (128 << 10) - 64);
     assert_eq!(refill.credit[CODE].until, BATCH, "each lane has its own");
-    assert_eq!(rig.cpu.list(Lane::Plain).segment(Segment::Next).0, 1);
+    let list = rig.cpu.list(Lane::Plain);
+    assert_eq!(list.segment(Segment::Wait).0, 1, "stamped, for nothing");
+    assert!(!rig.machine.engine().busy(), "and nobody was asked");
     // More within the credit changes neither timer nor deadline: the oldest counts.
     rig.push(PLAIN, 9, 576);
     assert_eq!(rig.refill(Urgency::Lazy, 5 * SECOND).arm, None);
@@ -153,7 +155,7 @@ fn credit_is_outstanding_until_the_next_look_so_an_empty_queue_has_a_deadline() 
 #[test]
 fn a_batch_is_stamped_by_count_or_by_bytes_and_driven_in_passing() {
     // One short of a batch, and what makes it full.
-    for (short, last) in [((BATCH - 1, 0), (1, 0)), ((1, (64 << 10) - 1), (1, 1))] {
+    for (short, last) in [((BATCH - 1, 0), (1, 0)), ((1, (128 << 10) - 1), (1, 1))] {
         let mut rig = Rig::new();
         rig.push(PLAIN, short.0, short.1);
         assert!(!rig.refill(Urgency::Lazy, SECOND).drive);
@@ -166,6 +168,29 @@ fn a_batch_is_stamped_by_count_or_by_bytes_and_driven_in_passing() {
         assert_eq!(refill.credit[PLAIN].done, rig.queued[PLAIN].end);
         assert!(!refill.drive);
     }
+}
+
+/// A grace period that another thread asks for serves what is stamped by then: no batch of its own.
+#[test]
+fn what_is_stamped_goes_with_any_grace_period() {
+    let mut rig = Rig::new();
+    rig.push(PLAIN, BATCH - 1, 0);
+    assert!(!rig.refill(Urgency::Lazy, SECOND).drive);
+    let _ = rig.machine.wait_for_gp(0);
+    rig.push(PLAIN, 1, 0);
+    let refill = rig.refill(Urgency::Lazy, SECOND);
+    assert!(refill.drive, "it is asked for, and nobody drives it");
+    assert_eq!(refill.credit[PLAIN].until, 2 * BATCH, "a whole batch");
+    rig.grace_period();
+    assert_eq!(rig.cpu.list(Lane::Plain).ready(), BATCH);
+    // While one is in flight, what is new waits for the next, which nobody has asked for.
+    assert!(rig.machine.try_drive(0, Interest::GpThread));
+    let _ = rig.machine.wait_for_gp(0);
+    assert!(rig.machine.run_until(Phase::Fence, 10));
+    rig.push(PLAIN, 10, 0);
+    let refill = rig.refill(Urgency::Lazy, SECOND);
+    assert_eq!(refill.credit[PLAIN].until, 2 * BATCH);
+    assert_eq!(rig.cpu.list(Lane::Plain).unstamped(), 0);
 }
 
 #[test]
