@@ -43,6 +43,10 @@ impl Domain {
             // It covers nobody, those who waited for their turn included.
             snap = self.lock().barrier.snap();
         }
+        // Asked before anything is taken from its owners: without a worker they go on by themselves.
+        if self.held().0 > 0 && !self.hire() {
+            return Err(SyncError::NoWorker);
+        }
         match self.lock().start_barrier(snap) {
             Begin::Covered => return Ok(()),
             Begin::Started { .. } => {}
