@@ -129,7 +129,7 @@ impl Domain {
 
     /// Carries out what the engine asked for. With no lock held.
     fn carry_out(&'static self, own: Option<&'static Queue>, refill: Refill) {
-        self.arm_and_kick(own, refill);
+        self.arm_and_kick(refill);
         if !refill.drive || !self.drive_in_passing() {
             return;
         }
@@ -139,15 +139,13 @@ impl Domain {
         let mut core = queue.lock();
         let refill = self.refill(queue, &mut core, Urgency::Lazy, &mut garbage);
         drop(core);
-        self.arm_and_kick(own, refill);
+        self.arm_and_kick(refill);
     }
 
     /// Arms the timer and wakes the worker, as asked. If there is no worker and none to be had, the
-    /// next refill with a deadline tries again; the owner of `own` makes one at its next push.
-    pub(crate) fn arm_and_kick(&'static self, own: Option<&Queue>, refill: Refill) {
+    /// next push of any owner tries again.
+    pub(crate) fn arm_and_kick(&'static self, refill: Refill) {
         if (refill.arm.is_some() || refill.kick) && !self.start_worker() {
-            self.lock().disarm();
-            own.into_iter().for_each(Queue::ask_soon);
             return;
         }
         if let Some(deadline) = refill.arm {
@@ -183,7 +181,7 @@ impl Domain {
             queue.clear(&mut core, &mut garbage);
         }
         drop(core);
-        self.arm_and_kick(None, refill);
+        self.arm_and_kick(refill);
     }
 }
 

@@ -76,13 +76,25 @@ mod real {
                 .alarm
                 .open()
                 .and_then(|()| spawn("quiescent", || self.serve(1)));
-            if started.is_err() {
-                count(&self.counters.worker_errors);
-                self.alarm.forget();
-            }
             let now = if started.is_ok() { STARTED } else { NONE };
             state.store(now, Ordering::Release);
+            if started.is_err() {
+                count(&self.counters.worker_errors);
+                self.nobody_looks();
+            }
             started.is_ok()
+        }
+
+        /// There is no worker, though some have relied on one that was being started. Whoever queues next
+        /// tries again: no timer counts as set any more, and no owner has credit. (One that is granted
+        /// some after we had its lock has seen that, and tries again itself.)
+        fn nobody_looks(&'static self) {
+            self.alarm.forget();
+            self.lock().disarm();
+            for queue in self.queues() {
+                let _core = queue.lock();
+                queue.ask_soon();
+            }
         }
 
         /// What the worker does, as long as nobody else has its role.
