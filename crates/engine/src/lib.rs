@@ -36,6 +36,8 @@ pub mod config;
 pub mod cpu;
 pub mod credit;
 pub mod event;
+pub mod fast_no_hz;
+pub mod flood;
 mod fqs;
 pub mod geometry;
 mod global;
@@ -45,9 +47,12 @@ pub mod host;
 pub mod limits;
 pub mod polled;
 pub mod replay;
+pub mod report;
 pub mod seq;
 pub mod testhost;
+pub mod tick;
 mod tree;
+pub mod urgency;
 pub mod waiters;
 pub mod watching;
 
@@ -60,3 +65,4 @@ pub use host::{CpuId, Effects, FenceCause, Host, LeafId, Next, Now, Pos, Publish
 pub use polled::FullCookie;
 pub use seq::Seq;
 pub use tree::{Tree, TreeError};
+pub use urgency::Nudge;
