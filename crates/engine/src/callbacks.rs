@@ -85,7 +85,7 @@ pub struct Adopted {
 pub(crate) struct Leaf {
     id: LeafId,
     pub gp_seq: Seq,
-    needed: Seq,
+    pub needed: Seq,
     /// The CPU that looks owes it a quiescent state.
     pub owes: bool,
 }

@@ -96,6 +96,20 @@ impl Cpu {
         self.qs
     }
 
+    /// It comes online: it knows what its leaf shows, and owes nothing. Only from the next grace period on
+    /// is it waited for (behaviour §7.8), so it must not report for this one.
+    pub fn online(&mut self, global: &Global, host: &impl Host) {
+        let leaf = self.leaf(global);
+        self.gp_seq = leaf.gp_seq;
+        self.gp_seq_needed = leaf.needed;
+        self.gpwrap = false;
+        self.qs = Qs::new();
+        host.trace(&Event::GracePeriod {
+            gp_seq: leaf.gp_seq,
+            event: GpEvent::Cpuonl,
+        });
+    }
+
     /// Notes a quiescent state (`rcu_qs`). True if one was missing.
     pub fn note_qs(&mut self, host: &impl Host) -> bool {
         let missing = core::mem::take(&mut self.qs.missing);

@@ -288,16 +288,16 @@ impl Global {
 
     /// Behaviour §3.2, step 2.
     pub(crate) fn urgency_gp_started(&mut self) {
+        let now = self.now.jiffies;
+        let it = &mut self.urgency;
+        it.scan_now = it.overloaded;
         let Some(escalation) = self.config.escalation else {
             return;
         };
-        let now = self.now.jiffies;
-        let it = &mut self.urgency;
         it.started = now;
         it.stall_at = now.saturating_add(escalation.stall);
         it.resched_at = now.saturating_add(escalation.stall / 2);
         it.scans_before = self.counts.scans;
-        it.scan_now = it.overloaded;
     }
 
     /// The length of a wait for so many ticks. Overload makes it shorter.

@@ -136,6 +136,7 @@ pub enum CpuInput {
         at: At,
     },
     IrqEnter,
+    Online,
     NoteQs,
     CheckQs,
     ReportQs,

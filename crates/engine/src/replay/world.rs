@@ -124,6 +124,10 @@ fn apply_to_machine_cpu(
     match input {
         CpuInput::Tick { at } => Output::Ticked(cpu.tick(global, at, host)),
         CpuInput::IrqEnter => Output::Done(cpu.irq_enter(global)),
+        CpuInput::Online => {
+            cpu.online(global, host);
+            Output::Done(true)
+        }
         CpuInput::NoteQs => Output::Done(cpu.note_qs(host)),
         CpuInput::CheckQs => Output::Reported(cpu.check_qs(global, host)),
         CpuInput::ReportQs => Output::Reported(cpu.report_qs(global, host)),
