@@ -181,15 +181,15 @@ impl Global {
         let new = self.gp_seq.end();
         let tree = self.tree.as_mut().expect("a grace period has a tree");
         self.wanted |= tree.clean_node(node, new, host);
-        if tree.is_leaf(node) {
-            tree.recheck_overload(node, &self.config.limits, host);
-        }
         let last = node + 1 == tree.nodes.len();
         self.phase = if last {
             Phase::End
         } else {
             Phase::Cleanup(node + 1)
         };
+        if tree.is_leaf(node) {
+            tree.recheck_overload(node, &self.config.limits, host);
+        }
         let publish: Option<Published> = (node == 0).then(|| self.published());
         Effects {
             publish,

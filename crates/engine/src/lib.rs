@@ -8,7 +8,8 @@
 //! Ground floor first: [`seq`] (arithmetic of sequence numbers), [`polled`] (cookies), [`watching`]
 //! (the context-tracking word), [`geometry`] (shape of the tree), [`event`] (trace events),
 //! [`config`] (tunables), [`host`] (the border), then the tree, the grace period and its scans, the
-//! waiters, and [`replay`] (inputs as values). `docs/architecture.md` tells the whole picture.
+//! waiters, what a kernel's CPU does by itself ([`report`], [`tick`], [`fast_no_hz`], [`flood`],
+//! [`urgency`]), and [`replay`] (inputs as values). `docs/architecture.md` tells the whole picture.
 //!
 //! ```
 //! use quiescent_engine::testhost::TestHost;
