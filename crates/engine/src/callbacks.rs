@@ -139,7 +139,6 @@ impl Cpu {
             trace(leaf.gp_seq, GpEvent::Cpuend, host);
             wake
         } else {
-            self.qs.needed &= leaf.owes;
             !self.offloaded && self.accelerate_cbs(leaf.id, global, host)
         };
         if began {

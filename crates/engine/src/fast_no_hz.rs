@@ -245,6 +245,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn as_few_lazy_ones_as_possible_are_taken_to_have_come() {
+        let mut gone = State {
+            lazy: 3,
+            ..State::new()
+        };
+        let mut dst = State::new();
+        dst.adopt(&mut gone, 2);
+        assert_eq!((gone.lazy, dst.lazy), (2, 1), "two may be out");
+        dst.adopt(&mut gone, 0);
+        assert_eq!((gone.lazy, dst.lazy), (0, 3));
+    }
+
+    #[test]
     fn sleeps_end_together() {
         for times in [FastNoHz::v5_6(1000), FastNoHz::v5_10(1000)] {
             let sleeps: [u64; 6] = core::array::from_fn(|at| times.sleep(at as u64, false));

@@ -1,6 +1,6 @@
 //! Floods of callbacks in the test host: batches, forced scans, overload marks (behaviour §3.4, §6).
 
-use quiescent_engine::limits::{Around, Context, Limits};
+use quiescent_engine::limits::{Around, Limits};
 use quiescent_engine::replay::{CpuInput, Output};
 use quiescent_engine::testhost::TestHost;
 use quiescent_engine::tick::Settings;
@@ -221,13 +221,13 @@ const URGENT: Nudge = Nudge {
     stop_tick: 0,
 };
 
-/// One CPU in the way (not overloaded itself), CPU 2 overloaded, waits of 9 ticks.
+/// One CPU in the way (not overloaded itself), CPU 2 overloaded, waits of 10 ticks.
 fn overloaded() -> (TestHost, Pos) {
     let limits = Limits { qovld: 2, ..LIMITS };
     let config = Config {
         pace: Pace::Jiffies {
-            first_fqs: 9,
-            next_fqs: 9,
+            first_fqs: 10,
+            next_fqs: 10,
         },
         ..config(limits)
     };
@@ -254,12 +254,29 @@ fn scan_times(host: &mut TestHost, n: usize) -> Vec<u64> {
 fn overload_acts_one_scan_later_and_shortens_waits_to_a_third() {
     let (mut host, _) = overloaded();
     // The first scan sees the mark; the second acts: it presses the holdout, and the next wait is short.
-    assert_eq!(scan_times(&mut host, 2), [9, 18]);
+    assert_eq!(scan_times(&mut host, 2), [10, 20]);
     let asked = host.take_nudges();
     let both = Nudge { heavy: 2, ..URGENT };
     assert_eq!(asked, [both]);
-    assert_eq!(scan_times(&mut host, 3), [3, 6, 9], "(9 + 2) / 3");
+    assert_eq!(scan_times(&mut host, 3), [4, 8, 12], "(10 + 2) / 3");
     assert!(acted_upon(&host));
+}
+
+#[test]
+fn under_overload_every_scan_sends_for_a_nohz_full_holdout() {
+    let (mut host, _) = overloaded();
+    host.set_nohz_full(1);
+    let sent = |host: &mut TestHost| {
+        scan_times(host, 1);
+        let nudges = host.take_nudges();
+        nudges.iter().any(|nudge| nudge.resched == 2)
+    };
+    let sent: Vec<bool> = (0..4).map(|_| sent(&mut host)).collect();
+    assert_eq!(
+        sent,
+        [false, true, true, true],
+        "the first takes the snapshot"
+    );
 }
 
 #[test]
@@ -273,7 +290,7 @@ fn overload_skips_the_first_two_waits_of_the_next_grace_period() {
     assert!(host.satisfied(ticket));
     // CPU 2 still owes its callbacks: the mark outlives the grace period.
     assert!(host.engine().is_overloaded(2));
-    assert_eq!(scan_times(&mut host, 4), [0, 0, 3, 6]);
+    assert_eq!(scan_times(&mut host, 4), [0, 0, 4, 8]);
 }
 
 #[test]
@@ -298,7 +315,7 @@ fn overload_ends_one_scan_after_the_last_mark_is_gone() {
     host.enter(1);
     let _ = host.wait_for_gp(0);
     // What the last scan saw still counts for the first one here, and what that sees for the second.
-    assert_eq!(scan_times(&mut host, 4), [0, 0, 9, 18]);
+    assert_eq!(scan_times(&mut host, 4), [0, 0, 10, 20]);
     assert!(!acted_upon(&host));
 }
 
@@ -307,9 +324,9 @@ fn a_stray_wake_under_overload_shortens_what_is_left() {
     let (mut host, _) = overloaded();
     scan_times(&mut host, 2);
     host.take_trace();
-    assert_eq!(host.asked(), Some(Next::Sleep(Until::Jiffies(3))));
+    assert_eq!(host.asked(), Some(Next::Sleep(Until::Jiffies(4))));
     host.stray_wake();
-    assert_eq!(host.step(), Next::Sleep(Until::Jiffies(1)), "(3 + 2) / 3");
+    assert_eq!(host.step(), Next::Sleep(Until::Jiffies(2)), "(4 + 2) / 3");
     let words = host.take_trace();
     let words: Vec<_> = words
         .iter()
@@ -322,7 +339,7 @@ fn a_stray_wake_under_overload_shortens_what_is_left() {
     host.stray_wake();
     let _ = host.step();
     assert_eq!(host.engine().counts().scans, scans);
-    host.pass_jiffies(2);
+    host.pass_jiffies(3);
     host.stray_wake();
     let _ = host.step();
     assert_eq!(host.engine().counts().scans, scans + 1);
@@ -382,57 +399,4 @@ fn who_takes_over_too_many_is_marked_and_the_dead_is_unmarked_at_the_next_end() 
     let ticket = host.wait_for_gp(0);
     host.drive(0, ticket, 1000);
     assert_eq!(marks(&host), [false, true]);
-}
-
-#[test]
-fn the_trace_of_a_batch_reads_like_the_kernels() {
-    use quiescent_engine::event::Event;
-    use quiescent_engine::{Host, LeafId, Seen};
-    use std::cell::RefCell;
-
-    #[derive(Default)]
-    struct Traced(RefCell<Vec<String>>);
-
-    impl Host for Traced {
-        fn cpus(&self) -> u32 {
-            unreachable!("asked by the driver only")
-        }
-        fn observe(&self, _: CpuId) -> Seen {
-            unreachable!("asked by the driver only")
-        }
-        fn present(&self, _: LeafId) -> u64 {
-            unreachable!("asked by the driver only")
-        }
-        fn own_quiescent(&self, _: CpuId) -> bool {
-            unreachable!("asked by the driver only")
-        }
-        fn trace(&self, event: &Event) {
-            let line = format!("{}: {}", event.name(), event.text("r"));
-            self.0.borrow_mut().push(line);
-        }
-    }
-
-    let mut host = ready(12, LIMITS);
-    let (traced, mut cpu) = (Traced::default(), cpu(&host).clone());
-    let engine = host.engine_mut();
-    let context = Context::Softirq;
-    let begun = cpu.begin_batch_traced(engine, context, &traced);
-    let (range, _) = begun.expect("12 are ready");
-    assert!(cpu.end_batch_traced(engine, (range, context), 10, BUSY, &traced));
-    let context = Context::Rcuop;
-    let begun = cpu.begin_batch_traced(engine, context, &traced);
-    let (range, _) = begun.expect("2 are left");
-    assert!(!cpu.end_batch_traced(engine, (range, context), 2, BUSY, &traced));
-    let context = Context::Softirq;
-    assert!(cpu.begin_batch_traced(engine, context, &traced).is_none());
-    let none = "SegCbDequeued seglen: (DONE=0, WAIT=0, NEXT_READY=0, NEXT=0) \
-                gp_seq: (DONE=0, WAIT=0, NEXT_READY=0, NEXT=0)";
-    let want = format!(
-        "rcu_batch_start: r CBs=12 bl=10\nrcu_segcb_stats: {none}\n\
-         rcu_batch_end: r CBs-invoked=10 idle=CS..\n\
-         rcu_batch_start: r CBs=2 bl=10\nrcu_segcb_stats: {none}\n\
-         rcu_batch_end: r CBs-invoked=2 idle=.S.R\n\
-         rcu_batch_start: r CBs=0 bl=0\nrcu_batch_end: r CBs-invoked=0 idle=...."
-    );
-    assert_eq!(traced.0.take().join("\n"), want);
 }

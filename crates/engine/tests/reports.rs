@@ -219,6 +219,31 @@ fn a_report_carries_through_every_level_when_it_is_the_last() {
 }
 
 #[test]
+fn a_cpu_that_comes_online_knows_its_leaf_and_owes_nothing() {
+    // Back in the same grace period, with a note of before.
+    let (mut host, first) = busy(config());
+    let _ = host.core(3);
+    host.on(3, CpuInput::NoteQs);
+    host.set_busy(3, false);
+    host.unregister(3);
+    assert_eq!(host.register(), 3);
+    host.on(3, CpuInput::Online);
+    assert_eq!((holdouts(&host), qs(&host, 3)), (vec![1, 2], Qs::new()));
+    assert!(!reported(&mut host, 3, CpuInput::ReportQs).counted);
+    // Back in a later one.
+    host.unregister(3);
+    (1..3).for_each(|cpu| host.set_busy(cpu, false));
+    host.drive(0, first, 100);
+    next_gp(&mut host);
+    assert_eq!(host.register(), 3);
+    host.take_trace();
+    host.on(3, CpuInput::Online);
+    assert_eq!(words(&mut host), ["cpuonl"]);
+    let noticed = host.core(3);
+    assert!(!noticed.began && !noticed.ended, "nothing new");
+}
+
+#[test]
 fn ticks_are_counted_from_the_notice_of_a_grace_period() {
     let (mut host, first) = busy(config());
     let _ = host.core(1);

@@ -86,6 +86,9 @@ fn a_holdout_is_asked_to_hurry_then_for_more_and_then_interrupted() {
     );
     host.input(Input::IrqWorkRan { cpu: 1 });
     assert_eq!(host.engine().asked(1).takes_interrupts, Some(true));
+    // One in a grace period, answered or not.
+    let more = nudges(&mut host, 11_000);
+    assert_eq!(more, [(10_809, RESCHED), (10_911, RESCHED)]);
     // Nobody else was asked for anything, and it answers in the end.
     assert_eq!(host.engine().asked(2), Asked::default());
     host.exit(1);
@@ -125,6 +128,42 @@ fn an_unanswered_interrupt_work_is_not_sent_again_in_the_next_grace_period() {
 }
 
 #[test]
+fn half_of_a_short_stall_time_asks_for_everything_at_once() {
+    let config = Config {
+        escalation: Some(Escalation {
+            stall: 20,
+            irq_work: false,
+            ..Escalation::kernel_6_12(HZ)
+        }),
+        ..config()
+    };
+    let (mut host, _) = held(config);
+    let all = Nudge {
+        heavy: 2,
+        resched: 2,
+        ..URGENT
+    };
+    assert_eq!(nudges(&mut host, 100), [(12, all)], "later than 10 ticks");
+}
+
+#[test]
+fn a_thread_that_does_not_wait_is_overdue_two_ticks_later() {
+    let (mut host, ticket) = held(config());
+    host.input(Input::SetFqsWaits { first: 0, next: 3 });
+    host.exit(1);
+    host.drive(0, ticket, 50);
+    host.enter(1);
+    let _ = host.wait_for_gp(0);
+    assert!(host.run_until(Phase::Fence, 20) && host.run_until(Phase::Wait(Wait::Ticks), 20));
+    let overdue = |ticks| {
+        let mut now = host.now();
+        now.jiffies += ticks;
+        host.engine().age(now).map(|age| age.thread_overdue)
+    };
+    assert_eq!((overdue(2), overdue(3)), (Some(false), Some(true)));
+}
+
+#[test]
 fn a_nohz_full_cpu_is_sent_for_at_once_and_then_seldom() {
     let (mut host, _) = held(config());
     host.set_nohz_full(1);
@@ -159,6 +198,17 @@ fn nothing_is_asked_between_grace_periods() {
     for cpu in 0..4 {
         assert_eq!(host.engine().asked(cpu), Asked::default(), "CPU {cpu}");
     }
+}
+
+#[test]
+fn a_report_for_an_older_grace_period_forgets_nothing() {
+    let (mut host, _) = held(config());
+    let _ = nudges(&mut host, 250);
+    let asked = host.engine().asked(1);
+    assert!(asked.heavy && asked.urgent);
+    let noted = quiescent_engine::Seq::INITIAL.start();
+    host.input(Input::ReportQs { cpu: 1, noted });
+    assert_eq!(host.engine().asked(1), asked);
 }
 
 #[test]
@@ -305,6 +355,7 @@ fn cond_resched_answers_only_if_asked_and_then_heavily_if_asked_so() {
     let _ = nudges(&mut host, 2 * SCHED_QS + 5);
     assert!(!host.satisfied(ticket));
     assert!(host.cond_resched(1).momentary_eqs);
+    assert_eq!(host.engine().asked(1), Asked::default(), "answered");
     // The next scan sees the counter, although the CPU is where it was, without a tick.
     host.drive(0, ticket, 10);
     assert!(host.satisfied(ticket));
