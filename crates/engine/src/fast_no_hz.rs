@@ -228,9 +228,8 @@ impl Cpu {
             return look;
         }
         self.idle.advanced_at = Some(jiffies);
-        let pending = self.lists[Lane::Code as usize].pending();
         let ended = self.gp_seq.completed_gp(self.leaf(global).gp_seq) || self.gpwrap;
-        if pending && ended {
+        if ended {
             look.wake_gp = self.note_gp_changes(global, host).wake_gp;
         }
         if self.lists[Lane::Code as usize].ready() > 0 {

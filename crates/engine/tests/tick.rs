@@ -117,6 +117,17 @@ fn callbacks_are_no_reason_where_others_look_after_them() {
         let _ = host.call(1);
         assert_eq!(pending(&host, at), (!offloaded).then_some(Pending::Request));
     }
+    // Nor those that were done before.
+    let mut host = machine(config(true));
+    let _ = host.call(1);
+    let _ = host.core(1);
+    host.set_busy(1, false);
+    start(&mut host);
+    assert!(host.run_until(Phase::Idle, 50));
+    let _ = host.core(1);
+    assert_eq!(pending(&host, host.at(1)), Some(Pending::Invoke));
+    host.on(1, CpuInput::SetOffloaded { offloaded: true });
+    assert_eq!(pending(&host, host.at(1)), None);
 }
 
 #[test]
