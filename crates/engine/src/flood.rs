@@ -75,9 +75,6 @@ impl Cpu {
     /// Brings this CPU's overload bit up to date; is it set now?
     pub(crate) fn mark_overload(&self, global: &mut Global) -> bool {
         let limits = global.config.limits;
-        if limits.qovld == 0 {
-            return false;
-        }
         let overloaded = limits.overloaded(self.lists[Lane::Code as usize].len());
         if let Some(tree) = &mut global.tree {
             tree.set_overloaded(self.id, overloaded);

@@ -136,7 +136,9 @@ fn the_notice_of_an_edge_takes_back_what_was_noted() {
     (1..4).for_each(|cpu| host.set_busy(cpu, false));
     host.drive(0, first, 100);
     // An end alone: nothing is owed any more.
-    let ended = host.core(1);
+    let Output::Noticed(ended) = host.on(1, CpuInput::NoteGpChanges) else {
+        panic!("what NoteGpChanges returns");
+    };
     assert!(ended.ended && !ended.began && !qs(&host, 1).needed);
     host.set_busy(1, true);
     next_gp(&mut host);
