@@ -30,10 +30,12 @@ use core::ops::Range;
 use crate::barrier::{Barrier, Visit};
 use crate::cblist::{CbList, Merged};
 use crate::cpu::{Cpu, Lane};
-use crate::event::{Event, GpEvent};
+use crate::event::{Event, GpEvent, SegcbEvent, UtilizationEvent};
+use crate::flood::trace_segments;
 use crate::global::Global;
 use crate::host::{Host, LeafId, Pos};
 use crate::limits::{Batch, Context};
+use crate::report;
 use crate::seq::Seq;
 
 /// What queueing a callback came to.
@@ -42,7 +44,7 @@ use crate::seq::Seq;
 pub struct Called {
     /// Where the callback is in the FIFO.
     pub pos: Pos,
-    /// So many are owed that the leaf's overload bit is to be set.
+    /// So many were owed already that the leaf's overload bit is set.
     pub overloaded: bool,
     /// Wake the grace-period thread.
     pub wake_gp: bool,
@@ -54,8 +56,12 @@ pub struct Called {
 pub struct Noticed {
     /// One has ended.
     pub ended: bool,
-    /// One has begun: whether this CPU owes it a quiescent state is in its leaf.
+    /// One has begun: whether this CPU owes it a quiescent state is in [`Cpu::qs`] now.
     pub began: bool,
+    /// This CPU reported a quiescent state.
+    pub reported: bool,
+    /// The tick forced on this CPU is no longer needed.
+    pub stop_tick: bool,
     /// Wake the grace-period thread.
     pub wake_gp: bool,
 }
@@ -76,10 +82,12 @@ pub struct Adopted {
 
 /// What a leaf shows of grace periods, and where it is.
 #[derive(Clone, Copy)]
-struct Leaf {
+pub(crate) struct Leaf {
     id: LeafId,
-    gp_seq: Seq,
-    needed: Seq,
+    pub gp_seq: Seq,
+    pub needed: Seq,
+    /// The CPU that looks owes it a quiescent state.
+    pub owes: bool,
 }
 
 impl Cpu {
@@ -87,14 +95,16 @@ impl Cpu {
     /// unless callbacks flood.
     pub fn call(&mut self, global: &mut Global, bytes: u64, ns: u64, host: &impl Host) -> Called {
         let limits = global.config.limits;
+        let overloaded = self.mark_overload(global);
         let list = self.cbs();
         let pos = list.end();
         list.enqueue_to(pos.wrapping_add(1), bytes, ns);
+        trace_segments(list, SegcbEvent::Queued, host);
         let n_cbs = list.len();
-        let flood = self.batch.is_flood(&limits, n_cbs);
+        let flood = !self.offloaded && self.batch.is_flood(&limits, n_cbs);
         Called {
             pos,
-            overloaded: limits.overloaded(n_cbs),
+            overloaded,
             wake_gp: flood && self.flooded(global, n_cbs, host),
         }
     }
@@ -124,13 +134,15 @@ impl Cpu {
         let ended = self.gp_seq.completed_gp(leaf.gp_seq) || self.gpwrap;
         let began = self.gp_seq.new_gp(leaf.gp_seq) || self.gpwrap;
         let wake_gp = if ended {
-            let wake = self.advance_cbs(leaf.id, global, host);
+            let wake = !self.offloaded && self.advance_cbs(leaf.id, global, host);
+            self.qs.needed = false;
             trace(leaf.gp_seq, GpEvent::Cpuend, host);
             wake
         } else {
-            self.accelerate_cbs(leaf.id, global, host)
+            !self.offloaded && self.accelerate_cbs(leaf.id, global, host)
         };
         if began {
+            self.qs.began(leaf.owes);
             trace(leaf.gp_seq, GpEvent::Cpustart, host);
         }
         self.gp_seq = leaf.gp_seq;
@@ -142,6 +154,7 @@ impl Cpu {
             ended,
             began,
             wake_gp,
+            ..Noticed::default()
         }
     }
 
@@ -167,23 +180,30 @@ impl Cpu {
 
     /// Has the tick to raise the soft interrupt for callbacks' sake (behaviour §4.3, points 5 to 7)?
     pub fn core_pending(&self, global: &Global) -> bool {
-        let list = &self.lists[Lane::Code as usize];
-        list.ready() > 0
-            || (global.gp_seq.state() == 0 && list.unstamped() > 0)
-            || self.leaf(global).gp_seq != self.gp_seq
-            || self.gpwrap
+        self.callbacks_pending(global).is_some()
     }
 
-    /// `rcu_core`, as far as it is about callbacks: notices edges, and asks for a grace period if none
-    /// is in flight and something has no stamp. A [batch](Cpu::begin_batch) follows. A host that has a
-    /// quiescent state to report does so in between: it calls
-    /// [`note_gp_changes`](Cpu::note_gp_changes), reports, and then this, which notices nothing twice.
+    /// `rcu_core`: notices edges, reports the quiescent state that was noted, and asks for a grace period if
+    /// none is in flight and something has no stamp. A [batch](Cpu::begin_batch) follows if
+    /// [`invokes`](Cpu::invokes), and [`core_done`](Cpu::core_done). A preemptible kernel reports a
+    /// quiescent state that an unlock had put off before.
     pub fn core(&mut self, global: &mut Global, host: &impl Host) -> Noticed {
+        report::trace(UtilizationEvent::StartCore, host);
         let mut noticed = self.note_gp_changes(global, host);
-        if global.gp_seq.state() == 0 && self.cbs().unstamped() > 0 {
+        let reported = self.check_qs(global, host);
+        noticed.wake_gp |= reported.wake_gp;
+        noticed.reported = reported.counted;
+        noticed.stop_tick = reported.stop_tick;
+        let idle = global.gp_seq.state() == 0;
+        if idle && !self.offloaded && self.cbs().unstamped() > 0 {
             noticed.wake_gp |= self.stamp_unlocked(global, host);
         }
         noticed
+    }
+
+    /// Does this CPU's soft interrupt invoke callbacks now?
+    pub fn invokes(&self) -> bool {
+        !self.offloaded && self.lists[Lane::Code as usize].ready() > 0
     }
 
     /// Takes everything that is done out for a batch. `None` if there is nothing.
@@ -217,10 +237,11 @@ impl Cpu {
         more
     }
 
-    /// Does this CPU, about to idle, need its tick (behaviour §4.4)? What is out does not hold it.
+    /// Does this CPU, about to idle, have callbacks to look after (behaviour §4.4)? What is out does not
+    /// count. What it needs for them: [`idle_needs`](Cpu::idle_needs).
     pub fn needs_cpu(&self) -> bool {
         let list = &self.lists[Lane::Code as usize];
-        list.head() != list.end()
+        !self.offloaded && list.head() != list.end()
     }
 
     /// Takes over the callbacks of `gone`, which is offline. What it still has out stays its own.
@@ -241,11 +262,12 @@ impl Cpu {
         wake_gp |= self.advance_cbs(leaf, global, host);
         let merged = self.cbs().merge(gone.cbs());
         wake_gp |= self.advance_cbs(leaf, global, host);
-        let n_cbs = self.cbs().len();
+        let out = gone.cbs().len();
+        self.idle.adopt(&mut gone.idle, out);
         Adopted {
             entrained,
             merged,
-            overloaded: global.config.limits.overloaded(n_cbs),
+            overloaded: self.mark_overload(global),
             wake_gp,
         }
     }
@@ -282,7 +304,9 @@ impl Cpu {
         if !list.pending() {
             return false;
         }
+        trace_segments(list, SegcbEvent::PreAcc, host);
         let ask = list.accelerate(s, only_new);
+        trace_segments(list, SegcbEvent::PostAcc, host);
         let second = list.last_gp() != list.next_gp() || list.unstamped() > 0;
         let wake = ask && global.request(leaf, host);
         if ask {
@@ -300,9 +324,12 @@ impl Cpu {
         wake
     }
 
-    fn leaf(&self, global: &Global) -> Leaf {
+    pub(crate) fn leaf(&self, global: &Global) -> Leaf {
         let place = global.tree().and_then(|tree| tree.place_of(self.id));
-        global.leaf(place.map_or(0, |(leaf, _)| leaf))
+        Leaf {
+            owes: global.owes(self.id),
+            ..global.leaf(place.map_or(0, |(leaf, _)| leaf))
+        }
     }
 
     fn cbs(&mut self) -> &mut CbList {
@@ -318,6 +345,7 @@ impl Global {
                 id,
                 gp_seq: self.gp_seq,
                 needed: self.gp_seq,
+                owes: false,
             };
         };
         let node = tree.nodes[tree.leaf_node(id)];
@@ -325,6 +353,7 @@ impl Global {
             id,
             gp_seq: node.gp_seq,
             needed: node.gp_seq_needed,
+            owes: false,
         }
     }
 }

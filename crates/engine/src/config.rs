@@ -63,6 +63,12 @@ pub struct Config {
     /// Stamping asks for a grace period only if something is queued that needs it. Off: as kernels
     /// before 2020, which started grace periods that nobody waited for.
     pub accelerate_only_new: bool,
+    /// How a kernel presses CPUs that are in the way; none where nobody can.
+    pub escalation: Option<crate::urgency::Escalation>,
+    /// What a kernel's tick does.
+    pub tick: crate::tick::Settings,
+    /// What a kernel's idle CPU does about callbacks.
+    pub idle: crate::fast_no_hz::IdleRule,
     /// Batches and floods of callbacks.
     pub limits: crate::limits::Limits,
     /// The thread host's policy for callbacks.
@@ -91,6 +97,9 @@ impl Config {
             direct_wakes_max: 5,
             wait_markers: 5,
             accelerate_only_new: true,
+            escalation: Some(crate::urgency::Escalation::kernel_6_12(hz)),
+            tick: crate::tick::Settings::kernel_6_12(),
+            idle: crate::fast_no_hz::IdleRule::Tick,
             limits: crate::limits::Limits::kernel_6_12(),
             defer: crate::credit::Defer::threads(),
         }
@@ -121,6 +130,9 @@ impl Config {
             direct_wakes_max: u32::MAX,
             wait_markers: 1,
             accelerate_only_new: true,
+            escalation: None,
+            tick: crate::tick::Settings::kernel_6_12(),
+            idle: crate::fast_no_hz::IdleRule::Tick,
             limits: crate::limits::Limits::kernel_6_12(),
             defer: crate::credit::Defer::threads(),
         }

@@ -19,7 +19,7 @@ use crate::barrier::{Barrier, CpuMark, Visit};
 use crate::cblist::CbList;
 use crate::host::CpuId;
 use crate::seq::Seq;
-use crate::{credit, limits};
+use crate::{credit, fast_no_hz, limits, report};
 
 /// Lists of a CPU.
 pub const LANES: usize = 3;
@@ -51,6 +51,11 @@ pub struct Cpu {
     pub(crate) gp_seq_needed: Seq,
     /// Both of the above are too old to be compared.
     pub(crate) gpwrap: bool,
+    /// The quiescent state it owes.
+    pub(crate) qs: report::Qs,
+    /// Others stamp and invoke its callbacks.
+    pub(crate) offloaded: bool,
+    pub(crate) idle: fast_no_hz::State,
     pub(crate) batch: limits::State,
     pub(crate) barrier: CpuMark,
     pub(crate) credit: credit::State,
@@ -65,6 +70,9 @@ impl Cpu {
             gp_seq: Seq::INITIAL,
             gp_seq_needed: Seq::INITIAL,
             gpwrap: false,
+            qs: report::Qs::new(),
+            offloaded: false,
+            idle: fast_no_hz::State::new(),
             batch: limits::State::new(),
             barrier: CpuMark::new(),
             credit: credit::State::new(),
@@ -84,6 +92,16 @@ impl Cpu {
     /// Everything owed, in all lanes.
     pub fn len(&self) -> u64 {
         self.lists.iter().map(CbList::len).sum()
+    }
+
+    /// Its callbacks are looked after by others, or by itself. Only while it owes none and is offline.
+    pub fn set_offloaded(&mut self, offloaded: bool) {
+        self.offloaded = offloaded;
+    }
+
+    /// Does somebody else look after its callbacks?
+    pub fn is_offloaded(&self) -> bool {
+        self.offloaded
     }
 
     /// The barrier puts its callback into the list [`Lane::Code`] ([`Barrier::visit_entrain`]).

@@ -172,6 +172,10 @@ names! {
     }
 }
 
+pub mod callbacks;
+
+pub use callbacks::{CallbackEvent, SegcbEvent};
+
 /// One trace event.
 ///
 /// # Example
@@ -265,6 +269,8 @@ pub enum Event {
         /// What begins or ends.
         event: UtilizationEvent,
     },
+    /// Callbacks were queued, stamped or invoked.
+    Callbacks(CallbackEvent),
 }
 
 impl Event {
@@ -279,6 +285,7 @@ impl Event {
             Event::ExpGracePeriod { .. } => "rcu_exp_grace_period",
             Event::SrNormal { .. } => "rcu_sr_normal",
             Event::Utilization { .. } => "rcu_utilization",
+            Event::Callbacks(event) => event.name(),
         }
     }
 
@@ -339,6 +346,7 @@ impl fmt::Display for Text<'_> {
                 write!(f, "{flavor} rhp=0x{waiter:016x} event={event}")
             }
             Event::Utilization { event } => write!(f, "{event}"),
+            Event::Callbacks(event) => event.write(flavor, f),
         }
     }
 }

@@ -103,10 +103,12 @@ impl Global {
         }
         match wait {
             Wait::Ticks => {
-                if !self.force && self.now.jiffies < self.fqs.force_at {
+                let now = self.force || self.urgency.scan_now;
+                if !now && self.now.jiffies < self.fqs.force_at {
                     // A stray wake-up: the old deadline stands.
                     self.trace_gp(GpEvent::Fqswaitsig, host);
-                    let left = (self.fqs.force_at - self.now.jiffies).max(1);
+                    let left = self.paced((self.fqs.force_at - self.now.jiffies).max(1));
+                    self.trace_gp(GpEvent::Fqswait, host);
                     return Effects::only(Next::Sleep(Until::Jiffies(left)));
                 }
                 self.begin_scan(host);
@@ -165,6 +167,7 @@ impl Global {
         self.counts.scans += 1;
         self.fqs.scans = (self.fqs.scans + 1).min(2);
         self.phase = Phase::Scan(0);
+        self.urgency.scan_begins();
         self.trace_gp(GpEvent::Fqsstart, host);
         if self.fqs.scans == 1 && self.config.early_qs == EarlyQs::Scan {
             self.report_own(host);
@@ -176,8 +179,10 @@ impl Global {
         let first = self.fqs.scans == 1;
         let seq = self.gp_seq;
         let (lo, owed) = self.owed(leaf);
+        let stage = if first { None } else { self.stage() };
         let tree = self.tree.as_mut().expect("a grace period has a tree");
-        let mut credited = 0u64;
+        let (mut credited, mut held) = (0u64, 0u64);
+        self.urgency.saw(tree.is_overloaded(leaf));
         for bit in owed {
             let cpu = lo + bit;
             let seen = host.observe(cpu);
@@ -197,16 +202,26 @@ impl Global {
                 // It left without a word (behaviour §3.4): nothing would ever change here.
                 self.counts.offline_holdouts += 1;
                 credited |= 1 << bit;
+            } else {
+                held |= 1 << bit;
             }
         }
         tree.report(tree.leaf_node(leaf), credited, seq, host);
+        let nudge = tree.press(leaf, credited, held, stage, host);
         if leaf + 1 < tree.leaves() {
             self.phase = Phase::Scan(leaf + 1);
-            return Effects::only(Next::Again);
+            return Effects {
+                nudge,
+                ..Effects::only(Next::Again)
+            };
         }
         self.force = false;
+        self.urgency.scan_ended(first);
         self.trace_gp(GpEvent::Fqsend, host);
-        self.begin_wait(false, host)
+        Effects {
+            nudge,
+            ..self.begin_wait(false, host)
+        }
     }
 
     /// The thread host's stages; the scan just made found holdouts.

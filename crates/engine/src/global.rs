@@ -102,6 +102,7 @@ pub struct Global {
     pub(crate) tree: Option<Tree>,
     pub(crate) waiters: Waiters,
     pub(crate) fqs: crate::fqs::Fqs,
+    pub(crate) urgency: crate::urgency::State,
     pub(crate) group: crate::group::Group,
     pub(crate) now: Now,
     pub(crate) counts: Counts,
@@ -122,6 +123,7 @@ impl Global {
             tree: None,
             waiters: Waiters::new(),
             fqs: crate::fqs::Fqs::new(),
+            urgency: crate::urgency::State::new(),
             group: crate::group::Group::new(),
             now: Now { ns: 0, jiffies: 0 },
             counts: Counts {
@@ -252,6 +254,9 @@ impl Global {
             .as_ref()
             .map_or(self.gp_seq, |old| old.nodes[0].gp_seq_needed);
         tree.adopt(self.gp_seq, needed);
+        if let Some(old) = &self.tree {
+            tree.inherit(old);
+        }
         Ok(self.tree.replace(tree))
     }
 
@@ -260,7 +265,11 @@ impl Global {
     /// # Errors
     /// More CPUs than four levels hold, or no memory.
     pub fn new_tree(config: &Config, cpus: u32) -> Result<Tree, TreeError> {
-        Tree::new(cpus, config.geometry)
+        let mut tree = Tree::new(cpus, config.geometry)?;
+        if config.escalation.is_some() {
+            tree.keep_asked()?;
+        }
+        Ok(tree)
     }
 
     // Reports.
@@ -268,12 +277,20 @@ impl Global {
     /// `cpu` itself reports a quiescent state that it noted under the number `noted`. One noted for
     /// another grace period does not count (behaviour §3.5, O10).
     pub fn report_qs(&mut self, cpu: CpuId, noted: Seq, host: &impl Host) -> Effects {
-        let mut wake = false;
+        let (mut wake, mut nudge) = (false, None);
         if let Some(tree) = &mut self.tree
             && let Some((leaf, bit)) = tree.place_of(cpu)
         {
             let node = tree.leaf_node(leaf);
             let owed = !tree.all_quiescent();
+            if tree.nodes[node].gp_seq == noted {
+                let mut eased = crate::urgency::Nudge {
+                    lo: tree.nodes[node].lo,
+                    ..Default::default()
+                };
+                tree.ease(eased.lo, 1 << bit, &mut eased);
+                nudge = (eased.stop_tick != 0).then_some(eased);
+            }
             tree.report(node, 1 << bit, noted, host);
             if owed && tree.all_quiescent() {
                 self.force = true;
@@ -282,6 +299,7 @@ impl Global {
         }
         Effects {
             wake_gp: wake,
+            nudge,
             ..Effects::only(Next::Done)
         }
     }

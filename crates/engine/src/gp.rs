@@ -74,6 +74,7 @@ impl Global {
         }
         self.wanted = false;
         self.force = false;
+        self.urgency_gp_started();
         // The segment is closed before gp_seq starts: see `waiters`.
         let closed = self.waiters.close(self.config.wait_markers);
         self.gp_seq = self.gp_seq.start();
@@ -186,6 +187,9 @@ impl Global {
         } else {
             Phase::Cleanup(node + 1)
         };
+        if tree.is_leaf(node) {
+            tree.recheck_overload(node, &self.config.limits, host);
+        }
         let publish: Option<Published> = (node == 0).then(|| self.published());
         Effects {
             publish,
@@ -218,6 +222,7 @@ impl Global {
             waiters_until: satisfied.map(|s| s.direct_until),
             deferred_until: satisfied.and_then(|s| s.deferred_until),
             stalled: false,
+            nudge: None,
             next: self.after_end(),
         }
     }
@@ -261,10 +266,10 @@ impl Global {
                 first_fqs,
                 next_fqs,
             } => {
-                let ticks = if first { first_fqs } else { next_fqs.max(1) };
-                self.fqs.force_at = self.now.jiffies + ticks;
+                let ticks = self.paced(if first { first_fqs } else { next_fqs.max(1) });
+                self.wait_begins(ticks);
                 self.phase = Phase::Wait(Wait::Ticks);
-                if ticks == 0 {
+                if ticks == 0 || self.urgency.scan_now {
                     Next::Again
                 } else {
                     Next::Sleep(crate::host::Until::Jiffies(ticks))

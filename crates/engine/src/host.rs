@@ -63,6 +63,20 @@ pub trait Host {
     /// grace-period thread this is always so; a thread that drives from inside a section says no.
     fn own_quiescent(&self, cpu: CpuId) -> bool;
 
+    /// Runs `cpu` without a tick where it can (`nohz_full`)? Asked in later scans of hosts with
+    /// [escalation](crate::urgency::Escalation).
+    fn nohz_full(&self, cpu: CpuId) -> bool {
+        let _ = cpu;
+        false
+    }
+
+    /// Callbacks that `cpu` owes ([`Cpu::len`](crate::Cpu::len), or a little before). Asked at the end of a
+    /// grace period about CPUs that are marked as overloaded.
+    fn owed_callbacks(&self, cpu: CpuId) -> u64 {
+        let _ = cpu;
+        0
+    }
+
     /// A trace event. No answer is expected; the default drops it.
     fn trace(&self, event: &Event) {
         let _ = event;
@@ -141,6 +155,8 @@ pub struct Effects {
     pub deferred_until: Option<Pos>,
     /// Some reader has kept this grace period waiting for the configured stall time.
     pub stalled: bool,
+    /// CPUs to be interrupted, and ticks to be stopped.
+    pub nudge: Option<crate::urgency::Nudge>,
     /// For whoever drives.
     pub next: Next,
 }
@@ -154,6 +170,7 @@ impl Effects {
             waiters_until: None,
             deferred_until: None,
             stalled: false,
+            nudge: None,
             next,
         }
     }

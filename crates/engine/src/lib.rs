@@ -8,7 +8,8 @@
 //! Ground floor first: [`seq`] (arithmetic of sequence numbers), [`polled`] (cookies), [`watching`]
 //! (the context-tracking word), [`geometry`] (shape of the tree), [`event`] (trace events),
 //! [`config`] (tunables), [`host`] (the border), then the tree, the grace period and its scans, the
-//! waiters, and [`replay`] (inputs as values). `docs/architecture.md` tells the whole picture.
+//! waiters, what a kernel's CPU does by itself ([`report`], [`tick`], [`fast_no_hz`], [`flood`],
+//! [`urgency`]), and [`replay`] (inputs as values). `docs/architecture.md` tells the whole picture.
 //!
 //! ```
 //! use quiescent_engine::testhost::TestHost;
@@ -36,6 +37,8 @@ pub mod config;
 pub mod cpu;
 pub mod credit;
 pub mod event;
+pub mod fast_no_hz;
+pub mod flood;
 mod fqs;
 pub mod geometry;
 mod global;
@@ -45,9 +48,12 @@ pub mod host;
 pub mod limits;
 pub mod polled;
 pub mod replay;
+pub mod report;
 pub mod seq;
 pub mod testhost;
+pub mod tick;
 mod tree;
+pub mod urgency;
 pub mod waiters;
 pub mod watching;
 
@@ -60,3 +66,4 @@ pub use host::{CpuId, Effects, FenceCause, Host, LeafId, Next, Now, Pos, Publish
 pub use polled::FullCookie;
 pub use seq::Seq;
 pub use tree::{Tree, TreeError};
+pub use urgency::Nudge;

@@ -34,9 +34,12 @@ pub struct Limits {
     pub divisor: i32,
     /// `rcu_resched_ns`: time limit of a batch that has one, taken as 1 ms to 1 s.
     pub resched_ns: u64,
+    /// Every batch in the soft interrupt or its thread has a time limit
+    /// (`CONFIG_RCU_DOUBLE_CHECK_CB_TIME`).
+    pub double_check: bool,
 }
 
-/// Batches above this have a time limit.
+/// Batches above this have a time limit in any case.
 const TIMED_ABOVE: u64 = 100;
 
 /// The clock is looked at once in so many callbacks.
@@ -53,6 +56,15 @@ impl Limits {
             qovld: -1,
             divisor: 7,
             resched_ns: 3_000_000,
+            double_check: false,
+        }
+    }
+
+    /// The same for `CONFIG_RCU_STRICT_GRACE_PERIOD`.
+    pub const fn strict() -> Limits {
+        Limits {
+            blimit: 1000,
+            ..Limits::kernel_6_12()
         }
     }
 
@@ -191,7 +203,8 @@ impl State {
             limits.blimit
         };
         let limit = blimit.max(ready >> limits.shift());
-        let timed = context != Context::Rcuop && limit > TIMED_ABOVE;
+        let long = limit > TIMED_ABOVE || limits.double_check;
+        let timed = context != Context::Rcuop && long;
         if context == Context::Rcuop {
             self.qlen_last_fqs_check = n_cbs;
         }
@@ -301,6 +314,20 @@ mod tests {
             let it = State::new().begin(&limits, 1 << 20, 1 << 20, Context::Rcuc);
             assert!(!it.stops(32, at(used - 1)) && it.stops(32, at(used)));
         }
+    }
+
+    #[test]
+    fn on_request_every_batch_but_the_offload_threads_has_a_time_limit() {
+        let limits = Limits {
+            double_check: true,
+            ..LIMITS
+        };
+        for context in [Context::Softirq, Context::Rcuc, Context::Rcuop] {
+            let it = State::new().begin(&limits, 1, 1, context);
+            assert_eq!(it.is_timed(), context != Context::Rcuop);
+        }
+        let strict = State::new().begin(&Limits::strict(), 1, 1, Context::Softirq);
+        assert_eq!((strict.limit(), strict.is_timed()), (1000, true));
     }
 
     #[test]

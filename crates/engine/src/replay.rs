@@ -88,6 +88,16 @@ impl<H: Host> Host for Recording<'_, H> {
         self.keep(value, Answer::OwnQuiescent(cpu, value))
     }
 
+    fn nohz_full(&self, cpu: CpuId) -> bool {
+        let value = self.host.nohz_full(cpu);
+        self.keep(value, Answer::NohzFull(cpu, value))
+    }
+
+    fn owed_callbacks(&self, cpu: CpuId) -> u64 {
+        let value = self.host.owed_callbacks(cpu);
+        self.keep(value, Answer::OwedCallbacks(cpu, value))
+    }
+
     fn trace(&self, event: &Event) {
         self.host.trace(event);
     }
@@ -160,6 +170,22 @@ impl Host for Replaying<'_> {
             _ => None,
         };
         self.next(pick, false)
+    }
+
+    fn nohz_full(&self, cpu: CpuId) -> bool {
+        let pick = |a| match a {
+            Answer::NohzFull(c, yes) if c == cpu => Some(yes),
+            _ => None,
+        };
+        self.next(pick, false)
+    }
+
+    fn owed_callbacks(&self, cpu: CpuId) -> u64 {
+        let pick = |a| match a {
+            Answer::OwedCallbacks(c, n) if c == cpu => Some(n),
+            _ => None,
+        };
+        self.next(pick, 0)
     }
 }
 

@@ -33,6 +33,8 @@ pub(crate) struct Node {
     pub qsmaskinit: u64,
     /// Who still owes a quiescent state in the current grace period.
     pub qsmask: u64,
+    /// Leaves: CPUs that owe too many callbacks (`cbovldmask`).
+    pub overloaded: u64,
     /// Lowest CPU below it; from the geometry, kept at hand.
     pub lo: u32,
     /// Its parent, and its bit there.
@@ -79,6 +81,8 @@ pub struct Tree {
     geometry: Geometry,
     pub(crate) nodes: Vec<Node>,
     pub(crate) scan: Vec<CpuScan>,
+    /// What is asked of each CPU; empty where nobody is asked.
+    pub(crate) asked: Vec<crate::urgency::Record>,
 }
 
 impl Tree {
@@ -97,6 +101,7 @@ impl Tree {
             completedqs: Seq::INITIAL,
             qsmaskinit: 0,
             qsmask: 0,
+            overloaded: 0,
             lo: 0,
             parent: None,
         };
@@ -113,7 +118,34 @@ impl Tree {
             geometry,
             nodes,
             scan,
+            asked: Vec::new(),
         })
+    }
+
+    /// Makes room for what is asked of each CPU.
+    ///
+    /// # Errors
+    /// No memory.
+    pub(crate) fn keep_asked(&mut self) -> Result<(), TreeError> {
+        let cpus = self.geometry.nr_cpus();
+        self.asked
+            .try_reserve_exact(cpus as usize)
+            .map_err(|_| TreeError::OutOfMemory { cpus })?;
+        self.asked.resize(cpus as usize, Default::default());
+        Ok(())
+    }
+
+    /// Takes over what an older, smaller tree knew of CPUs.
+    pub(crate) fn inherit(&mut self, old: &Tree) {
+        for (new, old) in self.asked.iter_mut().zip(&old.asked) {
+            *new = *old;
+        }
+        for leaf in 0..old.leaves() {
+            let node = &old.nodes[old.leaf_node(leaf)];
+            for bit in Bits(node.overloaded) {
+                self.set_overloaded(node.lo + bit, true);
+            }
+        }
     }
 
     /// Its shape.

@@ -6,11 +6,14 @@ use crate::barrier::{Begin, Visit};
 use crate::callbacks::{Adopted, Called, Noticed};
 use crate::cpu::{LANES, Lane};
 use crate::credit::{Queued, Refill, Urgency};
+use crate::fast_no_hz::IdleLook;
 use crate::global::Interest;
 use crate::host::{CpuId, Effects, LeafId, Next, Now, Pos, Seen};
 use crate::limits::{Batch, Context};
 use crate::polled::FullCookie;
+use crate::report::{self, Reported};
 use crate::seq::Seq;
+use crate::tick::{At, Ticked};
 
 /// One call of the engine. What is not about a CPU's callbacks or the barrier is a call of
 /// [`Global`](crate::Global).
@@ -56,6 +59,14 @@ pub enum Input {
         deadline_ns: u64,
     },
     Disarm,
+    SetFqsWaits {
+        first: u64,
+        next: u64,
+    },
+    ForceQs,
+    IrqWorkRan {
+        cpu: CpuId,
+    },
     /// A call of this CPU.
     Cpu(CpuId, CpuInput),
     /// A call of the barrier.
@@ -121,6 +132,32 @@ pub enum CpuInput {
     Credited,
     EntrainBarrier,
     BarrierShareDone,
+    Tick {
+        at: At,
+    },
+    IrqEnter,
+    Online,
+    NoteQs,
+    CheckQs,
+    ReportQs,
+    ContextSwitch,
+    CondResched,
+    SetOffloaded {
+        offloaded: bool,
+    },
+    QueuedLazy,
+    RanLazy {
+        n: u64,
+    },
+    IdleNeeds {
+        jiffies: u64,
+    },
+    PrepareForIdle {
+        jiffies: u64,
+    },
+    CleanupAfterIdle {
+        jiffies: u64,
+    },
 }
 
 /// One call of the [`Barrier`](crate::barrier::Barrier).
@@ -162,6 +199,10 @@ pub enum Output {
     /// Start and end of what was taken out, and the batch.
     Batch(Option<(Pos, Pos, Batch)>),
     Adopted(Adopted),
+    Ticked(Ticked),
+    Reported(Reported),
+    Answered(report::Answer),
+    IdleLook(IdleLook),
     /// A call about callbacks was given to a [`Global`](crate::Global) alone. No call returns this.
     Elsewhere,
 }
@@ -174,4 +215,6 @@ pub enum Answer {
     Observe(CpuId, Seen),
     Present(LeafId, u64),
     OwnQuiescent(CpuId, bool),
+    NohzFull(CpuId, bool),
+    OwedCallbacks(CpuId, u64),
 }

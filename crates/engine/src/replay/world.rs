@@ -100,6 +100,7 @@ impl World {
             CpuInput::EntrainBarrier => Output::Visit(cpu.entrain_barrier(&mut self.barrier)),
             CpuInput::BarrierShareDone => Output::Done(cpu.barrier_share_done()),
             CpuInput::Adopt { .. } => Output::Elsewhere, // takes two: see `apply`
+            input => apply_to_machine_cpu(cpu, global, input, host),
         }
     }
 
@@ -110,6 +111,48 @@ impl World {
         let adopted = cpu.adopt(&mut source, &mut self.barrier, &mut self.global, host);
         self.cpus.insert(gone, source);
         Output::Adopted(adopted)
+    }
+}
+
+/// What a kernel's CPU does at ticks, context switches and idle.
+fn apply_to_machine_cpu(
+    cpu: &mut Cpu,
+    global: &mut Global,
+    input: CpuInput,
+    host: &impl Host,
+) -> Output {
+    match input {
+        CpuInput::Tick { at } => Output::Ticked(cpu.tick(global, at, host)),
+        CpuInput::IrqEnter => Output::Done(cpu.irq_enter(global)),
+        CpuInput::Online => {
+            cpu.online(global, host);
+            Output::Done(true)
+        }
+        CpuInput::NoteQs => Output::Done(cpu.note_qs(host)),
+        CpuInput::CheckQs => Output::Reported(cpu.check_qs(global, host)),
+        CpuInput::ReportQs => Output::Reported(cpu.report_qs(global, host)),
+        CpuInput::ContextSwitch => Output::Answered(cpu.context_switch(global, host)),
+        CpuInput::CondResched => Output::Answered(cpu.cond_resched(global, host)),
+        CpuInput::SetOffloaded { offloaded } => {
+            cpu.set_offloaded(offloaded);
+            Output::Done(true)
+        }
+        CpuInput::QueuedLazy => {
+            cpu.queued_lazy();
+            Output::Done(true)
+        }
+        CpuInput::RanLazy { n } => {
+            cpu.ran_lazy(n);
+            Output::Done(true)
+        }
+        CpuInput::IdleNeeds { jiffies } => Output::IdleLook(cpu.idle_needs(global, jiffies, host)),
+        CpuInput::PrepareForIdle { jiffies } => {
+            Output::Done(cpu.prepare_for_idle(global, jiffies, host))
+        }
+        CpuInput::CleanupAfterIdle { jiffies } => {
+            Output::IdleLook(cpu.cleanup_after_idle(global, jiffies, host))
+        }
+        _ => Output::Elsewhere, // all others are matched before
     }
 }
 
@@ -158,6 +201,12 @@ impl Global {
             Input::Arm { deadline_ns } => Output::Deadline(self.arm(deadline_ns)),
             Input::Disarm => {
                 self.disarm();
+                Output::Done(true)
+            }
+            Input::SetFqsWaits { first, next } => Output::Done(self.set_fqs_waits(first, next)),
+            Input::ForceQs => Output::Effects(self.force_qs()),
+            Input::IrqWorkRan { cpu } => {
+                self.irq_work_ran(cpu);
                 Output::Done(true)
             }
             Input::Cpu(..) | Input::Barrier(_) => Output::Elsewhere,

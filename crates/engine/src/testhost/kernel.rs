@@ -7,6 +7,7 @@
 
 use crate::host::{Published, Seen};
 use crate::seq::Seq;
+use crate::tick::Interrupted;
 use crate::watching::Watching;
 
 /// One modelled CPU.
@@ -57,6 +58,28 @@ impl KernelCpu {
         );
         self.depth -= 1;
         self.depth == 0
+    }
+
+    /// A tick that interrupts this CPU: what it interrupts. The idle loop is left for it, and entered
+    /// again, which a scan sees.
+    pub fn tick(&mut self) -> Interrupted {
+        let from = if self.is_awake() {
+            Interrupted::Kernel
+        } else {
+            Interrupted::Idle
+        };
+        self.watching.irq_enter();
+        self.watching.irq_exit();
+        from
+    }
+
+    /// A momentary extended quiescent state, of a CPU that is awake and outside every section.
+    ///
+    /// # Panics
+    /// If it is not.
+    pub fn momentary_eqs(&mut self) {
+        assert_eq!(self.depth, 0, "a quiescent state inside a section");
+        self.watching.momentary_eqs();
     }
 
     /// Comes online, awake, with whatever parity it died with set right.

@@ -20,6 +20,9 @@ pub(super) enum Cpu {
 pub(super) struct Machine {
     pub cpus: Vec<Cpu>,
     pub present: Vec<bool>,
+    /// Callbacks that each CPU owes, as another one reads it without a lock.
+    pub owed: Vec<u64>,
+    pub nohz_full: Vec<bool>,
     /// Shape of the engine's tree, once there is one: leaves are numbered by it.
     pub geometry: Geometry,
     pub now: Now,
@@ -31,11 +34,15 @@ impl Machine {
     /// If there can be no tree of that shape.
     pub fn new(cpus: Vec<Cpu>, params: GeometryParams) -> Machine {
         let present = alloc::vec![true; cpus.len()];
+        let owed = alloc::vec![0; cpus.len()];
+        let nohz_full = alloc::vec![false; cpus.len()];
         let geometry = Self::shape(cpus.len(), params);
         let events = RefCell::new(Vec::new());
         Machine {
             cpus,
             present,
+            owed,
+            nohz_full,
             geometry,
             now: Now::default(),
             events,
@@ -87,6 +94,14 @@ impl Host for Machine {
 
     fn own_quiescent(&self, cpu: CpuId) -> bool {
         self.depth(cpu) == 0
+    }
+
+    fn nohz_full(&self, cpu: CpuId) -> bool {
+        self.nohz_full[cpu as usize]
+    }
+
+    fn owed_callbacks(&self, cpu: CpuId) -> u64 {
+        self.owed[cpu as usize]
     }
 
     fn trace(&self, event: &Event) {

@@ -16,6 +16,7 @@
 //!
 //! Use it from tests and examples; it allocates as it likes and panics on misuse.
 
+mod duties;
 mod kernel;
 mod machine;
 mod run;
@@ -29,7 +30,8 @@ use crate::event::{Event, GpEvent};
 use crate::global::{Global, Interest};
 use crate::host::{CpuId, Effects, Next, Pos};
 use crate::polled::FullCookie;
-use crate::replay::{Entry, Input, Output, Recording};
+use crate::replay::{Entry, Input, Output, Recording, World};
+use crate::urgency::Nudge;
 use machine::{Cpu, Machine};
 
 pub use kernel::KernelCpu;
@@ -65,17 +67,21 @@ struct Role {
 /// A machine around the engine. See the [module](self).
 #[derive(Clone, Debug)]
 pub struct TestHost {
-    engine: Global,
+    world: World,
     machine: Machine,
     role: Option<Role>,
     /// CPU of the grace-period thread; none in the thread flavour.
     kthread: Option<CpuId>,
     ticking: Vec<bool>,
+    /// CPUs that stay awake and take no tick.
+    busy: Vec<bool>,
     /// The sleeping driver was woken, or a wake-up waits for it.
     woken: bool,
     /// Waiters left to the work item, up to here.
     work: Option<Pos>,
     done: Done,
+    /// What the engine asked to be done to CPUs.
+    nudges: Vec<Nudge>,
     recording: Option<Vec<Entry>>,
 }
 
@@ -118,8 +124,10 @@ impl TestHost {
     fn new(cpus: Vec<Cpu>, config: Config, kthread: Option<CpuId>) -> TestHost {
         TestHost {
             ticking: alloc::vec![false; cpus.len()],
+            busy: alloc::vec![false; cpus.len()],
             machine: Machine::new(cpus, config.geometry),
-            engine: Global::new(config),
+            world: World::new(Global::new(config)),
+            nudges: Vec::new(),
             role: None,
             kthread,
             woken: false,
@@ -146,7 +154,7 @@ impl TestHost {
     /// `cpu` closes its innermost section. A thread that sees its wake flag wakes the driver; a
     /// kernel's CPU goes idle unless it [ticks](TestHost::set_ticking).
     pub fn exit(&mut self, cpu: CpuId) {
-        let ticking = self.ticking[cpu as usize];
+        let awake = self.ticking[cpu as usize] || self.busy[cpu as usize];
         match &mut self.machine.cpus[cpu as usize] {
             Cpu::Thread(reader) => {
                 if reader.exit() && reader.take_flag() {
@@ -155,7 +163,7 @@ impl TestHost {
                 }
             }
             Cpu::Kernel(cpu) => {
-                if cpu.exit() && !ticking {
+                if cpu.exit() && !awake {
                     cpu.sleep();
                 }
             }
@@ -174,6 +182,9 @@ impl TestHost {
             self.machine.cpus.push(fresh);
             self.machine.present.push(false);
             self.ticking.push(false);
+            self.busy.push(false);
+            self.machine.owed.push(0);
+            self.machine.nohz_full.push(false);
             self.machine.cpus.len() - 1
         });
         self.machine.present[cpu] = true;
@@ -254,19 +265,19 @@ impl TestHost {
 
     /// Has a full grace period passed since the cookie was taken?
     pub fn poll(&self, cookie: FullCookie) -> bool {
-        self.engine.poll(cookie)
+        self.world.global.poll(cookie)
     }
 
     /// Has the ticket's grace period ended?
     pub fn satisfied(&self, ticket: Pos) -> bool {
-        ticket < self.engine.waiters().done()
+        ticket < self.world.global.waiters().done()
     }
 
     // Looks.
 
     /// The engine.
     pub fn engine(&self) -> &Global {
-        &self.engine
+        &self.world.global
     }
 
     /// What was done on its behalf.
@@ -301,10 +312,10 @@ impl TestHost {
 
     fn apply(&mut self, input: Input) -> Output {
         let Some(entries) = &mut self.recording else {
-            return self.engine.apply(input, &self.machine);
+            return self.world.apply(input, &self.machine);
         };
         let host = Recording::new(&self.machine);
-        let output = self.engine.apply(input, &host);
+        let output = self.world.apply(input, &host);
         entries.push(Entry {
             input,
             answers: host.answers(),
@@ -324,10 +335,11 @@ impl TestHost {
         self.woken |= effects.wake_gp && self.kthread.is_some();
         self.work = self.work.max(effects.deferred_until);
         self.done.stalls += u32::from(effects.stalled);
+        self.nudges.extend(effects.nudge);
     }
 
     fn trace_cpuqs(&self) {
-        let gp_seq = self.engine.published().global;
+        let gp_seq = self.world.global.published().global;
         let event = Event::GracePeriod {
             gp_seq,
             event: GpEvent::Cpuqs,

@@ -73,7 +73,8 @@ impl TestHost {
                     "a tree of {cpus} CPUs was refused"
                 );
                 self.machine.geometry = self
-                    .engine
+                    .world
+                    .global
                     .tree()
                     .expect("it was just put there")
                     .geometry()
@@ -93,7 +94,7 @@ impl TestHost {
         if matches!(next, Next::Sleep(_) | Next::Done) {
             self.pause(role.cpu);
         }
-        if let Some(tree) = self.engine.tree() {
+        if let Some(tree) = self.world.global.tree() {
             tree.check();
         }
         next
@@ -124,7 +125,7 @@ impl TestHost {
             self.woken = false; // the sleeper is declared: who clears a flag from now on wakes it
         }
         let mut newly = 0;
-        for cpu in self.engine.holdouts() {
+        for cpu in self.world.global.holdouts() {
             if let Cpu::Thread(reader) = &mut self.machine.cpus[cpu as usize] {
                 newly += u32::from(reader.set_flag());
             }
@@ -134,9 +135,9 @@ impl TestHost {
 
     /// The thread that drove goes to sleep: a kernel's CPU idles unless something keeps it awake.
     fn pause(&mut self, cpu: CpuId) {
-        let ticking = self.ticking[cpu as usize];
+        let awake = self.ticking[cpu as usize] || self.busy[cpu as usize];
         if let Cpu::Kernel(kernel) = &mut self.machine.cpus[cpu as usize]
-            && !ticking
+            && !awake
         {
             kernel.sleep();
         }
@@ -216,12 +217,12 @@ impl TestHost {
     /// Steps until the engine is in `phase`, at most `max_steps`. False if it did not get there.
     pub fn run_until(&mut self, phase: Phase, max_steps: u32) -> bool {
         for _ in 0..max_steps {
-            if self.engine.phase() == phase {
+            if self.world.global.phase() == phase {
                 return true;
             }
             let _ = self.step();
         }
-        self.engine.phase() == phase
+        self.world.global.phase() == phase
     }
 
     /// The grace-period thread moves to another CPU. It takes effect when it drives next.
@@ -262,7 +263,7 @@ impl TestHost {
 
     /// A tick: a kernel's CPU notes its quiescent state, if it is in none of its sections.
     pub fn note(&mut self, cpu: CpuId) {
-        let published = self.engine.published();
+        let published = self.world.global.published();
         if let Cpu::Kernel(kernel) = &mut self.machine.cpus[cpu as usize]
             && kernel.note(published)
         {
@@ -308,6 +309,6 @@ impl TestHost {
 
     /// The engine itself, for calls this fixture has no name for. They are not recorded.
     pub fn engine_mut(&mut self) -> &mut Global {
-        &mut self.engine
+        &mut self.world.global
     }
 }

@@ -133,6 +133,8 @@ impl Bounds {
                     first_fqs: self.first_fqs,
                     next_fqs: 3,
                 },
+                // Ages of grace periods would multiply the states, and credit nobody: `tests/urgency.rs`.
+                escalation: None,
                 direct_wakes_max: self.direct_wakes_max,
                 wait_markers: if self.direct_wakes_max == 0 { 1 } else { 5 },
                 ..Config::kernel_6_12(self.cpus, 1000)

@@ -1,0 +1,131 @@
+//! Asking one CPU: what is remembered of it, and what the age of the grace period adds.
+//!
+//! A [`Stage`] is the same for all CPUs of a scan step; a [`Record`] is a CPU's. [`Tree::press`] brings them
+//! together, for one leaf: it forgets what was asked of those that are credited, and asks the others.
+
+use super::Nudge;
+use crate::host::{CpuId, Host, LeafId};
+use crate::seq::Seq;
+use crate::tree::{Bits, Tree};
+
+/// What a scan remembers of asking a CPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Record {
+    pub urgent: bool,
+    pub heavy: bool,
+    pub forced_tick: bool,
+    pub sent_for: Option<u64>,
+    pub irq_pending: bool,
+    pub irq_work: Option<Seq>,
+    cpu_time: Option<Seq>,
+}
+
+impl Record {
+    /// It owes nothing any more. True if its forced tick can stop.
+    pub fn forget(&mut self) -> bool {
+        self.urgent = false;
+        self.heavy = false;
+        core::mem::take(&mut self.forced_tick)
+    }
+}
+
+/// How far a grace period has come; the same for all CPUs of a scan.
+#[derive(Clone, Copy)]
+pub(crate) struct Stage {
+    pub gp_seq: Seq,
+    pub now: u64,
+    pub age: u64,
+    pub sched_qs: u64,
+    /// Half of the stall time is over.
+    pub late: bool,
+    pub overloaded: bool,
+    pub irq_work: bool,
+    pub cpu_time: bool,
+}
+
+impl Stage {
+    /// Asks the CPU of `bit`, whose second look showed nothing new.
+    pub fn ask(&self, it: &mut Record, nohz_full: bool, bit: u64, nudge: &mut Nudge) {
+        let before = *it;
+        let sent_before = |ticks| {
+            it.sent_for
+                .is_none_or(|at| self.now > at.saturating_add(ticks))
+        };
+        let (soon, later) = (
+            sent_before(self.sched_qs),
+            sent_before(self.sched_qs.saturating_mul(3)),
+        );
+        if self.age > self.sched_qs {
+            it.urgent = true;
+        }
+        if self.age > self.sched_qs.saturating_mul(2) || self.late || self.overloaded {
+            it.heavy = true;
+            it.urgent = true;
+        }
+        let stuck = nohz_full && (later || self.overloaded);
+        it.urgent |= stuck;
+        if stuck || (self.late && soon) {
+            it.sent_for = Some(self.now);
+            nudge.resched |= bit;
+        }
+        if self.late && self.irq_work && !it.irq_pending && it.irq_work != Some(self.gp_seq) {
+            it.irq_pending = true;
+            it.irq_work = Some(self.gp_seq);
+            nudge.irq_work |= bit;
+        }
+        if self.late && self.cpu_time && it.cpu_time != Some(self.gp_seq) {
+            it.cpu_time = Some(self.gp_seq);
+            nudge.cpu_time |= bit;
+        }
+        let newly = |now: bool, before: bool| if now && !before { bit } else { 0 };
+        nudge.urgent |= newly(it.urgent, before.urgent);
+        nudge.heavy |= newly(it.heavy, before.heavy);
+    }
+}
+
+impl Tree {
+    /// Does this CPU owe a quiescent state, as far as its leaf knows?
+    pub(crate) fn owes(&self, cpu: CpuId) -> bool {
+        self.place_of(cpu)
+            .is_some_and(|(leaf, bit)| self.nodes[self.leaf_node(leaf)].qsmask & 1 << bit != 0)
+    }
+
+    /// These CPUs of a leaf owe nothing any more: what was asked of them is forgotten.
+    pub(crate) fn ease(&mut self, lo: CpuId, credited: u64, nudge: &mut Nudge) {
+        if self.asked.is_empty() {
+            return;
+        }
+        for bit in Bits(credited) {
+            if self.asked[(lo + bit) as usize].forget() {
+                nudge.stop_tick |= 1 << bit;
+            }
+        }
+    }
+
+    /// Asks those holdouts of a leaf whose second look showed nothing new, and eases the credited.
+    pub(crate) fn press(
+        &mut self,
+        leaf: LeafId,
+        credited: u64,
+        held: u64,
+        stage: Option<Stage>,
+        host: &impl Host,
+    ) -> Option<Nudge> {
+        let lo = self.nodes[self.leaf_node(leaf)].lo;
+        let mut nudge = Nudge {
+            lo,
+            ..Nudge::default()
+        };
+        self.ease(lo, credited, &mut nudge);
+        if let Some(stage) = stage {
+            for bit in Bits(held) {
+                let cpu = lo + bit;
+                let nohz_full = host.nohz_full(cpu);
+                if let Some(record) = self.asked.get_mut(cpu as usize) {
+                    stage.ask(record, nohz_full, 1 << bit, &mut nudge);
+                }
+            }
+        }
+        nudge.some()
+    }
+}
