@@ -6,7 +6,7 @@
 //! |---|---|
 //! | requests | [`wait_for_gp`](Global::wait_for_gp), [`start_poll`](Global::start_poll) |
 //! | driving | [`try_drive`](Global::try_drive), [`step`](Global::step), [`fenced`](Global::fenced), [`flagged`](Global::flagged), [`leave`](Global::leave), [`grow`](Global::grow) |
-//! | reports | [`report_qs`](Global::report_qs), [`departed`](Global::departed), [`waiters_woken`](Global::waiters_woken) |
+//! | reports | [`report_qs`](Global::report_qs), [`departed`](Global::departed), [`context_switch`](Global::context_switch), [`read_unlock`](Global::read_unlock), [`waiters_woken`](Global::waiters_woken) |
 //! | looks | [`poll`](Global::poll), [`holdouts`](Global::holdouts), [`published`](Global::published), … |
 //!
 //! Time (`Now`) must never run backwards; the engine takes the later of what it is told and what it
@@ -100,6 +100,7 @@ pub struct Global {
     pub(crate) phase: Phase,
     pub(crate) driver: Option<Driver>,
     pub(crate) tree: Option<Tree>,
+    pub(crate) tasks: crate::blocked::Tasks,
     pub(crate) waiters: Waiters,
     pub(crate) fqs: crate::fqs::Fqs,
     pub(crate) group: crate::group::Group,
@@ -120,6 +121,7 @@ impl Global {
             phase: Phase::Idle,
             driver: None,
             tree: None,
+            tasks: crate::blocked::Tasks::none(),
             waiters: Waiters::new(),
             fqs: crate::fqs::Fqs::new(),
             group: crate::group::Group::new(),
@@ -225,7 +227,8 @@ impl Global {
     /// Replaces the tree by a larger one, between grace periods.
     ///
     /// # Errors
-    /// Gives the new tree back if a grace period is in flight or it is not larger. The old tree comes
+    /// Gives the new tree back if a grace period is in flight, it is not larger, or it lacks a leaf at
+    /// which preempted readers are queued. The old tree comes
     /// back in `Ok`, so that it can be freed with no lock held.
     #[allow(
         clippy::result_large_err,
@@ -239,6 +242,11 @@ impl Global {
             .tree
             .as_ref()
             .map_or(self.gp_seq, |old| old.nodes[0].gp_seq_needed);
+        if let Some(old) = &self.tree
+            && !tree.adopt_readers(old)
+        {
+            return Err(tree);
+        }
         tree.adopt(self.gp_seq, needed);
         Ok(self.tree.replace(tree))
     }
@@ -256,20 +264,25 @@ impl Global {
     /// `cpu` itself reports a quiescent state that it noted under the number `noted`. One noted for
     /// another grace period does not count (behaviour §3.5, O10).
     pub fn report_qs(&mut self, cpu: CpuId, noted: Seq, host: &impl Host) -> Effects {
-        let mut wake = false;
-        if let Some(tree) = &mut self.tree
-            && let Some((leaf, bit)) = tree.place_of(cpu)
-        {
-            let node = tree.leaf_node(leaf);
-            let owed = !tree.all_quiescent();
-            tree.report(node, 1 << bit, noted, host);
-            if owed && tree.all_quiescent() {
-                self.force = true;
-                wake = true;
-            }
+        let place = self.tree.as_ref().and_then(|tree| {
+            let (leaf, bit) = tree.place_of(cpu)?;
+            Some((tree.leaf_node(leaf), 1 << bit))
+        });
+        match place {
+            Some((node, mask)) => self.reported(|tree| tree.report(node, mask, noted, host)),
+            None => Effects::only(Next::Done),
         }
+    }
+
+    /// A report from outside the grace-period thread: if it was the last one, that thread is woken.
+    pub(crate) fn reported(&mut self, report: impl FnOnce(&mut Tree)) -> Effects {
+        let tree = self.tree.as_mut().expect("a report has a node");
+        let owed = !tree.all_quiescent();
+        report(tree);
+        let done = owed && tree.all_quiescent();
+        self.force |= done;
         Effects {
-            wake_gp: wake,
+            wake_gp: done,
             ..Effects::only(Next::Done)
         }
     }

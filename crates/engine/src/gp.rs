@@ -16,7 +16,8 @@
 //!    stamp changed since the first, both after the fence; (c) its own report noted under this number;
 //!    (d) its departure; (e) the early report of the driver's own CPU, which asks whether it is
 //!    outside. Each proves that R has ended.
-//! 4. Cleanup begins only when the root's mask is empty.
+//!    A section whose task was preempted in it leaves the CPU and is held by its leaf (`blocked`).
+//! 4. Cleanup begins only when the root is finished.
 //!
 //! # Why it is not longer
 //! Nothing waits that has nothing to wait for: a root mask that empties during initialisation leads
@@ -134,6 +135,10 @@ impl Global {
             let leaf = node - tree.geometry().first_leaf();
             let gone = tree.nodes[node].qsmask & !host.present(leaf);
             tree.report(node, gone, seq, host);
+            // A leaf kept for its preempted readers has nobody left to report for it if they went too.
+            if tree.nodes[node].wait_blkd_tasks && tree.nodes[node].finished() {
+                tree.report_readers(node, host);
+            }
         }
         let last = node + 1 == tree.nodes.len();
         let publish = (node == 0).then(|| self.published());

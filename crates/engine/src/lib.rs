@@ -7,8 +7,8 @@
 //!
 //! Ground floor first: [`seq`] (arithmetic of sequence numbers), [`polled`] (cookies), [`watching`]
 //! (the context-tracking word), [`geometry`] (shape of the tree), [`event`] (trace events),
-//! [`config`] (tunables), [`host`] (the border), then the tree, the grace period and its scans, the
-//! waiters, and [`replay`] (inputs as values). `docs/architecture.md` tells the whole picture.
+//! [`config`] (tunables), [`host`] (the border), then the tree, the grace period and its scans,
+//! [`blocked`] (preempted readers), the waiters, and [`replay`] (inputs as values). `docs/architecture.md` tells the whole picture.
 //!
 //! ```
 //! use quiescent_engine::testhost::TestHost;
@@ -30,6 +30,7 @@
 extern crate alloc;
 
 pub mod barrier;
+pub mod blocked;
 pub mod callbacks;
 pub mod cblist;
 pub mod config;
@@ -51,6 +52,7 @@ mod tree;
 pub mod waiters;
 pub mod watching;
 
+pub use blocked::{TaskId, Tasks};
 pub use cblist::CbList;
 pub use config::{Config, EarlyQs, Pace};
 pub use cpu::{Cpu, LANES, Lane};

@@ -5,8 +5,9 @@
 //! parent, and when the root's mask is empty everybody has passed through a quiescent state.
 //!
 //! # Invariants
-//! * A parent's bit is set in `qsmask` exactly while the child's `qsmask` is non-empty and both nodes
-//!   show the same `gp_seq` (checked by [`Tree::check`] in tests).
+//! * A parent's bit is set in `qsmask` exactly while the child is not finished and both nodes show the
+//!   same `gp_seq` (checked by [`Tree::check`] in tests). A node is finished when its `qsmask` is empty
+//!   and, at a leaf, no preempted reader blocks the grace period (`blocked`).
 //! * A report counts only for the grace period under whose number it was noted (behaviour O10).
 //! * `gp_seq_needed` never goes back, and a request is recorded at every node up to the one where the
 //!   funnel stopped, so that at most one requester a grace period reaches the root.
@@ -15,6 +16,7 @@
 
 use alloc::vec::Vec;
 
+use crate::blocked::Blkd;
 use crate::event::{Event, FutureEvent};
 use crate::geometry::{Geometry, GeometryError, GeometryParams};
 use crate::host::{CpuId, Host, LeafId};
@@ -33,10 +35,21 @@ pub(crate) struct Node {
     pub qsmaskinit: u64,
     /// Who still owes a quiescent state in the current grace period.
     pub qsmask: u64,
+    /// Preempted readers queued here (leaves only).
+    pub blkd: Blkd,
+    /// This leaf has no CPU left and takes part for its preempted readers' sake (behaviour §2.2).
+    pub wait_blkd_tasks: bool,
     /// Lowest CPU below it; from the geometry, kept at hand.
     pub lo: u32,
     /// Its parent, and its bit there.
     pub parent: Option<(u32, u64)>,
+}
+
+impl Node {
+    /// Nothing here holds the grace period any more.
+    pub fn finished(&self) -> bool {
+        self.qsmask == 0 && !self.blkd.holds_gp()
+    }
 }
 
 /// What a scan remembers of a CPU. It writes about *other* CPUs, so this is not in their own records.
@@ -97,6 +110,8 @@ impl Tree {
             completedqs: Seq::INITIAL,
             qsmaskinit: 0,
             qsmask: 0,
+            blkd: Blkd::new(),
+            wait_blkd_tasks: false,
             lo: 0,
             parent: None,
         };
@@ -130,13 +145,18 @@ impl Tree {
         self.geometry.first_leaf() + leaf
     }
 
+    /// The leaves' nodes, the first leaf first.
+    pub(crate) fn leaf_nodes(&self) -> impl Iterator<Item = &Node> {
+        self.nodes[self.geometry.first_leaf()..].iter()
+    }
+
     pub(crate) fn is_leaf(&self, node: usize) -> bool {
         node >= self.geometry.first_leaf()
     }
 
-    /// Everybody has passed through a quiescent state.
+    /// Everybody has passed through a quiescent state, and no preempted reader is in the way.
     pub(crate) fn all_quiescent(&self) -> bool {
-        self.nodes[0].qsmask == 0
+        self.nodes[0].finished()
     }
 
     /// Takes over sequence numbers when this tree replaces an older one between grace periods.
@@ -148,6 +168,20 @@ impl Tree {
         }
     }
 
+    /// Takes over the readers queued at the leaves of an older tree between grace periods. False, and
+    /// nothing done, if there is no such leaf in this one.
+    pub(crate) fn adopt_readers(&mut self, old: &Tree) -> bool {
+        let fits = |(leaf, node): (usize, &Node)| leaf < self.leaves() || !node.blkd.any();
+        if !old.leaf_nodes().enumerate().all(fits) {
+            return false;
+        }
+        let first = self.geometry.first_leaf();
+        for (node, from) in self.nodes[first..].iter_mut().zip(old.leaf_nodes()) {
+            node.blkd = from.blkd;
+        }
+        true
+    }
+
     /// Where `cpu` stands in this tree, if it was made for it.
     pub(crate) fn place_of(&self, cpu: CpuId) -> Option<(LeafId, u32)> {
         (cpu < self.geometry.nr_cpus()).then(|| self.geometry.leaf_of(cpu))
@@ -156,11 +190,13 @@ impl Tree {
     /// Applies buffered arrivals and departures to a leaf's participants (behaviour §3.2, step 6).
     ///
     /// A CPU that has no place in this tree yet arrived after the grace period started; it is left
-    /// to the next one, which grows the tree first. If the leaf's emptiness changed, the change goes up
-    /// until a parent's own did not change.
+    /// to the next one, which grows the tree first. A leaf with no CPU left stays as long as preempted
+    /// readers are queued there. If the leaf's emptiness changed, the change goes up until a parent's own
+    /// did not change.
     pub(crate) fn apply_hotplug(&mut self, leaf: LeafId, present: u64) {
         let mut node = self.leaf_node(leaf);
-        let was_empty = self.nodes[node].qsmaskinit == 0;
+        let n = &self.nodes[node];
+        let was_empty = n.qsmaskinit == 0 && !n.wait_blkd_tasks;
         let room = self.geometry.nr_cpus() - self.nodes[node].lo;
         let present = if room < 64 {
             present & ((1 << room) - 1)
@@ -168,7 +204,9 @@ impl Tree {
             present
         };
         self.nodes[node].qsmaskinit = present;
-        let now_empty = present == 0;
+        let waits = present == 0 && self.nodes[node].blkd.any();
+        self.nodes[node].wait_blkd_tasks = waits;
+        let now_empty = present == 0 && !waits;
         if was_empty == now_empty {
             return;
         }
@@ -187,10 +225,15 @@ impl Tree {
         }
     }
 
-    /// Sets up one node for the grace period `gp_seq`.
+    /// Sets up one node for the grace period `gp_seq`. Every reader queued at a leaf blocks it (behaviour
+    /// §11), if the leaf takes part: one that does not has got its CPUs since, and their readers are
+    /// newer.
     pub(crate) fn init_node<H: Host>(&mut self, node: usize, gp_seq: Seq, host: &H) {
         let n = &mut self.nodes[node];
         n.qsmask = n.qsmaskinit;
+        if n.qsmaskinit != 0 || n.wait_blkd_tasks {
+            n.blkd.gp_begins();
+        }
         n.gp_seq = gp_seq;
         if !H::TRACES {
             return;
@@ -205,8 +248,8 @@ impl Tree {
         });
     }
 
-    /// Clears `mask` at `node` and carries the news upwards. A report for another grace period than
-    /// the node's is ignored. O(levels).
+    /// Clears `mask` at `node` and carries the news upwards, once the node is finished. A report for
+    /// another grace period than the node's is ignored, and so is one of bits that are clear. O(levels).
     pub(crate) fn report<H: Host>(
         &mut self,
         mut node: usize,
@@ -220,11 +263,10 @@ impl Tree {
                 return;
             }
             n.qsmask &= !mask;
-            let left = n.qsmask;
             if H::TRACES {
                 self.trace_report(node, mask, gp_seq, host);
             }
-            if left != 0 {
+            if !self.nodes[node].finished() {
                 return;
             }
             self.nodes[node].completedqs = gp_seq;
@@ -233,6 +275,22 @@ impl Tree {
             };
             mask = bit;
             node = parent as usize;
+        }
+    }
+
+    /// The last preempted reader that held this leaf has gone: the same with nothing to clear.
+    pub(crate) fn report_readers<H: Host>(&mut self, leaf: usize, host: &H) {
+        let gp_seq = self.nodes[leaf].gp_seq;
+        if H::TRACES {
+            self.trace_report(leaf, 0, gp_seq, host);
+        }
+        let n = &mut self.nodes[leaf];
+        if !n.finished() {
+            return; // CPUs still owe: the last of them carries it on
+        }
+        n.completedqs = gp_seq;
+        if let Some((parent, bit)) = n.parent {
+            self.report(parent as usize, bit, gp_seq, host);
         }
     }
 
@@ -285,7 +343,7 @@ impl Tree {
     pub(crate) fn clean_node(&mut self, node: usize, new: Seq, host: &impl Host) -> bool {
         let n = &mut self.nodes[node];
         assert!(
-            n.qsmask == 0,
+            n.finished(),
             "a grace period ended with holdouts at node {node}"
         );
         n.gp_seq = new;
@@ -321,7 +379,7 @@ impl Tree {
             level: span.level,
             lo: span.lo,
             hi: span.hi,
-            gp_tasks: false,
+            gp_tasks: self.nodes[node].blkd.holds_gp(),
         });
     }
 
@@ -352,7 +410,7 @@ impl Tree {
                 let owed = parent.qsmask & span.mask != 0;
                 assert_eq!(
                     owed,
-                    self.nodes[i].qsmask != 0,
+                    !self.nodes[i].finished(),
                     "node {i} and its parent disagree"
                 );
             }

@@ -1,5 +1,5 @@
-//! Exhaustive search of small configurations: every interleaving of readers, requests, arrivals,
-//! departures and the driver's single steps, within bounds, under the rules in `search/oracle.rs`.
+//! Exhaustive search of small configurations: every interleaving of readers (preempted ones too), requests,
+//! arrivals, departures and the driver's single steps, within bounds, under the rules in `search/oracle.rs`.
 //!
 //! * `cargo test -p quiescent-engine --test search -- --nocapture` prints what was searched.
 //! * `… -- --ignored` searches larger bounds: minutes, and some gigabytes of memory.
@@ -29,6 +29,8 @@ mod notice;
 mod oracle;
 #[path = "search/small.rs"]
 mod small;
+#[path = "search/tasks.rs"]
+mod tasks;
 
 use bounds::Bounds;
 use explore::{Report, explore, walk};
@@ -79,6 +81,7 @@ fn every_interleaving_within_small_bounds_is_right() {
         );
         reached = reached.union(marks);
     }
+    reached = reached.union(search(&small::preempted()));
     let missing = Marks::of(Mark::ALL).without(reached);
     assert!(missing.is_empty(), "the search never got to: {missing}");
 }

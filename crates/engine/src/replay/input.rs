@@ -3,6 +3,7 @@
 //! Calls that only look have no input, but for those whose answer is a decision (is this queue due?).
 
 use crate::barrier::{Begin, Visit};
+use crate::blocked::TaskId;
 use crate::callbacks::{Adopted, Called, Noticed};
 use crate::cpu::{LANES, Lane};
 use crate::credit::{Queued, Refill, Urgency};
@@ -48,6 +49,16 @@ pub enum Input {
     },
     Departed {
         cpu: CpuId,
+    },
+    GrowTasks {
+        tasks: u32,
+    },
+    ContextSwitch {
+        cpu: CpuId,
+        preempted: Option<TaskId>,
+    },
+    ReadUnlock {
+        task: TaskId,
     },
     WaitersWoken {
         pos: Pos,

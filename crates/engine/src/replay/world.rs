@@ -7,6 +7,7 @@ use alloc::collections::BTreeMap;
 
 use super::{BarrierInput, CpuInput, Diverged, Entry, Input, Output, compare};
 use crate::barrier::Barrier;
+use crate::blocked::Tasks;
 use crate::cpu::Cpu;
 use crate::global::Global;
 use crate::host::{CpuId, Host};
@@ -151,6 +152,14 @@ impl Global {
             }),
             Input::ReportQs { cpu, noted } => Output::Effects(self.report_qs(cpu, noted, host)),
             Input::Departed { cpu } => Output::Effects(self.departed(cpu, host)),
+            Input::GrowTasks { tasks } => Output::Done(match Tasks::new(tasks) {
+                Ok(table) => self.grow_tasks(table).is_ok(),
+                Err(_) => false,
+            }),
+            Input::ContextSwitch { cpu, preempted } => {
+                Output::Effects(self.context_switch(cpu, preempted, host))
+            }
+            Input::ReadUnlock { task } => Output::Effects(self.read_unlock(task, host)),
             Input::WaitersWoken { pos } => {
                 self.waiters_woken(pos);
                 Output::Done(true)

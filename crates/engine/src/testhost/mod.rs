@@ -12,13 +12,15 @@
 //! # What it leaves out
 //! * A kernel timer of `j` ticks fires after `j + 1` because it is rounded up; here after exactly `j`.
 //! * Memory is sequentially consistent: fences are counted, and do nothing.
-//! * Preemption, interrupts inside sections, and how long anything takes.
+//! * Interrupts inside sections, and how long anything takes. Tasks are preempted when the test says so,
+//!   and only those that are in a section are told apart.
 //!
 //! Use it from tests and examples; it allocates as it likes and panics on misuse.
 
 mod kernel;
 mod machine;
 mod run;
+mod tasks;
 mod threads;
 
 use alloc::string::String;
@@ -77,6 +79,7 @@ pub struct TestHost {
     work: Option<Pos>,
     done: Done,
     recording: Option<Vec<Entry>>,
+    tasks: tasks::Tasks,
 }
 
 impl TestHost {
@@ -126,6 +129,7 @@ impl TestHost {
             work: None,
             done: Done::default(),
             recording: None,
+            tasks: tasks::Tasks::default(),
         }
     }
 
@@ -154,9 +158,12 @@ impl TestHost {
                     self.done.wakes += 1;
                 }
             }
-            Cpu::Kernel(cpu) => {
-                if cpu.exit() && !ticking {
-                    cpu.sleep();
+            Cpu::Kernel(kernel) => {
+                if kernel.exit() {
+                    if !ticking {
+                        kernel.sleep();
+                    }
+                    self.section_ended(cpu);
                 }
             }
         }

@@ -66,18 +66,7 @@ impl TestHost {
                 self.ask(Input::Fenced)
             }
             Next::Grow(cpus) => {
-                let output = self.apply(Input::Grow { cpus });
-                assert_eq!(
-                    output,
-                    Output::Done(true),
-                    "a tree of {cpus} CPUs was refused"
-                );
-                self.machine.geometry = self
-                    .engine
-                    .tree()
-                    .expect("it was just put there")
-                    .geometry()
-                    .clone();
+                self.grow(cpus);
                 Next::Again
             }
             Next::FlagHoldouts { arm } => self.flag_holdouts(arm),
@@ -96,7 +85,20 @@ impl TestHost {
         if let Some(tree) = self.engine.tree() {
             tree.check();
         }
+        self.engine.check_readers();
         next
+    }
+
+    /// Hands in a tree for so many CPUs.
+    pub(super) fn grow(&mut self, cpus: u32) {
+        let output = self.apply(Input::Grow { cpus });
+        assert_eq!(
+            output,
+            Output::Done(true),
+            "a tree of {cpus} CPUs was refused"
+        );
+        let tree = self.engine.tree().expect("it was just put there");
+        self.machine.geometry = tree.geometry().clone();
     }
 
     fn ask(&mut self, input: Input) -> Next {

@@ -23,6 +23,10 @@ pub enum Action {
     Note(u8),
     /// It reports what it noted.
     Report(u8),
+    /// The task in a section is preempted, and the CPU notes a quiescent state (kernel).
+    Preempt(u8),
+    /// A preempted task goes on, on this CPU.
+    Resume(u8, u8),
     /// A CPU comes; a thread registers.
     Arrive(u8),
     /// A thread leaves; a kernel's CPU reports that it will.
@@ -46,7 +50,7 @@ pub enum Action {
     /// The driver leaves before it is told to.
     Leave,
     /// The grace-period thread goes on, on this CPU.
-    Resume(u8),
+    Move(u8),
     /// The work item wakes the waiters left to it.
     Work,
 }
@@ -68,6 +72,7 @@ impl State {
         let mut all = Vec::with_capacity(16);
         for i in 0..self.machine.cpus.len() {
             self.reader_actions(i, bounds, &mut all);
+            self.task_actions(i, &mut all);
         }
         for agent in (0..self.callers.len()).filter(|&i| Bounds::is_in(bounds.callers, i)) {
             self.request_actions(agent, bounds, &mut all);
@@ -222,7 +227,7 @@ impl State {
             all.extend(
                 cpus.filter(|&i| Bounds::is_in(bounds.callers, i))
                     .filter(|&i| self.machine.cpus[i].present && !self.machine.cpus[i].leaving)
-                    .map(|i| Action::Resume(i as u8)),
+                    .map(|i| Action::Move(i as u8)),
             );
         }
     }
@@ -272,12 +277,13 @@ impl State {
             let outsider = self.callers.len() as u8 - 1;
             let all = self.actions(bounds).all;
             let pick = |wanted: fn(&Action) -> bool| all.iter().copied().find(wanted);
-            let calm = |a: &Action| matches!(a, Action::Exit(_) | Action::Idle(_));
+            let calm =
+                |a: &Action| matches!(a, Action::Exit(_) | Action::Resume(..) | Action::Idle(_));
             let after = |a: &Action| {
-                use Action::{Drive, Gone, Look, Resume, Take, Wake, Work};
+                use Action::{Drive, Gone, Look, Move, Take, Wake, Work};
                 matches!(
                     a,
-                    Look(_) | Wake(_) | Gone(_) | Work | Take(_) | Resume(_) | Drive
+                    Look(_) | Wake(_) | Gone(_) | Work | Take(_) | Move(_) | Drive
                 )
             };
             let timer = |a: &Action| matches!(a, Action::Timer);

@@ -17,7 +17,7 @@ impl State {
     pub fn apply(&mut self, action: Action, bounds: &Bounds, pad: &Pad) -> Result<(), String> {
         match action {
             Action::Enter(i) => self.enter(i.into()),
-            Action::Exit(i) => self.exit(i.into()),
+            Action::Exit(i) => self.exit(i.into(), pad),
             Action::Look(i) => {
                 let cpu = &mut self.machine.cpus[usize::from(i)];
                 cpu.looking = false;
@@ -44,6 +44,8 @@ impl State {
                 }
             }
             Action::Report(i) => self.report(i.into(), bounds, pad),
+            Action::Preempt(i) => self.preempt(i.into(), pad),
+            Action::Resume(task, i) => self.resume(task.into(), i.into()),
             Action::Arrive(i) => self.arrive(i.into(), pad),
             Action::Depart(i) => self.depart(i.into(), bounds, pad),
             Action::Gone(i) => {
@@ -73,7 +75,7 @@ impl State {
                 self.budget.leaves -= 1;
                 self.leave(pad)?;
             }
-            Action::Resume(i) => self.take_role(i.into(), Interest::GpThread, pad),
+            Action::Move(i) => self.take_role(i.into(), Interest::GpThread, pad),
             Action::Work => {
                 let pos = self.work.take().expect("the work item was queued");
                 self.engine.waiters_woken(pos);
@@ -100,7 +102,7 @@ impl State {
         }
     }
 
-    fn exit(&mut self, i: usize) {
+    fn exit(&mut self, i: usize, pad: &Pad) {
         let cpu = &mut self.machine.cpus[i];
         let closed = match &mut cpu.word {
             Word::Thread(reader) => {
@@ -110,7 +112,7 @@ impl State {
             Word::Kernel(kernel) => kernel.exit(),
         };
         if closed {
-            self.oracle.section_closed(i);
+            self.section_ended(i, pad);
         }
     }
 

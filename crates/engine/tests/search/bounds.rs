@@ -53,6 +53,8 @@ pub struct Bounds {
     /// CPUs that request (bit `cpus`: the outsider), or that the grace-period thread may run on.
     pub callers: u32,
     pub nests: u8,
+    /// Times a task is preempted in a section (kernel).
+    pub preempts: u8,
     pub waits: u8,
     pub polls: u8,
     /// Times a poller drives.
@@ -85,6 +87,7 @@ impl Bounds {
         readers: u32::MAX,
         callers: 0b1,
         nests: 0,
+        preempts: 0,
         waits: 1,
         polls: 0,
         helps: 0,
@@ -167,6 +170,7 @@ impl fmt::Display for Bounds {
         for (name, count) in [
             ("section a CPU", self.sections),
             ("nest", self.nests),
+            ("preemption", self.preempts),
             ("wait", self.waits),
             ("poll", self.polls),
             ("help", self.helps),

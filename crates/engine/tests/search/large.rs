@@ -107,6 +107,7 @@ pub fn walks() -> Vec<Bounds> {
     };
     let kernel = Bounds {
         flavour: K.flavour,
+        preempts: 20,
         first_fqs: 3,
         callers: 0b11111,
         ..churn

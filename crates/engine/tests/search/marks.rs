@@ -53,6 +53,20 @@ marks! {
     DepartedCounted,
     /// A departing CPU was reported before its leaf was set up: ignored.
     DepartedEarly,
+    /// A reader was preempted and blocks the grace period in flight.
+    PreemptedOlder,
+    /// One was preempted and does not.
+    PreemptedNewer,
+    /// One was preempted with no grace period in flight.
+    PreemptedIdle,
+    /// A node had nothing but preempted readers left to wait for.
+    OnlyReaders,
+    /// The last of them left, and that was carried up the tree.
+    ReaderLast,
+    /// It left before its deserted leaf was set up.
+    InitDeserted,
+    /// A grace period waited for a reader of a leaf without CPUs.
+    WaitBlkdTasks,
     /// A CPU left between the look at its leaf and the setting up of it.
     InitGone,
     /// A leaf below the root had no participants.

@@ -37,11 +37,17 @@ struct Request {
     merged: Stage,
 }
 
+/// The bit of a preempted task's section.
+pub fn of_task(task: usize) -> u32 {
+    1 << (16 + task)
+}
+
 /// What the oracle remembers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Oracle {
-    /// CPUs whose section was open when the grace period in flight started and is open still. A CPU's
-    /// next section is another one: leaving the section clears the bit for good.
+    /// Sections that were open when the grace period in flight started and are open still. A section is
+    /// known by its CPU's bit until its task is preempted, then by the task's ([`of_task`]). The next one is
+    /// another one: leaving the section clears the bit for good.
     blocking: u32,
     /// Not yet satisfied.
     requests: Vec<Request>,
@@ -52,8 +58,15 @@ pub struct Oracle {
 }
 
 impl Oracle {
-    pub fn section_closed(&mut self, cpu: usize) {
-        self.blocking &= !(1 << cpu);
+    pub fn section_closed(&mut self, section: u32) {
+        self.blocking &= !section;
+    }
+
+    /// The section of a CPU is a task's from now on.
+    pub fn section_moved(&mut self, from: u32, to: u32) {
+        if self.blocking & from != 0 {
+            self.blocking = self.blocking & !from | to;
+        }
     }
 
     pub fn ticket(&mut self, ticket: Pos) {
@@ -138,7 +151,7 @@ impl Oracle {
         match self.blocking {
             0 => Ok(()),
             cpus => Err(format!(
-                "a: a grace period ends, but older sections of CPUs {cpus:#b} do not"
+                "a: a grace period ends, but older sections do not (CPUs, tasks << 16): {cpus:#b}"
             )),
         }
     }
@@ -157,6 +170,7 @@ impl Oracle {
         if let Some(tree) = engine.tree() {
             tree.check();
         }
+        engine.check_readers();
         if engine.counts().offline_holdouts != 0 {
             return Err("e: an absent CPU was a holdout".into());
         }

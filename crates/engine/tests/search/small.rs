@@ -184,3 +184,52 @@ pub fn kernel(early_qs: EarlyQs) -> Vec<Bounds> {
         },
     ]
 }
+
+/// Preempted readers.
+pub fn preempted() -> Vec<Bounds> {
+    let k = Bounds {
+        early_qs: EarlyQs::Init,
+        preempts: 1,
+        timers: 2,
+        ..K
+    };
+    vec![
+        Bounds {
+            name: "preempted, two CPUs",
+            preempts: 2,
+            timers: 1,
+            ..k
+        },
+        Bounds {
+            name: "preempted, two leaves, hotplug",
+            cpus: 3,
+            absent: 0b100,
+            readers: 0b110,
+            fanout: 2,
+            arrivals: 1,
+            departures: 1,
+            timers: 1,
+            ..k
+        },
+        Bounds {
+            name: "preempted, deserted leaf",
+            cpus: 3,
+            absent: 0b100,
+            readers: 0b100,
+            fanout: 2,
+            waits: 2,
+            arrivals: 1,
+            departures: 1,
+            timers: 1,
+            ..k
+        },
+        Bounds {
+            name: "preempted, three levels",
+            cpus: 5,
+            ghosts: 0b1110,
+            fanout: 2,
+            callers: 0b10001,
+            ..k
+        },
+    ]
+}

@@ -1,0 +1,105 @@
+//! Preempted readers: a section that leaves its CPU and goes on somewhere else.
+
+use quiescent_engine::Phase;
+
+use crate::actions::Action;
+use crate::marks::{Mark, Pad};
+use crate::model::{Eyes, Preempted, State, Word};
+use crate::oracle::of_task;
+
+impl State {
+    /// What tasks may do on a CPU of a kernel.
+    pub fn task_actions(&self, i: usize, all: &mut Vec<Action>) {
+        let cpu = &self.machine.cpus[i];
+        let Word::Kernel(_) = &cpu.word else { return };
+        if !cpu.present || cpu.leaving {
+            return;
+        }
+        if cpu.depth() > 0 {
+            let again = self.machine.task_on(i).is_some();
+            let room = again || self.machine.tasks.iter().any(|task| !task.used);
+            if self.budget.preempts > 0 && room {
+                all.push(Action::Preempt(i as u8));
+            }
+            return;
+        }
+        for (task, entry) in self.machine.tasks.iter().enumerate() {
+            if entry.used && entry.on.is_none() {
+                all.push(Action::Resume(task as u8, i as u8));
+            }
+        }
+    }
+
+    /// Sections open now, as the oracle knows them.
+    pub fn open_sections(&self) -> u32 {
+        let tasks = &self.machine.tasks;
+        let preempted = tasks.iter().enumerate().filter(|(_, task)| task.used);
+        let preempted = preempted.fold(0, |mask, (task, _)| mask | of_task(task));
+        let cpus = self.machine.mask(|cpu| cpu.depth() > 0);
+        let resumed = tasks.iter().filter_map(|task| task.on);
+        let resumed = resumed.fold(0, |mask, cpu| mask | 1 << cpu);
+        cpus & !resumed | preempted
+    }
+
+    pub fn preempt(&mut self, i: usize, pad: &Pad) {
+        self.budget.preempts -= 1;
+        let running = self.machine.task_on(i);
+        let free = self.machine.tasks.iter().position(|task| !task.used);
+        let task = running.or(free).expect("there is room for it");
+        let Word::Kernel(kernel) = &mut self.machine.cpus[i].word else {
+            unreachable!("threads are not preempted");
+        };
+        self.machine.tasks[task] = Preempted {
+            used: true,
+            depth: kernel.switch_out(),
+            on: None,
+        };
+        let in_flight = self.engine.phase() != Phase::Idle;
+        let preempted = running.is_none().then_some(task as u32);
+        let eyes = Eyes::new(&self.machine, self.engine.phase(), pad);
+        let effects = self.engine.context_switch(i as u32, preempted, &eyes);
+        self.woken |= effects.wake_gp;
+        if preempted.is_some() {
+            self.oracle.section_moved(1 << i, of_task(task));
+            let blocks = self.engine.blocked_readers().any(|t| t as usize == task);
+            pad.set(match (in_flight, blocks) {
+                (false, _) => Mark::PreemptedIdle,
+                (true, true) => Mark::PreemptedOlder,
+                (true, false) => Mark::PreemptedNewer,
+            });
+        }
+        if let Word::Kernel(kernel) = &mut self.machine.cpus[i].word {
+            kernel.note(self.engine.published());
+        }
+    }
+
+    pub fn resume(&mut self, task: usize, i: usize) {
+        let entry = &mut self.machine.tasks[task];
+        entry.on = Some(i);
+        let depth = std::mem::take(&mut entry.depth);
+        if let Word::Kernel(kernel) = &mut self.machine.cpus[i].word {
+            kernel.switch_in(depth);
+        }
+    }
+
+    /// The outermost section on a CPU was closed.
+    pub fn section_ended(&mut self, i: usize, pad: &Pad) {
+        let Some(task) = self.machine.task_on(i) else {
+            self.oracle.section_closed(1 << i);
+            return;
+        };
+        self.oracle.section_closed(of_task(task));
+        self.machine.tasks[task] = Preempted::default();
+        let leaf = self.engine.tasks().leaf_of(task as u32);
+        let leaf = leaf.expect("it was queued");
+        let held = self.engine.blocked_readers().any(|t| t as usize == task);
+        let eyes = Eyes::new(&self.machine, self.engine.phase(), pad);
+        let deserted = quiescent_engine::Host::present(&eyes, leaf) == 0;
+        let effects = self.engine.read_unlock(task as u32, &eyes);
+        pad.set_if(
+            Mark::WaitBlkdTasks,
+            held && deserted && self.engine.phase() != Phase::Idle,
+        );
+        self.woken |= effects.wake_gp;
+    }
+}
