@@ -27,7 +27,7 @@
 //! # Why it is right
 //! Let R be a section that is open when the grace period starts. If R's task is queued by then, the setting
 //! up of its leaf takes the whole list. If not, R runs on a CPU that is in the masks and owes until it is
-//! switched out; then R is placed so that the pointer covers it ([`Place`]). Newer readers may end up
+//! switched out; then R is placed so that the pointer covers it (`list::Place`). Newer readers may end up
 //! behind a pointer as well: that delays a grace period and is never wrong. A report that finds readers in
 //! the way stops at the leaf; whoever empties the set carries it on ([`Global::read_unlock`]).
 //!
@@ -42,227 +42,81 @@
 //! # What is left out
 //! Priority boosting: it makes a grace period end sooner and is not needed for any of the above.
 
-use alloc::vec::Vec;
-
 use crate::event::Event;
 use crate::global::Global;
-use crate::host::{CpuId, Effects, Host, LeafId, Next};
-use crate::tree::Tree;
+use crate::host::{CpuId, Effects, Host, Next};
+use crate::tree::{Node, Tree};
+pub(crate) use list::Blkd;
+use list::NONE;
+pub use list::{NoTasks, TaskId, Tasks};
 
-/// Number of a task that was preempted in a section: an index that the host gives it for as long as it is
-/// queued. Traces print it as the process number.
-pub type TaskId = u32;
+mod list;
 
-const NONE: u32 = u32::MAX;
-
-/// Links of one task.
+/// What is disabled around the end of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Link {
-    /// Towards the head.
-    newer: u32,
-    /// Towards the tail.
-    older: u32,
-    /// Where it is queued.
-    leaf: u32,
+pub enum Disabled {
+    /// Nothing: the slow path may run.
+    Nothing,
+    /// Preemption, or bottom halves.
+    Preemption,
+    /// Interrupts.
+    Irqs,
 }
 
-/// Links for a number of tasks. Built by the host with no lock held and handed to
-/// [`Global::grow_tasks`].
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Tasks {
-    links: Vec<Link>,
-}
-
-/// No memory for a table of tasks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoTasks {
-    /// Tasks it was to serve.
-    pub tasks: u32,
-}
-
-impl core::fmt::Display for NoTasks {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(
-            f,
-            "no memory for the links of {} preempted readers: free some, or allow fewer tasks",
-            self.tasks
-        )
-    }
-}
-
-impl core::error::Error for NoTasks {}
-
-impl Tasks {
-    pub(crate) const fn none() -> Tasks {
-        Tasks { links: Vec::new() }
-    }
-
-    /// For tasks `0..tasks`, none of them queued.
-    ///
-    /// # Errors
-    /// No memory. Allocates one array, linear in `tasks`.
-    pub fn new(tasks: u32) -> Result<Tasks, NoTasks> {
-        let mut links = Vec::new();
-        links
-            .try_reserve_exact(tasks as usize)
-            .map_err(|_| NoTasks { tasks })?;
-        let unqueued = Link {
-            newer: NONE,
-            older: NONE,
-            leaf: NONE,
-        };
-        links.resize(tasks as usize, unqueued);
-        Ok(Tasks { links })
-    }
-
-    /// Tasks it has room for.
-    pub fn len(&self) -> u32 {
-        self.links.len() as u32
-    }
-
-    /// Has it room for none?
-    pub fn is_empty(&self) -> bool {
-        self.links.is_empty()
-    }
-
-    /// The leaf at which this task is queued.
-    pub fn leaf_of(&self, task: TaskId) -> Option<LeafId> {
-        let leaf = self.links.get(task as usize)?.leaf;
-        (leaf != NONE).then_some(leaf as LeafId)
-    }
-
-    /// A list from this entry to its end.
-    fn from(&self, first: u32) -> impl Iterator<Item = TaskId> + '_ {
-        let mut next = first;
-        core::iter::from_fn(move || {
-            let task = (next != NONE).then_some(next)?;
-            next = self.links[task as usize].older;
-            Some(task)
-        })
-    }
-}
-
-/// The readers queued at one leaf.
+/// What became of an unlock's slow path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Blkd {
-    head: u32,
-    tail: u32,
-    gp_tasks: u32,
-    exp_tasks: u32,
+#[must_use = "effects not carried out are lost wake-ups"]
+pub enum Unlocked {
+    /// It is complete.
+    Done(Effects),
+    /// It is left to the next context switch, tick, idle entry or soft interrupt on this CPU, which
+    /// calls [`Global::read_unlock`] again, with nothing disabled. Until then the reader stays queued.
+    Later(Later),
 }
 
-/// Where a new entry goes (behaviour §11).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// In front of everything: it blocks nothing that waits already.
-    Head,
-    /// Behind everything: both pointers, wherever they are, cover it.
-    Tail,
-    /// Just behind `exp_tasks`.
-    AfterExp,
-    /// Just behind `gp_tasks`.
-    AfterGp,
+/// What sees to it that an unlock's slow path is not left for too long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Later {
+    /// Nobody is in a hurry: ask for a reschedule.
+    Resched,
+    /// An expedited grace period waits: raise the soft interrupt.
+    Softirq,
+    /// It waits, and interrupts are off: ask for a reschedule, and post an interrupt to this CPU that
+    /// fires when they are on.
+    IrqWork,
+    /// That interrupt was posted already, and has not fired: another one would only feed itself.
+    Pending,
 }
 
-impl Place {
-    /// The place of a reader whose CPU owes a quiescent state to the normal or to the expedited grace
-    /// period, in a list where these have a pointer. Imprecise on purpose: four facts decide, the order of
-    /// the pointers does not. Where one of the two has to wait for too many, it is the normal one.
-    pub(crate) fn choose(gp_tasks: bool, exp_tasks: bool, owes: bool, owes_exp: bool) -> Place {
-        match (owes, owes_exp) {
-            (false, false) => Place::Head,
-            (true, false) if gp_tasks => Place::AfterGp,
-            // A pointer at the new head covers the expedited one's readers too: only the normal one waits.
-            (true, false) if exp_tasks => Place::Head,
-            (true, true) if gp_tasks && exp_tasks => Place::Tail,
-            (_, true) if exp_tasks => Place::AfterExp,
-            _ => Place::Tail,
+impl Tree {
+    /// Takes over the readers queued at the leaves of an older tree between grace periods, and the work
+    /// asked for there. False, and nothing done, if there is no such leaf in this one.
+    pub(crate) fn adopt_leaves(&mut self, old: &Tree) -> bool {
+        let fits = |(leaf, node): (usize, &Node)| leaf < self.leaves() || !node.blkd.any();
+        if !old.leaf_nodes().enumerate().all(fits) {
+            return false;
         }
-    }
-}
-
-impl Blkd {
-    pub(crate) const fn new() -> Blkd {
-        Blkd {
-            head: NONE,
-            tail: NONE,
-            gp_tasks: NONE,
-            exp_tasks: NONE,
+        let first = self.geometry().first_leaf();
+        for (node, from) in self.nodes[first..].iter_mut().zip(old.leaf_nodes()) {
+            node.blkd = from.blkd;
+            node.exp.poll_rq = from.exp.poll_rq;
         }
+        true
     }
 
-    /// Is any reader queued?
-    pub(crate) fn any(&self) -> bool {
-        self.head != NONE
-    }
-
-    /// Is one in the way of the normal grace period?
-    pub(crate) fn holds_gp(&self) -> bool {
-        self.gp_tasks != NONE
-    }
-
-    /// A normal grace period is set up at this leaf.
-    pub(crate) fn gp_begins(&mut self) {
-        self.gp_tasks = self.head;
-    }
-
-    /// Queues `task`; its CPU owes what is said.
-    fn insert(&mut self, tasks: &mut Tasks, task: TaskId, leaf: LeafId, owes: bool, exp: bool) {
-        let (gp_set, exp_set) = (self.gp_tasks != NONE, self.exp_tasks != NONE);
-        let newer = match Place::choose(gp_set, exp_set, owes, exp) {
-            Place::Head => NONE,
-            Place::Tail => self.tail,
-            Place::AfterExp => self.exp_tasks,
-            Place::AfterGp => self.gp_tasks,
-        };
-        let older = if newer == NONE {
-            self.head
-        } else {
-            tasks.links[newer as usize].older
-        };
-        let leaf = leaf as u32;
-        tasks.links[task as usize] = Link { newer, older, leaf };
-        self.set_neighbours(tasks, newer, older, task, task);
-        if owes && !gp_set {
-            self.gp_tasks = task;
+    /// The last preempted reader that held this leaf has gone: the same with nothing to clear.
+    pub(crate) fn report_readers<H: Host>(&mut self, leaf: usize, host: &H) {
+        let gp_seq = self.nodes[leaf].gp_seq;
+        if H::TRACES {
+            self.trace_report(leaf, 0, gp_seq, host);
         }
-        if exp && !exp_set {
-            self.exp_tasks = task;
+        let n = &mut self.nodes[leaf];
+        if !n.finished() {
+            return; // CPUs still owe: the last of them carries it on
         }
-    }
-
-    /// Unqueues `task`. Pointers to it move on to the next older one.
-    fn remove(&mut self, tasks: &mut Tasks, task: TaskId) {
-        let Link { newer, older, .. } = tasks.links[task as usize];
-        self.set_neighbours(tasks, newer, older, older, newer);
-        for pointer in [&mut self.gp_tasks, &mut self.exp_tasks] {
-            if *pointer == task {
-                *pointer = older;
-            }
-        }
-        tasks.links[task as usize] = Link {
-            newer: NONE,
-            older: NONE,
-            leaf: NONE,
-        };
-    }
-
-    /// What `newer` has behind it, and what `older` has in front of it; past an end, it is the end itself.
-    fn set_neighbours(
-        &mut self,
-        tasks: &mut Tasks,
-        newer: u32,
-        older: u32,
-        behind: u32,
-        front: u32,
-    ) {
-        match tasks.links.get_mut(newer as usize) {
-            Some(link) => link.older = behind,
-            None => self.head = behind,
-        }
-        match tasks.links.get_mut(older as usize) {
-            Some(link) => link.newer = front,
-            None => self.tail = front,
+        n.completedqs = gp_seq;
+        if let Some((parent, bit)) = n.parent {
+            self.report(parent as usize, bit, gp_seq, host);
         }
     }
 }
@@ -288,7 +142,8 @@ impl Global {
     }
 
     /// `cpu` switches from one task to another. `preempted` is the one switched out if it is in a section
-    /// and is not queued yet: it is queued, and after this call the CPU may note its quiescent state.
+    /// and is not queued yet: it is queued, and after this call the CPU may note its quiescent state. What
+    /// the CPU owes to an expedited grace period is reported at once.
     ///
     /// There is a tree by now (a kernel has one from boot on). A CPU that has no place in it came after
     /// the grace period in flight started; its readers are queued at the first leaf.
@@ -304,7 +159,11 @@ impl Global {
         if let Some(task) = preempted {
             self.enqueue_reader(cpu, task, host);
         }
-        Effects::only(Next::Done)
+        // The reader, if there is one, stands in the list: the CPU is free.
+        Effects {
+            wake_exp: self.report_exp_owed(cpu),
+            ..Effects::only(Next::Done)
+        }
     }
 
     fn enqueue_reader(&mut self, cpu: CpuId, task: TaskId, host: &impl Host) {
@@ -326,8 +185,8 @@ impl Global {
         };
         let node = tree.leaf_node(leaf);
         let n = &mut tree.nodes[node];
-        let owes = n.qsmask & bit != 0;
-        n.blkd.insert(&mut self.tasks, task, leaf, owes, false);
+        let (owes, owes_exp) = (n.qsmask & bit != 0, n.exp.expmask & bit != 0);
+        n.blkd.insert(&mut self.tasks, task, leaf, owes, owes_exp);
         host.trace(&Event::PreemptTask {
             // The grace period that has to wait for it.
             gp_seq: if owes { n.gp_seq } else { n.gp_seq.snap() },
@@ -335,26 +194,89 @@ impl Global {
         });
     }
 
-    /// The outermost section of a queued reader has ended: it no longer holds its leaf, and if it was the
-    /// last one in the way there, that is carried up the tree. It may run on any CPU.
+    /// The slow path of the outermost unlock on `cpu`: its task was preempted in the section (`task` is
+    /// queued), or an expedited grace period left a hint ([`exp_interrupt`](Global::exp_interrupt)).
+    ///
+    /// The reader no longer holds its leaf, and if it was the last one in the way there, that is carried
+    /// up the tree. What the CPU owes to an expedited grace period is reported. Where the unlock ran
+    /// with something disabled, nothing of it is done yet: see [`Unlocked::Later`].
     ///
     /// # Panics
     /// If the task is not queued.
-    pub fn read_unlock(&mut self, task: TaskId, host: &impl Host) -> Effects {
+    pub fn read_unlock(
+        &mut self,
+        cpu: CpuId,
+        task: Option<TaskId>,
+        disabled: Disabled,
+        host: &impl Host,
+    ) -> Unlocked {
+        if disabled != Disabled::Nothing {
+            return Unlocked::Later(self.defer_unlock(cpu, task, disabled));
+        }
+        let tree = self.tree.as_mut();
+        if let Some(record) = tree.and_then(|tree| tree.scan.get_mut(cpu as usize)) {
+            record.work_pending = false;
+        }
+        let wake_exp = self.report_exp_owed(cpu);
+        let mut effects = match task {
+            Some(task) => self.dequeue_reader(task, host),
+            None => Effects::only(Next::Done),
+        };
+        effects.wake_exp |= wake_exp;
+        Unlocked::Done(effects)
+    }
+
+    fn dequeue_reader(&mut self, task: TaskId, host: &impl Host) -> Effects {
         let leaf = self.tasks.leaf_of(task).unwrap_or_else(|| {
             panic!("task {task} ends a section in which it was not preempted: it is not queued")
         });
         let tree = self.tree.as_mut().expect("it is queued in a tree");
         let node = tree.leaf_node(leaf);
         let n = &mut tree.nodes[node];
-        let (held, gp_seq) = (n.blkd.holds_gp(), n.gp_seq);
+        let (held, held_exp, gp_seq) = (n.blkd.holds_gp(), n.blkd.holds_exp(), n.gp_seq);
         n.blkd.remove(&mut self.tasks, task);
         let emptied = held && !n.blkd.holds_gp();
+        let emptied_exp = held_exp && !n.blkd.holds_exp();
         host.trace(&Event::UnlockPreemptedTask { gp_seq, pid: task });
         if emptied {
-            return self.reported(|tree| tree.report_readers(node, host));
+            tree.report_readers(node, host);
         }
-        Effects::only(Next::Done)
+        if emptied_exp {
+            tree.report_exp_readers(node);
+        }
+        // A leaf that was held held the root, which may be the leaf itself.
+        let wake_gp = emptied && tree.all_quiescent();
+        let wake_exp = emptied_exp && tree.nodes[0].exp_finished();
+        self.force |= wake_gp;
+        Effects {
+            wake_gp,
+            wake_exp,
+            ..Effects::only(Next::Done)
+        }
+    }
+
+    /// How an unlock that must not be completed here is (behaviour §11).
+    fn defer_unlock(&mut self, cpu: CpuId, task: Option<TaskId>, disabled: Disabled) -> Later {
+        let leaf = task.and_then(|task| self.tasks.leaf_of(task));
+        let Some(tree) = &mut self.tree else {
+            return Later::Resched;
+        };
+        let in_the_way = leaf.is_some_and(|leaf| {
+            let node = tree.leaf_node(leaf);
+            tree.nodes[node].blkd.holds_exp()
+        });
+        let Some(record) = tree.scan.get_mut(cpu as usize) else {
+            return Later::Resched;
+        };
+        match (in_the_way || record.exp_owed, disabled) {
+            (false, _) => Later::Resched,
+            (true, Disabled::Irqs) if record.work_pending => Later::Pending,
+            (true, Disabled::Irqs) => {
+                record.work_pending = true;
+                Later::IrqWork
+            }
+            (true, _) => Later::Softirq,
+        }
     }
 
     /// The queued readers that hold the grace period in flight; the [`holdouts`](Global::holdouts) are the
@@ -398,6 +320,3 @@ impl Global {
         assert_eq!(queued, known.count(), "a task is queued nowhere");
     }
 }
-
-#[cfg(test)]
-mod tests;

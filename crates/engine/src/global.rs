@@ -7,6 +7,7 @@
 //! | requests | [`wait_for_gp`](Global::wait_for_gp), [`start_poll`](Global::start_poll) |
 //! | driving | [`try_drive`](Global::try_drive), [`step`](Global::step), [`fenced`](Global::fenced), [`flagged`](Global::flagged), [`leave`](Global::leave), [`grow`](Global::grow) |
 //! | reports | [`report_qs`](Global::report_qs), [`departed`](Global::departed), [`context_switch`](Global::context_switch), [`read_unlock`](Global::read_unlock), [`waiters_woken`](Global::waiters_woken) |
+//! | expedited | `exp_*`: see [`exp`](crate::exp) |
 //! | looks | [`poll`](Global::poll), [`holdouts`](Global::holdouts), [`published`](Global::published), … |
 //!
 //! Time (`Now`) must never run backwards; the engine takes the later of what it is told and what it
@@ -75,6 +76,8 @@ pub(crate) struct Driver {
 pub struct Counts {
     /// Grace periods ended.
     pub grace_periods: u64,
+    /// Expedited grace periods ended.
+    pub expedited: u64,
     /// Force-quiescent-state scans begun.
     pub scans: u64,
     /// Grace periods that needed no fence, since nobody but the driver took part.
@@ -92,6 +95,7 @@ pub struct Global {
     pub(crate) config: Config,
     pub(crate) gp_seq: Seq,
     pub(crate) exp_seq: Seq,
+    pub(crate) exp: crate::exp::Exp,
     pub(crate) polled: Polled,
     /// `RCU_GP_FLAG_INIT`: a grace period is wanted.
     pub(crate) wanted: bool,
@@ -115,6 +119,7 @@ impl Global {
             config,
             gp_seq: Seq::INITIAL,
             exp_seq: Seq::ZERO,
+            exp: crate::exp::Exp::new(),
             polled: Polled::new(),
             wanted: false,
             force: false,
@@ -128,6 +133,7 @@ impl Global {
             now: Now { ns: 0, jiffies: 0 },
             counts: Counts {
                 grace_periods: 0,
+                expedited: 0,
                 scans: 0,
                 sole: 0,
                 stalls: 0,
@@ -227,7 +233,7 @@ impl Global {
     /// Replaces the tree by a larger one, between grace periods.
     ///
     /// # Errors
-    /// Gives the new tree back if a grace period is in flight, it is not larger, or it lacks a leaf at
+    /// Gives the new tree back if a grace period of either kind is in flight, it is not larger, or it lacks a leaf at
     /// which preempted readers are queued. The old tree comes
     /// back in `Ok`, so that it can be freed with no lock held.
     #[allow(
@@ -235,7 +241,8 @@ impl Global {
         reason = "the tree goes back by value: a box would allocate under the host's lock"
     )]
     pub fn grow(&mut self, mut tree: Tree) -> Result<Option<Tree>, Tree> {
-        if self.phase != Phase::Idle || tree.geometry().nr_cpus() <= self.cpus() {
+        let in_flight = self.phase != Phase::Idle || self.exp_in_flight();
+        if in_flight || tree.geometry().nr_cpus() <= self.cpus() {
             return Err(tree);
         }
         let needed = self
@@ -243,11 +250,11 @@ impl Global {
             .as_ref()
             .map_or(self.gp_seq, |old| old.nodes[0].gp_seq_needed);
         if let Some(old) = &self.tree
-            && !tree.adopt_readers(old)
+            && !tree.adopt_leaves(old)
         {
             return Err(tree);
         }
-        tree.adopt(self.gp_seq, needed);
+        tree.adopt(self.gp_seq, needed, self.exp_seq);
         Ok(self.tree.replace(tree))
     }
 
@@ -279,10 +286,10 @@ impl Global {
         let tree = self.tree.as_mut().expect("a report has a node");
         let owed = !tree.all_quiescent();
         report(tree);
-        let done = owed && tree.all_quiescent();
-        self.force |= done;
+        let wake_gp = owed && tree.all_quiescent();
+        self.force |= wake_gp;
         Effects {
-            wake_gp: done,
+            wake_gp,
             ..Effects::only(Next::Done)
         }
     }
@@ -297,7 +304,10 @@ impl Global {
     /// credited by a later scan and counted ([`Counts::offline_holdouts`]).
     pub fn departed(&mut self, cpu: CpuId, host: &impl Host) -> Effects {
         let seq = self.gp_seq;
-        self.report_qs(cpu, seq, host)
+        Effects {
+            wake_exp: self.report_exp_cpu(cpu),
+            ..self.report_qs(cpu, seq, host)
+        }
     }
 
     /// The work item has woken every waiter below `pos`.

@@ -27,7 +27,7 @@ use crate::config::{EarlyQs, Pace};
 use crate::event::{Event, GpEvent};
 use crate::fqs::Wait;
 use crate::global::{Global, Interest, Phase};
-use crate::host::{Effects, FenceCause, Host, Next, Now, Published};
+use crate::host::{Effects, FenceCause, Host, Next, Now, Published, Until};
 use crate::polled::GpKind;
 use crate::tree::Bits;
 use crate::waiters::Closed;
@@ -71,6 +71,10 @@ impl Global {
         }
         let cpus = host.cpus().max(1);
         if cpus > self.cpus() {
+            if self.exp_in_flight() {
+                // It stands on this tree, and will not take long.
+                return Effects::only(Next::Sleep(Until::Jiffies(1)));
+            }
             return Effects::only(Next::Grow(cpus));
         }
         self.wanted = false;
@@ -220,6 +224,7 @@ impl Global {
         Effects {
             publish: Some(self.published()),
             wake_gp: false,
+            wake_exp: false,
             waiters_until: satisfied.map(|s| s.direct_until),
             deferred_until: satisfied.and_then(|s| s.deferred_until),
             stalled: false,
@@ -272,7 +277,7 @@ impl Global {
                 if ticks == 0 {
                     Next::Again
                 } else {
-                    Next::Sleep(crate::host::Until::Jiffies(ticks))
+                    Next::Sleep(Until::Jiffies(ticks))
                 }
             }
             Pace::Direct { .. } if first => {

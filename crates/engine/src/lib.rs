@@ -8,7 +8,7 @@
 //! Ground floor first: [`seq`] (arithmetic of sequence numbers), [`polled`] (cookies), [`watching`]
 //! (the context-tracking word), [`geometry`] (shape of the tree), [`event`] (trace events),
 //! [`config`] (tunables), [`host`] (the border), then the tree, the grace period and its scans,
-//! [`blocked`] (preempted readers), the waiters, and [`replay`] (inputs as values). `docs/architecture.md` tells the whole picture.
+//! [`blocked`] (preempted readers), [`exp`] (expedited grace periods), the waiters, and [`replay`] (inputs as values). `docs/architecture.md` tells the whole picture.
 //!
 //! ```
 //! use quiescent_engine::testhost::TestHost;
@@ -37,6 +37,7 @@ pub mod config;
 pub mod cpu;
 pub mod credit;
 pub mod event;
+pub mod exp;
 mod fqs;
 pub mod geometry;
 mod global;

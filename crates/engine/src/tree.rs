@@ -18,6 +18,7 @@ use alloc::vec::Vec;
 
 use crate::blocked::Blkd;
 use crate::event::{Event, FutureEvent};
+use crate::exp::ExpNode;
 use crate::geometry::{Geometry, GeometryError, GeometryParams};
 use crate::host::{CpuId, Host, LeafId};
 use crate::seq::Seq;
@@ -37,6 +38,8 @@ pub(crate) struct Node {
     pub qsmask: u64,
     /// Preempted readers queued here (leaves only).
     pub blkd: Blkd,
+    /// Its part in expedited grace periods.
+    pub exp: ExpNode,
     /// This leaf has no CPU left and takes part for its preempted readers' sake (behaviour §2.2).
     pub wait_blkd_tasks: bool,
     /// Lowest CPU below it; from the geometry, kept at hand.
@@ -57,6 +60,12 @@ impl Node {
 pub(crate) struct CpuScan {
     /// Stamp of the first look in this grace period.
     pub snap: u64,
+    /// Stamp of the first look in this expedited grace period.
+    pub exp_snap: u64,
+    /// The CPU has to report its next quiescent state to the expedited grace period (`cpu_no_qs.exp`).
+    pub exp_owed: bool,
+    /// An interrupt was posted to complete an unlock ([`Later::IrqWork`](crate::blocked::Later)).
+    pub work_pending: bool,
 }
 
 /// Why a tree could not be built.
@@ -111,6 +120,7 @@ impl Tree {
             qsmaskinit: 0,
             qsmask: 0,
             blkd: Blkd::new(),
+            exp: ExpNode::new(),
             wait_blkd_tasks: false,
             lo: 0,
             parent: None,
@@ -160,26 +170,13 @@ impl Tree {
     }
 
     /// Takes over sequence numbers when this tree replaces an older one between grace periods.
-    pub(crate) fn adopt(&mut self, gp_seq: Seq, needed: Seq) {
+    pub(crate) fn adopt(&mut self, gp_seq: Seq, needed: Seq, exp_seq: Seq) {
         for node in &mut self.nodes {
             node.gp_seq = gp_seq;
             node.gp_seq_needed = needed;
             node.completedqs = gp_seq;
+            node.exp.exp_seq_rq = exp_seq;
         }
-    }
-
-    /// Takes over the readers queued at the leaves of an older tree between grace periods. False, and
-    /// nothing done, if there is no such leaf in this one.
-    pub(crate) fn adopt_readers(&mut self, old: &Tree) -> bool {
-        let fits = |(leaf, node): (usize, &Node)| leaf < self.leaves() || !node.blkd.any();
-        if !old.leaf_nodes().enumerate().all(fits) {
-            return false;
-        }
-        let first = self.geometry.first_leaf();
-        for (node, from) in self.nodes[first..].iter_mut().zip(old.leaf_nodes()) {
-            node.blkd = from.blkd;
-        }
-        true
     }
 
     /// Where `cpu` stands in this tree, if it was made for it.
@@ -197,12 +194,7 @@ impl Tree {
         let mut node = self.leaf_node(leaf);
         let n = &self.nodes[node];
         let was_empty = n.qsmaskinit == 0 && !n.wait_blkd_tasks;
-        let room = self.geometry.nr_cpus() - self.nodes[node].lo;
-        let present = if room < 64 {
-            present & ((1 << room) - 1)
-        } else {
-            present
-        };
+        let present = present & self.room(node);
         self.nodes[node].qsmaskinit = present;
         let waits = present == 0 && self.nodes[node].blkd.any();
         self.nodes[node].wait_blkd_tasks = waits;
@@ -222,6 +214,14 @@ impl Tree {
             if (before == 0) == (after == 0) {
                 return;
             }
+        }
+    }
+
+    /// The bits of a leaf for which there are CPUs in this tree.
+    pub(crate) fn room(&self, leaf: usize) -> u64 {
+        match self.geometry.nr_cpus() - self.nodes[leaf].lo {
+            room @ 0..64 => (1 << room) - 1,
+            _ => u64::MAX,
         }
     }
 
@@ -275,22 +275,6 @@ impl Tree {
             };
             mask = bit;
             node = parent as usize;
-        }
-    }
-
-    /// The last preempted reader that held this leaf has gone: the same with nothing to clear.
-    pub(crate) fn report_readers<H: Host>(&mut self, leaf: usize, host: &H) {
-        let gp_seq = self.nodes[leaf].gp_seq;
-        if H::TRACES {
-            self.trace_report(leaf, 0, gp_seq, host);
-        }
-        let n = &mut self.nodes[leaf];
-        if !n.finished() {
-            return; // CPUs still owe: the last of them carries it on
-        }
-        n.completedqs = gp_seq;
-        if let Some((parent, bit)) = n.parent {
-            self.report(parent as usize, bit, gp_seq, host);
         }
     }
 
@@ -370,7 +354,7 @@ impl Tree {
         })
     }
 
-    fn trace_report(&self, node: usize, mask: u64, gp_seq: Seq, host: &impl Host) {
+    pub(crate) fn trace_report<H: Host>(&self, node: usize, mask: u64, gp_seq: Seq, host: &H) {
         let span = self.geometry.node(node);
         host.trace(&Event::QuiescentStateReport {
             gp_seq,

@@ -133,28 +133,30 @@ fn a_reader_preempted_in_any_phase_is_waited_for_if_it_is_older() {
 
 #[test]
 fn the_last_reader_to_leave_wakes_the_grace_period_thread() {
-    let mut host = TestHost::kernel_with(4, small(4));
-    let tasks = [2, 3].map(|cpu| {
-        host.enter(cpu);
-        host.preempt(cpu)
-    });
-    let ticket = host.wait_for_gp(0);
-    host.drive(0, ticket, 300);
-    assert_eq!(blocked(&host), [tasks[1], tasks[0]], "the newest first");
-    assert!(host.run_until(Phase::Wait(Wait::Ticks), 50));
-    let (scans, jiffies) = (host.engine().counts().scans, host.now().jiffies);
-    host.resume(tasks[1], 2);
-    host.exit(2);
-    assert_eq!(blocked(&host), [tasks[0]]);
-    host.resume(tasks[0], 2);
-    host.exit(2);
-    host.drive(0, ticket, 20);
-    assert!(host.satisfied(ticket));
-    assert_eq!(
-        (scans, jiffies),
-        (host.engine().counts().scans, host.now().jiffies),
-        "no need to wait for the timer"
-    );
+    // A tree of two levels, and one whose root is its leaf.
+    for fanout in [2, 4] {
+        let mut config = small(4);
+        config.geometry.leaf_fanout = fanout;
+        let mut host = TestHost::kernel_with(4, config);
+        let tasks = [2, 3].map(|cpu| {
+            host.enter(cpu);
+            host.preempt(cpu)
+        });
+        let ticket = host.wait_for_gp(0);
+        host.drive(0, ticket, 300);
+        assert_eq!(blocked(&host), [tasks[1], tasks[0]], "the newest first");
+        assert!(host.run_until(Phase::Wait(Wait::Ticks), 50));
+        let (scans, now) = (host.engine().counts().scans, host.now());
+        host.resume(tasks[1], 2);
+        host.exit(2);
+        assert_eq!(blocked(&host), [tasks[0]]);
+        host.resume(tasks[0], 2);
+        host.exit(2);
+        host.drive(0, ticket, 20);
+        assert!(host.satisfied(ticket), "fan-out {fanout}");
+        let after = (host.engine().counts().scans, host.now());
+        assert_eq!((scans, now), after, "no need to wait for the timer");
+    }
 }
 
 #[test]

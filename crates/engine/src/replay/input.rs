@@ -3,12 +3,13 @@
 //! Calls that only look have no input, but for those whose answer is a decision (is this queue due?).
 
 use crate::barrier::{Begin, Visit};
-use crate::blocked::TaskId;
+use crate::blocked::{Disabled, TaskId, Unlocked};
 use crate::callbacks::{Adopted, Called, Noticed};
 use crate::cpu::{LANES, Lane};
 use crate::credit::{Queued, Refill, Urgency};
+use crate::exp::{Climb, ExpBegin, ExpEffects, ExpPoll, ExpWake, Expedite, Handled, Interrupted};
 use crate::global::Interest;
-use crate::host::{CpuId, Effects, LeafId, Next, Now, Pos, Seen};
+use crate::host::{CpuId, Effects, LeafId, Next, Now, Pos, Published, Seen};
 use crate::limits::{Batch, Context};
 use crate::polled::FullCookie;
 use crate::seq::Seq;
@@ -58,7 +59,9 @@ pub enum Input {
         preempted: Option<TaskId>,
     },
     ReadUnlock {
-        task: TaskId,
+        cpu: CpuId,
+        task: Option<TaskId>,
+        disabled: Disabled,
     },
     WaitersWoken {
         pos: Pos,
@@ -67,6 +70,8 @@ pub enum Input {
         deadline_ns: u64,
     },
     Disarm,
+    /// A call about expedited grace periods.
+    Exp(ExpInput),
     /// A call of this CPU.
     Cpu(CpuId, CpuInput),
     /// A call of the barrier.
@@ -134,6 +139,29 @@ pub enum CpuInput {
     BarrierShareDone,
 }
 
+/// One call about expedited grace periods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(
+    missing_docs,
+    reason = "each variant is the method of the same name, with its parameters"
+)]
+pub enum ExpInput {
+    Snap,
+    Climb { leaf: LeafId, cookie: Seq },
+    Lock,
+    Begin { cookie: Seq },
+    Step { on: Option<CpuId>, now: Now },
+    Fenced,
+    Asked { refused: u64 },
+    Interrupt { cpu: CpuId, at: Interrupted },
+    Wake,
+    Release,
+    SetExpedite(Expedite),
+    PassBootGp,
+    StartPoll { leaf: LeafId },
+    PollWork { leaf: LeafId },
+}
+
 /// One call of the [`Barrier`](crate::barrier::Barrier).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(
@@ -173,6 +201,14 @@ pub enum Output {
     /// Start and end of what was taken out, and the batch.
     Batch(Option<(Pos, Pos, Batch)>),
     Adopted(Adopted),
+    Unlocked(Unlocked),
+    Climb(Climb),
+    ExpBegin(ExpBegin),
+    ExpEffects(ExpEffects),
+    Handled(Handled),
+    ExpWake(Option<ExpWake>),
+    ExpPoll(ExpPoll),
+    Published(Published),
     /// A call about callbacks was given to a [`Global`](crate::Global) alone. No call returns this.
     Elsewhere,
 }

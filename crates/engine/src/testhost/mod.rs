@@ -17,6 +17,7 @@
 //!
 //! Use it from tests and examples; it allocates as it likes and panics on misuse.
 
+mod expedited;
 mod kernel;
 mod machine;
 mod run;
@@ -34,6 +35,7 @@ use crate::polled::FullCookie;
 use crate::replay::{Entry, Input, Output, Recording};
 use machine::{Cpu, Machine};
 
+pub use expedited::Doing;
 pub use kernel::KernelCpu;
 pub use threads::Reader;
 
@@ -52,6 +54,8 @@ pub struct Done {
     pub wakes: u32,
     /// Times a driver left with [`Next::HandOver`].
     pub hand_overs: u32,
+    /// CPUs interrupted for expedited grace periods.
+    pub interrupts: u32,
     /// Times the engine reported a stall.
     pub stalls: u32,
 }
@@ -80,6 +84,7 @@ pub struct TestHost {
     done: Done,
     recording: Option<Vec<Entry>>,
     tasks: tasks::Tasks,
+    exp: expedited::Expediting,
 }
 
 impl TestHost {
@@ -130,6 +135,7 @@ impl TestHost {
             done: Done::default(),
             recording: None,
             tasks: tasks::Tasks::default(),
+            exp: expedited::Expediting::default(),
         }
     }
 
@@ -150,7 +156,6 @@ impl TestHost {
     /// `cpu` closes its innermost section. A thread that sees its wake flag wakes the driver; a
     /// kernel's CPU goes idle unless it [ticks](TestHost::set_ticking).
     pub fn exit(&mut self, cpu: CpuId) {
-        let ticking = self.ticking[cpu as usize];
         match &mut self.machine.cpus[cpu as usize] {
             Cpu::Thread(reader) => {
                 if reader.exit() && reader.take_flag() {
@@ -160,10 +165,8 @@ impl TestHost {
             }
             Cpu::Kernel(kernel) => {
                 if kernel.exit() {
-                    if !ticking {
-                        kernel.sleep();
-                    }
                     self.section_ended(cpu);
+                    self.idle(cpu);
                 }
             }
         }
@@ -330,6 +333,7 @@ impl TestHost {
     fn carry_out(&mut self, effects: Effects) {
         self.woken |= effects.wake_gp && self.kthread.is_some();
         self.work = self.work.max(effects.deferred_until);
+        self.exp.woken |= effects.wake_exp;
         self.done.stalls += u32::from(effects.stalled);
     }
 
@@ -345,9 +349,11 @@ impl TestHost {
 
 /// For checkers that keep whole states: forgets what no later decision depends on, so that states which
 /// differ only in it are found to be one. Counts become zero, and the tick counter becomes zero with
-/// the next scan's tick moved along.
+/// the next scan's tick, and whatever else is due at a tick, moved along.
 pub fn canonical(engine: &mut Global) {
     engine.counts = crate::Counts::default();
     engine.fqs.force_at = engine.fqs.force_at.saturating_sub(engine.now.jiffies);
+    let hold_ticks_at = &mut engine.exp.hold_ticks_at;
+    *hold_ticks_at = hold_ticks_at.map(|at| at.saturating_sub(engine.now.jiffies));
     engine.now.jiffies = 0;
 }

@@ -86,6 +86,7 @@ impl TestHost {
             tree.check();
         }
         self.engine.check_readers();
+        self.engine.check_expedited();
         next
     }
 
@@ -97,6 +98,10 @@ impl TestHost {
             Output::Done(true),
             "a tree of {cpus} CPUs was refused"
         );
+        self.adopt_geometry();
+    }
+
+    pub(super) fn adopt_geometry(&mut self) {
         let tree = self.engine.tree().expect("it was just put there");
         self.machine.geometry = tree.geometry().clone();
     }

@@ -6,7 +6,7 @@
 use alloc::vec::Vec;
 
 use super::{Cpu, KernelCpu, TestHost};
-use crate::blocked::TaskId;
+use crate::blocked::{Disabled, TaskId, Unlocked};
 use crate::host::CpuId;
 use crate::replay::{Input, Output};
 
@@ -26,7 +26,7 @@ struct Task {
 pub(super) struct Tasks(Vec<Task>);
 
 impl Tasks {
-    fn on(&self, cpu: CpuId) -> Option<TaskId> {
+    pub(super) fn on(&self, cpu: CpuId) -> Option<TaskId> {
         let at = self.0.iter().position(|task| task.on == Some(cpu))?;
         Some(at as TaskId)
     }
@@ -54,10 +54,9 @@ impl TestHost {
         let preempted = running.is_none().then_some(task);
         let output = self.apply(Input::ContextSwitch { cpu, preempted });
         self.carry_out_output(output);
+        self.exp.hints.retain(|&hinted| hinted != cpu);
         self.note(cpu);
-        if !self.ticking[cpu as usize] {
-            self.kernel_cpu(cpu).sleep();
-        }
+        self.idle(cpu);
         task
     }
 
@@ -76,14 +75,34 @@ impl TestHost {
         self.kernel_cpu(cpu).switch_in(depth);
     }
 
-    /// The outermost section on `cpu` was closed: if it was a preempted task's, the engine is told.
+    /// The outermost section on `cpu` was closed: the slow path, if it was a preempted task's or has a
+    /// hint.
     pub(super) fn section_ended(&mut self, cpu: CpuId) {
-        let Some(task) = self.tasks.on(cpu) else {
-            return;
-        };
-        self.tasks.0[task as usize] = Task::default();
-        let output = self.apply(Input::ReadUnlock { task });
-        self.carry_out_output(output);
+        let task = self.tasks.on(cpu);
+        if task.is_some() || self.exp.hints.contains(&cpu) {
+            self.unlock_slow_path(cpu, task);
+        }
+    }
+
+    /// [`Global::read_unlock`](crate::Global::read_unlock), now or when nothing is disabled any more.
+    pub(super) fn unlock_slow_path(&mut self, cpu: CpuId, task: Option<TaskId>) {
+        let disabled = self.exp.disabled_on(cpu);
+        let output = self.apply(Input::ReadUnlock {
+            cpu,
+            task,
+            disabled,
+        });
+        match output {
+            Output::Unlocked(Unlocked::Done(effects)) => {
+                self.exp.hints.retain(|&hinted| hinted != cpu);
+                if let Some(task) = task {
+                    self.tasks.0[task as usize] = Task::default();
+                }
+                self.carry_out(effects);
+            }
+            Output::Unlocked(Unlocked::Later(how)) => self.exp.later.push((cpu, how)),
+            other => unreachable!("{other:?}"),
+        }
     }
 
     /// A number that is free; the engine's table grows with them. The engine has its tree by now, as a
@@ -100,6 +119,14 @@ impl TestHost {
         let output = self.apply(Input::GrowTasks { tasks });
         assert_eq!(output, Output::Done(true), "a larger table was refused");
         tasks - 1
+    }
+
+    /// A CPU with nothing to do goes idle, unless its tick or something disabled keeps it awake.
+    pub(super) fn idle(&mut self, cpu: CpuId) {
+        let disabled = self.exp.disabled_on(cpu) != Disabled::Nothing;
+        if !disabled && !self.ticking[cpu as usize] {
+            self.kernel_cpu(cpu).sleep();
+        }
     }
 
     pub(super) fn kernel_cpu(&mut self, cpu: CpuId) -> &mut KernelCpu {

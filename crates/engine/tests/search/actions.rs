@@ -27,6 +27,14 @@ pub enum Action {
     Preempt(u8),
     /// A preempted task goes on, on this CPU.
     Resume(u8, u8),
+    /// A task asks for an expedited grace period on this CPU (kernel).
+    Expedite(u8),
+    /// That caller does what it is about to do.
+    ExpStep(u8),
+    /// The same, but its interrupts are refused.
+    ExpRefused(u8),
+    /// The interrupt of an expedited grace period arrives.
+    Interrupt(u8),
     /// A CPU comes; a thread registers.
     Arrive(u8),
     /// A thread leaves; a kernel's CPU reports that it will.
@@ -77,6 +85,7 @@ impl State {
         for agent in (0..self.callers.len()).filter(|&i| Bounds::is_in(bounds.callers, i)) {
             self.request_actions(agent, bounds, &mut all);
         }
+        self.expedite_actions(bounds, &mut all);
         if self.may_leave(bounds) {
             all.push(Action::Leave);
         }
@@ -216,6 +225,7 @@ impl State {
         if self.work.is_some() {
             all.push(Action::Work);
         }
+        self.exp_actions(all);
         if self.may_drive() {
             all.push(Action::Drive);
         }
@@ -271,6 +281,7 @@ impl State {
         self.budget.timers = u8::MAX;
         for _ in 0..ENOUGH {
             let waiting = self.callers.iter().any(|caller| *caller != Caller::No);
+            let waiting = waiting || self.exp.anybody();
             if !waiting && self.oracle.all_satisfied() {
                 return Ok(());
             }
@@ -280,10 +291,18 @@ impl State {
             let calm =
                 |a: &Action| matches!(a, Action::Exit(_) | Action::Resume(..) | Action::Idle(_));
             let after = |a: &Action| {
-                use Action::{Drive, Gone, Look, Move, Take, Wake, Work};
+                use Action::{Drive, ExpStep, Gone, Interrupt, Look, Move, Take, Wake, Work};
                 matches!(
                     a,
-                    Look(_) | Wake(_) | Gone(_) | Work | Take(_) | Move(_) | Drive
+                    ExpStep(_)
+                        | Interrupt(_)
+                        | Look(_)
+                        | Wake(_)
+                        | Gone(_)
+                        | Work
+                        | Take(_)
+                        | Move(_)
+                        | Drive
                 )
             };
             let timer = |a: &Action| matches!(a, Action::Timer);

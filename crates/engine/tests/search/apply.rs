@@ -46,6 +46,13 @@ impl State {
             Action::Report(i) => self.report(i.into(), bounds, pad),
             Action::Preempt(i) => self.preempt(i.into(), pad),
             Action::Resume(task, i) => self.resume(task.into(), i.into()),
+            Action::Expedite(i) => self.expedite(i.into(), pad),
+            Action::ExpStep(caller) => self.exp_step(caller.into(), false, pad)?,
+            Action::ExpRefused(caller) => {
+                self.budget.refusals -= 1;
+                self.exp_step(caller.into(), true, pad)?;
+            }
+            Action::Interrupt(i) => self.interrupt(i.into(), pad),
             Action::Arrive(i) => self.arrive(i.into(), pad),
             Action::Depart(i) => self.depart(i.into(), bounds, pad),
             Action::Gone(i) => {
@@ -158,6 +165,7 @@ impl State {
             return;
         }
         cpu.leaving = true;
+        self.exp.pending &= !(1 << i); // from here on it takes none
         if bounds.broken == Broken::SilentDeparture {
             return;
         }
@@ -167,6 +175,8 @@ impl State {
         let eyes = Eyes::new(&self.machine, self.engine.phase(), pad);
         let effects = self.engine.departed(i as u32, &eyes);
         pad.set_if(Mark::DepartedCounted, owed);
+        pad.set_if(Mark::ExpDeparted, effects.wake_exp);
+        self.exp.woken |= effects.wake_exp;
         pad.set_if(Mark::DepartedEarly, early);
         self.woken |= effects.wake_gp;
     }

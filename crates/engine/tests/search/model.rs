@@ -16,6 +16,7 @@ use quiescent_engine::testhost::{KernelCpu, Reader};
 use quiescent_engine::{CpuId, Global, Host, Interest, LeafId, Next, Phase, Pos, Seen, Tasks};
 
 use crate::bounds::{Bounds, Broken, Flavour};
+use crate::expedited::Expediting;
 use crate::marks::{Mark, Pad};
 use crate::oracle::Oracle;
 
@@ -221,6 +222,8 @@ pub struct Role {
 pub struct Budget {
     pub nests: u8,
     pub preempts: u8,
+    pub expedites: u8,
+    pub refusals: u8,
     pub waits: u8,
     pub polls: u8,
     pub helps: u8,
@@ -248,6 +251,8 @@ pub struct State {
     pub budget: Budget,
     /// Scans begun in the grace period in flight; 2 stands for more.
     pub scans: u8,
+    pub exp: Expediting,
+    pub broken: Broken,
     pub oracle: Oracle,
 }
 
@@ -320,6 +325,8 @@ impl State {
             budget: Budget {
                 nests: bounds.nests,
                 preempts: bounds.preempts,
+                expedites: bounds.expedites,
+                refusals: bounds.refusals,
                 waits: bounds.waits,
                 polls: bounds.polls,
                 helps: bounds.helps,
@@ -330,6 +337,8 @@ impl State {
                 strays: bounds.strays,
             },
             scans: 0,
+            exp: Expediting::new(bounds.expedites),
+            broken: bounds.broken,
             oracle: Oracle::default(),
         }
     }

@@ -1,8 +1,10 @@
 //! Preempted readers: a section that leaves its CPU and goes on somewhere else.
 
-use quiescent_engine::Phase;
+use quiescent_engine::blocked::{Disabled, Unlocked};
+use quiescent_engine::{Host, Phase};
 
 use crate::actions::Action;
+use crate::bounds::Broken;
 use crate::marks::{Mark, Pad};
 use crate::model::{Eyes, Preempted, State, Word};
 use crate::oracle::of_task;
@@ -57,8 +59,12 @@ impl State {
         let in_flight = self.engine.phase() != Phase::Idle;
         let preempted = running.is_none().then_some(task as u32);
         let eyes = Eyes::new(&self.machine, self.engine.phase(), pad);
-        let effects = self.engine.context_switch(i as u32, preempted, &eyes);
+        let told = preempted.filter(|_| self.broken != Broken::UntoldReader);
+        let effects = self.engine.context_switch(i as u32, told, &eyes);
         self.woken |= effects.wake_gp;
+        self.exp.woken |= effects.wake_exp;
+        pad.set_if(Mark::ExpSwitch, self.exp.hints & 1 << i != 0);
+        self.exp.hints &= !(1 << i);
         if preempted.is_some() {
             self.oracle.section_moved(1 << i, of_task(task));
             let blocks = self.engine.blocked_readers().any(|t| t as usize == task);
@@ -82,24 +88,36 @@ impl State {
         }
     }
 
-    /// The outermost section on a CPU was closed.
+    /// The outermost section on a CPU was closed: the slow path of its unlock, if it was preempted in it or
+    /// has a hint.
     pub fn section_ended(&mut self, i: usize, pad: &Pad) {
-        let Some(task) = self.machine.task_on(i) else {
-            self.oracle.section_closed(1 << i);
+        let task = self.machine.task_on(i);
+        self.oracle.section_closed(task.map_or(1 << i, of_task));
+        let hinted = self.exp.hints & 1 << i != 0;
+        if task.is_none() && !hinted {
             return;
-        };
-        self.oracle.section_closed(of_task(task));
-        self.machine.tasks[task] = Preempted::default();
-        let leaf = self.engine.tasks().leaf_of(task as u32);
-        let leaf = leaf.expect("it was queued");
-        let held = self.engine.blocked_readers().any(|t| t as usize == task);
+        }
+        self.exp.hints &= !(1 << i);
         let eyes = Eyes::new(&self.machine, self.engine.phase(), pad);
-        let deserted = quiescent_engine::Host::present(&eyes, leaf) == 0;
-        let effects = self.engine.read_unlock(task as u32, &eyes);
-        pad.set_if(
-            Mark::WaitBlkdTasks,
-            held && deserted && self.engine.phase() != Phase::Idle,
-        );
+        let queued = task.map(|task| task as u32);
+        let queued = queued.filter(|task| self.engine.tasks().leaf_of(*task).is_some());
+        if let Some(task) = queued {
+            let leaf = self.engine.tasks().leaf_of(task).expect("it is queued");
+            let held = self.engine.blocked_readers().any(|t| t == task);
+            pad.set_if(Mark::WaitBlkdTasks, held && eyes.present(leaf) == 0);
+        }
+        let holdouts = self.engine.exp_holdouts().count();
+        let unlocked = self
+            .engine
+            .read_unlock(i as u32, queued, Disabled::Nothing, &eyes);
+        let Unlocked::Done(effects) = unlocked else {
+            unreachable!("nothing is disabled");
+        };
+        pad.set_if(Mark::ExpReaderLast, effects.wake_exp && holdouts == 0);
+        if let Some(task) = task {
+            self.machine.tasks[task] = Preempted::default();
+        }
         self.woken |= effects.wake_gp;
+        self.exp.woken |= effects.wake_exp;
     }
 }
