@@ -42,6 +42,17 @@ fn asked(host: &mut TestHost, caller: usize) {
     assert_eq!(host.engine().exp_phase(), ExpPhase::Wait);
 }
 
+/// The caller goes on until the engine is in such a phase.
+fn in_phase(host: &mut TestHost, caller: usize, at: impl Fn(ExpPhase) -> bool) {
+    for _ in 0..100 {
+        if at(host.engine().exp_phase()) {
+            return;
+        }
+        host.exp_step(caller);
+    }
+    panic!("it got to {:?}", host.engine().exp_phase());
+}
+
 fn holdouts(host: &TestHost) -> Vec<u32> {
     host.engine().exp_holdouts().collect()
 }
@@ -108,9 +119,9 @@ fn a_cpu_that_passed_through_idle_between_the_two_looks_is_not_interrupted() {
     host.set_ticking(3, true);
     let caller = host.expedite(0);
     host.exp_until(caller, |doing| doing == Doing::Drives(ExpNext::Again));
-    while !matches!(host.engine().exp_phase(), ExpPhase::Ask { leaf: 1, .. }) {
-        host.exp_step(caller);
-    }
+    in_phase(&mut host, caller, |phase| {
+        matches!(phase, ExpPhase::Ask { leaf: 1, .. })
+    });
     host.set_ticking(3, false);
     host.set_ticking(3, true);
     assert!(host.exp_drive(caller, 50));
@@ -167,13 +178,7 @@ fn a_cpu_that_leaves_in_any_phase_is_not_waited_for() {
         let mut host = machine(4, 2);
         host.set_ticking(3, true);
         let caller = host.expedite(0);
-        for _ in 0..50 {
-            if at(host.engine().exp_phase()) {
-                break;
-            }
-            host.exp_step(caller);
-        }
-        assert!(at(host.engine().exp_phase()), "phase {i}");
+        in_phase(&mut host, caller, at);
         host.unregister(3);
         assert!(
             host.exp_drive(caller, 50),
@@ -189,9 +194,7 @@ fn a_cpu_that_comes_after_its_leaf_was_set_up_is_not_waited_for() {
     host.unregister(3);
     let caller = host.expedite(0);
     host.exp_until(caller, |doing| doing == Doing::Drives(ExpNext::Again));
-    while !matches!(host.engine().exp_phase(), ExpPhase::Select(0)) {
-        host.exp_step(caller);
-    }
+    in_phase(&mut host, caller, |phase| phase == ExpPhase::Select(0));
     assert_eq!(host.register(), 3);
     host.enter(3);
     assert!(host.exp_drive(caller, 50));

@@ -1,6 +1,6 @@
 //! Readers in the way of expedited grace periods: in a section, preempted, with something disabled.
 
-use super::{asked, holdouts, machine};
+use super::{asked, holdouts, in_phase, machine};
 use quiescent_engine::blocked::{Disabled, Later};
 use quiescent_engine::exp::{ExpPhase, Handled};
 use quiescent_engine::testhost::{Doing, TestHost};
@@ -97,13 +97,7 @@ fn a_reader_preempted_in_any_phase_is_waited_for() {
         let mut host = machine(4, 2);
         host.enter(3);
         let caller = host.expedite(0);
-        for _ in 0..50 {
-            if at(host.engine().exp_phase()) {
-                break;
-            }
-            host.exp_step(caller);
-        }
-        assert!(at(host.engine().exp_phase()), "phase {i}");
+        in_phase(&mut host, caller, at);
         let task = host.preempt(3);
         assert!(!host.exp_drive(caller, 50), "phase {i}");
         host.resume(task, 2);
