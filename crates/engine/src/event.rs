@@ -139,6 +139,16 @@ names! {
 }
 
 names! {
+    /// How a request for an expedited grace period climbs the tree.
+    ExpFunnelEvent {
+        /// It goes on to the parent.
+        Nxtlvl = "nxtlvl",
+        /// Somebody is on it already: the caller waits here.
+        Wait = "wait",
+    }
+}
+
+names! {
     /// What happened to a `synchronize_rcu` caller that is woken straight from the grace period.
     SrEvent {
         /// It begins to wait.
@@ -257,6 +267,31 @@ pub enum Event {
         /// What happened.
         event: ExpEvent,
     },
+    /// `rcu_exp_funnel_lock`
+    ExpFunnelLock {
+        /// The node's level, 0 for the root.
+        level: u8,
+        /// Its first CPU.
+        lo: u32,
+        /// Its last CPU.
+        hi: u32,
+        /// How the climb goes on there.
+        event: ExpFunnelEvent,
+    },
+    /// `rcu_preempt_task`: a task is switched out in a section.
+    PreemptTask {
+        /// The grace period that has to wait for it.
+        gp_seq: Seq,
+        /// The task.
+        pid: u32,
+    },
+    /// `rcu_unlock_preempted_task`: its section has ended.
+    UnlockPreemptedTask {
+        /// Its leaf's number.
+        gp_seq: Seq,
+        /// The task.
+        pid: u32,
+    },
     /// `rcu_sr_normal`
     SrNormal {
         /// The waiter: a kernel prints its address, here it is its position in the host's queue.
@@ -283,6 +318,9 @@ impl Event {
             Event::QuiescentStateReport { .. } => "rcu_quiescent_state_report",
             Event::Fqs { .. } => "rcu_fqs",
             Event::ExpGracePeriod { .. } => "rcu_exp_grace_period",
+            Event::ExpFunnelLock { .. } => "rcu_exp_funnel_lock",
+            Event::PreemptTask { .. } => "rcu_preempt_task",
+            Event::UnlockPreemptedTask { .. } => "rcu_unlock_preempted_task",
             Event::SrNormal { .. } => "rcu_sr_normal",
             Event::Utilization { .. } => "rcu_utilization",
             Event::Callbacks(event) => event.name(),
@@ -341,6 +379,15 @@ impl fmt::Display for Text<'_> {
             }
             Event::Fqs { gp_seq, cpu, event } => write!(f, "{flavor} {gp_seq} {cpu} {event}"),
             Event::ExpGracePeriod { gp_seq, event } => write!(f, "{flavor} {gp_seq} {event}"),
+            Event::ExpFunnelLock {
+                level,
+                lo,
+                hi,
+                event,
+            } => write!(f, "{flavor} {level} {lo} {hi} {event}"),
+            Event::PreemptTask { gp_seq, pid } | Event::UnlockPreemptedTask { gp_seq, pid } => {
+                write!(f, "{flavor} {gp_seq} {pid}")
+            }
             // `%p` pads an address to the width of the word.
             Event::SrNormal { waiter, event } => {
                 write!(f, "{flavor} rhp=0x{waiter:016x} event={event}")

@@ -6,7 +6,8 @@
 //! |---|---|
 //! | requests | [`wait_for_gp`](Global::wait_for_gp), [`start_poll`](Global::start_poll) |
 //! | driving | [`try_drive`](Global::try_drive), [`step`](Global::step), [`fenced`](Global::fenced), [`flagged`](Global::flagged), [`leave`](Global::leave), [`grow`](Global::grow) |
-//! | reports | [`report_qs`](Global::report_qs), [`departed`](Global::departed), [`waiters_woken`](Global::waiters_woken) |
+//! | reports | [`report_qs`](Global::report_qs), [`departed`](Global::departed), [`context_switch`](Global::context_switch), [`read_unlock`](Global::read_unlock), [`waiters_woken`](Global::waiters_woken) |
+//! | expedited | `exp_*`: see [`exp`](crate::exp) |
 //! | looks | [`poll`](Global::poll), [`holdouts`](Global::holdouts), [`published`](Global::published), … |
 //!
 //! Time (`Now`) must never run backwards; the engine takes the later of what it is told and what it
@@ -75,6 +76,8 @@ pub(crate) struct Driver {
 pub struct Counts {
     /// Grace periods ended.
     pub grace_periods: u64,
+    /// Expedited grace periods ended.
+    pub expedited: u64,
     /// Force-quiescent-state scans begun.
     pub scans: u64,
     /// Grace periods that needed no fence, since nobody but the driver took part.
@@ -92,6 +95,7 @@ pub struct Global {
     pub(crate) config: Config,
     pub(crate) gp_seq: Seq,
     pub(crate) exp_seq: Seq,
+    pub(crate) exp: crate::exp::Exp,
     pub(crate) polled: Polled,
     /// `RCU_GP_FLAG_INIT`: a grace period is wanted.
     pub(crate) wanted: bool,
@@ -100,6 +104,7 @@ pub struct Global {
     pub(crate) phase: Phase,
     pub(crate) driver: Option<Driver>,
     pub(crate) tree: Option<Tree>,
+    pub(crate) tasks: crate::blocked::Tasks,
     pub(crate) waiters: Waiters,
     pub(crate) fqs: crate::fqs::Fqs,
     pub(crate) urgency: crate::urgency::State,
@@ -115,12 +120,14 @@ impl Global {
             config,
             gp_seq: Seq::INITIAL,
             exp_seq: Seq::ZERO,
+            exp: crate::exp::Exp::new(),
             polled: Polled::new(),
             wanted: false,
             force: false,
             phase: Phase::Idle,
             driver: None,
             tree: None,
+            tasks: crate::blocked::Tasks::none(),
             waiters: Waiters::new(),
             fqs: crate::fqs::Fqs::new(),
             urgency: crate::urgency::State::new(),
@@ -128,6 +135,7 @@ impl Global {
             now: Now { ns: 0, jiffies: 0 },
             counts: Counts {
                 grace_periods: 0,
+                expedited: 0,
                 scans: 0,
                 sole: 0,
                 stalls: 0,
@@ -239,21 +247,28 @@ impl Global {
     /// Replaces the tree by a larger one, between grace periods.
     ///
     /// # Errors
-    /// Gives the new tree back if a grace period is in flight or it is not larger. The old tree comes
+    /// Gives the new tree back if a grace period of either kind is in flight, it is not larger, or it lacks a leaf at
+    /// which preempted readers are queued. The old tree comes
     /// back in `Ok`, so that it can be freed with no lock held.
     #[allow(
         clippy::result_large_err,
         reason = "the tree goes back by value: a box would allocate under the host's lock"
     )]
     pub fn grow(&mut self, mut tree: Tree) -> Result<Option<Tree>, Tree> {
-        if self.phase != Phase::Idle || tree.geometry().nr_cpus() <= self.cpus() {
+        let in_flight = self.phase != Phase::Idle || self.exp_in_flight();
+        if in_flight || tree.geometry().nr_cpus() <= self.cpus() {
             return Err(tree);
         }
         let needed = self
             .tree
             .as_ref()
             .map_or(self.gp_seq, |old| old.nodes[0].gp_seq_needed);
-        tree.adopt(self.gp_seq, needed);
+        if let Some(old) = &self.tree
+            && !tree.adopt_leaves(old)
+        {
+            return Err(tree);
+        }
+        tree.adopt(self.gp_seq, needed, self.exp_seq);
         if let Some(old) = &self.tree {
             tree.inherit(old);
         }
@@ -277,29 +292,37 @@ impl Global {
     /// `cpu` itself reports a quiescent state that it noted under the number `noted`. One noted for
     /// another grace period does not count (behaviour §3.5, O10).
     pub fn report_qs(&mut self, cpu: CpuId, noted: Seq, host: &impl Host) -> Effects {
-        let (mut wake, mut nudge) = (false, None);
-        if let Some(tree) = &mut self.tree
-            && let Some((leaf, bit)) = tree.place_of(cpu)
-        {
-            let node = tree.leaf_node(leaf);
-            let owed = !tree.all_quiescent();
+        let place = self.tree.as_ref().and_then(|tree| {
+            let (leaf, bit) = tree.place_of(cpu)?;
+            Some((tree.leaf_node(leaf), 1 << bit))
+        });
+        let Some((node, mask)) = place else {
+            return Effects::only(Next::Done);
+        };
+        let mut nudge = None;
+        let effects = self.reported(|tree| {
             if tree.nodes[node].gp_seq == noted {
                 let mut eased = crate::urgency::Nudge {
                     lo: tree.nodes[node].lo,
                     ..Default::default()
                 };
-                tree.ease(eased.lo, 1 << bit, &mut eased);
+                tree.ease(eased.lo, mask, &mut eased);
                 nudge = (eased.stop_tick != 0).then_some(eased);
             }
-            tree.report(node, 1 << bit, noted, host);
-            if owed && tree.all_quiescent() {
-                self.force = true;
-                wake = true;
-            }
-        }
+            tree.report(node, mask, noted, host);
+        });
+        Effects { nudge, ..effects }
+    }
+
+    /// A report from outside the grace-period thread: if it was the last one, that thread is woken.
+    pub(crate) fn reported(&mut self, report: impl FnOnce(&mut Tree)) -> Effects {
+        let tree = self.tree.as_mut().expect("a report has a node");
+        let owed = !tree.all_quiescent();
+        report(tree);
+        let wake_gp = owed && tree.all_quiescent();
+        self.force |= wake_gp;
         Effects {
-            wake_gp: wake,
-            nudge,
+            wake_gp,
             ..Effects::only(Next::Done)
         }
     }
@@ -314,7 +337,10 @@ impl Global {
     /// credited by a later scan and counted ([`Counts::offline_holdouts`]).
     pub fn departed(&mut self, cpu: CpuId, host: &impl Host) -> Effects {
         let seq = self.gp_seq;
-        self.report_qs(cpu, seq, host)
+        Effects {
+            wake_exp: self.report_exp_cpu(cpu),
+            ..self.report_qs(cpu, seq, host)
+        }
     }
 
     /// The work item has woken every waiter below `pos`.

@@ -16,7 +16,8 @@
 //!    stamp changed since the first, both after the fence; (c) its own report noted under this number;
 //!    (d) its departure; (e) the early report of the driver's own CPU, which asks whether it is
 //!    outside. Each proves that R has ended.
-//! 4. Cleanup begins only when the root's mask is empty.
+//!    A section whose task was preempted in it leaves the CPU and is held by its leaf (`blocked`).
+//! 4. Cleanup begins only when the root is finished.
 //!
 //! # Why it is not longer
 //! Nothing waits that has nothing to wait for: a root mask that empties during initialisation leads
@@ -26,7 +27,7 @@ use crate::config::{EarlyQs, Pace};
 use crate::event::{Event, GpEvent};
 use crate::fqs::Wait;
 use crate::global::{Global, Interest, Phase};
-use crate::host::{Effects, FenceCause, Host, Next, Now, Published};
+use crate::host::{Effects, FenceCause, Host, Next, Now, Published, Until};
 use crate::polled::GpKind;
 use crate::tree::Bits;
 use crate::waiters::Closed;
@@ -70,6 +71,10 @@ impl Global {
         }
         let cpus = host.cpus().max(1);
         if cpus > self.cpus() {
+            if self.exp_in_flight() {
+                // It stands on this tree, and will not take long.
+                return Effects::only(Next::Sleep(Until::Jiffies(1)));
+            }
             return Effects::only(Next::Grow(cpus));
         }
         self.wanted = false;
@@ -135,6 +140,10 @@ impl Global {
             let leaf = node - tree.geometry().first_leaf();
             let gone = tree.nodes[node].qsmask & !host.present(leaf);
             tree.report(node, gone, seq, host);
+            // A leaf kept for its preempted readers has nobody left to report for it if they went too.
+            if tree.nodes[node].wait_blkd_tasks && tree.nodes[node].finished() {
+                tree.report_readers(node, host);
+            }
         }
         let last = node + 1 == tree.nodes.len();
         let publish = (node == 0).then(|| self.published());
@@ -219,6 +228,7 @@ impl Global {
         Effects {
             publish: Some(self.published()),
             wake_gp: false,
+            wake_exp: false,
             waiters_until: satisfied.map(|s| s.direct_until),
             deferred_until: satisfied.and_then(|s| s.deferred_until),
             stalled: false,
@@ -272,7 +282,7 @@ impl Global {
                 if ticks == 0 || self.urgency.scan_now {
                     Next::Again
                 } else {
-                    Next::Sleep(crate::host::Until::Jiffies(ticks))
+                    Next::Sleep(Until::Jiffies(ticks))
                 }
             }
             Pace::Direct { .. } if first => {

@@ -148,6 +148,8 @@ pub struct Effects {
     pub publish: Option<Published>,
     /// Wake the grace-period thread, if the host has one.
     pub wake_gp: bool,
+    /// Wake whoever drives the expedited grace period in flight ([`exp`](crate::exp)).
+    pub wake_exp: bool,
     /// Waiters below this position are satisfied: wake them directly.
     pub waiters_until: Option<Pos>,
     /// Waiters from there up to this position are satisfied too; a work item wakes them and calls
@@ -167,6 +169,7 @@ impl Effects {
         Effects {
             publish: None,
             wake_gp: false,
+            wake_exp: false,
             waiters_until: None,
             deferred_until: None,
             stalled: false,

@@ -7,9 +7,10 @@
 //!
 //! Ground floor first: [`seq`] (arithmetic of sequence numbers), [`polled`] (cookies), [`watching`]
 //! (the context-tracking word), [`geometry`] (shape of the tree), [`event`] (trace events),
-//! [`config`] (tunables), [`host`] (the border), then the tree, the grace period and its scans, the
-//! waiters, what a kernel's CPU does by itself ([`report`], [`tick`], [`fast_no_hz`], [`flood`],
-//! [`urgency`]), and [`replay`] (inputs as values). `docs/architecture.md` tells the whole picture.
+//! [`config`] (tunables), [`host`] (the border), then the tree, the grace period and its scans,
+//! [`blocked`] (preempted readers), [`exp`] (expedited grace periods), the waiters, what a kernel's CPU
+//! does by itself ([`report`], [`tick`], [`fast_no_hz`], [`flood`], [`urgency`]), and [`replay`] (inputs
+//! as values). `docs/architecture.md` tells the whole picture.
 //!
 //! ```
 //! use quiescent_engine::testhost::TestHost;
@@ -31,6 +32,7 @@
 extern crate alloc;
 
 pub mod barrier;
+pub mod blocked;
 pub mod callbacks;
 pub mod cblist;
 pub mod config;
@@ -39,6 +41,7 @@ pub mod credit;
 pub mod event;
 pub mod fast_no_hz;
 pub mod flood;
+pub mod exp;
 mod fqs;
 pub mod geometry;
 mod global;
@@ -57,6 +60,7 @@ pub mod urgency;
 pub mod waiters;
 pub mod watching;
 
+pub use blocked::{TaskId, Tasks};
 pub use cblist::CbList;
 pub use config::{Config, EarlyQs, Pace};
 pub use cpu::{Cpu, LANES, Lane};

@@ -24,7 +24,7 @@ use crate::host::{CpuId, Host, LeafId, Seen};
 mod input;
 mod world;
 
-pub use input::{Answer, BarrierInput, CpuInput, Input, Output};
+pub use input::{Answer, BarrierInput, CpuInput, ExpInput, Input, Output};
 pub use world::World;
 
 /// One recorded call.

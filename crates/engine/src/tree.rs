@@ -5,8 +5,9 @@
 //! parent, and when the root's mask is empty everybody has passed through a quiescent state.
 //!
 //! # Invariants
-//! * A parent's bit is set in `qsmask` exactly while the child's `qsmask` is non-empty and both nodes
-//!   show the same `gp_seq` (checked by [`Tree::check`] in tests).
+//! * A parent's bit is set in `qsmask` exactly while the child is not finished and both nodes show the
+//!   same `gp_seq` (checked by [`Tree::check`] in tests). A node is finished when its `qsmask` is empty
+//!   and, at a leaf, no preempted reader blocks the grace period (`blocked`).
 //! * A report counts only for the grace period under whose number it was noted (behaviour O10).
 //! * `gp_seq_needed` never goes back, and a request is recorded at every node up to the one where the
 //!   funnel stopped, so that at most one requester a grace period reaches the root.
@@ -15,7 +16,9 @@
 
 use alloc::vec::Vec;
 
+use crate::blocked::Blkd;
 use crate::event::{Event, FutureEvent};
+use crate::exp::ExpNode;
 use crate::geometry::{Geometry, GeometryError, GeometryParams};
 use crate::host::{CpuId, Host, LeafId};
 use crate::seq::Seq;
@@ -35,10 +38,23 @@ pub(crate) struct Node {
     pub qsmask: u64,
     /// Leaves: CPUs that owe too many callbacks (`cbovldmask`).
     pub overloaded: u64,
+    /// Preempted readers queued here (leaves only).
+    pub blkd: Blkd,
+    /// Its part in expedited grace periods.
+    pub exp: ExpNode,
+    /// This leaf has no CPU left and takes part for its preempted readers' sake (behaviour §2.2).
+    pub wait_blkd_tasks: bool,
     /// Lowest CPU below it; from the geometry, kept at hand.
     pub lo: u32,
     /// Its parent, and its bit there.
     pub parent: Option<(u32, u64)>,
+}
+
+impl Node {
+    /// Nothing here holds the grace period any more.
+    pub fn finished(&self) -> bool {
+        self.qsmask == 0 && !self.blkd.holds_gp()
+    }
 }
 
 /// What a scan remembers of a CPU. It writes about *other* CPUs, so this is not in their own records.
@@ -46,6 +62,12 @@ pub(crate) struct Node {
 pub(crate) struct CpuScan {
     /// Stamp of the first look in this grace period.
     pub snap: u64,
+    /// Stamp of the first look in this expedited grace period.
+    pub exp_snap: u64,
+    /// The CPU has to report its next quiescent state to the expedited grace period (`cpu_no_qs.exp`).
+    pub exp_owed: bool,
+    /// An interrupt was posted to complete an unlock ([`Later::IrqWork`](crate::blocked::Later)).
+    pub work_pending: bool,
 }
 
 /// Why a tree could not be built.
@@ -102,6 +124,9 @@ impl Tree {
             qsmaskinit: 0,
             qsmask: 0,
             overloaded: 0,
+            blkd: Blkd::new(),
+            exp: ExpNode::new(),
+            wait_blkd_tasks: false,
             lo: 0,
             parent: None,
         };
@@ -162,21 +187,27 @@ impl Tree {
         self.geometry.first_leaf() + leaf
     }
 
+    /// The leaves' nodes, the first leaf first.
+    pub(crate) fn leaf_nodes(&self) -> impl Iterator<Item = &Node> {
+        self.nodes[self.geometry.first_leaf()..].iter()
+    }
+
     pub(crate) fn is_leaf(&self, node: usize) -> bool {
         node >= self.geometry.first_leaf()
     }
 
-    /// Everybody has passed through a quiescent state.
+    /// Everybody has passed through a quiescent state, and no preempted reader is in the way.
     pub(crate) fn all_quiescent(&self) -> bool {
-        self.nodes[0].qsmask == 0
+        self.nodes[0].finished()
     }
 
     /// Takes over sequence numbers when this tree replaces an older one between grace periods.
-    pub(crate) fn adopt(&mut self, gp_seq: Seq, needed: Seq) {
+    pub(crate) fn adopt(&mut self, gp_seq: Seq, needed: Seq, exp_seq: Seq) {
         for node in &mut self.nodes {
             node.gp_seq = gp_seq;
             node.gp_seq_needed = needed;
             node.completedqs = gp_seq;
+            node.exp.exp_seq_rq = exp_seq;
         }
     }
 
@@ -188,19 +219,18 @@ impl Tree {
     /// Applies buffered arrivals and departures to a leaf's participants (behaviour §3.2, step 6).
     ///
     /// A CPU that has no place in this tree yet arrived after the grace period started; it is left
-    /// to the next one, which grows the tree first. If the leaf's emptiness changed, the change goes up
-    /// until a parent's own did not change.
+    /// to the next one, which grows the tree first. A leaf with no CPU left stays as long as preempted
+    /// readers are queued there. If the leaf's emptiness changed, the change goes up until a parent's own
+    /// did not change.
     pub(crate) fn apply_hotplug(&mut self, leaf: LeafId, present: u64) {
         let mut node = self.leaf_node(leaf);
-        let was_empty = self.nodes[node].qsmaskinit == 0;
-        let room = self.geometry.nr_cpus() - self.nodes[node].lo;
-        let present = if room < 64 {
-            present & ((1 << room) - 1)
-        } else {
-            present
-        };
+        let n = &self.nodes[node];
+        let was_empty = n.qsmaskinit == 0 && !n.wait_blkd_tasks;
+        let present = present & self.room(node);
         self.nodes[node].qsmaskinit = present;
-        let now_empty = present == 0;
+        let waits = present == 0 && self.nodes[node].blkd.any();
+        self.nodes[node].wait_blkd_tasks = waits;
+        let now_empty = present == 0 && !waits;
         if was_empty == now_empty {
             return;
         }
@@ -219,10 +249,23 @@ impl Tree {
         }
     }
 
-    /// Sets up one node for the grace period `gp_seq`.
+    /// The bits of a leaf for which there are CPUs in this tree.
+    pub(crate) fn room(&self, leaf: usize) -> u64 {
+        match self.geometry.nr_cpus() - self.nodes[leaf].lo {
+            room @ 0..64 => (1 << room) - 1,
+            _ => u64::MAX,
+        }
+    }
+
+    /// Sets up one node for the grace period `gp_seq`. Every reader queued at a leaf blocks it (behaviour
+    /// §11), if the leaf takes part: one that does not has got its CPUs since, and their readers are
+    /// newer.
     pub(crate) fn init_node<H: Host>(&mut self, node: usize, gp_seq: Seq, host: &H) {
         let n = &mut self.nodes[node];
         n.qsmask = n.qsmaskinit;
+        if n.qsmaskinit != 0 || n.wait_blkd_tasks {
+            n.blkd.gp_begins();
+        }
         n.gp_seq = gp_seq;
         if !H::TRACES {
             return;
@@ -237,8 +280,8 @@ impl Tree {
         });
     }
 
-    /// Clears `mask` at `node` and carries the news upwards. A report for another grace period than
-    /// the node's is ignored. O(levels).
+    /// Clears `mask` at `node` and carries the news upwards, once the node is finished. A report for
+    /// another grace period than the node's is ignored, and so is one of bits that are clear. O(levels).
     pub(crate) fn report<H: Host>(
         &mut self,
         mut node: usize,
@@ -252,11 +295,10 @@ impl Tree {
                 return;
             }
             n.qsmask &= !mask;
-            let left = n.qsmask;
             if H::TRACES {
                 self.trace_report(node, mask, gp_seq, host);
             }
-            if left != 0 {
+            if !self.nodes[node].finished() {
                 return;
             }
             self.nodes[node].completedqs = gp_seq;
@@ -317,7 +359,7 @@ impl Tree {
     pub(crate) fn clean_node(&mut self, node: usize, new: Seq, host: &impl Host) -> bool {
         let n = &mut self.nodes[node];
         assert!(
-            n.qsmask == 0,
+            n.finished(),
             "a grace period ended with holdouts at node {node}"
         );
         n.gp_seq = new;
@@ -344,7 +386,7 @@ impl Tree {
         })
     }
 
-    fn trace_report(&self, node: usize, mask: u64, gp_seq: Seq, host: &impl Host) {
+    pub(crate) fn trace_report<H: Host>(&self, node: usize, mask: u64, gp_seq: Seq, host: &H) {
         let span = self.geometry.node(node);
         host.trace(&Event::QuiescentStateReport {
             gp_seq,
@@ -353,7 +395,7 @@ impl Tree {
             level: span.level,
             lo: span.lo,
             hi: span.hi,
-            gp_tasks: false,
+            gp_tasks: self.nodes[node].blkd.holds_gp(),
         });
     }
 
@@ -384,7 +426,7 @@ impl Tree {
                 let owed = parent.qsmask & span.mask != 0;
                 assert_eq!(
                     owed,
-                    self.nodes[i].qsmask != 0,
+                    !self.nodes[i].finished(),
                     "node {i} and its parent disagree"
                 );
             }

@@ -1,5 +1,5 @@
-//! Exhaustive search of small configurations: every interleaving of readers, requests, arrivals,
-//! departures and the driver's single steps, within bounds, under the rules in `search/oracle.rs`.
+//! Exhaustive search of small configurations: every interleaving of readers (preempted ones too), requests
+//! (expedited ones too), arrivals, departures and the driver's single steps, within bounds, under the rules in `search/oracle.rs`.
 //!
 //! * `cargo test -p quiescent-engine --test search -- --nocapture` prints what was searched.
 //! * `… -- --ignored` searches larger bounds: minutes, and some gigabytes of memory.
@@ -15,6 +15,8 @@ mod apply;
 mod bounds;
 #[path = "search/drive.rs"]
 mod drive;
+#[path = "search/expedited.rs"]
+mod expedited;
 #[path = "search/explore.rs"]
 mod explore;
 #[path = "search/large.rs"]
@@ -29,6 +31,8 @@ mod notice;
 mod oracle;
 #[path = "search/small.rs"]
 mod small;
+#[path = "search/tasks.rs"]
+mod tasks;
 
 use bounds::Bounds;
 use explore::{Report, explore, walk};
@@ -79,6 +83,8 @@ fn every_interleaving_within_small_bounds_is_right() {
         );
         reached = reached.union(marks);
     }
+    reached = reached.union(search(&small::preempted()));
+    reached = reached.union(search(&small::expedited()));
     let missing = Marks::of(Mark::ALL).without(reached);
     assert!(missing.is_empty(), "the search never got to: {missing}");
 }

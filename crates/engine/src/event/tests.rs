@@ -92,6 +92,29 @@ fn lines_read_like_the_kernels() {
             "rcu_exp_grace_period: rcu_preempt 4 endwake",
         ),
         (
+            Event::ExpFunnelLock {
+                level,
+                lo,
+                hi,
+                event: ExpFunnelEvent::Nxtlvl,
+            },
+            "rcu_exp_funnel_lock: rcu_preempt 1 16 31 nxtlvl",
+        ),
+        (
+            Event::PreemptTask {
+                gp_seq: seq(1237),
+                pid: 12,
+            },
+            "rcu_preempt_task: rcu_preempt 1237 12",
+        ),
+        (
+            Event::UnlockPreemptedTask {
+                gp_seq: seq(1237),
+                pid: 12,
+            },
+            "rcu_unlock_preempted_task: rcu_preempt 1237 12",
+        ),
+        (
             Event::SrNormal {
                 waiter: 0xbeef,
                 event: SrEvent::Request,

@@ -3,12 +3,14 @@
 //! Calls that only look have no input, but for those whose answer is a decision (is this queue due?).
 
 use crate::barrier::{Begin, Visit};
+use crate::blocked::{Disabled, TaskId, Unlocked};
 use crate::callbacks::{Adopted, Called, Noticed};
 use crate::cpu::{LANES, Lane};
 use crate::credit::{Queued, Refill, Urgency};
 use crate::fast_no_hz::IdleLook;
+use crate::exp::{Climb, ExpBegin, ExpEffects, ExpPoll, ExpWake, Expedite, Handled, Interrupted};
 use crate::global::Interest;
-use crate::host::{CpuId, Effects, LeafId, Next, Now, Pos, Seen};
+use crate::host::{CpuId, Effects, LeafId, Next, Now, Pos, Published, Seen};
 use crate::limits::{Batch, Context};
 use crate::polled::FullCookie;
 use crate::report::{self, Reported};
@@ -52,6 +54,18 @@ pub enum Input {
     Departed {
         cpu: CpuId,
     },
+    GrowTasks {
+        tasks: u32,
+    },
+    ContextSwitch {
+        cpu: CpuId,
+        preempted: Option<TaskId>,
+    },
+    ReadUnlock {
+        cpu: CpuId,
+        task: Option<TaskId>,
+        disabled: Disabled,
+    },
     WaitersWoken {
         pos: Pos,
     },
@@ -67,6 +81,8 @@ pub enum Input {
     IrqWorkRan {
         cpu: CpuId,
     },
+    /// A call about expedited grace periods.
+    Exp(ExpInput),
     /// A call of this CPU.
     Cpu(CpuId, CpuInput),
     /// A call of the barrier.
@@ -160,6 +176,29 @@ pub enum CpuInput {
     },
 }
 
+/// One call about expedited grace periods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(
+    missing_docs,
+    reason = "each variant is the method of the same name, with its parameters"
+)]
+pub enum ExpInput {
+    Snap,
+    Climb { leaf: LeafId, cookie: Seq },
+    Lock,
+    Begin { cookie: Seq },
+    Step { on: Option<CpuId>, now: Now },
+    Fenced,
+    Asked { refused: u64 },
+    Interrupt { cpu: CpuId, at: Interrupted },
+    Wake,
+    Release,
+    SetExpedite(Expedite),
+    PassBootGp,
+    StartPoll { leaf: LeafId },
+    PollWork { leaf: LeafId },
+}
+
 /// One call of the [`Barrier`](crate::barrier::Barrier).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(
@@ -203,6 +242,14 @@ pub enum Output {
     Reported(Reported),
     Answered(report::Answer),
     IdleLook(IdleLook),
+    Unlocked(Unlocked),
+    Climb(Climb),
+    ExpBegin(ExpBegin),
+    ExpEffects(ExpEffects),
+    Handled(Handled),
+    ExpWake(Option<ExpWake>),
+    ExpPoll(ExpPoll),
+    Published(Published),
     /// A call about callbacks was given to a [`Global`](crate::Global) alone. No call returns this.
     Elsewhere,
 }

@@ -5,8 +5,9 @@
 
 use alloc::collections::BTreeMap;
 
-use super::{BarrierInput, CpuInput, Diverged, Entry, Input, Output, compare};
+use super::{BarrierInput, CpuInput, Diverged, Entry, ExpInput, Input, Output, compare};
 use crate::barrier::Barrier;
+use crate::blocked::Tasks;
 use crate::cpu::Cpu;
 use crate::global::Global;
 use crate::host::{CpuId, Host};
@@ -194,6 +195,19 @@ impl Global {
             }),
             Input::ReportQs { cpu, noted } => Output::Effects(self.report_qs(cpu, noted, host)),
             Input::Departed { cpu } => Output::Effects(self.departed(cpu, host)),
+            Input::GrowTasks { tasks } => Output::Done(match Tasks::new(tasks) {
+                Ok(table) => self.grow_tasks(table).is_ok(),
+                Err(_) => false,
+            }),
+            Input::ContextSwitch { cpu, preempted } => {
+                Output::Effects(self.context_switch(cpu, preempted, host))
+            }
+            Input::ReadUnlock {
+                cpu,
+                task,
+                disabled,
+            } => Output::Unlocked(self.read_unlock(cpu, task, disabled, host)),
+            Input::Exp(input) => self.apply_exp(input, host),
             Input::WaitersWoken { pos } => {
                 self.waiters_woken(pos);
                 Output::Done(true)
@@ -210,6 +224,34 @@ impl Global {
                 Output::Done(true)
             }
             Input::Cpu(..) | Input::Barrier(_) => Output::Elsewhere,
+        }
+    }
+
+    fn apply_exp(&mut self, input: ExpInput, host: &impl Host) -> Output {
+        match input {
+            ExpInput::Snap => Output::Seq(self.exp_snap(host)),
+            ExpInput::Climb { leaf, cookie } => Output::Climb(self.exp_climb(leaf, cookie, host)),
+            ExpInput::Lock => Output::Done(self.exp_lock()),
+            ExpInput::Begin { cookie } => Output::ExpBegin(self.exp_begin(cookie, host)),
+            ExpInput::Step { on, now } => Output::ExpEffects(self.exp_step(on, now, host)),
+            ExpInput::Fenced => {
+                self.exp_fenced(host);
+                Output::Done(true)
+            }
+            ExpInput::Asked { refused } => Output::ExpEffects(self.exp_asked(refused, host)),
+            ExpInput::Interrupt { cpu, at } => Output::Handled(self.exp_interrupt(cpu, at)),
+            ExpInput::Wake => Output::ExpWake(self.exp_wake(host)),
+            ExpInput::Release => {
+                self.exp_release();
+                Output::Done(true)
+            }
+            ExpInput::SetExpedite(policy) => {
+                self.set_expedite(policy);
+                Output::Done(true)
+            }
+            ExpInput::PassBootGp => Output::Published(self.pass_boot_gp()),
+            ExpInput::StartPoll { leaf } => Output::ExpPoll(self.start_poll_expedited(leaf)),
+            ExpInput::PollWork { leaf } => Output::Done(self.exp_poll_work(leaf)),
         }
     }
 }

@@ -82,6 +82,24 @@ impl KernelCpu {
         self.watching.momentary_eqs();
     }
 
+    /// The running task is switched out, with the sections it is in.
+    pub fn switch_out(&mut self) -> u32 {
+        core::mem::take(&mut self.depth)
+    }
+
+    /// A task that was switched out in `depth` sections goes on here.
+    ///
+    /// # Panics
+    /// If the CPU is in a section: switch that task out first.
+    pub fn switch_in(&mut self, depth: u32) {
+        assert_eq!(
+            self.depth, 0,
+            "a task is switched in over one that is in a section"
+        );
+        self.wake();
+        self.depth = depth;
+    }
+
     /// Comes online, awake, with whatever parity it died with set right.
     pub fn online(&mut self) {
         *self = KernelCpu {

@@ -12,14 +12,17 @@
 //! # What it leaves out
 //! * A kernel timer of `j` ticks fires after `j + 1` because it is rounded up; here after exactly `j`.
 //! * Memory is sequentially consistent: fences are counted, and do nothing.
-//! * Preemption, interrupts inside sections, and how long anything takes.
+//! * Interrupts inside sections, and how long anything takes. Tasks are preempted when the test says so,
+//!   and only those that are in a section are told apart.
 //!
 //! Use it from tests and examples; it allocates as it likes and panics on misuse.
 
 mod duties;
+mod expedited;
 mod kernel;
 mod machine;
 mod run;
+mod tasks;
 mod threads;
 
 use alloc::string::String;
@@ -34,6 +37,7 @@ use crate::replay::{Entry, Input, Output, Recording, World};
 use crate::urgency::Nudge;
 use machine::{Cpu, Machine};
 
+pub use expedited::Doing;
 pub use kernel::KernelCpu;
 pub use threads::Reader;
 
@@ -52,6 +56,8 @@ pub struct Done {
     pub wakes: u32,
     /// Times a driver left with [`Next::HandOver`].
     pub hand_overs: u32,
+    /// CPUs interrupted for expedited grace periods.
+    pub interrupts: u32,
     /// Times the engine reported a stall.
     pub stalls: u32,
 }
@@ -83,6 +89,8 @@ pub struct TestHost {
     /// What the engine asked to be done to CPUs.
     nudges: Vec<Nudge>,
     recording: Option<Vec<Entry>>,
+    tasks: tasks::Tasks,
+    exp: expedited::Expediting,
 }
 
 impl TestHost {
@@ -134,6 +142,8 @@ impl TestHost {
             work: None,
             done: Done::default(),
             recording: None,
+            tasks: tasks::Tasks::default(),
+            exp: expedited::Expediting::default(),
         }
     }
 
@@ -154,7 +164,6 @@ impl TestHost {
     /// `cpu` closes its innermost section. A thread that sees its wake flag wakes the driver; a
     /// kernel's CPU goes idle unless it [ticks](TestHost::set_ticking).
     pub fn exit(&mut self, cpu: CpuId) {
-        let awake = self.ticking[cpu as usize] || self.busy[cpu as usize];
         match &mut self.machine.cpus[cpu as usize] {
             Cpu::Thread(reader) => {
                 if reader.exit() && reader.take_flag() {
@@ -162,9 +171,10 @@ impl TestHost {
                     self.done.wakes += 1;
                 }
             }
-            Cpu::Kernel(cpu) => {
-                if cpu.exit() && !awake {
-                    cpu.sleep();
+            Cpu::Kernel(kernel) => {
+                if kernel.exit() {
+                    self.section_ended(cpu);
+                    self.idle(cpu);
                 }
             }
         }
@@ -334,6 +344,7 @@ impl TestHost {
     fn carry_out(&mut self, effects: Effects) {
         self.woken |= effects.wake_gp && self.kthread.is_some();
         self.work = self.work.max(effects.deferred_until);
+        self.exp.woken |= effects.wake_exp;
         self.done.stalls += u32::from(effects.stalled);
         self.nudges.extend(effects.nudge);
     }
@@ -350,9 +361,11 @@ impl TestHost {
 
 /// For checkers that keep whole states: forgets what no later decision depends on, so that states which
 /// differ only in it are found to be one. Counts become zero, and the tick counter becomes zero with
-/// the next scan's tick moved along.
+/// the next scan's tick, and whatever else is due at a tick, moved along.
 pub fn canonical(engine: &mut Global) {
     engine.counts = crate::Counts::default();
     engine.fqs.force_at = engine.fqs.force_at.saturating_sub(engine.now.jiffies);
+    let hold_ticks_at = &mut engine.exp.hold_ticks_at;
+    *hold_ticks_at = hold_ticks_at.map(|at| at.saturating_sub(engine.now.jiffies));
     engine.now.jiffies = 0;
 }

@@ -66,19 +66,7 @@ impl TestHost {
                 self.ask(Input::Fenced)
             }
             Next::Grow(cpus) => {
-                let output = self.apply(Input::Grow { cpus });
-                assert_eq!(
-                    output,
-                    Output::Done(true),
-                    "a tree of {cpus} CPUs was refused"
-                );
-                self.machine.geometry = self
-                    .world
-                    .global
-                    .tree()
-                    .expect("it was just put there")
-                    .geometry()
-                    .clone();
+                self.grow(cpus);
                 Next::Again
             }
             Next::FlagHoldouts { arm } => self.flag_holdouts(arm),
@@ -97,7 +85,25 @@ impl TestHost {
         if let Some(tree) = self.world.global.tree() {
             tree.check();
         }
+        self.world.global.check_readers();
+        self.world.global.check_expedited();
         next
+    }
+
+    /// Hands in a tree for so many CPUs.
+    pub(super) fn grow(&mut self, cpus: u32) {
+        let output = self.apply(Input::Grow { cpus });
+        assert_eq!(
+            output,
+            Output::Done(true),
+            "a tree of {cpus} CPUs was refused"
+        );
+        self.adopt_geometry();
+    }
+
+    pub(super) fn adopt_geometry(&mut self) {
+        let tree = self.world.global.tree().expect("it was just put there");
+        self.machine.geometry = tree.geometry().clone();
     }
 
     fn ask(&mut self, input: Input) -> Next {

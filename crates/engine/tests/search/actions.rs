@@ -23,6 +23,18 @@ pub enum Action {
     Note(u8),
     /// It reports what it noted.
     Report(u8),
+    /// The task in a section is preempted, and the CPU notes a quiescent state (kernel).
+    Preempt(u8),
+    /// A preempted task goes on, on this CPU.
+    Resume(u8, u8),
+    /// A task asks for an expedited grace period on this CPU (kernel).
+    Expedite(u8),
+    /// That caller does what it is about to do.
+    ExpStep(u8),
+    /// The same, but its interrupts are refused.
+    ExpRefused(u8),
+    /// The interrupt of an expedited grace period arrives.
+    Interrupt(u8),
     /// A CPU comes; a thread registers.
     Arrive(u8),
     /// A thread leaves; a kernel's CPU reports that it will.
@@ -46,7 +58,7 @@ pub enum Action {
     /// The driver leaves before it is told to.
     Leave,
     /// The grace-period thread goes on, on this CPU.
-    Resume(u8),
+    Move(u8),
     /// The work item wakes the waiters left to it.
     Work,
 }
@@ -68,10 +80,12 @@ impl State {
         let mut all = Vec::with_capacity(16);
         for i in 0..self.machine.cpus.len() {
             self.reader_actions(i, bounds, &mut all);
+            self.task_actions(i, &mut all);
         }
         for agent in (0..self.callers.len()).filter(|&i| Bounds::is_in(bounds.callers, i)) {
             self.request_actions(agent, bounds, &mut all);
         }
+        self.expedite_actions(bounds, &mut all);
         if self.may_leave(bounds) {
             all.push(Action::Leave);
         }
@@ -211,6 +225,7 @@ impl State {
         if self.work.is_some() {
             all.push(Action::Work);
         }
+        self.exp_actions(all);
         if self.may_drive() {
             all.push(Action::Drive);
         }
@@ -222,7 +237,7 @@ impl State {
             all.extend(
                 cpus.filter(|&i| Bounds::is_in(bounds.callers, i))
                     .filter(|&i| self.machine.cpus[i].present && !self.machine.cpus[i].leaving)
-                    .map(|i| Action::Resume(i as u8)),
+                    .map(|i| Action::Move(i as u8)),
             );
         }
     }
@@ -266,18 +281,28 @@ impl State {
         self.budget.timers = u8::MAX;
         for _ in 0..ENOUGH {
             let waiting = self.callers.iter().any(|caller| *caller != Caller::No);
+            let waiting = waiting || self.exp.anybody();
             if !waiting && self.oracle.all_satisfied() {
                 return Ok(());
             }
             let outsider = self.callers.len() as u8 - 1;
             let all = self.actions(bounds).all;
             let pick = |wanted: fn(&Action) -> bool| all.iter().copied().find(wanted);
-            let calm = |a: &Action| matches!(a, Action::Exit(_) | Action::Idle(_));
+            let calm =
+                |a: &Action| matches!(a, Action::Exit(_) | Action::Resume(..) | Action::Idle(_));
             let after = |a: &Action| {
-                use Action::{Drive, Gone, Look, Resume, Take, Wake, Work};
+                use Action::{Drive, ExpStep, Gone, Interrupt, Look, Move, Take, Wake, Work};
                 matches!(
                     a,
-                    Look(_) | Wake(_) | Gone(_) | Work | Take(_) | Resume(_) | Drive
+                    ExpStep(_)
+                        | Interrupt(_)
+                        | Look(_)
+                        | Wake(_)
+                        | Gone(_)
+                        | Work
+                        | Take(_)
+                        | Move(_)
+                        | Drive
                 )
             };
             let timer = |a: &Action| matches!(a, Action::Timer);

@@ -17,7 +17,7 @@ impl State {
     pub fn apply(&mut self, action: Action, bounds: &Bounds, pad: &Pad) -> Result<(), String> {
         match action {
             Action::Enter(i) => self.enter(i.into()),
-            Action::Exit(i) => self.exit(i.into()),
+            Action::Exit(i) => self.exit(i.into(), pad),
             Action::Look(i) => {
                 let cpu = &mut self.machine.cpus[usize::from(i)];
                 cpu.looking = false;
@@ -44,6 +44,15 @@ impl State {
                 }
             }
             Action::Report(i) => self.report(i.into(), bounds, pad),
+            Action::Preempt(i) => self.preempt(i.into(), pad),
+            Action::Resume(task, i) => self.resume(task.into(), i.into()),
+            Action::Expedite(i) => self.expedite(i.into(), pad),
+            Action::ExpStep(caller) => self.exp_step(caller.into(), false, pad)?,
+            Action::ExpRefused(caller) => {
+                self.budget.refusals -= 1;
+                self.exp_step(caller.into(), true, pad)?;
+            }
+            Action::Interrupt(i) => self.interrupt(i.into(), pad),
             Action::Arrive(i) => self.arrive(i.into(), pad),
             Action::Depart(i) => self.depart(i.into(), bounds, pad),
             Action::Gone(i) => {
@@ -73,7 +82,7 @@ impl State {
                 self.budget.leaves -= 1;
                 self.leave(pad)?;
             }
-            Action::Resume(i) => self.take_role(i.into(), Interest::GpThread, pad),
+            Action::Move(i) => self.take_role(i.into(), Interest::GpThread, pad),
             Action::Work => {
                 let pos = self.work.take().expect("the work item was queued");
                 self.engine.waiters_woken(pos);
@@ -100,7 +109,7 @@ impl State {
         }
     }
 
-    fn exit(&mut self, i: usize) {
+    fn exit(&mut self, i: usize, pad: &Pad) {
         let cpu = &mut self.machine.cpus[i];
         let closed = match &mut cpu.word {
             Word::Thread(reader) => {
@@ -110,7 +119,7 @@ impl State {
             Word::Kernel(kernel) => kernel.exit(),
         };
         if closed {
-            self.oracle.section_closed(i);
+            self.section_ended(i, pad);
         }
     }
 
@@ -156,6 +165,7 @@ impl State {
             return;
         }
         cpu.leaving = true;
+        self.exp.pending &= !(1 << i); // from here on it takes none
         if bounds.broken == Broken::SilentDeparture {
             return;
         }
@@ -165,6 +175,8 @@ impl State {
         let eyes = Eyes::new(&self.machine, self.engine.phase(), pad);
         let effects = self.engine.departed(i as u32, &eyes);
         pad.set_if(Mark::DepartedCounted, owed);
+        pad.set_if(Mark::ExpDeparted, effects.wake_exp);
+        self.exp.woken |= effects.wake_exp;
         pad.set_if(Mark::DepartedEarly, early);
         self.woken |= effects.wake_gp;
     }

@@ -12,7 +12,7 @@ pub enum Flavour {
 }
 
 /// A defect of the host, put in on purpose: the rules must find it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Broken {
     No,
     /// A kernel's CPU departs without a report.
@@ -27,6 +27,10 @@ pub enum Broken {
     HiddenArrival,
     /// The grace-period thread is never woken for a request.
     DeafThread,
+    /// A task is preempted in a section, and the engine is not told.
+    UntoldReader,
+    /// The interrupt of an expedited grace period is accepted and never arrives.
+    LostInterrupt,
 }
 
 /// How much may happen in one search.
@@ -53,6 +57,12 @@ pub struct Bounds {
     /// CPUs that request (bit `cpus`: the outsider), or that the grace-period thread may run on.
     pub callers: u32,
     pub nests: u8,
+    /// Times a task is preempted in a section (kernel).
+    pub preempts: u8,
+    /// Expedited grace periods that are asked for (kernel).
+    pub expedites: u8,
+    /// Times their interrupts are refused by a CPU that is there.
+    pub refusals: u8,
     pub waits: u8,
     pub polls: u8,
     /// Times a poller drives.
@@ -85,6 +95,9 @@ impl Bounds {
         readers: u32::MAX,
         callers: 0b1,
         nests: 0,
+        preempts: 0,
+        expedites: 0,
+        refusals: 0,
         waits: 1,
         polls: 0,
         helps: 0,
@@ -169,6 +182,9 @@ impl fmt::Display for Bounds {
         for (name, count) in [
             ("section a CPU", self.sections),
             ("nest", self.nests),
+            ("preemption", self.preempts),
+            ("expedited", self.expedites),
+            ("refusal", self.refusals),
             ("wait", self.waits),
             ("poll", self.polls),
             ("help", self.helps),

@@ -131,7 +131,7 @@ impl State {
         }
         self.woken = false;
         let before = self.engine.phase();
-        let inside = self.machine.mask(|cpu| cpu.depth() > 0);
+        let inside = self.open_sections();
         let own = 1u32.checked_shl(role.agent as u32).unwrap_or(0);
         let present = self.machine.mask(|cpu| cpu.present);
         let eyes = Eyes::new(&self.machine, self.engine.phase(), pad);

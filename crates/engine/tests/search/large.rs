@@ -53,6 +53,44 @@ pub fn deep() -> Vec<Bounds> {
             ..T
         },
     ];
+    let expedited = Bounds {
+        early_qs: EarlyQs::Init,
+        waits: 0,
+        fanout: 2,
+        ..K
+    };
+    all.extend([
+        Bounds {
+            name: "expedited, funnel, four CPUs",
+            cpus: 4,
+            readers: 0b0010,
+            expedites: 3,
+            callers: 0b1101,
+            ..expedited
+        },
+        Bounds {
+            name: "expedited, churn, preempted",
+            cpus: 3,
+            absent: 0b100,
+            readers: 0b110,
+            preempts: 2,
+            expedites: 1,
+            refusals: 1,
+            arrivals: 1,
+            departures: 1,
+            ..expedited
+        },
+        Bounds {
+            name: "expedited and normal, all of it",
+            fanout: 64,
+            waits: 1,
+            nests: 1,
+            preempts: 2,
+            expedites: 1,
+            timers: 2,
+            ..expedited
+        },
+    ]);
     for early_qs in [EarlyQs::Off, EarlyQs::Scan, EarlyQs::Init] {
         let k = Bounds { early_qs, ..K };
         all.extend([
@@ -107,6 +145,9 @@ pub fn walks() -> Vec<Bounds> {
     };
     let kernel = Bounds {
         flavour: K.flavour,
+        preempts: 20,
+        expedites: 20,
+        refusals: 3,
         first_fqs: 3,
         callers: 0b11111,
         ..churn
@@ -153,6 +194,16 @@ pub fn broken() -> Vec<(Bounds, &'static str)> {
         departures: 1,
         timers: 4,
         ..K
+    };
+    let preempted = Bounds {
+        waits: 1,
+        preempts: 1,
+        ..K
+    };
+    let expedited = Bounds {
+        waits: 0,
+        expedites: 1,
+        ..preempted
     };
     let with = |broken, bounds| Bounds {
         broken,
@@ -220,5 +271,8 @@ pub fn broken() -> Vec<(Bounds, &'static str)> {
             "a:",
         ),
         (with(Broken::DeafThread, Bounds { waits: 1, ..K }), "b:"),
+        (with(Broken::UntoldReader, preempted), "a:"),
+        (with(Broken::UntoldReader, expedited), "a:"),
+        (with(Broken::LostInterrupt, expedited), "b:"),
     ]
 }

@@ -53,6 +53,54 @@ marks! {
     DepartedCounted,
     /// A departing CPU was reported before its leaf was set up: ignored.
     DepartedEarly,
+    /// A reader was preempted and blocks the grace period in flight.
+    PreemptedOlder,
+    /// One was preempted and does not.
+    PreemptedNewer,
+    /// One was preempted with no grace period in flight.
+    PreemptedIdle,
+    /// A node had nothing but preempted readers left to wait for.
+    OnlyReaders,
+    /// The last of them left, and that was carried up the tree.
+    ReaderLast,
+    /// It left before its deserted leaf was set up.
+    InitDeserted,
+    /// A grace period waited for a reader of a leaf without CPUs.
+    WaitBlkdTasks,
+    /// An expedited grace period was begun without a climb.
+    ExpFast,
+    /// A caller got to the root of the funnel.
+    ExpContend,
+    /// A caller found somebody ahead of it.
+    ExpSleep,
+    /// A caller found its cookie done: in the funnel, or with the role in its hands.
+    ExpServed,
+    ExpBeginServed,
+    /// One began while a normal grace period was in flight.
+    ExpOverlap,
+    /// One began while the waiters of the last were being woken, and had to wait for that.
+    ExpDuringWakes,
+    ExpEndWaits,
+    /// The second look saved an interrupt.
+    ExpSecondLook,
+    ExpAsk,
+    /// A refused interrupt was sent again.
+    ExpAgain,
+    /// It was refused since the CPU had gone.
+    ExpGone,
+    /// The interrupt found the CPU outside, in a section, or reported already.
+    ExpOutside,
+    ExpHint,
+    ExpLate,
+    /// A flagged CPU switched to another task.
+    ExpSwitch,
+    /// Nothing but preempted readers were in the way, and the last of them left.
+    ExpReaders,
+    ExpReaderLast,
+    /// The last CPU waited for departed.
+    ExpDeparted,
+    /// A cookie was done by an expedited grace period before a normal one.
+    ExpCookie,
     /// A CPU left between the look at its leaf and the setting up of it.
     InitGone,
     /// A leaf below the root had no participants.

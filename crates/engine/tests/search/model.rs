@@ -3,7 +3,7 @@
 //! A *CPU* is a reader word, a kernel's or a thread's. In the thread flavour it is also a thread: one
 //! that waits or drives does nothing else, and one more thread (the *outsider*) is not registered at
 //! all. In the kernel flavour there is a grace-period thread, which runs on some CPU, and requests come
-//! from tasks that are not followed further.
+//! from tasks that are not followed further; readers are followed once they were preempted.
 //!
 //! Memory is sequentially consistent here: each action is seen by all at once. What is torn apart is
 //! the order of actions: a reader's unlock, its look at the flag and its waking of the driver are three,
@@ -13,9 +13,10 @@ use std::cell::Cell;
 
 use quiescent_engine::event::{Event, FutureEvent};
 use quiescent_engine::testhost::{KernelCpu, Reader};
-use quiescent_engine::{CpuId, Global, Host, Interest, LeafId, Next, Phase, Pos, Seen};
+use quiescent_engine::{CpuId, Global, Host, Interest, LeafId, Next, Phase, Pos, Seen, Tasks};
 
 use crate::bounds::{Bounds, Broken, Flavour};
+use crate::expedited::Expediting;
 use crate::marks::{Mark, Pad};
 use crate::oracle::Oracle;
 
@@ -55,10 +56,21 @@ impl Cpu {
     }
 }
 
+/// A task that was preempted in a section that is open still; else all of it is empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Preempted {
+    pub used: bool,
+    /// Open sections, while it is switched out.
+    pub depth: u32,
+    pub on: Option<usize>,
+}
+
 /// All CPUs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Machine {
     pub cpus: Vec<Cpu>,
+    /// Tasks that were preempted in a section.
+    pub tasks: Vec<Preempted>,
     /// CPUs that hide (see [`Broken::HiddenArrival`]).
     hidden: u32,
     always_quiescent: bool,
@@ -73,6 +85,11 @@ impl Machine {
         (0..)
             .zip(&self.cpus)
             .fold(0, |mask, (i, cpu)| mask | u32::from(which(cpu)) << i)
+    }
+
+    /// The preempted task that goes on, on `cpu`.
+    pub fn task_on(&self, cpu: usize) -> Option<usize> {
+        self.tasks.iter().position(|task| task.on == Some(cpu))
     }
 
     pub fn leaf_of(&self, cpu: usize) -> LeafId {
@@ -146,8 +163,19 @@ impl Host for Eyes<'_> {
             Event::QuiescentStateReport { .. } if self.asked_own.get() => {
                 self.pad.set(Mark::EarlyReport);
             }
-            Event::QuiescentStateReport { .. } => {
-                self.pad.set_if(Mark::InitGone, self.initialises);
+            Event::QuiescentStateReport {
+                mask,
+                qsmask,
+                gp_tasks,
+                ..
+            } => {
+                self.pad
+                    .set_if(Mark::InitGone, self.initialises && mask != 0);
+                self.pad
+                    .set_if(Mark::InitDeserted, self.initialises && mask == 0);
+                self.pad.set_if(Mark::OnlyReaders, qsmask == 0 && gp_tasks);
+                self.pad
+                    .set_if(Mark::ReaderLast, mask == 0 && qsmask == 0 && !gp_tasks);
             }
             Event::GracePeriodInit { level, qsmask, .. } => {
                 self.pad.set_if(Mark::LeafEmpty, level > 0 && qsmask == 0);
@@ -193,6 +221,9 @@ pub struct Role {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Budget {
     pub nests: u8,
+    pub preempts: u8,
+    pub expedites: u8,
+    pub refusals: u8,
     pub waits: u8,
     pub polls: u8,
     pub helps: u8,
@@ -220,6 +251,8 @@ pub struct State {
     pub budget: Budget,
     /// Scans begun in the grace period in flight; 2 stands for more.
     pub scans: u8,
+    pub exp: Expediting,
+    pub broken: Broken,
     pub oracle: Oracle,
 }
 
@@ -250,6 +283,10 @@ impl State {
             })
             .collect();
         let mut engine = Global::new(bounds.config());
+        if bounds.preempts > 0 {
+            let table = Tasks::new(bounds.preempts.into()).expect("a small table");
+            assert!(engine.grow_tasks(table).is_ok());
+        }
         let mut known = bounds.cpus;
         let mut role = None;
         match bounds.flavour {
@@ -271,6 +308,7 @@ impl State {
             callers: vec![Caller::No; cpus.len() + 1],
             machine: Machine {
                 cpus,
+                tasks: vec![Preempted::default(); bounds.preempts.min(3).into()],
                 hidden: if bounds.broken == Broken::HiddenArrival {
                     bounds.absent
                 } else {
@@ -286,6 +324,9 @@ impl State {
             work: None,
             budget: Budget {
                 nests: bounds.nests,
+                preempts: bounds.preempts,
+                expedites: bounds.expedites,
+                refusals: bounds.refusals,
                 waits: bounds.waits,
                 polls: bounds.polls,
                 helps: bounds.helps,
@@ -296,6 +337,8 @@ impl State {
                 strays: bounds.strays,
             },
             scans: 0,
+            exp: Expediting::new(bounds.expedites),
+            broken: bounds.broken,
             oracle: Oracle::default(),
         }
     }

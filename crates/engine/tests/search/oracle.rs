@@ -7,7 +7,7 @@
 //! |---|---|
 //! | a | a grace period ends while a section that was open at its start is still open |
 //! | b | a request is satisfied before a full grace period, or not by one |
-//! | c | a grace period starts and nobody needs it |
+//! | c | a grace period starts and nobody needs it (an expedited one may do what a normal one was asked for) |
 //! | d | the tree's invariant is violated (`Tree::check`) |
 //! | e | a scan finds that an absent CPU is a holdout |
 //! | f | the driver sleeps although a holdout's flag was newly set after the last fence |
@@ -27,6 +27,7 @@ enum Stage {
 enum Kind {
     Ticket(Pos),
     Cookie { full: FullCookie, merged: Seq },
+    Expedited(Seq),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -35,14 +36,36 @@ struct Request {
     stage: Stage,
     /// The same for the merged counter, which is ended a little earlier.
     merged: Stage,
+    /// The same for expedited grace periods, of which a cookie may have either.
+    exp: Stage,
+}
+
+/// Rule a.
+fn check_ended(blocking: u32) -> Result<(), String> {
+    match blocking {
+        0 => Ok(()),
+        open => Err(format!(
+            "a: a grace period ends, but older sections do not (CPUs, tasks << 16): {open:#b}"
+        )),
+    }
+}
+
+/// The bit of a preempted task's section.
+pub fn of_task(task: usize) -> u32 {
+    1 << (16 + task)
 }
 
 /// What the oracle remembers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Oracle {
-    /// CPUs whose section was open when the grace period in flight started and is open still. A CPU's
-    /// next section is another one: leaving the section clears the bit for good.
+    /// Sections that were open when the grace period in flight started and are open still. A section is
+    /// known by its CPU's bit until its task is preempted, then by the task's ([`of_task`]). The next one is
+    /// another one: leaving the section clears the bit for good.
     blocking: u32,
+    /// The same for the expedited grace period in flight.
+    exp_blocking: u32,
+    /// There have been expedited ones: they may do what a normal one was asked for.
+    expedited: bool,
     /// Not yet satisfied.
     requests: Vec<Request>,
     /// CPUs whose wake flag was set after the last fence.
@@ -52,8 +75,18 @@ pub struct Oracle {
 }
 
 impl Oracle {
-    pub fn section_closed(&mut self, cpu: usize) {
-        self.blocking &= !(1 << cpu);
+    pub fn section_closed(&mut self, section: u32) {
+        self.blocking &= !section;
+        self.exp_blocking &= !section;
+    }
+
+    /// The section of a CPU is a task's from now on.
+    pub fn section_moved(&mut self, from: u32, to: u32) {
+        for blocking in [&mut self.blocking, &mut self.exp_blocking] {
+            if *blocking & from != 0 {
+                *blocking = *blocking & !from | to;
+            }
+        }
     }
 
     pub fn ticket(&mut self, ticket: Pos) {
@@ -69,6 +102,7 @@ impl Oracle {
             kind,
             stage: Stage::Taken,
             merged: Stage::Taken,
+            exp: Stage::Taken,
         });
     }
 
@@ -99,6 +133,14 @@ impl Oracle {
         self.requests.is_empty()
     }
 
+    /// Has a cookie been done by an expedited grace period, and by no normal one?
+    pub fn served_expedited(&self) -> bool {
+        let by_exp = |r: &Request| r.exp == Stage::Due && r.stage != Stage::Due;
+        self.requests
+            .iter()
+            .any(|r| matches!(r.kind, Kind::Cookie { .. }) && by_exp(r))
+    }
+
     /// One step of the engine: phases before and after it, and who was inside and present meanwhile.
     pub fn stepped(
         &mut self,
@@ -108,7 +150,8 @@ impl Oracle {
         others_present: u32,
     ) -> Result<(), String> {
         if before == Phase::Idle && after != Phase::Idle {
-            if self.requests.is_empty() {
+            let normal = |r: &Request| !matches!(r.kind, Kind::Expedited(_));
+            if !self.expedited && !self.requests.iter().any(normal) {
                 return Err("c: a grace period starts, and every request is satisfied".into());
             }
             if after != Phase::Fence && others_present != 0 {
@@ -123,24 +166,39 @@ impl Oracle {
             }
         }
         if after == Phase::Cleanup(0) {
-            self.check_ended()?;
+            check_ended(self.blocking)?;
             self.advance(|r| &mut r.merged);
         }
         if before == Phase::Cleanup(0) {
-            self.check_ended()?;
+            check_ended(self.blocking)?;
             self.advance(|r| &mut r.stage);
         }
         Ok(())
     }
 
-    /// Rule a.
-    fn check_ended(&self) -> Result<(), String> {
-        match self.blocking {
-            0 => Ok(()),
-            cpus => Err(format!(
-                "a: a grace period ends, but older sections of CPUs {cpus:#b} do not"
-            )),
+    pub fn exp_cookie(&mut self, cookie: Seq) {
+        self.push(Kind::Expedited(cookie));
+    }
+
+    /// An expedited grace period begins.
+    pub fn exp_begun(&mut self, inside: u32) -> Result<(), String> {
+        let expedited = |r: &Request| matches!(r.kind, Kind::Expedited(_));
+        if !self.requests.iter().any(expedited) {
+            return Err("c: an expedited grace period begins for nobody".into());
         }
+        self.expedited = true;
+        self.exp_blocking = inside;
+        for request in &mut self.requests {
+            request.exp = Stage::Started;
+        }
+        Ok(())
+    }
+
+    /// It ends.
+    pub fn exp_ended(&mut self) -> Result<(), String> {
+        check_ended(self.exp_blocking)?;
+        self.advance(|r| &mut r.exp);
+        Ok(())
     }
 
     fn advance(&mut self, stage: impl Fn(&mut Request) -> &mut Stage) {
@@ -157,6 +215,8 @@ impl Oracle {
         if let Some(tree) = engine.tree() {
             tree.check();
         }
+        engine.check_readers();
+        engine.check_expedited();
         if engine.counts().offline_holdouts != 0 {
             return Err("e: an absent CPU was a holdout".into());
         }
@@ -173,10 +233,19 @@ impl Oracle {
                 }
                 Kind::Cookie { full, merged } => {
                     let done = engine.poll(*full);
-                    let merged_early =
-                        engine.polled().poll(*merged) != (request.merged == Stage::Due);
+                    let by_exp = request.exp == Stage::Due;
+                    let merged_due = request.merged == Stage::Due || by_exp;
+                    let merged_done = engine.polled().poll(*merged);
+                    // Merged ones may be missed where they overlap (behaviour §1.2).
+                    let merged_wrong = merged_done != merged_due && !(self.expedited && merged_due);
+                    let due = due || by_exp;
                     cookie_done |= done;
-                    (done, due && !done, (done && !due) || merged_early)
+                    (done, due && !done, (done && !due) || merged_wrong)
+                }
+                Kind::Expedited(cookie) => {
+                    let done = engine.exp_done(*cookie);
+                    let due = request.exp == Stage::Due;
+                    (done, due && !done, done && !due)
                 }
             };
             if late || early {

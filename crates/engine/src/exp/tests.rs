@@ -1,0 +1,173 @@
+//! What the test host cannot show: calls out of order, and reports that overtake the setting up.
+
+use super::*;
+use crate::config::Config;
+use crate::geometry::GeometryParams;
+use crate::host::{Now, Seen};
+use crate::tree::Bits;
+
+/// Seven CPUs, awake and outside, in three levels.
+struct Awake;
+
+impl Host for Awake {
+    const TRACES: bool = false;
+    fn cpus(&self) -> u32 {
+        7
+    }
+    fn observe(&self, _: CpuId) -> Seen {
+        Seen {
+            outside: false,
+            stamp: 1,
+        }
+    }
+    fn present(&self, _: LeafId) -> u64 {
+        0b11
+    }
+    fn own_quiescent(&self, _: CpuId) -> bool {
+        true
+    }
+}
+
+fn engine() -> Global {
+    let geometry = GeometryParams {
+        leaf_fanout: 2,
+        inner_fanout: 2,
+        exact: true,
+    };
+    let mut engine = Global::new(Config {
+        geometry,
+        ..Config::kernel_6_12(7, 1000)
+    });
+    let tree = Global::new_tree(engine.config(), 7).expect("a small tree");
+    assert!(engine.grow(tree).is_ok());
+    engine
+}
+
+/// A grace period that has issued its fence.
+fn fenced() -> Global {
+    let mut engine = engine();
+    let cookie = engine.exp_snap(&Awake);
+    assert_eq!(engine.exp_climb(0, cookie, &Awake), Climb::Begin);
+    assert_eq!(engine.exp_begin(cookie, &Awake), ExpBegin::Begun);
+    assert_eq!(step(&mut engine), ExpNext::Fence);
+    engine.exp_fenced(&Awake);
+    engine
+}
+
+fn step(engine: &mut Global) -> ExpNext {
+    let next = engine.exp_step(None, Now::default(), &Awake).next;
+    engine.check_expedited();
+    next
+}
+
+#[test]
+fn a_report_that_overtakes_the_setting_up_is_not_lost_and_not_counted_twice() {
+    // CPU 6 is alone in its leaf, which is set up first; it departs after so many nodes.
+    for nodes in 0..=7 {
+        let mut engine = fenced();
+        for _ in 0..nodes {
+            assert_eq!(step(&mut engine), ExpNext::Again);
+        }
+        let effects = engine.departed(6, &Awake);
+        engine.check_expedited();
+        assert!(!effects.wake_exp, "six others owe");
+        for _ in 0..60 {
+            if engine.exp_phase() == ExpPhase::Wait {
+                break;
+            }
+            if let ExpNext::Ask { lo, .. } = step(&mut engine) {
+                // CPU 6 reported before its leaf was set up, or not: now it is gone.
+                let _ = engine.exp_asked(0, &Awake);
+                assert!(lo < 6 || nodes == 0, "after {nodes} nodes");
+            }
+        }
+        let mut woken = false;
+        for cpu in 0..7 {
+            woken |= engine.exp_interrupt(cpu, Interrupted::Quiescent).wake_exp;
+            engine.check_expedited();
+        }
+        assert!(woken, "after {nodes} nodes");
+        assert_eq!(step(&mut engine), ExpNext::Done, "after {nodes} nodes");
+    }
+}
+
+#[test]
+fn every_cpu_is_asked_once_and_the_last_report_wakes_the_driver() {
+    let mut engine = fenced();
+    let mut asked = alloc::vec::Vec::new();
+    for _ in 0..60 {
+        if engine.exp_phase() == ExpPhase::Wait {
+            break;
+        }
+        if let ExpNext::Ask { lo, cpus } = step(&mut engine) {
+            asked.extend(Bits(cpus).map(|bit| lo + bit));
+            let _ = engine.exp_asked(0, &Awake);
+        }
+    }
+    assert_eq!(asked, [0, 1, 2, 3, 4, 5, 6]);
+    for cpu in 0..7 {
+        let handled = engine.exp_interrupt(cpu, Interrupted::Section);
+        assert!(handled.hint && !handled.wake_exp);
+    }
+    for cpu in 0..7 {
+        let effects = engine.context_switch(cpu, None, &Awake);
+        assert_eq!(effects.wake_exp, cpu == 6);
+    }
+    assert_eq!(step(&mut engine), ExpNext::Done);
+}
+
+#[test]
+fn asking_is_repeated_until_the_host_has_answered() {
+    let mut engine = fenced();
+    let asks = |next| matches!(next, ExpNext::Ask { .. });
+    assert!((0..60).any(|_| asks(step(&mut engine))));
+    assert!(asks(step(&mut engine)));
+    assert!(asks(step(&mut engine)));
+    assert_eq!(engine.exp_asked(0b11, &Awake).next, ExpNext::Sleep(Some(1)));
+    assert!(asks(step(&mut engine)), "they are there: asked again");
+}
+
+#[test]
+fn without_a_tree_everybody_contends_and_the_start_wants_one() {
+    let mut engine = Global::new(Config::kernel_6_12(7, 1000));
+    let cookie = engine.exp_snap(&Awake);
+    assert_eq!(engine.exp_climb(0, cookie, &Awake), Climb::Begin);
+    assert_eq!(engine.exp_climb(0, cookie, &Awake), Climb::Contend);
+    assert!(!engine.exp_lock());
+    assert_eq!(engine.exp_begin(cookie, &Awake), ExpBegin::Grow(7));
+    let tree = Global::new_tree(engine.config(), 7).expect("a small tree");
+    assert!(engine.grow(tree).is_ok());
+    assert_eq!(engine.exp_begin(cookie, &Awake), ExpBegin::Begun);
+}
+
+#[test]
+fn the_generations_that_are_live_at_once_have_different_queues() {
+    let mut seq = Seq::from_raw(crate::seq::Word::MAX - 40).end();
+    for _ in 0..30 {
+        let next = seq.start().end();
+        let after = next.start().end();
+        let queues = [seq, next, after].map(queue_of);
+        assert!(queues[0] != queues[1] && queues[1] != queues[2] && queues[0] != queues[2]);
+        seq = next;
+    }
+}
+
+#[test]
+#[should_panic(expected = "exp_begin without the role")]
+fn a_start_needs_the_role() {
+    let mut engine = engine();
+    let cookie = engine.exp_snap(&Awake);
+    let _ = engine.exp_begin(cookie, &Awake);
+}
+
+#[test]
+#[should_panic(expected = "exp_release without the role")]
+fn the_role_is_kept_until_the_end() {
+    fenced().exp_release();
+}
+
+#[test]
+#[should_panic(expected = "nobody was to be asked")]
+fn an_answer_needs_a_question() {
+    let _ = fenced().exp_asked(0, &Awake);
+}
