@@ -1,7 +1,9 @@
 //! Read-copy-update that does less, and later.
 //!
-//! Readers run without locks, fences or shared writes; an updater replaces a value, waits for a *grace
-//! period* (until every reader that could still see the old value is done) and frees it.
+//! For data that many threads read and few change: a configuration, a routing table, a list of plug-ins.
+//! Readers take no lock, execute no fence, and write to no memory that another thread writes. Who changes
+//! the data makes a new version beside the old one, and the old one is freed when nobody can be reading it
+//! any more.
 //!
 //! ```
 //! use quiescent::{RcuCell, read};
@@ -9,43 +11,159 @@
 //! static CONFIG: std::sync::LazyLock<RcuCell<String>> =
 //!     std::sync::LazyLock::new(|| RcuCell::new("v1".into()));
 //!
-//! let length = read(|guard| CONFIG.load(guard).len()); // nine instructions and a load
+//! let length = read(|guard| CONFIG.load(guard).len()); // no lock, no fence
 //! let old = CONFIG.store("v2".into());                 // readers see v1 or v2, never a mixture
 //! drop(old);                                           // retired: freed after a grace period, later
 //! let old: Box<String> = CONFIG.store("v3".into()).wait(); // or wait for it, and have it back
 //! # assert_eq!((length, old.as_str()), (2, "v2"));
 //! ```
 //!
-//! # Reclaiming without waiting
-//! *Retire* frees memory and nothing else ([`Retired::retire`], [`retire_ptr`]); *call* runs code
-//! ([`call()`]). Both are queued with plain stores, never wait and never fail. Plain objects are freed by
-//! the thread that retired them, in later calls; code runs on a worker. [`barrier()`] waits until all that
-//! was queued is gone, [`drain`] does it in the calling thread.
+//! # Read-copy-update from zero
+//! Readers find the data through a pointer. To change what they find, an updater
 //!
-//! # When
-//! Data that is read much more often than it is replaced: configuration, routes, tables, plug-ins.
+//! 1. makes a new version, which no reader can find yet (*copy*);
+//! 2. makes the pointer lead to it, with one atomic store (*update*): a reader that loads the pointer gets the
+//!    old version or the new one, and either is whole;
+//! 3. frees the old version, but not yet: readers that loaded the pointer before may still be using it.
 //!
-//! # When not
-//! Data written as often as read (use a lock); readers that sleep for long inside a section (every
-//! grace period waits for them; [`holdouts`] names them).
+//! Readers that come later cannot find the old version. So it is enough to wait for those that are reading
+//! *now*. For that, a reader says when it begins and when it ends: between [`read_lock`] and the end of the
+//! [`Guard`] it is in a *section*. The time until all sections have ended that were open at some moment is a
+//! *grace period*.
 //!
-//! # Ordering
-//! The grace-period guarantee: if a section is open when a grace period starts, it ends before the
-//! grace period does; if a section opens after the start, it sees everything that happened before the
-//! start. `docs/ordering.md` lists every edge behind this.
+//! ```text
+//! reader A  ──[ old ]──────────────────────────
+//! reader B  ──────[ old   old   old ]──────────     B is waited for,
+//! reader C  ────────────[ new   new   new   new ]─  C is not: it cannot find the old version
+//!                     ▲             ▲
+//! updater         publishes     frees the old version
+//!                     └─────────────┘
+//!                      grace period
+//! ```
+//!
+//! Readers pay nothing for this. Updaters pay, and they share: one grace period serves everything that was
+//! replaced before it. Usually nobody waits at all: what was replaced is *retired*, and freed later.
+//!
+//! # When, and when not
+//! Take it where reads are many and updates few, where readers must not be delayed, or where they run in
+//! places in which locks are not allowed, such as signal handlers.
+//!
+//! Do not take it
+//! * for data that is written about as often as it is read: use a lock;
+//! * if readers have to keep what they found for long (over a network call, say): use an `Arc`, perhaps
+//!   inside a cell. A section holds up the reclaiming of the whole process while it is open;
+//! * if readers must see the latest version at any price: a reader may go on with the old one for as long as
+//!   its section lasts;
+//! * if a value is too large to be copied and its parts change one by one: take a lock, or link the parts.
+//!
+//! # Quick start
+//! | you have | take |
+//! |---|---|
+//! | one value, replaced whole | [`RcuCell`]; [`RcuOption`] if it may be absent |
+//! | a list | [`RcuList`] |
+//! | a structure of your own with links | [`RcuPtr`], with `unsafe` where objects leave |
+//! | memory of another kind (indexes, buffers, devices) | [`read`] and [`synchronize`], or [`start_poll`] and [`poll`] |
+//!
+//! Read with [`read`] or [`read_lock`]. Replace with `store` or `update`, and drop what comes back. There is
+//! nothing to set up and nobody to register; [`init`] is for those who want something special. Then read the
+//! chapter of the [`guide`] that is about your case.
+//!
+//! # Two verbs: retire and call
+//! *Retire* frees memory ([`Retired::retire`], or drop the [`Retired`]; [`Shared::retire`], [`retire_ptr`]). It
+//! is lazy, since nobody waits for memory. *Call* runs code ([`call()`]), and is prompt. Both are queued with
+//! plain stores, and never wait. `_hurry` is for what is urgent: [`Retired::retire_hurry`], [`call_hurry`].
+//!
+//! ```
+//! use quiescent::{RcuCell, call};
+//!
+//! let cell = RcuCell::new([0u8; 64]);
+//! cell.store([1; 64]);                              // retire: the old value, at some time
+//! call(|| println!("all readers of before are gone")); // call: soon
+//! quiescent::barrier();                             // wait until both are done
+//! ```
+//!
+//! Plain memory is given back by the thread that retired it, a little in each later call, or by the worker if
+//! that thread goes quiet. Closures and values with a destructor run on the worker: one thread, started when
+//! it is first needed, asleep when there is nothing to do. Nothing of yours runs inside `retire` or `call`,
+//! unless [`Options::inline_callbacks`] asks for it. Whoever wants the work done here and now calls
+//! [`drain`].
+//!
+//! # Safety
+//! Everything but [`RcuPtr`]'s linking and retiring, [`retire_ptr`] and [`call_head`] is safe:
+//!
+//! * what `load` gives borrows the guard and the cell: it cannot outlive the section, nor the cell;
+//! * a [`Guard`] stays on its thread: it is neither `Send` nor `Sync`;
+//! * values are `Send + Sync + 'static`: they are shared between threads and freed on any of them, later;
+//! * waiting inside a section of one's own would be for ever. It is refused ([`try_synchronize`]) or panics,
+//!   in every build; in callbacks, too.
+//!
+//! One thing no type prevents, a circle: a reader that waits, inside its section, for a thread that waits
+//! for a grace period. So hold no lock while you wait that is taken inside sections. What else to know is in
+//! [`limitations`].
+//!
+//! # What is guaranteed
+//! **A reader** that loads a pointer sees the whole value: everything written before it was published. Later
+//! loads of the same cell in the same thread never go back to an older version. Two loads may give two
+//! versions, also in one section; and of two cells changed one after the other, a reader may see the first
+//! one old and the second one new, if it looks at them in that order. What has to agree belongs in one cell.
+//!
+//! **[`synchronize`]** and everything that waits for a grace period: when it returns, all sections that were
+//! open when it was called have ended, and everything in them happened before what follows. Every other
+//! section sees all that was done before the call, or is waited for as well: no section that is still open
+//! can have found what was unlinked before the call.
+//!
+//! **Cookies.** [`start_poll`] notes the moment. When [`poll`] says yes, it is as if `synchronize` had been
+//! called at that moment and had returned just now.
+//!
+//! **[`Retired`]**, `retire` and `call`: what is freed or run is so after a grace period that began after
+//! the call. The closure sees everything the caller did before. No order among callbacks is promised.
+//!
+//! **[`barrier()`]**: everything queued before the call, by any thread, has been freed or run when it returns, and
+//! what callbacks did is visible. It does not wait for what those callbacks queue in turn, nor for readers
+//! if nothing is queued.
+//!
+//! `docs/ordering.md` lists the edges behind this, and the tests that fail when one is removed.
 //!
 //! # Costs
-//! `quiescent bench read|sync --compare` measures them beside other libraries on your machine, and
-//! `ci/instructions` counts instructions.
+//! In the repository, each of these commands prints the number on your machine, beside other libraries.
+//!
+//! | what | cost | printed by |
+//! |---|---|---|
+//! | a section: empty, with a load, inside another | 9, 11, 12 instructions on x86-64 | `ci/instructions` |
+//! | the same in time | | `quiescent bench read --compare` |
+//! | [`Guard::repin`] when nobody waits | a look at one word | `ci/instructions` |
+//! | retiring a plain object, and freeing an older one | under 40 instructions, without the allocator's | `ci/instructions` |
+//! | the same all in: time, memory held, tails | | `quiescent bench retire --compare` |
+//! | a grace period, one thread registered | no process-wide fence | `quiescent reproduce` |
+//! | a grace period, several threads | one process-wide fence, for all who wait | the same |
+//! | its latency | | `quiescent bench sync --compare` |
+//! | reads beside updates | | `quiescent bench mixed --compare` |
+//! | nothing to do | no thread wakes | `cargo test -p quiescent --test quiet --test quiet_worker` |
+//!
+//! `ci/instructions --disassembly` shows the instructions themselves. What a running program has done is in
+//! [`statistics`].
 //!
 //! # Platform
 //! Linux on x86-64 and aarch64 (64-bit atomics, futex, and `membarrier(2)` where the kernel has it).
-//! Only x86-64 has been tested on hardware.
+//! Only x86-64 has been tested on hardware. Without `membarrier(2)`, or if it is asked for, readers carry the
+//! fence: [`FenceMode`], [`Statistics::fence_mode`].
+//!
+//! # Where to go on
+//! * [`guide`]: a configuration, a routing table, a linked list by hand, signal handlers, long loops, async code.
+//! * [`guide::migration`]: coming from crossbeam-epoch or arc-swap.
+//! * [`limitations`]: what it does not do, and what happens when something runs out.
+//! * `crates/quiescent/examples`: complete programs.
+//! * `docs/architecture.md`: how it is made.
 //!
 //! # Not yet
 //! Several domains, budgets for what is queued, waiting in the child of a `fork`.
 
 #![deny(missing_docs)]
+// What these primitives leave out cannot be linked to.
+#![cfg_attr(
+    any(quiescent_loom, quiescent_double),
+    allow(rustdoc::broken_intra_doc_links)
+)]
 
 #[cfg(not(target_os = "linux"))]
 compile_error!(
@@ -69,9 +187,14 @@ mod exit;
 #[cfg(not(any(quiescent_loom, quiescent_double)))]
 mod future;
 mod guard;
+#[cfg(not(any(quiescent_loom, quiescent_double)))]
+pub mod guide;
 mod heads;
 mod kind;
 mod lane;
+#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[doc = include_str!("limitations.md")]
+pub mod limitations {}
 mod list;
 mod looks;
 mod options;

@@ -1,0 +1,38 @@
+//! The guide: one chapter for each thing that people build with this library.
+//!
+//! Every piece of code in it is compiled and run as a test. Begin with [the crate's page](crate) if
+//! read-copy-update is new to you; then read the first chapter, and after it those that you need.
+//!
+//! | chapter | what it is about |
+//! |---|---|
+//! | [A configuration](config_cell) | one value that all threads read and one replaces |
+//! | [A routing table](route_table) | a large value, changed by copies and in batches |
+//! | [A linked list by hand](linked_list) | links between objects, step by step; why each `unsafe` is right |
+//! | [Signal handlers](signal_handlers) | what a handler may do, and what it may not |
+//! | [Long loops](long_loops) | reading for long without holding up those who wait |
+//! | [Async code](async_code) | what may live across an `await`, and waiting without a thread |
+//! | [Coming from another crate](migration) | crossbeam-epoch and arc-swap, idiom by idiom |
+//!
+//! Complete programs are in `crates/quiescent/examples`. What the library does not do, and what happens
+//! when memory, threads or descriptors run out, is told in [`limitations`](crate::limitations).
+
+#[doc = include_str!("guide/config_cell.md")]
+pub mod config_cell {}
+
+#[doc = include_str!("guide/route_table.md")]
+pub mod route_table {}
+
+#[doc = include_str!("guide/linked_list.md")]
+pub mod linked_list {}
+
+#[doc = include_str!("guide/signal_handlers.md")]
+pub mod signal_handlers {}
+
+#[doc = include_str!("guide/long_loops.md")]
+pub mod long_loops {}
+
+#[doc = include_str!("guide/async_code.md")]
+pub mod async_code {}
+
+#[doc = include_str!("guide/migration.md")]
+pub mod migration {}
