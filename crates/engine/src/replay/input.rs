@@ -56,6 +56,7 @@ pub enum Input {
         deadline_ns: u64,
     },
     Disarm,
+    Forked,
     /// A call of this CPU.
     Cpu(CpuId, CpuInput),
     /// A call of the barrier.
@@ -96,6 +97,11 @@ pub enum CpuInput {
     Deadline,
     Hurry,
     VisitBarrier,
+    Forked {
+        queued: [Queued; LANES],
+        run_code: bool,
+        now: Now,
+    },
     // A kernel's.
     Call {
         bytes: u64,
@@ -135,6 +141,7 @@ pub enum BarrierInput {
     VisitedAll,
     OneDone,
     End,
+    Forked,
 }
 
 /// What a call returned.
@@ -154,6 +161,7 @@ pub enum Output {
     /// Start and end of a range of positions.
     Range(Pos, Pos),
     Deadline(Option<u64>),
+    Count(u64),
     Begin(Begin),
     Visit(Visit),
     Seq(Seq),

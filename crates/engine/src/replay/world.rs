@@ -78,6 +78,11 @@ impl World {
                 Output::Done(true)
             }
             CpuInput::VisitBarrier => Output::Visit(cpu.visit_barrier(&mut self.barrier)),
+            CpuInput::Forked {
+                queued,
+                run_code,
+                now,
+            } => Output::Count(cpu.forked(global, &queued, run_code, now)),
             CpuInput::Call { bytes, ns } => Output::Called(cpu.call(global, bytes, ns, host)),
             CpuInput::NoteGpChanges => Output::Noticed(cpu.note_gp_changes(global, host)),
             CpuInput::Stamp => Output::Done(cpu.stamp(global, host)),
@@ -123,6 +128,10 @@ fn apply_to_barrier(barrier: &mut Barrier, input: BarrierInput) -> Output {
             barrier.end();
             Output::Done(true)
         }
+        BarrierInput::Forked => {
+            barrier.forked();
+            Output::Done(true)
+        }
     }
 }
 
@@ -158,6 +167,10 @@ impl Global {
             Input::Arm { deadline_ns } => Output::Deadline(self.arm(deadline_ns)),
             Input::Disarm => {
                 self.disarm();
+                Output::Done(true)
+            }
+            Input::Forked => {
+                self.forked();
                 Output::Done(true)
             }
             Input::Cpu(..) | Input::Barrier(_) => Output::Elsewhere,
