@@ -38,12 +38,18 @@
 //! `quiescent bench read|sync --compare` measures them beside other libraries on your machine, and
 //! `ci/instructions` counts instructions.
 //!
+//! # Fork and exit
+//! The child of a `fork` goes on with everything. Of what was queued before, it frees plain memory; closures
+//! and destructors are the parent's, unless [`Options::inherit_callbacks`] is set. Sections of other threads
+//! are over there, and what the forking thread got from them must not be used. A future that was pending
+//! has to be polled again. `exit` runs nothing that is pending, and waits for nothing: [`drain`] does.
+//!
 //! # Platform
 //! Linux on x86-64 and aarch64 (64-bit atomics, futex, and `membarrier(2)` where the kernel has it).
 //! Only x86-64 has been tested on hardware.
 //!
 //! # Not yet
-//! Several domains, budgets for what is queued, waiting in the child of a `fork`.
+//! Several domains, budgets for what is queued.
 
 #![deny(missing_docs)]
 
@@ -66,6 +72,8 @@ mod engine;
 mod error;
 #[cfg(not(any(quiescent_loom, quiescent_double)))]
 mod exit;
+#[cfg(not(any(quiescent_loom, quiescent_double)))]
+mod fork;
 #[cfg(not(any(quiescent_loom, quiescent_double)))]
 mod future;
 mod guard;
