@@ -63,6 +63,14 @@ impl Child {
         libc::WEXITSTATUS(status)
     }
 
+    /// Waits for its end: was it a good one?
+    pub fn ends_well(self) -> bool {
+        let mut status = 0;
+        // SAFETY: `status` is writable.
+        let waited = unsafe { libc::waitpid(self.0, &mut status, 0) };
+        waited == self.0 && status == 0
+    }
+
     /// Waits for its end, which must be a good one.
     #[track_caller]
     pub fn join(self) {

@@ -1,6 +1,7 @@
 //! Forks while other threads are in the middle of something.
 
 use std::future::Future;
+use std::ptr::NonNull;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Waker};
@@ -98,6 +99,15 @@ fn during_a_barrier_and_a_drain() {
     });
 }
 
+/// Tells threads to stop, also if a check fails.
+struct StopAtEnd<'a>(&'a AtomicBool);
+
+impl Drop for StopAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// What the other threads do.
 #[derive(Clone, Copy, PartialEq)]
 enum Load {
@@ -118,7 +128,17 @@ fn retire_objects(thread: usize, load: Load, stop: &AtomicBool) {
     let mut next = thread * (allocator::POOL / 4);
     while !stop.load(Ordering::Relaxed) {
         next += 1;
-        let Some(object) = object(next) else { continue };
+        let Some(object) = object(next) else {
+            // All are queued. Takers free them; but without takers only who pushes pops.
+            match load {
+                Load::Flushes => thread::yield_now(),
+                // SAFETY: a box of ours, retired once.
+                Load::Owners => unsafe {
+                    retire_ptr(NonNull::from(Box::leak(Box::new(next))));
+                },
+            }
+            continue;
+        };
         match (load, next % 1024) {
             // SAFETY: not in use until now, and retired once.
             (Load::Flushes, 0) => unsafe { retire_ptr_hurry(object) },
@@ -147,6 +167,7 @@ fn under_load(load: Load, forkers: usize, times: usize) {
     let done = Barrier::new(forkers);
     let (stop, together, done) = (&stop, &together, &done);
     thread::scope(|scope| {
+        let _stop = StopAtEnd(stop);
         for n in 0..OWNERS {
             scope.spawn(move || {
                 together.wait();
@@ -166,7 +187,7 @@ fn under_load(load: Load, forkers: usize, times: usize) {
             .map(|_| {
                 scope.spawn(move || {
                     together.wait();
-                    for n in 0..times {
+                    let fine = (0..times).all(|n| {
                         let child = fork(|| {
                             check_child(load, OWNERS + 1);
                             if n % 8 == 0 {
@@ -175,16 +196,16 @@ fn under_load(load: Load, forkers: usize, times: usize) {
                             }
                         });
                         read(|_| ());
-                        child.join();
-                    }
+                        child.ends_well()
+                    });
                     done.wait();
+                    assert!(fine, "a child failed, or hangs");
                 })
             })
             .collect();
         for forker in forkers {
             forker.join().expect("its children are well");
         }
-        stop.store(true, Ordering::Relaxed);
     });
     barrier();
     assert_eq!((TWICE.load(Ordering::Relaxed), in_use()), (0, 0));
@@ -234,6 +255,7 @@ fn beside_an_allocator_that_locks_before_us() {
 fn futures_and_thread_ends_while_forking() {
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
+        let _stop = StopAtEnd(&stop);
         scope.spawn(|| {
             while !stop.load(Ordering::Relaxed) {
                 let reader = Reader::inside("in the way");
@@ -262,6 +284,5 @@ fn futures_and_thread_ends_while_forking() {
                 barrier();
             });
         }
-        stop.store(true, Ordering::Relaxed);
     });
 }
