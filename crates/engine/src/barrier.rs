@@ -177,6 +177,15 @@ impl Barrier {
         self.seq = self.seq.end();
     }
 
+    /// In the child of a fork: the barrier in flight is the parent's, and nobody here waits for it. (The
+    /// child's marks are cleared as well: [`Cpu::forked`](crate::Cpu::forked).)
+    pub fn forked(&mut self) {
+        self.count = 0;
+        if self.in_flight() {
+            self.seq = self.seq.end();
+        }
+    }
+
     /// Marks the CPU as visited; false if it was, or if there is no barrier.
     fn visits(&self, mark: &mut CpuMark) -> bool {
         let visits = self.in_flight() && mark.seen != self.seq;
@@ -215,6 +224,11 @@ impl CpuMark {
             seen: Seq::ZERO,
             open: false,
         }
+    }
+
+    /// Nobody waits for this CPU's share any more. What it has seen stays: numbers are not used twice.
+    pub(crate) fn forked(&mut self) {
+        self.open = false;
     }
 
     /// Has this CPU a share, by positions, that is not done?

@@ -33,6 +33,7 @@
 //! `advance` moves a cut only past stamps that have been reached. Nothing else sets a stamp or moves
 //! the cut of DONE.
 
+mod forked;
 mod looks;
 
 use core::ops::Range;

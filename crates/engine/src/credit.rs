@@ -220,6 +220,39 @@ impl Cpu {
         self.lists.iter().any(CbList::pending)
     }
 
+    /// In the child of a fork. Whoever owned this queue before does so no longer; `queued` is what had been
+    /// queued and consumed at the fork. What was out is another process's. Without `run_code` the
+    /// callbacks that run somebody's code are forgotten: the parent has them too, and runs them. Returns
+    /// how many callbacks this process will not run.
+    ///
+    /// What is left waits as in any queue without an owner: it has a deadline, but no timer stands for it
+    /// before somebody here asks the worker for something.
+    pub fn forked(
+        &mut self,
+        global: &Global,
+        queued: &[Queued; LANES],
+        run_code: bool,
+        now: Now,
+    ) -> u64 {
+        self.account(global, queued, now.ns);
+        let mut dropped = 0;
+        for (list, lane) in self.lists.iter_mut().zip(Lane::ALL) {
+            let out = list.forked();
+            if lane != Lane::Plain {
+                dropped += out;
+                dropped += if run_code { 0 } else { list.abandon() };
+            }
+        }
+        self.barrier.forked();
+        self.credit.tight = true;
+        if !run_code {
+            self.credit.prompt = None; // only code is prompt
+        }
+        self.credit.deadline = self.next_deadline(global, now.ns);
+        self.settle();
+        dropped
+    }
+
     /// A grace period may have ended: more may be done.
     pub fn advance(&mut self, global: &Global) {
         let seq = global.root_seq();
@@ -353,8 +386,13 @@ impl Cpu {
         }
     }
 
-    /// Where credit is outstanding, the owner may have queued something already: a deadline as if it had.
     fn set_deadline(&mut self, global: &mut Global, now_ns: u64) -> Option<u64> {
+        self.credit.deadline = self.next_deadline(global, now_ns);
+        global.arm(self.credit.deadline?)
+    }
+
+    /// Where credit is outstanding, the owner may have queued something already: a deadline as if it had.
+    fn next_deadline(&self, global: &Global, now_ns: u64) -> Option<u64> {
         let Defer {
             lazy_ns,
             lazy_grid_ns,
@@ -368,11 +406,10 @@ impl Cpu {
                 .checked_next_multiple_of(lazy_grid_ns.max(1))
                 .unwrap_or(u64::MAX)
         });
-        self.credit.deadline = match (lazy, self.credit.prompt) {
+        match (lazy, self.credit.prompt) {
             (Some(lazy), Some(prompt)) => Some(lazy.min(prompt)),
             (lazy, _) => lazy,
-        };
-        global.arm(self.credit.deadline?)
+        }
     }
 
     fn new_credit(&mut self, global: &Global) -> [Credit; LANES] {

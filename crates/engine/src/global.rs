@@ -287,6 +287,19 @@ impl Global {
         Ok(tree)
     }
 
+    /// In the child of a fork: the driver and those who waited were other threads, and do not exist here.
+    ///
+    /// A grace period in flight stays where it is. Its next driver goes on in the middle of the phase, as
+    /// after anybody who left; participants that the fork left behind are seen outside, or absent. What
+    /// was asked for is still asked for, and cookies stay good. The timer is not set: whoever queues next
+    /// arms it. Counts start again.
+    pub fn forked(&mut self) {
+        self.driver = None;
+        self.waiters.forked();
+        self.disarm();
+        self.counts = Counts::default();
+    }
+
     // Reports.
 
     /// `cpu` itself reports a quiescent state that it noted under the number `noted`. One noted for

@@ -127,6 +127,18 @@ impl Waiters {
         }
     }
 
+    /// Nobody is left of those who waited: they are another process's.
+    pub(crate) fn forked(&mut self) {
+        *self = Waiters {
+            end: self.end,
+            closed: self.end,
+            done: self.end,
+            woken: self.end,
+            expedited_until: self.end,
+            ..Waiters::new()
+        };
+    }
+
     /// Everybody below this position has had a full grace period.
     pub fn done(&self) -> Pos {
         self.done

@@ -45,7 +45,9 @@ impl Alarm {
         }
     }
 
-    fn timer(&self) -> MutexGuard<'_, u64> {
+    /// The timer, and what it is set to. Descriptors are made under this lock, too, so that a fork finds
+    /// them known or not there.
+    pub(crate) fn timer(&self) -> MutexGuard<'_, u64> {
         self.set
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
@@ -56,13 +58,21 @@ impl Alarm {
     /// # Errors
     /// The system's.
     pub(crate) fn open(&self) -> std::io::Result<()> {
+        let set = self.timer();
         self.os.open()?;
         // What was set before there was a timer.
-        let set = self.timer();
         if *set != 0 {
             self.os.set_timer(*set);
         }
         Ok(())
+    }
+
+    /// In the child of a fork: the descriptors are the parent's, and nobody sleeps on them here.
+    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    pub(crate) fn forked(&self, set: &mut u64) {
+        self.os.close();
+        self.word.store(AWAKE, Ordering::Relaxed);
+        *set = 0;
     }
 
     /// Nobody is going to look: whoever queues next sets the timer, and tries to start somebody.
@@ -196,6 +206,13 @@ pub(crate) mod os {
             Ok(())
         }
 
+        /// They are another process's: closed here, open there.
+        pub(super) fn close(&self) {
+            for place in [&self.epoll, &self.event, &self.timer] {
+                close(place);
+            }
+        }
+
         pub(super) fn set_timer(&self, deadline: u64) {
             set_timer(self.timer.load(Ordering::Acquire), deadline);
         }
@@ -216,6 +233,20 @@ pub(crate) mod os {
             let mut event = libc::epoll_event { events: 0, u64: 0 };
             // SAFETY: room for one event.
             unsafe { libc::epoll_wait(self.epoll.load(Ordering::Acquire), &mut event, 1, -1) };
+        }
+    }
+
+    /// Closes a descriptor of ours and forgets it. One that the program has closed behind our back may be
+    /// something else by now; what is a file, a pipe or a socket is none of ours.
+    pub(crate) fn close(place: &AtomicI32) {
+        let fd = place.swap(-1, Ordering::AcqRel);
+        // SAFETY: plain data, filled in by the call before it is read.
+        let mut status: libc::stat = unsafe { std::mem::zeroed() };
+        // SAFETY: `status` is writable; a bad descriptor is refused.
+        unsafe {
+            if libc::fstat(fd, &mut status) == 0 && status.st_mode & libc::S_IFMT == 0 {
+                libc::close(fd);
+            }
         }
     }
 

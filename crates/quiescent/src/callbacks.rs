@@ -74,6 +74,29 @@ impl Core {
         );
     }
 
+    /// In the child of a fork.
+    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    pub(crate) fn forked_cpu(
+        &mut self,
+        _slots: &Slots,
+        cpu: &mut Part<Cpu>,
+        queued: &[Queued; LANES],
+        run_code: bool,
+        now_ns: u64,
+    ) -> u64 {
+        let now = Domain::now(now_ns);
+        let input = CpuInput::Forked {
+            queued: *queued,
+            run_code,
+            now,
+        };
+        straight!(
+            Input::Cpu(cpu.id(), input),
+            |r: &u64| Output::Count(*r),
+            cpu.inner().forked(&self.engine, queued, run_code, now)
+        )
+    }
+
     pub(crate) fn visit_barrier(&mut self, cpu: &mut Part<Cpu>) {
         let _ = straight!(
             Input::Cpu(cpu.id(), CpuInput::VisitBarrier),
@@ -85,6 +108,18 @@ impl Core {
 
 /// Calls that need the domain's lock.
 impl Core {
+    /// In the child of a fork, after the queues.
+    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    pub(crate) fn forked(&mut self) {
+        self.waiters = crate::waitlist::WaitList::new();
+        straight!(Input::Forked, nothing, self.engine.inner().forked());
+        straight!(
+            Input::Barrier(BarrierInput::Forked),
+            nothing,
+            self.barrier.inner().forked()
+        );
+    }
+
     pub(crate) fn expire(&mut self, now_ns: u64) {
         if self.engine.armed().is_some_and(|armed| armed <= now_ns) {
             self.disarm();

@@ -68,7 +68,7 @@ pub(crate) struct Domain {
     /// The queue of those who have none, and of intrusive callbacks then.
     pub(crate) shared: Queue,
     sweep: Mutex<()>,
-    barrier_turn: Mutex<()>,
+    barrier_turn: sync::Turn,
     pub(crate) barrier_word: AtomicU32,
     /// The last barrier has not visited everybody.
     pub(crate) barrier_failed: AtomicU32,
@@ -83,6 +83,8 @@ pub(crate) struct Domain {
     pub(crate) watch: Watch,
     #[cfg(not(any(quiescent_loom, quiescent_double)))]
     pub(crate) staff: crate::staff::Staff,
+    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    pub(crate) forking: crate::fork::Policy,
     #[cfg(any(quiescent_loom, quiescent_double))]
     dummy_queue: std::sync::OnceLock<&'static Queue>,
 }
@@ -138,7 +140,7 @@ impl Domain {
                 counters: Counters::new(),
                 shared: Queue::new(0, std::ptr::null_mut()),
                 sweep: Mutex::new(()),
-                barrier_turn: Mutex::new(()),
+                barrier_turn: sync::Turn::new(),
                 barrier_word: AtomicU32::new(0),
                 barrier_failed: AtomicU32::new(0),
                 drainers: AtomicU32::new(0),
@@ -149,6 +151,8 @@ impl Domain {
                 watch: Watch::new(),
                 #[cfg(not(any(quiescent_loom, quiescent_double)))]
                 staff: crate::staff::Staff::new(),
+                #[cfg(not(any(quiescent_loom, quiescent_double)))]
+                forking: crate::fork::Policy::new(),
                 #[cfg(any(quiescent_loom, quiescent_double))]
                 dummy_queue: std::sync::OnceLock::new(),
             }
@@ -169,9 +173,20 @@ impl Domain {
 
     /// Barriers go one at a time.
     pub(crate) fn barrier_turn(&self) -> MutexGuard<'_, ()> {
-        self.barrier_turn
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.barrier_turn.take()
+    }
+
+    /// In the child of a fork: nobody drives, sleeps, waits for a barrier or drains.
+    ///
+    /// # Safety
+    /// The calling thread is the only one, and has no turn.
+    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    pub(crate) unsafe fn forget_waits(&self) {
+        self.sleeper.store(SLEEPER_NOBODY, Ordering::Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { self.barrier_turn.renew() };
+        self.barrier_failed.store(0, Ordering::Relaxed);
+        self.drainers.store(0, Ordering::Relaxed);
     }
 
     /// Do owners run their callbacks themselves?

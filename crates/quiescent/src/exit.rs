@@ -10,6 +10,10 @@
 //! * A thread that ends **inside** a section (a leaked guard) keeps its slot for ever: a named
 //!   holdout, and never a use after free. The hook asks to be run again first, up to the number of
 //!   rounds the C library grants, since another destructor may still drop the guard.
+//! * A destructor that queues after our hook registers again, too. If it does so in the last round, the slot
+//!   stays taken, and what was queued is the worker's to take over.
+//!
+//! The end of the process has no hook: what is pending is not run, and nobody is waited for.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -22,7 +26,7 @@ use crate::sync;
 static KEY: AtomicU32 = AtomicU32::new(0);
 
 /// Runs before `main`, when the process has one thread: the fence is registered without a wait, and
-/// the key is one of the first.
+/// the key is one of the first. In a shared object: when it is loaded.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static START: extern "C" fn() = start;
@@ -30,6 +34,10 @@ static START: extern "C" fn() = start;
 extern "C" fn start() {
     let _ = key();
     sync::domain().resolve_mode();
+    if cfg!(not(miri)) {
+        crate::fork::register();
+        pin();
+    }
 }
 
 fn key() -> Option<libc::pthread_key_t> {
@@ -67,4 +75,31 @@ unsafe extern "C" fn at_exit(slot: *mut c_void) {
     if !Domain::leave_thread(slot) {
         arm(slot);
     }
+}
+
+/// A shared object that contains this library is not unloaded any more: threads, keys, handlers and queued
+/// callbacks refer to its code. `dlclose` succeeds, and does nothing.
+fn pin() {
+    let Some(own) = object_of(start as *const c_void) else {
+        return;
+    };
+    // SAFETY: reads a value that the kernel passed to the process.
+    let entry = unsafe { libc::getauxval(libc::AT_ENTRY) };
+    let entry = std::ptr::without_provenance(entry as usize);
+    let program = object_of(entry);
+    if program.is_some_and(|program| program.dli_fbase == own.dli_fbase) {
+        return; // nobody unloads the program
+    }
+    let how = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
+    // SAFETY: the name of an object that is loaded; nothing is loaded by this.
+    unsafe { libc::dlopen(own.dli_fname, how) };
+}
+
+/// The object that contains an address.
+fn object_of(address: *const c_void) -> Option<libc::Dl_info> {
+    // SAFETY: plain data, filled in by the call before it is read.
+    let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
+    // SAFETY: `info` is writable; the address is only compared.
+    let found = unsafe { libc::dladdr(address, &mut info) };
+    (found != 0 && !info.dli_fname.is_null()).then_some(info)
 }

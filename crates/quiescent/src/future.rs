@@ -9,18 +9,26 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
-use std::thread;
 
 use crate::error::SyncError;
 use crate::guard::in_section;
-use crate::looks::count;
+use crate::looks::{count, uncount};
+use crate::staff;
 use crate::sync;
 use crate::wait::{Cookie, start_poll, try_synchronize};
 
-/// Tasks that wait, and whether a helper serves them.
-struct Waiting {
+/// Tasks that wait, and whether a helper serves them. No memory is allocated or freed under the lock, and
+/// nothing of the program's is called: a fork takes it.
+pub(crate) struct Waiting {
     tasks: Vec<(Cookie, Waker)>,
     served: bool,
+}
+
+impl Waiting {
+    /// In the child of a fork: nobody serves them. The next task that waits sees to it.
+    pub(crate) fn forked(&mut self) {
+        self.served = false;
+    }
 }
 
 static WAITING: Mutex<Waiting> = Mutex::new(Waiting {
@@ -28,7 +36,7 @@ static WAITING: Mutex<Waiting> = Mutex::new(Waiting {
     served: false,
 });
 
-fn waiting() -> MutexGuard<'static, Waiting> {
+pub(crate) fn waiting() -> MutexGuard<'static, Waiting> {
     WAITING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -88,23 +96,38 @@ impl Future for GracePeriod {
             Ok(false) => {}
             Err(error) => panic!("GracePeriod: {error}"),
         }
-        let mut list = waiting();
-        let known = |(cookie, waker): &(Cookie, Waker)| {
-            *cookie == self.cookie && waker.will_wake(context.waker())
-        };
-        if !list.tasks.iter().any(known) {
-            list.tasks.push((self.cookie, context.waker().clone()));
-        }
-        if !list.served {
-            list.served = true;
-            drop(list);
-            let name = "quiescent-gp".to_owned();
-            if thread::Builder::new().name(name).spawn(serve).is_err() {
-                // Others may have come meanwhile and rely on the helper: all of them poll again.
-                wake_all(stop_serving());
-            }
+        let is_served = enlist(self.cookie, context.waker());
+        if !is_served && staff::spawn(c"quiescent-gp", serve).is_err() {
+            // Others may have come meanwhile and rely on the helper: all of them poll again.
+            wake_all(stop_serving());
         }
         Poll::Pending
+    }
+}
+
+/// Puts a task into the list, once. True if a helper serves it; false if the caller has to start one.
+fn enlist(cookie: Cookie, waker: &Waker) -> bool {
+    let mut task = Some((cookie, waker.clone()));
+    let mut room = Vec::new();
+    loop {
+        let mut list = waiting();
+        let known =
+            |(known, waiting): &(Cookie, Waker)| *known == cookie && waiting.will_wake(waker);
+        let is_new = !list.tasks.iter().any(known);
+        let count = list.tasks.len();
+        if is_new && count == list.tasks.capacity() {
+            if room.capacity() <= count {
+                drop(list);
+                room = Vec::with_capacity(2 * count + 4);
+                continue;
+            }
+            room.append(&mut list.tasks);
+            std::mem::swap(&mut room, &mut list.tasks);
+        }
+        if is_new {
+            list.tasks.extend(task.take());
+        }
+        return std::mem::replace(&mut list.served, true);
     }
 }
 
@@ -129,20 +152,26 @@ fn serve() {
     while let Some(ready) = next_ready() {
         wake_all(ready);
     }
-    helpers.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
+    uncount(helpers);
 }
 
 /// Waits for a grace period; the tasks it satisfies. `None`: nobody waits, and the helper ends.
 fn next_ready() -> Option<Vec<(Cookie, Waker)>> {
-    {
+    let mut ready = {
         let mut list = waiting();
         if list.tasks.is_empty() {
             list.served = false;
             return None;
         }
-    }
+        let count = list.tasks.len();
+        drop(list);
+        Vec::with_capacity(count)
+    };
     // A fence that is refused for good is no reason to keep tasks asleep: they poll again.
     let failed = try_synchronize().is_err();
     let done = |(cookie, _): &mut (Cookie, Waker)| failed || sync::domain().is_done(cookie.0);
-    Some(waiting().tasks.extract_if(.., done).collect())
+    // As many as there is room for; who came meanwhile is not done yet, or has its turn next.
+    let room = ready.capacity();
+    ready.extend(waiting().tasks.extract_if(.., done).take(room));
+    Some(ready)
 }

@@ -89,6 +89,13 @@ impl Heads {
         Some((head, run?))
     }
 
+    /// Forgets what is queued.
+    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    pub(crate) fn abandon(&mut self) {
+        self.first = ptr::null_mut();
+        self.last = ptr::null_mut();
+    }
+
     /// For the engine.
     pub(crate) fn report(&self) -> Queued {
         Queued {

@@ -143,6 +143,12 @@
 //! `ci/instructions --disassembly` shows the instructions themselves. What a running program has done is in
 //! [`statistics`].
 //!
+//! # Fork and exit
+//! The child of a `fork` goes on with everything. Of what was queued before, it frees plain memory; closures
+//! and destructors are the parent's, unless [`Options::inherit_callbacks`] is set. Sections of other threads
+//! are over there, and what the forking thread got from them must not be used. A future that was pending
+//! has to be polled again. `exit` runs nothing that is pending, and waits for nothing: [`drain`] does.
+//!
 //! # Platform
 //! Linux on x86-64 and aarch64 (64-bit atomics, futex, and `membarrier(2)` where the kernel has it).
 //! Only x86-64 has been tested on hardware. Without `membarrier(2)`, or if it is asked for, readers carry the
@@ -156,7 +162,7 @@
 //! * `docs/architecture.md`: how it is made.
 //!
 //! # Not yet
-//! Several domains, budgets for what is queued, waiting in the child of a `fork`.
+//! Several domains, budgets for what is queued.
 
 #![deny(missing_docs)]
 // What these primitives leave out cannot be linked to.
@@ -184,6 +190,8 @@ mod engine;
 mod error;
 #[cfg(not(any(quiescent_loom, quiescent_double)))]
 mod exit;
+#[cfg(not(any(quiescent_loom, quiescent_double)))]
+mod fork;
 #[cfg(not(any(quiescent_loom, quiescent_double)))]
 mod future;
 mod guard;

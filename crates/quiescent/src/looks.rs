@@ -22,6 +22,8 @@ pub(crate) struct Counters {
     pub(crate) leaked: Counter,
     pub(crate) crowd_sections: Counter,
     pub(crate) helpers: Counter,
+    pub(crate) forks: Counter,
+    pub(crate) not_inherited: Counter,
 }
 
 impl Counters {
@@ -42,7 +44,34 @@ impl Counters {
             leaked: Counter::new(0),
             crowd_sections: Counter::new(0),
             helpers: Counter::new(0),
+            forks: Counter::new(0),
+            not_inherited: Counter::new(0),
         }
+    }
+
+    /// In the child of a fork: another process, and one fork more from the first.
+    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    pub(crate) fn forked(&self) {
+        for counter in [
+            &self.fences_gp,
+            &self.fences_flag,
+            &self.fences_take,
+            &self.callbacks,
+            &self.panics,
+            &self.barriers,
+            &self.worker_errors,
+            &self.worker_passes,
+            &self.wakeups,
+            &self.reader_wakeups,
+            &self.sleeps,
+            &self.hand_overs,
+            &self.leaked,
+            &self.crowd_sections,
+            &self.helpers,
+        ] {
+            counter.store(0, std::sync::atomic::Ordering::Relaxed);
+        }
+        count(&self.forks);
     }
 }
 
@@ -51,7 +80,14 @@ pub(crate) fn count(counter: &Counter) {
     counter.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
 }
 
-fn value(counter: &Counter) -> u64 {
+/// Takes one off a counter, unless it starts from nothing since a fork.
+#[cfg(not(any(quiescent_loom, quiescent_double)))]
+pub(crate) fn uncount(counter: &Counter) {
+    let order = std::sync::atomic::Ordering::Relaxed;
+    let _ = counter.fetch_update(order, order, |value| value.checked_sub(1));
+}
+
+pub(crate) fn value(counter: &Counter) -> u64 {
     counter.load(std::sync::atomic::Ordering::Relaxed)
 }
 
@@ -97,6 +133,8 @@ impl Domain {
             leaked: value(&c.leaked),
             crowd_sections: value(&c.crowd_sections),
             helper_threads: value(&c.helpers),
+            forks: value(&c.forks),
+            not_inherited: value(&c.not_inherited),
             registered: self.slots.registered(),
             holdouts,
             busy,

@@ -21,6 +21,13 @@ pub struct Options {
     /// section the caller holds. One at a time, two a call at most. The worker still runs what is in a
     /// hurry, intrusive heads, what a quiet thread left, and everything in fenced mode. Off by default.
     pub inline_callbacks: bool,
+    /// In the child of a fork, run the callbacks and destructors too that were queued before it: then each
+    /// of them runs twice, once in either process. Off by default: the child frees what is plain memory, and
+    /// forgets the rest. (The parent is not concerned.) Counts at the moment of the fork.
+    pub inherit_callbacks: bool,
+    /// Do nothing about forks. For programs whose children only execute another program: the child must
+    /// then call nothing of this library. Off by default.
+    pub ignore_forks: bool,
 }
 
 impl Options {
@@ -30,6 +37,8 @@ impl Options {
             fence: None,
             max_threads: None,
             inline_callbacks: false,
+            inherit_callbacks: false,
+            ignore_forks: false,
         }
     }
 
@@ -44,6 +53,21 @@ impl Options {
     #[must_use]
     pub const fn inline_callbacks(mut self, inline: bool) -> Options {
         self.inline_callbacks = inline;
+        self
+    }
+
+    /// Has the child of a fork run what was queued before it; see
+    /// [`inherit_callbacks`](Options::inherit_callbacks).
+    #[must_use]
+    pub const fn inherit_callbacks(mut self, inherit: bool) -> Options {
+        self.inherit_callbacks = inherit;
+        self
+    }
+
+    /// Leaves forks alone; see [`ignore_forks`](Options::ignore_forks).
+    #[must_use]
+    pub const fn ignore_forks(mut self, ignore: bool) -> Options {
+        self.ignore_forks = ignore;
         self
     }
 
@@ -73,6 +97,10 @@ pub fn init(options: Options) -> Result<(), InitError> {
         domain.limit_threads(threads)?;
     }
     domain.set_inline(options.inline_callbacks);
+    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    domain
+        .forking
+        .set(options.ignore_forks, options.inherit_callbacks);
     match options.fence {
         Some(mode) => domain.force_mode(mode),
         None => {

@@ -56,7 +56,19 @@ pub(crate) struct Queue {
     /// A block for each lane, brought along.
     spares: [AtomicPtr<Block>; BLOCK_LANES],
     core: Mutex<Core>,
+    /// Its lock, while this process forks.
+    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    pub(crate) parked: crate::fork::Parked<Core>,
+    /// The queue made before this one: [`MADE`].
+    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    made_before: std::sync::atomic::AtomicPtr<Queue>,
 }
+
+/// All queues ever made, in a chain that nobody walks but checkers for leaks: slots, which have them too,
+/// may be in memory that those do not look at.
+#[cfg(not(any(quiescent_loom, quiescent_double)))]
+static MADE: std::sync::atomic::AtomicPtr<Queue> =
+    std::sync::atomic::AtomicPtr::new(ptr::null_mut());
 
 /// What the lock protects.
 #[derive(Debug)]
@@ -92,6 +104,10 @@ impl Queue {
                     revoking: false,
                     chosen: false,
                 }),
+                #[cfg(not(any(quiescent_loom, quiescent_double)))]
+                parked: crate::fork::Parked::new(),
+                #[cfg(not(any(quiescent_loom, quiescent_double)))]
+                made_before: std::sync::atomic::AtomicPtr::new(ptr::null_mut()),
             }
         }
     }
@@ -106,6 +122,11 @@ impl Queue {
         // SAFETY: fresh memory of that layout, never given back.
         unsafe {
             place.write(Queue::new(cpu, sync::dummy_block()));
+            #[cfg(not(any(quiescent_loom, quiescent_double)))]
+            {
+                let before = MADE.swap(place, Ordering::AcqRel);
+                (*place).made_before.store(before, Ordering::Release);
+            }
             Some(&*place)
         }
     }
@@ -368,6 +389,21 @@ impl Queue {
             };
         }
         Some(queued)
+    }
+
+    /// In the child of a fork: taken from an owner who is not there, or has to come back for it. The fork
+    /// was the fence.
+    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    pub(crate) fn forked(&self, core: &mut Core, run_code: bool) -> [Queued; LANES] {
+        self.ask_soon();
+        core.revoking = core.owned;
+        let queued = self.take(core).unwrap_or_default(); // what is being revoked can be taken
+        core.owned = false;
+        core.chosen = false;
+        if !run_code {
+            core.heads.abandon();
+        }
+        queued
     }
 
     /// Takes done entries out, as many as there are places; returns which these are.

@@ -202,8 +202,21 @@ fn lock_overflow(slot: &'static Slot) -> &'static Reader {
 
 /// No slot to be had: one of two shared counters, with locked instructions.
 fn lock_crowd(domain: &'static Domain) -> &'static Reader {
-    sync::tls_set(CELL_CROWD, sync::tls_get(CELL_CROWD) + 1);
-    domain.slots.crowd_enter()
+    let sink = domain.slots.crowd_enter();
+    let side = sink.flag.load(Ordering::Relaxed) - SINK_CROWD;
+    sync::tls_set(CELL_CROWD, sync::tls_get(CELL_CROWD) + crowd_unit(side));
+    sink
+}
+
+/// One section on a side of the crowd, in the thread's cell: each side has half of it.
+fn crowd_unit(side: u32) -> usize {
+    1 << (side * (usize::BITS / 2))
+}
+
+/// This thread's open sections on a side of the crowd.
+pub(crate) fn crowd_sections(side: u32) -> u64 {
+    let sections = sync::tls_get(CELL_CROWD) >> (side * (usize::BITS / 2));
+    (sections & (crowd_unit(1) - 1)) as u64
 }
 
 /// The flag was set: a driver waits for this reader, or the word is a sink.
@@ -218,8 +231,11 @@ fn unlock_slow(reader: &'static Reader) {
         SINK_OVERFLOW => unlock_overflow(Slot::of_sink(reader, offset_of!(Slot, overflow_sink))),
         SINK_FENCED => unlock_fenced(domain, Slot::of_sink(reader, offset_of!(Slot, fenced_sink))),
         crowd => {
-            let counter = domain.slots.crowd_leave(crowd - SINK_CROWD);
-            sync::tls_set(CELL_CROWD, sync::tls_get(CELL_CROWD).saturating_sub(1));
+            let side = crowd - SINK_CROWD;
+            let counter = domain.slots.crowd_leave(side);
+            if crowd_sections(side) != 0 {
+                sync::tls_set(CELL_CROWD, sync::tls_get(CELL_CROWD) - crowd_unit(side));
+            }
             if let Some(counter) = counter {
                 domain.wake_driver(counter);
             }
@@ -277,7 +293,7 @@ fn repin_slow(reader: &'static Reader) -> &'static Reader {
         }
         flag if flag >= SINK_CROWD => (
             sync::domain().slots.crowd_flagged(flag - SINK_CROWD),
-            sync::tls_get(CELL_CROWD) as u64,
+            crowd_sections(0) + crowd_sections(1),
         ),
         _ => (false, 0),
     };

@@ -106,6 +106,17 @@ impl Slot {
         self.thread.load(Ordering::Relaxed)
     }
 
+    /// Its thread is not in this process: no section is open. The generation stays.
+    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    fn end(&self) {
+        let word = self.reader.word.load(Ordering::Relaxed);
+        let outside = word - nesting(word);
+        self.reader.word.store(outside, Ordering::Release);
+        self.reader.flag.store(FLAG_CLEAR, Ordering::Relaxed);
+        self.overflow.store(0, Ordering::Relaxed);
+        self.thread.store(0, Ordering::Relaxed);
+    }
+
     /// A section is open (as the owner sees it).
     pub(crate) fn is_inside(&self) -> bool {
         self.reader.nesting() != 0 || self.overflow.load(Ordering::Relaxed) != 0
@@ -272,6 +283,41 @@ impl Slots {
             {
                 Ok(_) => break,
                 Err(newer) => known = newer,
+            }
+        }
+    }
+
+    /// In the child of a fork: nobody is there but the thread that has `own`.
+    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    pub(crate) fn forked(&self, own: Option<&Slot>) {
+        for index in 0..self.leaves.load(Ordering::Acquire) as usize {
+            let Some(leaf) = self.leaf(index) else {
+                continue;
+            };
+            let mut left = if index == 0 { CROWD } else { 0 } & self.present(index);
+            for (bit, slot) in leaf.slots.iter().enumerate() {
+                if own.is_some_and(|own| std::ptr::eq(own, slot)) {
+                    left |= 1 << bit;
+                    slot.thread.store(sync::thread_id(), Ordering::Relaxed);
+                } else {
+                    slot.end();
+                }
+            }
+            leaf.bitmap.store(left, Ordering::Release);
+        }
+        for (side, slot) in self.first.slots.iter().take(2).enumerate() {
+            let sections = crate::reader::crowd_sections(side as u32);
+            slot.reader.word.store(sections, Ordering::Release);
+        }
+    }
+
+    /// In the child of a fork: a queue that was being made when its thread was lost has nothing in it
+    /// that was published.
+    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    pub(crate) fn forget_queues(&self, keep: impl Fn(&Queue) -> bool) {
+        for slot in (0..self.cpus()).filter_map(|cpu| self.slot(cpu)) {
+            if slot.queue().is_some_and(|queue| !keep(queue)) {
+                slot.queue.store(std::ptr::null_mut(), Ordering::Release);
             }
         }
     }

@@ -18,12 +18,14 @@ pub(crate) use real::{Staff, spawn};
 
 #[cfg(not(any(quiescent_loom, quiescent_double)))]
 mod real {
+    use std::ffi::{CStr, c_void};
     use std::io;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::sync::atomic::{AtomicU32, Ordering};
     use std::thread;
 
     use crate::domain::Domain;
-    use crate::looks::count;
+    use crate::looks::{count, uncount};
     use crate::sweep::Until;
 
     const NONE: u32 = 0;
@@ -41,6 +43,11 @@ mod real {
             Staff {
                 state: AtomicU32::new(NONE),
             }
+        }
+
+        /// In the child of a fork: there is nobody.
+        pub(crate) fn forked(&self) {
+            self.state.store(NONE, Ordering::Relaxed);
         }
     }
 
@@ -72,10 +79,12 @@ mod real {
             {
                 return true;
             }
-            let started = self
-                .alarm
-                .open()
-                .and_then(|()| spawn("quiescent", || self.serve(1)));
+            let role = self.watch.role();
+            let worker = move || {
+                count(&self.counters.helpers);
+                self.serve(role);
+            };
+            let started = self.alarm.open().and_then(|()| spawn(c"quiescent", worker));
             let now = if started.is_ok() { STARTED } else { NONE };
             state.store(now, Ordering::Release);
             if started.is_err() {
@@ -99,9 +108,6 @@ mod real {
 
         /// What the worker does, as long as nobody else has its role.
         pub(crate) fn serve(&'static self, role: u32) {
-            if role == 1 {
-                count(&self.counters.helpers);
-            }
             self.watch.take_role(role);
             loop {
                 count(&self.counters.worker_passes);
@@ -113,8 +119,7 @@ mod real {
                 self.watch.rest();
                 self.alarm.sleep();
             }
-            let helpers = &self.counters.helpers;
-            helpers.fetch_sub(1, Ordering::Relaxed);
+            uncount(&self.counters.helpers);
         }
     }
 
@@ -129,25 +134,57 @@ mod real {
         libc::SIGABRT,
     ];
 
+    /// The stack of a thread of ours: as the standard library's threads have it.
+    const STACK: usize = 2 << 20;
+
     /// Starts a thread of ours, on which the program's signal handlers do not run, but for those of
     /// faults. (Threads that a callback starts inherit that: they unblock what they want.)
     ///
+    /// Not one of the standard library's: each of those takes a lock of that library when it starts and
+    /// when it ends, and if another thread had that lock at a fork, none ever starts in the child.
+    ///
     /// # Errors
     /// The system's.
-    pub(crate) fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<()> {
-        let builder = thread::Builder::new().name(name.to_owned());
-        // SAFETY: both sets are plain data, filled in before they are read.
-        unsafe {
+    pub(crate) fn spawn<F: FnOnce() + Send + 'static>(
+        name: &'static CStr,
+        body: F,
+    ) -> io::Result<()> {
+        let start = Box::into_raw(Box::new((name, body)));
+        // SAFETY: the sets and attributes are plain data, filled in before they are read; the new thread
+        // owns `start`, or nobody does and it is still ours.
+        let refused = unsafe {
             let mut all: libc::sigset_t = std::mem::zeroed();
             let mut before: libc::sigset_t = std::mem::zeroed();
+            let mut how: libc::pthread_attr_t = std::mem::zeroed();
+            let mut thread: libc::pthread_t = std::mem::zeroed();
             libc::sigfillset(&mut all);
             for fault in FAULTS {
                 libc::sigdelset(&mut all, fault);
             }
+            libc::pthread_attr_init(&mut how);
+            libc::pthread_attr_setdetachstate(&mut how, libc::PTHREAD_CREATE_DETACHED);
+            libc::pthread_attr_setstacksize(&mut how, STACK);
             libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
-            let spawned = builder.spawn(body);
+            let refused = libc::pthread_create(&mut thread, &how, main::<F>, start.cast());
             libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
-            spawned.map(drop)
+            libc::pthread_attr_destroy(&mut how);
+            refused
+        };
+        if refused != 0 {
+            // SAFETY: nobody took it.
+            drop(unsafe { Box::from_raw(start) });
+            return Err(io::Error::from_raw_os_error(refused));
         }
+        Ok(())
+    }
+
+    extern "C" fn main<F: FnOnce()>(start: *mut c_void) -> *mut c_void {
+        // SAFETY: `spawn` made it for this thread.
+        let (name, body) = *unsafe { Box::from_raw(start.cast::<(&CStr, F)>()) };
+        // SAFETY: a name of at most 15 bytes, for the calling thread.
+        unsafe { libc::pthread_setname_np(libc::pthread_self(), name.as_ptr()) };
+        // A panic of ours ends the thread; the panic hook has spoken.
+        let _ = catch_unwind(AssertUnwindSafe(body));
+        std::ptr::null_mut()
     }
 }

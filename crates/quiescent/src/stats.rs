@@ -74,6 +74,12 @@ pub struct Statistics {
     pub timer_armed: bool,
     /// Objects lost because there was no memory for a place in a queue.
     pub leaked: u64,
+    /// Forks between the first process and this one. In the child of a fork all other counters start at
+    /// nothing.
+    pub forks: u64,
+    /// Callbacks, destructors among them, that were queued or being run at the fork this process comes
+    /// from, and that the parent runs, not this process.
+    pub not_inherited: u64,
     /// Sections opened by threads that found no slot and share two counters.
     pub crowd_sections: u64,
     /// Threads of this library: the worker, once something was queued, and one while a future waits.

@@ -176,8 +176,9 @@ impl Domain {
             if range.is_empty() {
                 break;
             }
+            let era = self.era();
             run::code(self, places[0]);
-            self.report_ran(queue, Which::Code, range);
+            self.report_ran_since(era, queue, Which::Code, range);
             total += 1;
         }
         total
@@ -193,8 +194,9 @@ impl Domain {
             let Some((head, run)) = taken else {
                 break;
             };
+            let era = self.era();
             run::head(self, head, run);
-            self.report_ran(queue, Which::Head, range);
+            self.report_ran_since(era, queue, Which::Head, range);
             total += 1;
         }
         total
@@ -207,6 +209,19 @@ impl Domain {
         if !run::in_callback() {
             self.run_code(queue, 2, Until { deadline: None });
             queue.hint(&queue.lock());
+        }
+    }
+
+    /// Which process this is, counted in forks.
+    fn era(&self) -> u64 {
+        crate::looks::value(&self.counters.forks)
+    }
+
+    /// As [`report_ran`](Domain::report_ran); but what forked while it ran was taken out by the parent, and
+    /// in the child nobody knows of it.
+    fn report_ran_since(&'static self, era: u64, queue: &Queue, lane: Which, range: Range<Pos>) {
+        if era == self.era() {
+            self.report_ran(queue, lane, range);
         }
     }
 

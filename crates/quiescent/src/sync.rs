@@ -63,7 +63,7 @@ pub(crate) type Counter = std::sync::atomic::AtomicU64;
 
 /// Cell that holds the slot of a thread in fenced mode.
 pub(crate) const CELL_FENCED: usize = 0;
-/// Cell that counts this thread's open sections in the crowd.
+/// Cell that counts this thread's open sections in the crowd, those on each side in half of it.
 pub(crate) const CELL_CROWD: usize = 1;
 /// Cell that counts how often the exit hook found an open section.
 pub(crate) const CELL_EXIT: usize = 2;
@@ -72,6 +72,9 @@ pub(crate) const CELL_CALLBACK: usize = 3;
 /// Cell that says as which worker this thread was appointed; 0 if it was not.
 #[cfg(not(any(quiescent_loom, quiescent_double)))]
 pub(crate) const CELL_ROLE: usize = 4;
+/// Cell that says that this thread is between *prepare* and the end of a fork.
+#[cfg(not(any(quiescent_loom, quiescent_double)))]
+pub(crate) const CELL_FORKING: usize = 5;
 
 #[cfg(any(quiescent_loom, quiescent_double))]
 mod model;

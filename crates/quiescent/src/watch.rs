@@ -47,9 +47,9 @@ mod real {
     use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
     use std::time::Duration;
 
-    use crate::alarm::os::{set_timer, timerfd};
+    use crate::alarm::os::{close, set_timer, timerfd};
     use crate::domain::Domain;
-    use crate::looks::count;
+    use crate::looks::{count, uncount};
     use crate::report::{Report, report};
     use crate::staff;
     use crate::sync::{self, CELL_ROLE};
@@ -101,9 +101,27 @@ mod real {
             }
         }
 
+        /// The number of whoever is the worker, or of the first to come.
+        pub(crate) fn role(&self) -> u32 {
+            self.role.load(Ordering::Relaxed)
+        }
+
         /// The calling thread is the worker from now on.
         pub(crate) fn take_role(&self, role: u32) {
             sync::tls_set(CELL_ROLE, role as usize);
+        }
+
+        /// In the child of a fork: nobody has the role or stands by. If the thread that forked is a worker
+        /// (in a callback), it goes home from there as one that was replaced.
+        pub(crate) fn forked(&self) {
+            close(&self.timer);
+            self.role.fetch_add(1, Ordering::Relaxed);
+            self.since.store(0, Ordering::Relaxed);
+            self.armed.store(0, Ordering::Relaxed);
+            self.standby.store(NOBODY, Ordering::Relaxed);
+            self.stuck.store(0, Ordering::Relaxed);
+            let dismissed = u32::from(sync::tls_get(CELL_ROLE) != 0);
+            self.away.store(dismissed, Ordering::Relaxed);
         }
 
         /// Is the calling thread a worker whose role somebody else has now?
@@ -164,10 +182,11 @@ mod real {
                 return;
             }
             if self.timer.load(Ordering::Relaxed) < 0 {
+                let _known_to_forks = domain.alarm.timer();
                 self.timer.store(timerfd(), Ordering::Relaxed);
             }
             let started = self.timer.load(Ordering::Relaxed) >= 0
-                && staff::spawn("quiescent-2", move || domain.watch.watch(domain)).is_ok();
+                && staff::spawn(c"quiescent-2", move || domain.watch.watch(domain)).is_ok();
             if started {
                 self.standby.store(STANDING_BY, Ordering::Relaxed);
             } else {
@@ -184,7 +203,7 @@ mod real {
                 self.timer.store(-1, Ordering::Relaxed);
                 self.standby.store(NOBODY, Ordering::Release);
                 count(&domain.counters.worker_errors);
-                domain.counters.helpers.fetch_sub(1, Ordering::Relaxed);
+                uncount(&domain.counters.helpers);
                 return;
             };
             let name = self.name.load(Ordering::Relaxed);

@@ -35,7 +35,9 @@ impl Domain {
                 Err(error) => return self.give_up(&error),
             }
         }
-        self.set_alarm();
+        if !self.watch.is_dismissed() {
+            self.set_alarm(); // whoever has the role now does that
+        }
     }
 
     /// Nothing may be freed now. It is held, and said; if there is hope, the worker tries again later.
@@ -88,8 +90,11 @@ impl Domain {
         }
         self.set_alarm();
         // What was taken over and has to wait is the worker's now: no timer stands for it.
-        if self.taken_waits() || self.taken_is_ready() {
-            self.start_worker();
+        let taken = self.taken_waits() || self.taken_is_ready();
+        if (taken || self.alarm.is_armed()) && !self.start_worker() {
+            self.lock().disarm(); // whoever queues next tries again
+        }
+        if taken {
             self.alarm.kick();
         }
         ran

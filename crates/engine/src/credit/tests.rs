@@ -322,3 +322,80 @@ fn a_batch_of_code_that_is_done_wakes_the_worker() {
         assert_eq!(rig.refill(Urgency::Lazy, SECOND).kick, kick, "{count}");
     }
 }
+
+/// In the child of a fork the plain ones are still there, with a deadline and without a timer; code is
+/// forgotten, or kept where that was asked for.
+#[test]
+fn a_fork_leaves_memory_and_takes_code() {
+    for run_code in [false, true] {
+        let mut rig = Rig::new();
+        rig.push(PLAIN, 2000, 0);
+        rig.push(CODE, 30, 0);
+        let refill = rig.refill(Urgency::Prompt, SECOND);
+        assert!(refill.arm.is_some() && rig.cpu.deadline().is_some());
+        rig.push(PLAIN, 5, 0);
+        let now = now(2 * SECOND);
+        let global = rig.machine.engine_mut();
+        let dropped = rig.cpu.forked(global, &rig.queued, run_code, now);
+        global.forked();
+        assert_eq!(dropped, if run_code { 0 } else { 30 });
+        assert_eq!(rig.cpu.queued(Lane::Plain), 2005);
+        assert_eq!(rig.cpu.queued(Lane::Code), 30 - dropped);
+        assert_eq!((global.armed(), global.is_driven()), (None, false));
+        let prompt = rig.cpu.deadline().expect("something is queued") < 2 * SECOND;
+        assert_eq!(prompt, run_code, "what is prompt is code");
+        assert!(rig.cpu.due(crate::Now {
+            ns: 20 * SECOND,
+            jiffies: 20_000
+        }));
+    }
+}
+
+/// What others had taken out is not the child's, and nobody there waits for its share of a barrier.
+#[test]
+fn a_fork_forgets_what_was_out_and_the_barrier() {
+    let mut rig = Rig::new();
+    rig.push(CODE, 3, 0);
+    rig.push(PLAIN, 3, 0);
+    let _ = rig.refill(Urgency::Hurry, SECOND);
+    rig.taken(false, SECOND);
+    let ticket = rig.machine.wait_for_gp(0);
+    rig.machine.drive(0, ticket, 100);
+    rig.cpu.advance(rig.machine.engine());
+    let mut barrier = crate::barrier::Barrier::new();
+    let snap = barrier.snap();
+    let _ = barrier.start(snap);
+    rig.cpu.visit_barrier(&mut barrier);
+    assert_eq!(rig.cpu.extract(Lane::Code, 1), 0..1);
+    assert_eq!(rig.cpu.extract(Lane::Plain, 2), 0..2);
+    let dropped = rig.cpu.forked(
+        rig.machine.engine(),
+        &[
+            Queued {
+                freed_to: None,
+                ..rig.queued[0]
+            },
+            rig.queued[1],
+            rig.queued[2],
+        ],
+        false,
+        now(2 * SECOND),
+    );
+    barrier.forked();
+    assert_eq!(dropped, 3, "the one that is out, and two that were queued");
+    assert_eq!(rig.cpu.len(), 1, "a plain one");
+    assert!(!barrier.in_flight() && !rig.cpu.barrier().is_open());
+    // The next barrier is a new one, and waits for what is there.
+    let snap = barrier.snap();
+    assert!(matches!(
+        barrier.start(snap),
+        crate::barrier::Begin::Started { .. }
+    ));
+    assert_eq!(
+        rig.cpu.visit_barrier(&mut barrier),
+        crate::barrier::Visit::Noted
+    );
+    assert!(!barrier.visited_all());
+    let left = rig.cpu.extract(Lane::Plain, 9);
+    assert!(rig.cpu.ran(Lane::Plain, left) && barrier.one_done());
+}

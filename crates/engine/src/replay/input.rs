@@ -7,8 +7,8 @@ use crate::blocked::{Disabled, TaskId, Unlocked};
 use crate::callbacks::{Adopted, Called, Noticed};
 use crate::cpu::{LANES, Lane};
 use crate::credit::{Queued, Refill, Urgency};
-use crate::fast_no_hz::IdleLook;
 use crate::exp::{Climb, ExpBegin, ExpEffects, ExpPoll, ExpWake, Expedite, Handled, Interrupted};
+use crate::fast_no_hz::IdleLook;
 use crate::global::Interest;
 use crate::host::{CpuId, Effects, LeafId, Next, Now, Pos, Published, Seen};
 use crate::limits::{Batch, Context};
@@ -83,6 +83,7 @@ pub enum Input {
     },
     /// A call about expedited grace periods.
     Exp(ExpInput),
+    Forked,
     /// A call of this CPU.
     Cpu(CpuId, CpuInput),
     /// A call of the barrier.
@@ -123,6 +124,11 @@ pub enum CpuInput {
     Deadline,
     Hurry,
     VisitBarrier,
+    Forked {
+        queued: [Queued; LANES],
+        run_code: bool,
+        now: Now,
+    },
     // A kernel's.
     Call {
         bytes: u64,
@@ -211,6 +217,7 @@ pub enum BarrierInput {
     VisitedAll,
     OneDone,
     End,
+    Forked,
 }
 
 /// What a call returned.
@@ -230,6 +237,7 @@ pub enum Output {
     /// Start and end of a range of positions.
     Range(Pos, Pos),
     Deadline(Option<u64>),
+    Count(u64),
     Begin(Begin),
     Visit(Visit),
     Seq(Seq),

@@ -79,6 +79,11 @@ impl World {
                 Output::Done(true)
             }
             CpuInput::VisitBarrier => Output::Visit(cpu.visit_barrier(&mut self.barrier)),
+            CpuInput::Forked {
+                queued,
+                run_code,
+                now,
+            } => Output::Count(cpu.forked(global, &queued, run_code, now)),
             CpuInput::Call { bytes, ns } => Output::Called(cpu.call(global, bytes, ns, host)),
             CpuInput::NoteGpChanges => Output::Noticed(cpu.note_gp_changes(global, host)),
             CpuInput::Stamp => Output::Done(cpu.stamp(global, host)),
@@ -167,6 +172,10 @@ fn apply_to_barrier(barrier: &mut Barrier, input: BarrierInput) -> Output {
             barrier.end();
             Output::Done(true)
         }
+        BarrierInput::Forked => {
+            barrier.forked();
+            Output::Done(true)
+        }
     }
 }
 
@@ -221,6 +230,10 @@ impl Global {
             Input::ForceQs => Output::Effects(self.force_qs()),
             Input::IrqWorkRan { cpu } => {
                 self.irq_work_ran(cpu);
+                Output::Done(true)
+            }
+            Input::Forked => {
+                self.forked();
                 Output::Done(true)
             }
             Input::Cpu(..) | Input::Barrier(_) => Output::Elsewhere,

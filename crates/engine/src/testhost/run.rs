@@ -42,6 +42,19 @@ impl TestHost {
         }
     }
 
+    /// From here on this is the child of a fork: nobody drives or waits, and of the threads only `cpu` is
+    /// there. Whatever section the others were in is over.
+    pub fn fork(&mut self, cpu: CpuId) {
+        self.role = None;
+        for other in (0..self.machine.present.len()).filter(|&other| other != cpu as usize) {
+            while self.machine.depth(other as CpuId) > 0 {
+                self.exit(other as CpuId);
+            }
+            self.vanish(other as CpuId);
+        }
+        let _ = self.apply(Input::Forked);
+    }
+
     /// What the driver was asked to do next, if somebody drives.
     pub fn asked(&self) -> Option<Next> {
         self.role.map(|role| role.next)

@@ -9,6 +9,8 @@ use std::time::Duration;
 use quiescent_engine::Next;
 use quiescent_engine::replay::{BarrierInput, CpuInput, Entry, Input, Output};
 
+mod forks;
+
 use super::recording::{Recorder, Run};
 use crate::{Head, Retired};
 

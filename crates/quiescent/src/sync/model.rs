@@ -94,3 +94,21 @@ pub(crate) fn map_leaf() -> Option<&'static crate::slots::Leaf> {
 }
 
 pub(crate) fn unmap_leaf(_leaf: &'static crate::slots::Leaf) {}
+
+/// A turn that one thread at a time takes. (Models do not fork.)
+#[derive(Debug)]
+pub(crate) struct Turn(super::Mutex<()>);
+
+impl Turn {
+    super::const_new! {
+        pub(crate) fn new() -> Turn {
+            Turn(super::Mutex::new(()))
+        }
+    }
+
+    /// Waits for it.
+    pub(crate) fn take(&self) -> super::MutexGuard<'_, ()> {
+        let guard = self.0.lock();
+        guard.unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}

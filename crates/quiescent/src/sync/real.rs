@@ -3,6 +3,8 @@
 pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 pub(crate) use std::sync::{Mutex, MutexGuard};
 
+use std::cell::UnsafeCell;
+use std::sync::PoisonError;
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
@@ -169,7 +171,7 @@ thread_local! {
         const { AtomicPtr::new((&raw const GLOBAL.dummy).cast_mut()) };
     static QUEUE: AtomicPtr<Queue> =
         const { AtomicPtr::new((&raw const DUMMY_QUEUE).cast_mut()) };
-    static CELLS: [AtomicUsize; 5] = const { [const { AtomicUsize::new(0) }; 5] };
+    static CELLS: [AtomicUsize; 6] = const { [const { AtomicUsize::new(0) }; 6] };
 }
 
 static DUMMY_BLOCK: Block = Block::new();
@@ -285,4 +287,34 @@ pub(crate) fn unmap_leaf(leaf: &'static Leaf) {
             size_of::<Leaf>(),
         )
     };
+}
+
+/// A turn that one thread at a time takes. The child of a fork makes it anew, since whoever had it is
+/// not there.
+#[derive(Debug)]
+pub(crate) struct Turn(UnsafeCell<Mutex<()>>);
+
+// SAFETY: a mutex, but for the moment in which `renew` has it alone.
+unsafe impl Sync for Turn {}
+
+impl Turn {
+    pub(crate) const fn new() -> Turn {
+        Turn(UnsafeCell::new(Mutex::new(())))
+    }
+
+    /// Waits for it.
+    pub(crate) fn take(&self) -> MutexGuard<'_, ()> {
+        // SAFETY: nobody changes the place while there is another thread, or a guard of this one.
+        let mutex = unsafe { &*self.0.get() };
+        mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nobody has it any more.
+    ///
+    /// # Safety
+    /// The calling thread is the only one of the process, and has no guard of this.
+    pub(crate) unsafe fn renew(&self) {
+        // SAFETY: the caller's promise: nobody else looks at it.
+        unsafe { self.0.get().write(Mutex::new(())) };
+    }
 }

@@ -3,6 +3,7 @@
 
 #![allow(dead_code, reason = "every test binary uses a part of this")]
 
+pub mod children;
 pub mod deferral;
 pub mod isolated;
 pub mod oracle;

@@ -1,0 +1,25 @@
+//! A callback list in the child of a fork.
+
+use super::{CbList, NEXT, SEGMENTS};
+
+impl CbList {
+    /// What is out is another process's, and nobody here waits for anything. How many that were.
+    pub(crate) fn forked(&mut self) -> u64 {
+        let out = core::mem::take(&mut self.out);
+        self.out_bytes = 0;
+        self.mark = None;
+        self.tidy();
+        out
+    }
+
+    /// Forgets what is queued: it goes on at its end. How many that were.
+    pub(crate) fn abandon(&mut self) -> u64 {
+        let end = self.cuts[NEXT];
+        let queued = end.wrapping_sub(self.head);
+        self.head = end;
+        self.cuts = [end; SEGMENTS];
+        self.bytes = [0; SEGMENTS];
+        self.tidy();
+        queued
+    }
+}

@@ -1,0 +1,27 @@
+//! A plug-in, as a shared object that contains the library: `dlopen` it, call it, `dlclose` it.
+//!
+//! The library keeps the object in memory: its threads, and whatever is queued, refer to code in there. So
+//! `dlclose` succeeds, and opening it again finds it as it was.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+static RAN: AtomicU32 = AtomicU32::new(0);
+
+/// Reads, and queues a callback and an object with a destructor. Returns how many callbacks have run so far.
+#[unsafe(no_mangle)]
+pub extern "C" fn plugin_work() -> u32 {
+    let cell = quiescent::RcuCell::new(String::from("old"));
+    drop(cell.store(String::from("new")));
+    quiescent::read(|guard| assert_eq!(cell.load(guard), "new"));
+    quiescent::call(|| {
+        RAN.fetch_add(1, Ordering::Release);
+    });
+    RAN.load(Ordering::Acquire)
+}
+
+/// Waits for all of that.
+#[unsafe(no_mangle)]
+pub extern "C" fn plugin_wait() -> u32 {
+    quiescent::barrier();
+    RAN.load(Ordering::Acquire)
+}

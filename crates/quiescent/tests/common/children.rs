@@ -1,0 +1,85 @@
+//! Children of a fork: what they do, and how they end.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Seconds after which a child that still runs is killed by the kernel: it hangs.
+const PATIENCE: u32 = 20;
+
+/// A child of this process.
+#[must_use = "a child that nobody waits for is not checked"]
+pub struct Child(libc::pid_t);
+
+/// Forks; the child runs `body` and ends with 0, or with 1 if that panics.
+pub fn fork(body: impl FnOnce()) -> Child {
+    fork_code(|| match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(()) => 0,
+        Err(_) => 1,
+    })
+}
+
+/// Forks; the child ends with what `body` returns.
+pub fn fork_code(body: impl FnOnce() -> i32) -> Child {
+    // SAFETY: what the children of these tests do is what this library says they may.
+    match unsafe { libc::fork() } {
+        -1 => panic!("fork: {}", std::io::Error::last_os_error()),
+        0 => {
+            limit();
+            // SAFETY: takes a number.
+            unsafe { libc::_exit(body()) }
+        }
+        pid => Child(pid),
+    }
+}
+
+/// The kernel ends this process if it hangs, whatever signals the thread that forked had blocked.
+pub fn limit() {
+    // SAFETY: the set is plain data, filled in before it is used; the rest are numbers.
+    unsafe {
+        let mut alarm: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut alarm);
+        libc::sigaddset(&mut alarm, libc::SIGALRM);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &alarm, std::ptr::null_mut());
+        libc::alarm(PATIENCE);
+    }
+}
+
+impl Child {
+    /// Waits for its end; what it ended with.
+    ///
+    /// # Panics
+    /// If a signal killed it.
+    #[track_caller]
+    pub fn code(self) -> i32 {
+        let mut status = 0;
+        // SAFETY: `status` is writable.
+        let waited = unsafe { libc::waitpid(self.0, &mut status, 0) };
+        assert_eq!(waited, self.0);
+        let hangs = libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGALRM;
+        assert!(!hangs, "the child hangs");
+        assert!(
+            libc::WIFEXITED(status),
+            "the child ended with status {status:#x}"
+        );
+        libc::WEXITSTATUS(status)
+    }
+
+    /// Waits for its end: was it a good one?
+    pub fn ends_well(self) -> bool {
+        let mut status = 0;
+        // SAFETY: `status` is writable.
+        let waited = unsafe { libc::waitpid(self.0, &mut status, 0) };
+        waited == self.0 && status == 0
+    }
+
+    /// Waits for its end, which must be a good one.
+    #[track_caller]
+    pub fn join(self) {
+        assert_eq!(self.code(), 0, "the child failed");
+    }
+}
+
+/// Forks, and waits for the child.
+#[track_caller]
+pub fn in_child(body: impl FnOnce()) {
+    fork(body).join();
+}
