@@ -160,19 +160,6 @@ impl Tree {
         Ok(())
     }
 
-    /// Takes over what an older, smaller tree knew of CPUs.
-    pub(crate) fn inherit(&mut self, old: &Tree) {
-        for (new, old) in self.asked.iter_mut().zip(&old.asked) {
-            *new = *old;
-        }
-        for leaf in 0..old.leaves() {
-            let node = &old.nodes[old.leaf_node(leaf)];
-            for bit in Bits(node.overloaded) {
-                self.set_overloaded(node.lo + bit, true);
-            }
-        }
-    }
-
     /// Its shape.
     pub fn geometry(&self) -> &Geometry {
         &self.geometry
