@@ -225,11 +225,13 @@ fn a_timer_that_is_set_during_the_start_is_not_lost() {
             until("all of it goes", || ledger.count() == 200);
         });
         gate.until_reached(1);
-        // Nobody waits for the start.
-        for index in 1..100 {
-            queue_somehow(ledger.thing(index), 2);
-        }
+        // These come during the start: the first of them sets a timer that is not there yet.
+        let during = thread::spawn(move || {
+            (1..100).for_each(|index| queue_somehow(ledger.thing(index), 2));
+        });
+        thread::sleep(SHORT);
         gate.open();
+        during.join().expect("no panic");
         (100..200).for_each(|index| queue_somehow(ledger.thing(index), 2));
         until("what was called goes", || ledger.count() >= 199);
         barrier();
