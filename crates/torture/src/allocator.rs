@@ -1,5 +1,5 @@
 //! The global allocator: the system's, and an eye on blocks of the shape of an
-//! [`Element`](crate::element::Element).
+//! [`Element`].
 //!
 //! A block without destructor is freed by the library with no code of ours; here is where it is seen.
 //! When such a block is freed, its mark becomes poison, its entry is completed if it was retired as a
