@@ -194,7 +194,6 @@ mod tests {
 
     use super::*;
     use crate::EarlyQs;
-    use crate::host::Seen;
     use crate::testhost::TestHost;
 
     #[test]
@@ -217,18 +216,8 @@ mod tests {
     struct Traced(RefCell<Vec<String>>);
 
     impl Host for Traced {
-        fn cpus(&self) -> u32 {
-            unreachable!("asked by the driver only")
-        }
-        fn observe(&self, _: CpuId) -> Seen {
-            unreachable!("asked by the driver only")
-        }
-        fn present(&self, _: LeafId) -> u64 {
-            unreachable!("asked by the driver only")
-        }
-        fn own_quiescent(&self, _: CpuId) -> bool {
-            unreachable!("asked by the driver only")
-        }
+        crate::host::asked_by_the_driver_only!();
+
         fn trace(&self, event: &Event) {
             let line = alloc::format!("{}: {}", event.name(), event.text("r"));
             self.0.borrow_mut().push(line);

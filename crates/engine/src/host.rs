@@ -178,3 +178,25 @@ impl Effects {
         }
     }
 }
+
+/// The questions of a [`Host`] that no call but the driver's may ask, for hosts of tests that do not drive.
+#[cfg(test)]
+macro_rules! asked_by_the_driver_only {
+    () => {
+        fn cpus(&self) -> u32 {
+            unreachable!("asked by the driver only")
+        }
+        fn observe(&self, _: $crate::host::CpuId) -> $crate::host::Seen {
+            unreachable!("asked by the driver only")
+        }
+        fn present(&self, _: $crate::host::LeafId) -> u64 {
+            unreachable!("asked by the driver only")
+        }
+        fn own_quiescent(&self, _: $crate::host::CpuId) -> bool {
+            unreachable!("asked by the driver only")
+        }
+    };
+}
+
+#[cfg(test)]
+pub(crate) use asked_by_the_driver_only;

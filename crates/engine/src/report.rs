@@ -201,25 +201,13 @@ pub(crate) fn trace(event: UtilizationEvent, host: &impl Host) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::{CpuId, LeafId, Seen};
     use crate::testhost::TestHost;
     use crate::{EarlyQs, Phase, Wait};
 
     struct Quiet;
 
     impl Host for Quiet {
-        fn cpus(&self) -> u32 {
-            unreachable!("asked by the driver only")
-        }
-        fn observe(&self, _: CpuId) -> Seen {
-            unreachable!("asked by the driver only")
-        }
-        fn present(&self, _: LeafId) -> u64 {
-            unreachable!("asked by the driver only")
-        }
-        fn own_quiescent(&self, _: CpuId) -> bool {
-            unreachable!("asked by the driver only")
-        }
+        crate::host::asked_by_the_driver_only!();
     }
 
     #[test]

@@ -5,7 +5,6 @@ use core::cell::RefCell;
 use super::*;
 use crate::cblist::Segment;
 use crate::config::Config;
-use crate::host::{CpuId, Seen};
 use crate::limits::Limits;
 use crate::seq::Word;
 use crate::testhost::TestHost;
@@ -23,18 +22,8 @@ impl Traced {
 }
 
 impl Host for Traced {
-    fn cpus(&self) -> u32 {
-        unreachable!("asked by the driver only")
-    }
-    fn observe(&self, _: CpuId) -> Seen {
-        unreachable!("asked by the driver only")
-    }
-    fn present(&self, _: LeafId) -> u64 {
-        unreachable!("asked by the driver only")
-    }
-    fn own_quiescent(&self, _: CpuId) -> bool {
-        unreachable!("asked by the driver only")
-    }
+    crate::host::asked_by_the_driver_only!();
+
     fn trace(&self, event: &Event) {
         if let Event::GracePeriod { .. } = event {
             self.0.borrow_mut().push(event.text("r").to_string());

@@ -1,6 +1,5 @@
 use super::*;
 use crate::cblist::Segment;
-use crate::host::{CpuId, LeafId, Seen};
 use crate::testhost::TestHost;
 use crate::{Interest, Phase};
 
@@ -8,18 +7,7 @@ use crate::{Interest, Phase};
 struct Quiet;
 
 impl Host for Quiet {
-    fn cpus(&self) -> u32 {
-        unreachable!("asked by the driver only")
-    }
-    fn observe(&self, _: CpuId) -> Seen {
-        unreachable!("asked by the driver only")
-    }
-    fn present(&self, _: LeafId) -> u64 {
-        unreachable!("asked by the driver only")
-    }
-    fn own_quiescent(&self, _: CpuId) -> bool {
-        unreachable!("asked by the driver only")
-    }
+    crate::host::asked_by_the_driver_only!();
 }
 
 const SECOND: u64 = 1_000_000_000;
