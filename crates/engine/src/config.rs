@@ -55,6 +55,9 @@ pub struct Config {
     /// A grace period whose only participant is the driver itself needs no fence. Sound only where
     /// an arriving CPU executes a full fence after it becomes present and before it reads.
     pub sole_needs_no_fence: bool,
+    /// Those who wait take the role of a driver from which nothing was seen or heard for so long
+    /// ([`usurp`](crate::usurp)); never, if none: a kernel has a thread for it.
+    pub usurp_after_ns: Option<u64>,
     /// `synchronize_rcu` waiters woken straight from the grace period, at most; the rest are left to
     /// a work item (the kernel: 5).
     pub direct_wakes_max: u32,
@@ -94,6 +97,7 @@ impl Config {
                 next_fqs: ticks,
             },
             sole_needs_no_fence: false,
+            usurp_after_ns: None,
             direct_wakes_max: 5,
             wait_markers: 5,
             accelerate_only_new: true,
@@ -127,6 +131,7 @@ impl Config {
                 stall_ns: 10_000_000_000,
             },
             sole_needs_no_fence: true,
+            usurp_after_ns: Some(100_000_000),
             direct_wakes_max: u32::MAX,
             wait_markers: 1,
             accelerate_only_new: true,

@@ -5,7 +5,7 @@
 //! | kind | calls |
 //! |---|---|
 //! | requests | [`wait_for_gp`](Global::wait_for_gp), [`start_poll`](Global::start_poll) |
-//! | driving | [`try_drive`](Global::try_drive), [`step`](Global::step), [`fenced`](Global::fenced), [`flagged`](Global::flagged), [`leave`](Global::leave), [`grow`](Global::grow) |
+//! | driving | [`try_drive`](Global::try_drive), [`step`](Global::step), [`fenced`](Global::fenced), [`flagged`](Global::flagged), [`leave`](Global::leave), [`grow`](Global::grow), [`usurp`](Global::usurp), [`resume`](Global::resume) |
 //! | reports | [`report_qs`](Global::report_qs), [`departed`](Global::departed), [`context_switch`](Global::context_switch), [`read_unlock`](Global::read_unlock), [`waiters_woken`](Global::waiters_woken) |
 //! | expedited | `exp_*`: see [`exp`](crate::exp) |
 //! | looks | [`poll`](Global::poll), [`holdouts`](Global::holdouts), [`published`](Global::published), … |
@@ -17,7 +17,8 @@
 //! At most one caller drives. It calls `step` until [`Next`] says otherwise; between any two steps
 //! the lock may be dropped and every other call may come in. A driver that is satisfied is told to
 //! leave ([`Next::HandOver`], [`Next::Done`]); one that gives up (a deadline) just leaves, and
-//! whoever drives next resumes in the middle of the phase.
+//! whoever drives next resumes in the middle of the phase. One that goes silent loses the role: see
+//! [`usurp`](crate::usurp).
 
 use crate::config::Config;
 use crate::event::{Event, GpEvent, SrEvent};
@@ -84,6 +85,8 @@ pub struct Counts {
     pub sole: u64,
     /// Times a grace period was reported as stalled.
     pub stalls: u64,
+    /// Times somebody who waited took the role from a driver that had gone silent.
+    pub usurped: u64,
     /// Holdouts that a later scan found absent and credited: each is a departure that was not
     /// reported ([`Global::departed`]), a defect of the host.
     pub offline_holdouts: u64,
@@ -103,6 +106,10 @@ pub struct Global {
     pub(crate) force: bool,
     pub(crate) phase: Phase,
     pub(crate) driver: Option<Driver>,
+    /// How often the role was taken from a driver.
+    pub(crate) reign: u32,
+    /// Who waits found no sign of life from the driver since this look, in nanoseconds.
+    pub(crate) silent_since: Option<u64>,
     pub(crate) tree: Option<Tree>,
     pub(crate) tasks: crate::blocked::Tasks,
     pub(crate) waiters: Waiters,
@@ -126,6 +133,8 @@ impl Global {
             force: false,
             phase: Phase::Idle,
             driver: None,
+            reign: 0,
+            silent_since: None,
             tree: None,
             tasks: crate::blocked::Tasks::none(),
             waiters: Waiters::new(),
@@ -139,6 +148,7 @@ impl Global {
                 scans: 0,
                 sole: 0,
                 stalls: 0,
+                usurped: 0,
                 offline_holdouts: 0,
             },
         }
@@ -229,6 +239,7 @@ impl Global {
             return false;
         }
         self.driver = Some(Driver { cpu, interest });
+        self.silent_since = None;
         true
     }
 
@@ -295,6 +306,7 @@ impl Global {
     /// arms it. Counts start again.
     pub fn forked(&mut self) {
         self.driver = None;
+        self.silent_since = None;
         self.waiters.forked();
         self.disarm();
         self.counts = Counts::default();

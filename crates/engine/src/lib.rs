@@ -57,6 +57,7 @@ pub mod testhost;
 pub mod tick;
 mod tree;
 pub mod urgency;
+pub mod usurp;
 pub mod waiters;
 pub mod watching;
 
@@ -71,3 +72,4 @@ pub use polled::FullCookie;
 pub use seq::Seq;
 pub use tree::{Tree, TreeError};
 pub use urgency::Nudge;
+pub use usurp::Look;

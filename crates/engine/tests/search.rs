@@ -33,6 +33,8 @@ mod oracle;
 mod small;
 #[path = "search/tasks.rs"]
 mod tasks;
+#[path = "search/usurp.rs"]
+mod usurp;
 
 use bounds::Bounds;
 use explore::{Report, explore, walk};

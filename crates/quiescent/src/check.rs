@@ -125,6 +125,7 @@ impl Model {
             expedited_factor: 1,
             stall_ns: u64::MAX,
         };
+        config.usurp_after_ns = None; // where no scenario is about that: time-outs are choices
         adapt(&mut config);
         let domain: &'static Domain = Box::leak(Box::new(Domain::with_config(config)));
         domain.resolve_mode();

@@ -39,8 +39,6 @@ const MODE_FENCED: u32 = 2;
 
 /// Nobody sleeps while driving.
 pub(crate) const SLEEPER_NOBODY: u32 = 0;
-/// The driver sleeps, or is about to, on the futex.
-pub(crate) const SLEEPER_FUTEX: u32 = 1;
 
 /// Rounds in which the C library runs the destructors of pthread keys.
 const EXIT_ROUNDS: usize = 4;
@@ -59,7 +57,7 @@ pub(crate) struct Domain {
     pub(crate) dummy: Reader,
     mode: AtomicU32,
     pub(crate) slots: Slots,
-    /// Who sleeps while driving.
+    /// The driver that sleeps, or is about to, on this futex: a number of its reign, never that of nobody.
     pub(crate) sleeper: AtomicU32,
     /// The root's `gp_seq`, for polls without the lock.
     pub(crate) root_seq: AtomicU64,
@@ -380,9 +378,10 @@ impl Domain {
     pub(crate) fn wake_driver(&self, reader: &Reader) {
         // Both are locked instructions, in this order: [FS-1].
         reader.flag.swap(FLAG_CLEAR, Ordering::AcqRel);
-        if self.sleeper.swap(SLEEPER_NOBODY, Ordering::AcqRel) == SLEEPER_FUTEX {
+        if self.sleeper.swap(SLEEPER_NOBODY, Ordering::AcqRel) != SLEEPER_NOBODY {
             count(&self.counters.reader_wakeups);
-            sync::futex_wake(&self.sleeper);
+            // All of them: one that has lost the role may sleep here still, and would swallow the wake-up.
+            sync::futex_wake_all(&self.sleeper);
         }
     }
 

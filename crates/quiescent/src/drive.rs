@@ -1,8 +1,7 @@
-//! Waiting for a grace period, and driving one.
+//! Driving a grace period.
 //!
 //! Whoever needs a grace period and finds the driver role free drives it in its own thread: no hop,
-//! no worker. Everybody else sleeps on a word of its own and is woken when satisfied, or asked to
-//! drive. The engine decides every step ([`Next`]); this file carries it out.
+//! no worker. Everybody else waits ([`waiting`](crate::waiting)). The engine decides every step ([`Next`]); this file carries it out.
 //!
 //! # Rules
 //! * System calls, fences, spins and wake-ups happen with no lock held.
@@ -10,6 +9,12 @@
 //!   go back.
 //! * A driver that leaves, for whatever reason, hands its role over if anybody waits. A waiter that
 //!   was asked to drive and leaves instead passes the request on.
+//! * A driver may stop for good between two of its steps: whoever waits looks at it now and then
+//!   (the engine says when), and takes its role if it finds nothing of it. So each time a driver takes the lock
+//!   again it first asks whether it still is the driver. One that is not makes no call of the engine any
+//!   more, wakes whom it still had to wake, and waits like anybody else, at its old place.
+//! * For the same reason a waiter that looks finds out by itself that it is satisfied: the driver may have
+//!   stopped before it woke it.
 //!
 //! # Edges
 //! `[SNAP-1]` the caller's updates, a *full fence*, then the request. `[GP-1]` the grace period
@@ -22,15 +27,15 @@
 use std::time::Duration;
 
 use quiescent_engine::{
-    CpuId, Effects, FenceCause, FullCookie, Global, Interest, Next, Seq, Until,
+    CpuId, Effects, FenceCause, FullCookie, Global, Interest, Look, Next, Pos, Seq, Until,
 };
 
-use crate::domain::{Core, Domain, SLEEPER_FUTEX, SLEEPER_NOBODY};
+use crate::domain::{Core, Domain, SLEEPER_NOBODY};
 use crate::error::SyncError;
 use crate::looks::count;
-use crate::reader::{self, FLAG_CLEAR, FLAG_WAKE};
+use crate::reader::{FLAG_CLEAR, FLAG_WAKE};
 use crate::sync::{self, LEAF_SLOTS, MutexGuard, Ordering, full_fence};
-use crate::waitlist::{DONE, Waiter, Wakes};
+use crate::waitlist::Wakes;
 
 /// Steps in one hold of the lock.
 const STEPS_A_HOLD: u32 = 32;
@@ -46,38 +51,62 @@ pub(crate) struct How {
 
 /// How a drive ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Drive {
+pub(crate) enum Drive {
     /// The engine sent the driver home.
     Home,
     /// The deadline passed, or a poller would have had to wait.
     GaveUp,
     Failed(SyncError),
+    /// Somebody else has the role now.
+    Usurped,
+}
+
+/// What a sleeping driver of this reign writes into the domain's word.
+fn sleeper_of(reign: u32) -> u32 {
+    reign << 1 | 1
 }
 
 /// One turn of the driver: what the engine asked for, and whom to wake.
-struct Turn<'a> {
+pub(crate) struct Turn<'a> {
     domain: &'a Domain,
     core: Option<MutexGuard<'a, Core>>,
     wakes: Wakes,
     steps: u32,
+    reign: u32,
+    /// The role is somebody else's.
+    lost: bool,
 }
 
 impl<'a> Turn<'a> {
-    fn new(domain: &'a Domain, core: MutexGuard<'a, Core>) -> Turn<'a> {
+    pub(crate) fn new(domain: &'a Domain, core: MutexGuard<'a, Core>) -> Turn<'a> {
         Turn {
             domain,
+            reign: core.engine.reign(),
             core: Some(core),
             wakes: Wakes::new(),
             steps: 0,
+            lost: false,
         }
     }
 
-    fn core(&mut self) -> &mut MutexGuard<'a, Core> {
-        self.core.get_or_insert_with(|| self.domain.lock())
+    /// Takes the lock, if it is not taken, and finds out whether the role is still ours.
+    pub(crate) fn core(&mut self) -> &mut MutexGuard<'a, Core> {
+        let (reign, lost) = (self.reign, &mut self.lost);
+        self.core.get_or_insert_with(|| {
+            let mut core = self.domain.lock();
+            *lost = *lost || !core.resume(reign);
+            core
+        })
+    }
+
+    /// Do we still drive? With the lock, so that the answer holds for as long as it is held.
+    fn is_driver(&mut self) -> bool {
+        self.core();
+        !self.lost
     }
 
     /// Does something with no lock held.
-    fn unlocked<T>(&mut self, what: impl FnOnce(&'a Domain) -> T) -> T {
+    pub(crate) fn unlocked<T>(&mut self, what: impl FnOnce(&'a Domain) -> T) -> T {
         self.core = None;
         self.steps = 0;
         let woken = self.wakes.wake();
@@ -93,6 +122,9 @@ impl<'a> Turn<'a> {
         if self.steps > STEPS_A_HOLD {
             self.unlocked(|_| ());
         }
+        if !self.is_driver() {
+            return Next::Done;
+        }
         let domain = self.domain;
         let Effects {
             publish,
@@ -106,22 +138,30 @@ impl<'a> Turn<'a> {
                 .store(published.root.to_bits(), Ordering::Release); // [POLL-1]
         }
         if let Some(until) = waiters_until {
-            let core = self.core.get_or_insert_with(|| domain.lock());
-            let mut more = core.waiters.finish(until, &mut self.wakes);
-            while more {
+            // They are satisfied, whoever drives.
+            while self.finish(until) {
                 self.unlocked(|_| ());
-                let core = self.core.get_or_insert_with(|| domain.lock());
-                more = core.waiters.finish(until, &mut self.wakes);
             }
         }
         next
     }
 
+    /// Marks waiters below `until` as done; true if there are more than can be woken at once.
+    fn finish(&mut self, until: Pos) -> bool {
+        self.core();
+        let core = self.core.as_mut().expect("taken just now");
+        core.waiters.finish(until, &mut self.wakes)
+    }
+
     /// Flags every holdout; returns what comes next.
     fn flag_holdouts(&mut self, arm: bool) -> Next {
         let domain = self.domain;
+        if !self.is_driver() {
+            return Next::Done;
+        }
         if arm {
-            domain.sleeper.swap(SLEEPER_FUTEX, Ordering::AcqRel); // [FS-1]
+            let sleeper = sleeper_of(self.reign);
+            domain.sleeper.swap(sleeper, Ordering::AcqRel); // [FS-1]
         }
         let core = self.core();
         let mut newly = 0;
@@ -147,6 +187,9 @@ impl<'a> Turn<'a> {
             domain.heavy_fence() // [GP-1] [GP-2]
         });
         fenced.map_err(|errno| SyncError::FenceRefused { errno })?;
+        if !self.is_driver() {
+            return Ok(Next::Done); // it may have begun before a later grace period
+        }
         let slots = &self.domain.slots;
         Ok(self.core().fenced(slots))
     }
@@ -156,7 +199,10 @@ impl<'a> Turn<'a> {
         let tree = self.unlocked(|_| Global::new_tree(&config, threads));
         let tree = tree.map_err(|_| SyncError::OutOfMemory { threads })?;
         let slots = &self.domain.slots;
-        let old = self.core().grow(slots, tree);
+        let old = match self.is_driver() {
+            true => self.core().grow(slots, tree),
+            false => Some(tree),
+        };
         self.unlocked(|_| drop(old));
         Ok(())
     }
@@ -164,6 +210,7 @@ impl<'a> Turn<'a> {
     /// Sleeps until a reader wakes us or a time; false if it is past the deadline.
     fn sleep(&mut self, until: Until, deadline: Option<u64>) -> bool {
         let Until::Ns(until) = until else { return true };
+        let sleeper = sleeper_of(self.reign);
         self.unlocked(|domain| {
             let now = sync::now_ns();
             let past = deadline.is_some_and(|deadline| now >= deadline);
@@ -171,15 +218,17 @@ impl<'a> Turn<'a> {
             if !past && end > now {
                 count(&domain.counters.sleeps);
                 let timeout = Some(Duration::from_nanos(end - now));
-                sync::futex_wait(&domain.sleeper, SLEEPER_FUTEX, timeout);
+                sync::futex_wait(&domain.sleeper, sleeper, timeout);
             }
-            domain.sleeper.swap(SLEEPER_NOBODY, Ordering::AcqRel);
+            // Not if it is another driver's by now, who relies on being found there.
+            let order = (Ordering::AcqRel, Ordering::Relaxed);
+            let _ = (domain.sleeper).compare_exchange(sleeper, SLEEPER_NOBODY, order.0, order.1);
             !past
         })
     }
 
     /// Drives until the engine says otherwise, or the deadline. The caller has the role.
-    fn drive(&mut self, interest: Interest, deadline: Option<u64>) -> Drive {
+    pub(crate) fn drive(&mut self, interest: Interest, deadline: Option<u64>) -> Drive {
         // Time matters once somebody is in the way; until then the clock is not asked. The engine
         // takes the latest time it knows.
         let mut now = 0;
@@ -220,13 +269,16 @@ impl<'a> Turn<'a> {
                     Next::Again
                 }
             };
+            if self.lost {
+                return Drive::Usurped;
+            }
         }
     }
 
     /// Gives the role up, and asks a waiter to take it if the engine says so.
-    fn leave(&mut self) {
+    pub(crate) fn leave(&mut self) {
         let slots = &self.domain.slots;
-        if self.core().leave(slots) == Next::HandOver {
+        if self.is_driver() && self.core().leave(slots) == Next::HandOver {
             if !self.wakes.is_empty() {
                 self.unlocked(|_| ());
             }
@@ -240,93 +292,6 @@ impl<'a> Turn<'a> {
 }
 
 impl Domain {
-    /// Waits for a full grace period.
-    pub(crate) fn synchronize(&'static self, how: How) -> Result<(), SyncError> {
-        if reader::in_section() {
-            return Err(SyncError::InsideSection);
-        }
-        if crate::run::in_callback() {
-            return Err(SyncError::InsideCallback);
-        }
-        full_fence(); // [SNAP-1]
-        let cpu = self.own_slot().map(|slot| slot.cpu());
-        let leaf = cpu.map_or(0, |cpu| cpu as usize / LEAF_SLOTS);
-        let mut core = self.lock();
-        let ticket = core.wait_for_gp(&self.slots, leaf, how.expedited);
-        let interest = Interest::Waiter(ticket);
-        let waiter = Waiter::new(ticket);
-        loop {
-            if ticket < core.engine.waiters().done() {
-                core.waiters.unlink(&waiter);
-                return Ok(());
-            }
-            if core.try_drive(&self.slots, cpu, interest) {
-                core.waiters.unlink(&waiter);
-                let mut turn = Turn::new(self, core);
-                let end = turn.drive(interest, how.deadline);
-                // While the engine still knows them:
-                let timed_out = end == Drive::GaveUp;
-                let satisfied = ticket < turn.core().engine.waiters().done();
-                let holdouts = if timed_out && !satisfied {
-                    turn.unlocked(Domain::holdouts)
-                } else {
-                    Vec::new()
-                };
-                turn.leave();
-                debug_assert!(satisfied || end != Drive::Home, "sent home unsatisfied");
-                return match end {
-                    _ if satisfied => Ok(()),
-                    Drive::Failed(error) => Err(error),
-                    _ => Err(SyncError::TimedOut { holdouts }),
-                };
-            }
-            core = match self.wait_turn(core, &waiter, how.deadline)? {
-                Some(core) => core,
-                None => return Ok(()),
-            };
-        }
-    }
-
-    /// Sleeps until satisfied (`None`), asked to drive (the lock), or the deadline.
-    fn wait_turn<'a>(
-        &'a self,
-        mut core: MutexGuard<'a, Core>,
-        waiter: &Waiter,
-        deadline: Option<u64>,
-    ) -> Result<Option<MutexGuard<'a, Core>>, SyncError> {
-        // SAFETY: it stays on the caller's stack, which it leaves only unlinked: after DONE, or below.
-        // One that was asked to drive and came too late is still in its place: tickets ascend.
-        unsafe { core.waiters.link(waiter) };
-        drop(core);
-        loop {
-            let timeout = match deadline.map(|deadline| deadline.saturating_sub(sync::now_ns())) {
-                Some(0) => break,
-                left => left.map(Duration::from_nanos),
-            };
-            match waiter.sleep(timeout) {
-                DONE => return Ok(None),
-                crate::waitlist::DRIVE => {
-                    let core = self.lock();
-                    waiter.take_drive();
-                    return Ok(Some(core));
-                }
-                _ => {}
-            }
-        }
-        let holdouts = self.holdouts();
-        let mut core = self.lock();
-        if waiter.ticket < core.engine.waiters().done() {
-            core.waiters.unlink(waiter);
-            return Ok(None);
-        }
-        core.waiters.unlink(waiter);
-        if waiter.take_drive() && !core.engine.is_driven() {
-            // Asked to drive, but leaving: pass it on.
-            Turn::new(self, core).leave();
-        }
-        Err(SyncError::TimedOut { holdouts })
-    }
-
     /// Drives once, if nobody does, until the engine sends the driver home or would have it wait.
     pub(crate) fn drive_once<'a>(
         &'a self,
@@ -372,7 +337,7 @@ impl Domain {
                 break;
             };
             let cpu = self.own_slot().map(|slot| slot.cpu());
-            if !core.try_drive(&self.slots, cpu, Interest::Poller) {
+            if self.take_role(&mut core, cpu, Interest::Poller) != Look::Yours {
                 break;
             }
             let mut turn = Turn::new(self, core);
@@ -380,7 +345,7 @@ impl Domain {
             turn.leave();
             match end {
                 Drive::Home => {}
-                Drive::GaveUp => break,
+                Drive::GaveUp | Drive::Usurped => break,
                 Drive::Failed(error) => return Err(error),
             }
         }

@@ -9,7 +9,7 @@
 use std::ops::Deref;
 
 use quiescent_engine::replay::{Input, Output};
-use quiescent_engine::{CpuId, Effects, FullCookie, Interest, Next, Pos, Tree};
+use quiescent_engine::{CpuId, Effects, FullCookie, Interest, Look, Next, Pos, Tree};
 
 use crate::domain::{Core, Domain};
 use crate::slots::Slots;
@@ -144,6 +144,33 @@ impl Core {
             Input::Leave,
             |r: &Next| Output::Next(*r),
             self.engine.inner().leave()
+        )
+    }
+
+    pub(crate) fn usurp(
+        &mut self,
+        cpu: Option<CpuId>,
+        interest: Interest,
+        now_ns: u64,
+        sleeping: bool,
+    ) -> Look {
+        straight!(
+            Input::Usurp {
+                cpu,
+                interest,
+                now_ns,
+                sleeping
+            },
+            |r: &Look| Output::Look(*r),
+            self.engine.inner().usurp(cpu, interest, now_ns, sleeping)
+        )
+    }
+
+    pub(crate) fn resume(&mut self, reign: u32) -> bool {
+        straight!(
+            Input::Resume { reign },
+            |r: &bool| Output::Done(*r),
+            self.engine.inner().resume(reign)
         )
     }
 

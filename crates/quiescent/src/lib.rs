@@ -220,6 +220,7 @@ mod stats;
 mod sweep;
 mod sync;
 mod wait;
+mod waiting;
 mod waitlist;
 mod watch;
 mod worker;

@@ -120,6 +120,7 @@ impl Domain {
             reader_wakeups: value(&c.reader_wakeups),
             sleeps: value(&c.sleeps),
             hand_overs: value(&c.hand_overs),
+            usurped: counts.usurped,
             fences_take: value(&c.fences_take),
             queued,
             queued_bytes,

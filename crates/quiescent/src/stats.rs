@@ -48,6 +48,8 @@ pub struct Statistics {
     pub sleeps: u64,
     /// Times a satisfied driver handed its role to another waiter.
     pub hand_overs: u64,
+    /// Times a waiter took the role from a driver that had not moved for a tenth of a second: stopped, or starved.
+    pub usurped: u64,
     /// Times a grace period was found older than the stall time, 10 s.
     pub stalls: u64,
     /// Process-wide fences for taking queues over from threads that had gone quiet: one a sweep.

@@ -125,7 +125,8 @@ impl WaitList {
         }
     }
 
-    /// Appends a waiter, unless it is in the list.
+    /// Puts a waiter into its place, unless it is in the list. That is the end, but for one that has driven
+    /// meanwhile, and lost the role.
     ///
     /// # Safety
     /// It must stay where it is until it is out of the list.
@@ -133,14 +134,25 @@ impl WaitList {
         if waiter.linked.replace(true) {
             return;
         }
-        waiter.prev.set(self.tail);
-        waiter.next.set(ptr::null());
+        let mut before = self.tail;
         // SAFETY: a linked waiter lives.
-        match unsafe { self.tail.as_ref() } {
-            Some(tail) => tail.next.set(waiter),
-            None => self.head = waiter,
+        while let Some(later) = unsafe { before.as_ref() }
+            && later.ticket > waiter.ticket
+        {
+            before = later.prev.get();
         }
-        self.tail = waiter;
+        waiter.prev.set(before);
+        // SAFETY: as above.
+        let after = match unsafe { before.as_ref() } {
+            Some(before) => before.next.replace(waiter),
+            None => std::mem::replace(&mut self.head, waiter),
+        };
+        waiter.next.set(after);
+        // SAFETY: as above.
+        match unsafe { after.as_ref() } {
+            Some(after) => after.prev.set(waiter),
+            None => self.tail = waiter,
+        }
     }
 
     /// Takes a waiter out, if it is still in.
@@ -221,6 +233,19 @@ mod tests {
         wakes.wake();
         assert!(list.hand_over(&mut wakes));
         assert!(waiters[30].take_drive() && !waiters[31].take_drive());
+        // One that comes back has its place again: at the front, in the middle, at the end.
+        for back in [30, 35, 39] {
+            list.unlink(&waiters[back]);
+            // SAFETY: as above.
+            unsafe { list.link(&waiters[back]) };
+            let (mut order, mut at) = (Vec::new(), list.head);
+            // SAFETY: as above.
+            while let Some(waiter) = unsafe { at.as_ref() } {
+                order.push(waiter.ticket);
+                at = waiter.next.get();
+            }
+            assert_eq!(order, (30..40).collect::<Vec<_>>());
+        }
         for waiter in &waiters[30..] {
             list.unlink(waiter);
         }

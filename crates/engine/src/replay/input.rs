@@ -16,6 +16,7 @@ use crate::polled::FullCookie;
 use crate::report::{self, Reported};
 use crate::seq::Seq;
 use crate::tick::{At, Ticked};
+use crate::usurp::Look;
 
 /// One call of the engine. What is not about a CPU's callbacks or the barrier is a call of
 /// [`Global`](crate::Global).
@@ -44,6 +45,15 @@ pub enum Input {
         newly: u32,
     },
     Leave,
+    Usurp {
+        cpu: Option<CpuId>,
+        interest: Interest,
+        now_ns: u64,
+        sleeping: bool,
+    },
+    Resume {
+        reign: u32,
+    },
     Grow {
         cpus: u32,
     },
@@ -258,6 +268,7 @@ pub enum Output {
     ExpWake(Option<ExpWake>),
     ExpPoll(ExpPoll),
     Published(Published),
+    Look(Look),
     /// A call about callbacks was given to a [`Global`](crate::Global) alone. No call returns this.
     Elsewhere,
 }

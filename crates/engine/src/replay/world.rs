@@ -198,6 +198,13 @@ impl Global {
             Input::Fenced => Output::Next(self.fenced()),
             Input::Flagged { newly } => Output::Next(self.flagged(newly)),
             Input::Leave => Output::Next(self.leave()),
+            Input::Usurp {
+                cpu,
+                interest,
+                now_ns,
+                sleeping,
+            } => Output::Look(self.usurp(cpu, interest, now_ns, sleeping)),
+            Input::Resume { reign } => Output::Done(self.resume(reign)),
             Input::Grow { cpus } => Output::Done(match Global::new_tree(self.config(), cpus) {
                 Ok(tree) => self.grow(tree).is_ok(),
                 Err(_) => false,

@@ -57,6 +57,10 @@ pub enum Action {
     Stray,
     /// The driver leaves before it is told to.
     Leave,
+    /// Its role is taken by a waiter or a poller, since it does not run.
+    Usurp(u8),
+    /// It runs again.
+    ComeBack,
     /// The grace-period thread goes on, on this CPU.
     Move(u8),
     /// The work item wakes the waiters left to it.
@@ -92,6 +96,7 @@ impl State {
         if self.budget.strays > 0 && self.sleeps_ticks() {
             all.push(Action::Stray);
         }
+        self.usurp_actions(bounds, &mut all);
         let free = all.len();
         self.forced_actions(bounds, &mut all);
         Actions {
@@ -142,7 +147,7 @@ impl State {
     }
 
     /// Is this thread neither waiting nor driving, nor in the middle of an unlock?
-    fn is_free(&self, agent: usize) -> bool {
+    pub fn is_free(&self, agent: usize) -> bool {
         let between = |cpu: &Cpu| cpu.looking || cpu.waking;
         self.callers[agent] == Caller::No
             && !self.drives(agent)
@@ -229,6 +234,9 @@ impl State {
         if self.may_drive() {
             all.push(Action::Drive);
         }
+        if self.stale.is_some() {
+            all.push(Action::ComeBack);
+        }
         if self.sleeps_ticks() && self.budget.timers > 0 {
             all.push(Action::Timer);
         }
@@ -309,6 +317,8 @@ impl State {
             let action = pick(calm).or_else(|| pick(after)).or_else(|| pick(timer));
             let action = match action {
                 Some(action) => action,
+                // A driver that was stopped is not missed.
+                None if self.stale.is_some() && !self.others_wait() => Action::ComeBack,
                 None if waiting => return Err(format!("b: everybody sleeps: {self:?}")),
                 None if self.role.is_none() => Action::Help(outsider),
                 None => return Err(format!("b: the driver is stuck: {self:?}")),

@@ -31,6 +31,10 @@ pub enum Broken {
     UntoldReader,
     /// The interrupt of an expedited grace period is accepted and never arrives.
     LostInterrupt,
+    /// A driver that lost the role carries on as if it had it.
+    Oblivious,
+    /// It notices, but not before it has reported the fence that it was asked for, and gone on a step.
+    StaleFence,
 }
 
 /// How much may happen in one search.
@@ -69,6 +73,8 @@ pub struct Bounds {
     pub helps: u8,
     /// Times the driver leaves before it is told to.
     pub leaves: u8,
+    /// Times somebody takes the role of a driver that has gone silent (threads).
+    pub usurps: u8,
     pub arrivals: u8,
     pub departures: u8,
     /// Quiescent states each CPU notes (kernel).
@@ -102,6 +108,7 @@ impl Bounds {
         polls: 0,
         helps: 0,
         leaves: 0,
+        usurps: 0,
         arrivals: 0,
         departures: 0,
         notes: 0,
@@ -137,6 +144,7 @@ impl Bounds {
                     expedited_factor: 1,
                     stall_ns: u64::MAX,
                 },
+                usurp_after_ns: Some(0), // any time is long enough
                 ..Config::threads()
             },
             Flavour::Kernel => Config {
@@ -189,6 +197,7 @@ impl fmt::Display for Bounds {
             ("poll", self.polls),
             ("help", self.helps),
             ("leave", self.leaves),
+            ("usurper", self.usurps),
             ("arrival", self.arrivals),
             ("departure", self.departures),
             ("note a CPU", self.notes),

@@ -29,6 +29,7 @@ impl State {
             agent,
             interest,
             task: Task::Do(Next::Again),
+            reign: self.engine.reign(),
         });
         match self.engine.phase() {
             Phase::Idle => {}

@@ -135,6 +135,7 @@ pub fn walks() -> Vec<Bounds> {
         polls: 20,
         helps: 20,
         leaves: 10,
+        usurps: 10,
         arrivals: 20,
         departures: 20,
         notes: 20,
@@ -205,6 +206,13 @@ pub fn broken() -> Vec<(Bounds, &'static str)> {
         expedites: 1,
         ..preempted
     };
+    let stops = Bounds {
+        readers: 0b10,
+        waits: 2,
+        usurps: 1,
+        callers: 0b101,
+        ..T
+    };
     let with = |broken, bounds| Bounds {
         broken,
         name: "broken",
@@ -274,5 +282,7 @@ pub fn broken() -> Vec<(Bounds, &'static str)> {
         (with(Broken::UntoldReader, preempted), "a:"),
         (with(Broken::UntoldReader, expedited), "a:"),
         (with(Broken::LostInterrupt, expedited), "b:"),
+        (with(Broken::Oblivious, stops), "panic: step without"),
+        (with(Broken::StaleFence, stops), "h:"),
     ]
 }

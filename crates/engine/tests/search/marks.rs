@@ -122,6 +122,13 @@ marks! {
     /// A poller left because holdouts were flagged.
     PollerLeft,
     HandOver,
+    /// The role was taken from a driver that did not run; from one that a reader had woken; from one that was
+    /// about to leave.
+    Usurped,
+    UsurpedWoken,
+    UsurpedAtTheEnd,
+    /// The driver slept, as it was told to.
+    UsurpRefused,
     ResumeFence,
     ResumeHotplug,
     ResumeInit,

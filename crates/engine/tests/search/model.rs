@@ -215,6 +215,7 @@ pub struct Role {
     pub agent: usize,
     pub interest: Interest,
     pub task: Task,
+    pub reign: u32,
 }
 
 /// What is left of the bounds, but for what each CPU has left.
@@ -228,6 +229,7 @@ pub struct Budget {
     pub polls: u8,
     pub helps: u8,
     pub leaves: u8,
+    pub usurps: u8,
     pub arrivals: u8,
     pub departures: u8,
     pub timers: u8,
@@ -240,6 +242,8 @@ pub struct State {
     pub engine: Global,
     pub machine: Machine,
     pub role: Option<Role>,
+    /// The driver that lost the role and does not know yet (threads).
+    pub stale: Option<Role>,
     /// The driver has declared that it sleeps (threads).
     pub armed: bool,
     /// A wake-up waits for the grace-period thread (kernel).
@@ -300,6 +304,7 @@ impl State {
                     agent: 0,
                     interest: Interest::GpThread,
                     task,
+                    reign: 0,
                 });
             }
         }
@@ -319,6 +324,7 @@ impl State {
                 fanout: bounds.fanout,
             },
             role,
+            stale: None,
             armed: false,
             woken: false,
             work: None,
@@ -331,6 +337,7 @@ impl State {
                 polls: bounds.polls,
                 helps: bounds.helps,
                 leaves: bounds.leaves,
+                usurps: bounds.usurps,
                 arrivals: bounds.arrivals,
                 departures: bounds.departures,
                 timers: bounds.timers,
@@ -344,6 +351,7 @@ impl State {
     }
 
     pub fn drives(&self, agent: usize) -> bool {
-        self.role.is_some_and(|role| role.agent == agent)
+        let is_it = |role: Role| role.agent == agent;
+        self.role.is_some_and(is_it) || self.stale.is_some_and(is_it)
     }
 }

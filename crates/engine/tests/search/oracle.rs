@@ -12,6 +12,7 @@
 //! | e | a scan finds that an absent CPU is a holdout |
 //! | f | the driver sleeps although a holdout's flag was newly set after the last fence |
 //! | g | a grace period goes without its fence although another CPU takes part |
+//! | h | a grace period looks at readers, and no fence began since it started |
 
 use quiescent_engine::{FullCookie, Global, Phase, Pos, Seq};
 
@@ -70,6 +71,8 @@ pub struct Oracle {
     requests: Vec<Request>,
     /// CPUs whose wake flag was set after the last fence.
     unfenced: u32,
+    /// The grace period in flight has not had the fence that it started with.
+    fence_owed: bool,
     /// Grace periods started.
     pub started: u8,
 }
@@ -112,6 +115,7 @@ impl Oracle {
 
     pub fn fence(&mut self) {
         self.unfenced = 0;
+        self.fence_owed = false;
     }
 
     /// `cpu` arrived, and executed a full fence.
@@ -159,11 +163,15 @@ impl Oracle {
                     "g: no fence, but CPUs {others_present:#b} take part"
                 ));
             }
+            self.fence_owed = after == Phase::Fence;
             self.blocking = inside;
             self.started += 1;
             for request in &mut self.requests {
                 (request.stage, request.merged) = (Stage::Started, Stage::Started);
             }
+        }
+        if before == Phase::Hotplug(0) && self.fence_owed {
+            return Err("h: readers are looked at, and the fence is not there yet".into());
         }
         if after == Phase::Cleanup(0) {
             check_ended(self.blocking)?;

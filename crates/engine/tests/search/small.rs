@@ -112,6 +112,36 @@ pub fn threads() -> Vec<Bounds> {
             callers: 0b10001,
             ..T
         },
+        Bounds {
+            name: "a driver stops, two usurpers",
+            readers: 0b10,
+            waits: 2,
+            usurps: 2,
+            callers: 0b101,
+            ..T
+        },
+        Bounds {
+            name: "a driver stops, a poller usurps",
+            readers: 0b10,
+            waits: 1,
+            polls: 1,
+            helps: 1,
+            usurps: 1,
+            leaves: 1,
+            callers: 0b101,
+            ..T
+        },
+        Bounds {
+            name: "a driver stops, the tree grows",
+            cpus: 3,
+            absent: 0b100,
+            readers: 0b010,
+            waits: 2,
+            usurps: 1,
+            arrivals: 1,
+            callers: 0b11,
+            ..T
+        },
     ]
 }
 
