@@ -28,8 +28,9 @@ use crate::fqs::Wait;
 use crate::global::{Driver, Global, Interest, Phase};
 use crate::host::CpuId;
 
-/// A driver that sleeps for its holdouts is looked at after so many times the usual wait.
+/// A driver that sleeps for its holdouts is looked at after so many times the usual wait, and after this time at least.
 const RESTING: u64 = 8;
+const RESTING_LEAST: u64 = 1_000_000;
 
 /// What became of a look at the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -62,7 +63,8 @@ impl Global {
         };
         if sleeping && self.phase == Phase::Wait(Wait::Asleep) {
             self.silent_since = None;
-            return Look::At(now.saturating_add(patience.saturating_mul(RESTING)));
+            let rest = patience.saturating_mul(RESTING).max(RESTING_LEAST);
+            return Look::At(now.saturating_add(rest));
         }
         let since = *self.silent_since.get_or_insert(now);
         let due = since.saturating_add(patience);

@@ -114,6 +114,12 @@ impl Model {
         })
     }
 
+    /// With the fewest spins, and a driver that is found not running loses its role at once: any preemption is one
+    /// that never ends.
+    pub fn usurping() -> Model {
+        Model::configured(0, 0, |config| config.usurp_after_ns = Some(0))
+    }
+
     fn configured(spins_before: u16, spins_after: u16, adapt: impl FnOnce(&mut Config)) -> Model {
         forget_blocks();
         let mut config = Config::threads();

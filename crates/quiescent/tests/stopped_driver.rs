@@ -1,0 +1,318 @@
+//! A thread that drives is stopped between two of its steps: others take its role, and it takes no harm when it
+//! comes back. The same for a waiter that is stopped just when it is asked to drive.
+//!
+//! Threads are stopped where a test wants it: this binary's `syscall` and its allocator wait at a gate, and a
+//! signal handler that does not return stops a thread anywhere else. (`stopped_anywhere.rs` stops one at every
+//! so many instructions, the ones under the lock among them, where nobody can help.)
+
+mod common;
+#[path = "stopped_driver/places.rs"]
+mod places;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, Scope, ScopedJoinHandle};
+use std::time::Duration;
+
+use common::deferral::in_both_modes;
+use common::{PATIENCE, Reader, SHORT, isolated, sleepers, thread_id, until};
+use places::{Handler, Place, stop_at};
+use quiescent::{
+    SyncError, call_hurry, poll, read, start_poll, statistics, synchronize, synchronize_timeout,
+};
+
+/// Waiters behind the driver that is stopped.
+const WAITERS: usize = 4;
+
+/// A thread that calls `synchronize` and is stopped at `place` when this returns.
+fn stopped<'s>(
+    scope: &'s Scope<'s, '_>,
+    place: Place,
+) -> (ScopedJoinHandle<'s, ()>, &'static common::deferral::Gate) {
+    let gate = common::deferral::Gate::new();
+    let driver = scope.spawn(move || {
+        stop_at(place, gate);
+        synchronize();
+    });
+    gate.until_reached(1);
+    (driver, gate)
+}
+
+/// A driver is stopped at `place`: waiters come, a poller, one with a deadline, and callbacks. They all get there.
+fn others_get_there(place: Place) {
+    let idle = Reader::idle("idle"); // so that there is a fence, and a scan
+    thread::scope(|scope| {
+        let before = statistics();
+        let (driver, gate) = stopped(scope, place);
+        let waiters = [(); WAITERS].map(|()| scope.spawn(synchronize));
+        let impatient = scope.spawn(|| synchronize_timeout(PATIENCE));
+        waiters
+            .into_iter()
+            .for_each(|waiter| waiter.join().expect("no panic"));
+        assert_eq!(impatient.join().expect("no panic"), Ok(()));
+        assert!(!driver.is_finished());
+        let usurped = statistics().usurped - before.usurped;
+        assert!(usurped > 0, "the role was taken");
+        // Nobody misses it any more: no look is needed from here on.
+        let ran = common::deferral::flag();
+        call_hurry(|| ran.store(true, Ordering::Release));
+        until("the worker gets there", || ran.load(Ordering::Acquire));
+        (0..50).for_each(|_| synchronize());
+        let cookie = start_poll();
+        until("polling gets there", || poll(cookie));
+        assert!(!driver.is_finished());
+        gate.open();
+        driver.join().expect("no panic");
+        synchronize();
+    });
+    let after = statistics();
+    assert_eq!((after.stalls, after.busy, after.holdouts), (0, false, 0));
+    idle.end();
+}
+
+#[test]
+fn a_driver_stopped_at_its_fence_is_replaced() {
+    isolated("a_driver_stopped_at_its_fence_is_replaced", || {
+        others_get_there(Place::Fence);
+    });
+}
+
+#[test]
+fn a_driver_stopped_while_it_makes_records_is_replaced() {
+    in_both_modes(
+        "a_driver_stopped_while_it_makes_records_is_replaced",
+        || {
+            others_get_there(Place::Allocation);
+        },
+    );
+}
+
+#[test]
+fn a_poller_alone_replaces_a_driver_that_is_stopped() {
+    isolated("a_poller_alone_replaces_a_driver_that_is_stopped", || {
+        let idle = Reader::idle("idle");
+        thread::scope(|scope| {
+            let (driver, gate) = stopped(scope, Place::Fence);
+            let cookie = start_poll();
+            until("polling gets there", || poll(cookie));
+            assert!(statistics().usurped > 0 && !driver.is_finished());
+            gate.open();
+        });
+        idle.end();
+    });
+}
+
+#[test]
+fn the_worker_alone_replaces_a_driver_that_is_stopped() {
+    isolated("the_worker_alone_replaces_a_driver_that_is_stopped", || {
+        let idle = Reader::idle("idle");
+        thread::scope(|scope| {
+            let (driver, gate) = stopped(scope, Place::Fence);
+            let ran = common::deferral::flag();
+            call_hurry(|| ran.store(true, Ordering::Release));
+            until("the worker gets there", || ran.load(Ordering::Acquire));
+            assert!(statistics().usurped > 0 && !driver.is_finished());
+            gate.open();
+        });
+        idle.end();
+    });
+}
+
+#[test]
+fn those_whom_a_stopped_driver_has_not_woken_return() {
+    in_both_modes("those_whom_a_stopped_driver_has_not_woken_return", || {
+        let inside = Reader::inside("inside");
+        thread::scope(|scope| {
+            let gate = common::deferral::Gate::new();
+            let sleeping = statistics().sleeps;
+            let driver = scope.spawn(|| {
+                // The first that it wakes: one that waits for the grace period it drives, or is to drive next.
+                stop_at(Place::Wake, gate);
+                synchronize();
+            });
+            until("the driver sleeps", || statistics().sleeps > sleeping);
+            let waiters = sleepers(scope, WAITERS, synchronize);
+            inside.end();
+            gate.until_reached(1);
+            waiters
+                .into_iter()
+                .for_each(|waiter| waiter.join().expect("no panic"));
+            assert!(!driver.is_finished());
+            gate.open();
+        });
+        assert_eq!((statistics().stalls, statistics().busy), (0, false));
+    });
+}
+
+#[test]
+fn a_driver_stopped_in_its_sleep_is_replaced_once_it_was_woken() {
+    in_both_modes(
+        "a_driver_stopped_in_its_sleep_is_replaced_once_it_was_woken",
+        || {
+            let handler = Handler::install();
+            for _ in 0..3 {
+                let inside = Reader::inside("inside");
+                let before = statistics();
+                thread::scope(|scope| {
+                    let (send, id) = std::sync::mpsc::channel();
+                    let driver = scope.spawn(move || {
+                        send.send(thread_id()).expect("the test waits");
+                        synchronize();
+                    });
+                    until("the driver sleeps", || statistics().sleeps > before.sleeps);
+                    handler.stop(id.recv().expect("it says so"));
+                    let waiters = sleepers(scope, WAITERS, synchronize);
+                    // As long as the reader is inside nobody could do better.
+                    thread::sleep(Duration::from_millis(300));
+                    assert_eq!(statistics().usurped, before.usurped);
+                    inside.end();
+                    waiters
+                        .into_iter()
+                        .for_each(|waiter| waiter.join().expect("no panic"));
+                    assert!(!driver.is_finished());
+                    assert!(statistics().usurped > before.usurped);
+                    handler.go_on();
+                });
+                assert_eq!((statistics().stalls, statistics().busy), (0, false));
+            }
+        },
+    );
+}
+
+#[test]
+fn a_waiter_stopped_when_it_is_asked_to_drive_is_passed_over() {
+    in_both_modes(
+        "a_waiter_stopped_when_it_is_asked_to_drive_is_passed_over",
+        || {
+            let handler = Handler::install();
+            let inside = Reader::inside("inside");
+            let sleeping = statistics().sleeps;
+            thread::scope(|scope| {
+                let driver = scope.spawn(synchronize);
+                until("the driver sleeps", || statistics().sleeps > sleeping);
+                let (send, id) = std::sync::mpsc::channel();
+                let first = scope.spawn(move || {
+                    send.send(thread_id()).expect("the test waits");
+                    synchronize();
+                });
+                let id = id.recv().expect("it says so");
+                until("it waits", || common::sleeps(id));
+                handler.stop(id);
+                let others = sleepers(scope, WAITERS, synchronize);
+                inside.end();
+                driver.join().expect("no panic");
+                others
+                    .into_iter()
+                    .for_each(|waiter| waiter.join().expect("no panic"));
+                assert!(!first.is_finished());
+                handler.go_on();
+            });
+            assert_eq!((statistics().stalls, statistics().busy), (0, false));
+        },
+    );
+}
+
+#[test]
+fn a_fence_that_comes_back_late_is_not_believed() {
+    isolated("a_fence_that_comes_back_late_is_not_believed", || {
+        let idle = Reader::idle("idle");
+        thread::scope(|scope| {
+            let (old, gate) = stopped(scope, Place::Fence);
+            synchronize(); // takes the role, and both grace periods end
+            let (next, its_gate) = stopped(scope, Place::Fence);
+            // A grace period waits for its fence. The other one comes back with what it has.
+            let before = statistics();
+            gate.open();
+            old.join().expect("no panic");
+            let after = statistics();
+            assert_eq!(after.scans, before.scans, "readers were looked at");
+            assert_eq!(after.grace_periods, before.grace_periods);
+            assert!(after.busy && !next.is_finished());
+            its_gate.open();
+            next.join().expect("no panic");
+            assert_eq!(statistics().grace_periods, before.grace_periods + 1);
+        });
+        idle.end();
+    });
+}
+
+#[test]
+fn several_drivers_stopped_one_after_the_other() {
+    isolated("several_drivers_stopped_one_after_the_other", || {
+        let idle = Reader::idle("idle");
+        thread::scope(|scope| {
+            let stopped: Vec<_> = (0..4).map(|_| stopped(scope, Place::Fence)).collect();
+            assert!(statistics().usurped >= 3, "one from the other");
+            synchronize();
+            for (driver, gate) in stopped.into_iter().rev() {
+                assert!(!driver.is_finished());
+                gate.open();
+                driver.join().expect("no panic");
+            }
+        });
+        assert_eq!((statistics().stalls, statistics().busy), (0, false));
+        idle.end();
+    });
+}
+
+#[test]
+fn one_that_comes_back_unsatisfied_waits_at_its_old_place() {
+    isolated(
+        "one_that_comes_back_unsatisfied_waits_at_its_old_place",
+        || {
+            let inside = Reader::inside("inside");
+            thread::scope(|scope| {
+                let sleeping = statistics().sleeps;
+                let (old, gate) = stopped(scope, Place::Fence);
+                let waiters = [(); WAITERS].map(|()| scope.spawn(synchronize));
+                until("another one drives, and sleeps for the reader", || {
+                    statistics().sleeps > sleeping
+                });
+                gate.open();
+                // It is neither satisfied nor the driver: it is woken with the others, or before them.
+                thread::sleep(SHORT);
+                assert!(!old.is_finished());
+                inside.end();
+                old.join().expect("no panic");
+                waiters
+                    .into_iter()
+                    .for_each(|waiter| waiter.join().expect("no panic"));
+            });
+            assert_eq!((statistics().stalls, statistics().busy), (0, false));
+        },
+    );
+}
+
+#[test]
+fn a_driver_that_sleeps_for_a_reader_keeps_its_role() {
+    in_both_modes("a_driver_that_sleeps_for_a_reader_keeps_its_role", || {
+        let inside = Reader::inside("inside");
+        let done = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let sleeping = statistics().sleeps;
+            scope.spawn(|| {
+                synchronize();
+                done.store(true, Ordering::Release);
+            });
+            until("the driver sleeps", || statistics().sleeps > sleeping);
+            let waiters = sleepers(scope, WAITERS, synchronize);
+            let before = statistics();
+            let result = synchronize_timeout(Duration::from_millis(1200));
+            assert!(
+                matches!(result, Err(SyncError::TimedOut { .. })),
+                "{result:?}"
+            );
+            let after = statistics();
+            assert_eq!(
+                (after.usurped, after.scans, after.sleeps),
+                (before.usurped, before.scans, before.sleeps)
+            );
+            assert!(!done.load(Ordering::Acquire));
+            inside.end();
+            waiters
+                .into_iter()
+                .for_each(|waiter| waiter.join().expect("no panic"));
+        });
+        read(|_| ());
+        assert_eq!(statistics().stalls, 0);
+    });
+}
