@@ -179,6 +179,80 @@ fn a_driver_stopped_in_its_sleep_is_replaced_once_it_was_woken() {
 }
 
 #[test]
+fn one_that_comes_back_from_its_sleep_leaves_the_next_driver_asleep() {
+    in_both_modes(
+        "one_that_comes_back_from_its_sleep_leaves_the_next_driver_asleep",
+        || {
+            let handler = Handler::install();
+            let (first, second) = (Reader::inside("first"), Reader::inside("second"));
+            thread::scope(|scope| {
+                let (send, id) = std::sync::mpsc::channel();
+                let old = scope.spawn(move || {
+                    send.send(thread_id()).expect("the test waits");
+                    synchronize();
+                });
+                until("the driver sleeps", || statistics().sleeps == 1);
+                handler.stop(id.recv().expect("it says so"));
+                let next = sleepers(scope, 1, synchronize);
+                first.end();
+                until("the next driver sleeps", || statistics().sleeps == 2);
+                handler.go_on();
+                until("the old one waits", || statistics().reader_wakeups == 1);
+                thread::sleep(SHORT);
+                assert!(!old.is_finished());
+                second.end(); // wakes the next driver, or it sleeps until it counts a stall
+                old.join().expect("no panic");
+                next.into_iter()
+                    .for_each(|next| next.join().expect("no panic"));
+            });
+            let after = statistics();
+            assert_eq!(
+                (after.stalls, after.reader_wakeups, after.busy),
+                (0, 2, false)
+            );
+        },
+    );
+}
+
+#[test]
+fn a_reader_stopped_before_it_wakes_the_driver_holds_up_nobody() {
+    in_both_modes(
+        "a_reader_stopped_before_it_wakes_the_driver_holds_up_nobody",
+        || {
+            let gate = common::deferral::Gate::new();
+            let second = Reader::inside("second");
+            thread::scope(|scope| {
+                let (end, ended) = std::sync::mpsc::channel::<()>();
+                let (ready, is_ready) = std::sync::mpsc::channel();
+                let first = scope.spawn(move || {
+                    let guard = quiescent::read_lock();
+                    ready.send(()).expect("the test waits");
+                    let _ = ended.recv();
+                    stop_at(Place::WakeDriver, gate);
+                    drop(guard);
+                });
+                is_ready.recv().expect("it reads");
+                let driver = scope.spawn(synchronize);
+                until("the driver sleeps", || statistics().sleeps == 1);
+                let waiters = sleepers(scope, 1, synchronize);
+                drop(end);
+                gate.until_reached(1);
+                // The driver sleeps on, though its word says otherwise: another one drives, and sleeps too.
+                until("the next driver sleeps", || statistics().sleeps == 2);
+                second.end();
+                driver.join().expect("no panic");
+                waiters
+                    .into_iter()
+                    .for_each(|waiter| waiter.join().expect("no panic"));
+                assert!(!first.is_finished());
+                gate.open();
+            });
+            assert_eq!((statistics().stalls, statistics().busy), (0, false));
+        },
+    );
+}
+
+#[test]
 fn a_waiter_stopped_when_it_is_asked_to_drive_is_passed_over() {
     in_both_modes(
         "a_waiter_stopped_when_it_is_asked_to_drive_is_passed_over",

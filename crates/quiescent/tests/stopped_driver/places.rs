@@ -15,6 +15,8 @@ pub enum Place {
     Fence,
     /// Wake a waiter.
     Wake,
+    /// Wake the driver, at the end of a section.
+    WakeDriver,
     /// Ask for memory.
     Allocation,
 }
@@ -79,6 +81,7 @@ extern "C" fn syscall(
             at(Place::Fence);
         }
         libc::SYS_futex if b as c_int == wake && is_a_waiters(a) => at(Place::Wake),
+        libc::SYS_futex if b as c_int == wake => at(Place::WakeDriver),
         _ => {}
     }
     // SAFETY: what the caller wanted; it ignores the words that were not passed.
