@@ -129,34 +129,17 @@ pub fn futex_wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) {
 /// Wakes one sleeper on this address, which is only compared.
 #[track_caller]
 pub fn futex_wake(word: *const AtomicU32) {
-    wake(word, 1);
-}
-
-/// Wakes all sleepers on this address.
-#[track_caller]
-pub fn futex_wake_all(word: *const AtomicU32) {
-    wake(word, usize::MAX);
-}
-
-#[track_caller]
-fn wake(word: *const AtomicU32, most: usize) {
     let key = word.addr();
     let _ = visible(
         |_| Plan::Visit(Op::Other),
         |e| {
             e.drain(e.current);
             let sleeps = |state| matches!(state, State::Futex { address, .. } if address == key);
-            let mut woken = 0;
-            while woken < most
-                && let Some(sleeper) = e.threads.iter().position(|t| sleeps(t.state))
-            {
-                e.note(|| format!("futex wake: T{sleeper}"));
+            let sleeper = e.threads.iter().position(|t| sleeps(t.state));
+            e.note(|| sleeper.map_or("futex wake: nobody".into(), |t| format!("futex wake: T{t}")));
+            if let Some(sleeper) = sleeper {
                 e.threads[sleeper].state = State::Runnable;
                 e.progress += 1;
-                woken += 1;
-            }
-            if woken == 0 {
-                e.note(|| "futex wake: nobody".into());
             }
         },
     );

@@ -35,8 +35,11 @@ const RESTING_LEAST: u64 = 1_000_000;
 /// What became of a look at the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Look {
-    /// The caller drives from now on.
+    /// Nobody drove: the caller drives from now on.
     Yours,
+    /// The caller drives from now on, and somebody else believes that it does. If that one sleeps it is to be woken
+    /// before this one sleeps, so that whoever wakes a driver wakes the right one.
+    Usurped,
     /// Somebody drives: look again at this time, in nanoseconds, unless satisfied by then.
     At(u64),
 }
@@ -75,7 +78,7 @@ impl Global {
         self.reign = self.reign.wrapping_add(1);
         self.counts.usurped += 1;
         self.driver = Some(Driver { cpu, interest });
-        Look::Yours
+        Look::Usurped
     }
 
     /// The driver that took the role in `reign` has taken the host's lock again. False: somebody else has the role
@@ -133,7 +136,7 @@ mod tests {
         );
         assert_eq!(
             engine.usurp(None, YOU, first + PATIENCE, false),
-            Look::Yours
+            Look::Usurped
         );
         assert_eq!(engine.counts.usurped, 1);
         assert!(!engine.resume(reign), "the old driver has lost the role");
@@ -173,12 +176,12 @@ mod tests {
         );
         assert_eq!(
             engine.usurp(None, YOU, woken + PATIENCE, false),
-            Look::Yours
+            Look::Usurped
         );
         // In any other phase it was not told to sleep, whatever its host believes.
         let mut engine = driven();
         assert_eq!(engine.usurp(None, YOU, 0, true), Look::At(PATIENCE));
-        assert_eq!(engine.usurp(None, YOU, PATIENCE, true), Look::Yours);
+        assert_eq!(engine.usurp(None, YOU, PATIENCE, true), Look::Usurped);
     }
 
     #[test]

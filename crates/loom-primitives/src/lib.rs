@@ -157,15 +157,6 @@ pub fn futex_wake(word: *const AtomicU32) {
     }
 }
 
-/// Wakes all sleepers on this address.
-pub fn futex_wake_all(word: *const AtomicU32) {
-    let asleep = || SLEEPERS.with_borrow(|sleepers| sleepers.iter().any(|s| s.0 == word.addr()));
-    futex_wake(word);
-    while asleep() {
-        futex_wake(word);
-    }
-}
-
 /// Gives way once.
 pub fn spin(_times: u32) {
     thread::yield_now();

@@ -380,8 +380,7 @@ impl Domain {
         reader.flag.swap(FLAG_CLEAR, Ordering::AcqRel);
         if self.sleeper.swap(SLEEPER_NOBODY, Ordering::AcqRel) != SLEEPER_NOBODY {
             count(&self.counters.reader_wakeups);
-            // All of them: one that has lost the role may sleep here still, and would swallow the wake-up.
-            sync::futex_wake_all(&self.sleeper);
+            sync::futex_wake(&self.sleeper);
         }
     }
 

@@ -78,7 +78,7 @@ pub(crate) struct Turn<'a> {
 }
 
 impl<'a> Turn<'a> {
-    pub(crate) fn new(domain: &'a Domain, core: MutexGuard<'a, Core>) -> Turn<'a> {
+    fn new(domain: &'a Domain, core: MutexGuard<'a, Core>) -> Turn<'a> {
         Turn {
             domain,
             reign: core.engine.reign(),
@@ -87,6 +87,16 @@ impl<'a> Turn<'a> {
             steps: 0,
             lost: false,
         }
+    }
+
+    /// The role was `taken` just now.
+    pub(crate) fn begin(domain: &'a Domain, core: MutexGuard<'a, Core>, taken: Look) -> Turn<'a> {
+        let mut turn = Turn::new(domain, core);
+        if taken == Look::Usurped {
+            // At most one driver sleeps, and a reader that wakes one wakes the one that drives.
+            turn.unlocked(|domain| sync::futex_wake(&domain.sleeper));
+        }
+        turn
     }
 
     /// Takes the lock, if it is not taken, and finds out whether the role is still ours.
@@ -300,7 +310,7 @@ impl Domain {
         interest: Interest,
     ) {
         if core.try_drive(&self.slots, cpu, interest) {
-            let mut turn = Turn::new(self, core);
+            let mut turn = Turn::begin(self, core, Look::Yours);
             let _ = turn.drive(interest, None);
             turn.leave();
         }
@@ -337,10 +347,11 @@ impl Domain {
                 break;
             };
             let cpu = self.own_slot().map(|slot| slot.cpu());
-            if self.take_role(&mut core, cpu, Interest::Poller) != Look::Yours {
+            let taken = self.take_role(&mut core, cpu, Interest::Poller);
+            if matches!(taken, Look::At(_)) {
                 break;
             }
-            let mut turn = Turn::new(self, core);
+            let mut turn = Turn::begin(self, core, taken);
             let end = turn.drive(Interest::Poller, None);
             turn.leave();
             match end {

@@ -41,17 +41,18 @@ impl Domain {
                 return Ok(());
             }
             core = match self.take_role(&mut core, cpu, interest) {
-                Look::Yours => {
-                    core.waiters.unlink(&waiter);
-                    match self.drive_for(core, ticket, how) {
-                        Some(result) => return result,
-                        None => self.lock(),
-                    }
-                }
                 Look::At(look) => match self.wait_turn(core, &waiter, look, how.deadline)? {
                     Some(core) => core,
                     None => return Ok(()),
                 },
+                taken => {
+                    core.waiters.unlink(&waiter);
+                    let turn = Turn::begin(self, core, taken);
+                    match Domain::drive_for(turn, ticket, how) {
+                        Some(result) => return result,
+                        None => self.lock(),
+                    }
+                }
             };
         }
     }
@@ -72,13 +73,7 @@ impl Domain {
 
     /// Drives for the waiter `ticket`, who has the role, and leaves. `None`: the role was lost, and the waiter has to go on
     /// waiting.
-    fn drive_for<'a>(
-        &'a self,
-        core: MutexGuard<'a, Core>,
-        ticket: Pos,
-        how: How,
-    ) -> Option<Result<(), SyncError>> {
-        let mut turn = Turn::new(self, core);
+    fn drive_for(mut turn: Turn<'_>, ticket: Pos, how: How) -> Option<Result<(), SyncError>> {
         let end = turn.drive(Interest::Waiter(ticket), how.deadline);
         // While the engine still knows them:
         let timed_out = end == Drive::GaveUp;
@@ -142,7 +137,7 @@ impl Domain {
         core.waiters.unlink(waiter);
         if waiter.take_drive() && !core.engine.is_driven() {
             // Asked to drive, but leaving: pass it on.
-            Turn::new(self, core).leave();
+            Turn::begin(self, core, Look::Yours).leave();
         }
         Err(SyncError::TimedOut { holdouts })
     }

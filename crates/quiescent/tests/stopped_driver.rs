@@ -37,6 +37,13 @@ fn stopped<'s>(
     (driver, gate)
 }
 
+/// In which system call a thread sleeps, and on what.
+fn sleeps_on(thread: u32) -> Vec<String> {
+    let call = std::fs::read_to_string(format!("/proc/self/task/{thread}/syscall"));
+    let call = call.expect("a thread of this process");
+    call.split(' ').take(2).map(str::to_owned).collect()
+}
+
 /// A driver is stopped at `place`: waiters come, a poller, one with a deadline, and callbacks. They all get there.
 fn others_get_there(place: Place) {
     let idle = Reader::idle("idle"); // so that there is a fence, and a scan
@@ -232,13 +239,25 @@ fn a_reader_stopped_before_it_wakes_the_driver_holds_up_nobody() {
                     drop(guard);
                 });
                 is_ready.recv().expect("it reads");
-                let driver = scope.spawn(synchronize);
-                until("the driver sleeps", || statistics().sleeps == 1);
+                let (send, id) = std::sync::mpsc::channel();
+                let driver = scope.spawn(move || {
+                    send.send(thread_id()).expect("the test waits");
+                    synchronize();
+                });
+                let id = id.recv().expect("it says so");
+                until("the driver sleeps", || {
+                    statistics().sleeps == 1 && common::sleeps(id)
+                });
+                let place = sleeps_on(id);
                 let waiters = sleepers(scope, 1, synchronize);
                 drop(end);
                 gate.until_reached(1);
-                // The driver sleeps on, though its word says otherwise: another one drives, and sleeps too.
+                // The driver sleeps on, though its word says otherwise: another one drives, and sleeps too. It
+                // wakes the old one, which becomes a waiter; else the next reader's wake-up would go to that.
                 until("the next driver sleeps", || statistics().sleeps == 2);
+                until("the old one waits for its turn", || {
+                    common::sleeps(id) && sleeps_on(id) != place
+                });
                 second.end();
                 driver.join().expect("no panic");
                 waiters

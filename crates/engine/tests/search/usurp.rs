@@ -48,7 +48,8 @@ impl State {
         let sleeping = asleep && self.armed;
         match self.engine.usurp(cpu, interest, 0, sleeping) {
             Look::At(_) => pad.set_if(Mark::UsurpRefused, sleeping),
-            Look::Yours => {
+            Look::Yours => unreachable!("somebody drove"),
+            Look::Usurped => {
                 pad.set(Mark::Usurped);
                 pad.set_if(Mark::UsurpedWoken, asleep);
                 if let Interest::Waiter(ticket) = interest {

@@ -125,15 +125,6 @@ pub(crate) fn futex_wait(word: &AtomicU32, expected: u32, timeout: Option<Durati
 /// Wakes one sleeper on the address `word`, which need not be mapped any more: a waiter whose
 /// word lived on its stack may be gone by now, and the kernel only looks the address up.
 pub(crate) fn futex_wake(word: *const AtomicU32) {
-    wake(word, 1);
-}
-
-/// Wakes all sleepers on the address.
-pub(crate) fn futex_wake_all(word: *const AtomicU32) {
-    wake(word, i32::MAX);
-}
-
-fn wake(word: *const AtomicU32, most: i32) {
     // SAFETY: the kernel uses the address as a key and does not access it for FUTEX_WAKE with the
     // private flag; a stale one wakes nobody, or causes a wake-up that every waiter tolerates.
     unsafe {
@@ -141,7 +132,7 @@ fn wake(word: *const AtomicU32, most: i32) {
             libc::SYS_futex,
             word,
             libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
-            most,
+            1,
         );
     }
 }
