@@ -320,9 +320,13 @@ fn a_fence_that_comes_back_late_is_not_believed() {
             assert_eq!(after.scans, before.scans, "readers were looked at");
             assert_eq!(after.grace_periods, before.grace_periods);
             assert!(after.busy && !next.is_finished());
+            // Who takes the role now issues a fence of its own for it, and one for a grace period of its own.
+            synchronize();
+            let after = statistics();
+            assert_eq!(after.grace_periods, before.grace_periods + 2);
+            assert_eq!(after.fences_gp, before.fences_gp + 2);
             its_gate.open();
             next.join().expect("no panic");
-            assert_eq!(statistics().grace_periods, before.grace_periods + 1);
         });
         idle.end();
     });
