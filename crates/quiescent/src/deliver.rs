@@ -72,7 +72,10 @@ impl Domain {
     pub(crate) fn deliver(&'static self, parcel: Parcel, urgency: Urgency) {
         let own = self.own_slot_or_register();
         let own = own.and_then(|slot| slot.queue_or_new());
-        let queue = own.unwrap_or(&self.shared);
+        let queue = own.unwrap_or_else(|| {
+            count(&self.counters.crowd_queued);
+            &self.shared
+        });
         if let Parcel::Entry(lane, ..) = parcel {
             queue.provide(lane);
         }

@@ -96,7 +96,10 @@ impl Future for GracePeriod {
             Ok(false) => {}
             Err(error) => panic!("GracePeriod: {error}"),
         }
-        let is_served = enlist(self.cookie, context.waker());
+        let Some(is_served) = enlist(self.cookie, context.waker()) else {
+            context.waker().wake_by_ref(); // no room for it: busy, but right
+            return Poll::Pending;
+        };
         if !is_served && staff::spawn(c"quiescent-gp", serve).is_err() {
             // Others may have come meanwhile and rely on the helper: all of them poll again.
             wake_all(stop_serving());
@@ -105,8 +108,9 @@ impl Future for GracePeriod {
     }
 }
 
-/// Puts a task into the list, once. True if a helper serves it; false if the caller has to start one.
-fn enlist(cookie: Cookie, waker: &Waker) -> bool {
+/// Puts a task into the list, once. True if a helper serves it; false if the caller has to start one; none if
+/// there is no memory for its place.
+fn enlist(cookie: Cookie, waker: &Waker) -> Option<bool> {
     let mut task = Some((cookie, waker.clone()));
     let mut room = Vec::new();
     loop {
@@ -118,7 +122,7 @@ fn enlist(cookie: Cookie, waker: &Waker) -> bool {
         if is_new && count == list.tasks.capacity() {
             if room.capacity() <= count {
                 drop(list);
-                room = Vec::with_capacity(2 * count + 4);
+                room.try_reserve_exact(2 * count + 4).ok()?;
                 continue;
             }
             room.append(&mut list.tasks);
@@ -127,7 +131,7 @@ fn enlist(cookie: Cookie, waker: &Waker) -> bool {
         if is_new {
             list.tasks.extend(task.take());
         }
-        return std::mem::replace(&mut list.served, true);
+        return Some(std::mem::replace(&mut list.served, true));
     }
 }
 
@@ -165,7 +169,11 @@ fn next_ready() -> Option<Vec<(Cookie, Waker)>> {
         }
         let count = list.tasks.len();
         drop(list);
-        Vec::with_capacity(count)
+        let mut ready = Vec::new();
+        if ready.try_reserve_exact(count).is_err() {
+            return Some(std::mem::take(&mut waiting().tasks)); // all of them poll again
+        }
+        ready
     };
     // A fence that is refused for good is no reason to keep tasks asleep: they poll again.
     let failed = try_synchronize().is_err();

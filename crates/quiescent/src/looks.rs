@@ -21,6 +21,7 @@ pub(crate) struct Counters {
     pub(crate) hand_overs: Counter,
     pub(crate) leaked: Counter,
     pub(crate) crowd_sections: Counter,
+    pub(crate) crowd_queued: Counter,
     pub(crate) helpers: Counter,
     pub(crate) forks: Counter,
     pub(crate) not_inherited: Counter,
@@ -43,6 +44,7 @@ impl Counters {
             hand_overs: Counter::new(0),
             leaked: Counter::new(0),
             crowd_sections: Counter::new(0),
+            crowd_queued: Counter::new(0),
             helpers: Counter::new(0),
             forks: Counter::new(0),
             not_inherited: Counter::new(0),
@@ -67,6 +69,7 @@ impl Counters {
             &self.hand_overs,
             &self.leaked,
             &self.crowd_sections,
+            &self.crowd_queued,
             &self.helpers,
         ] {
             counter.store(0, std::sync::atomic::Ordering::Relaxed);
@@ -133,6 +136,7 @@ impl Domain {
             timer_armed: self.alarm.is_armed(),
             leaked: value(&c.leaked),
             crowd_sections: value(&c.crowd_sections),
+            crowd_queued: value(&c.crowd_queued),
             helper_threads: value(&c.helpers),
             forks: value(&c.forks),
             not_inherited: value(&c.not_inherited),

@@ -18,6 +18,7 @@ pub(crate) use real::{Staff, spawn};
 
 #[cfg(not(any(quiescent_loom, quiescent_double)))]
 mod real {
+    use std::alloc::{Layout, alloc};
     use std::ffi::{CStr, c_void};
     use std::io;
     use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -144,12 +145,20 @@ mod real {
     /// when it ends, and if another thread had that lock at a fork, none ever starts in the child.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's, or that there is no memory.
     pub(crate) fn spawn<F: FnOnce() + Send + 'static>(
         name: &'static CStr,
         body: F,
     ) -> io::Result<()> {
-        let start = Box::into_raw(Box::new((name, body)));
+        // Not `Box::new`, which ends the program where memory is gone.
+        let layout = Layout::new::<(&'static CStr, F)>();
+        // SAFETY: the layout has a size: a name.
+        let start: *mut (&'static CStr, F) = unsafe { alloc(layout) }.cast();
+        if start.is_null() {
+            return Err(io::Error::from_raw_os_error(libc::ENOMEM));
+        }
+        // SAFETY: fresh memory of that layout.
+        unsafe { start.write((name, body)) };
         // SAFETY: the sets and attributes are plain data, filled in before they are read; the new thread
         // owns `start`, or nobody does and it is still ours.
         let refused = unsafe {

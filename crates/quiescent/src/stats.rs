@@ -84,6 +84,8 @@ pub struct Statistics {
     pub not_inherited: u64,
     /// Sections opened by threads that found no slot and share two counters.
     pub crowd_sections: u64,
+    /// Callbacks and objects queued by threads without a queue of their own, into one that they share.
+    pub crowd_queued: u64,
     /// Threads of this library: the worker, once something was queued, and one while a future waits.
     pub helper_threads: u64,
     /// Threads registered now.
