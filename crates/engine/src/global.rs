@@ -17,8 +17,7 @@
 //! At most one caller drives. It calls `step` until [`Next`] says otherwise; between any two steps
 //! the lock may be dropped and every other call may come in. A driver that is satisfied is told to
 //! leave ([`Next::HandOver`], [`Next::Done`]); one that gives up (a deadline) just leaves, and
-//! whoever drives next resumes in the middle of the phase. One that goes silent loses the role: see
-//! [`usurp`](crate::usurp).
+//! whoever drives next resumes in the middle of the phase. One that goes silent loses it: [`usurp`](crate::usurp).
 
 use crate::config::Config;
 use crate::event::{Event, GpEvent, SrEvent};
@@ -306,7 +305,6 @@ impl Global {
     /// arms it. Counts start again.
     pub fn forked(&mut self) {
         self.driver = None;
-        self.silent_since = None;
         self.waiters.forked();
         self.disarm();
         self.counts = Counts::default();

@@ -2,8 +2,7 @@
 //! comes back. The same for a waiter that is stopped just when it is asked to drive.
 //!
 //! Threads are stopped where a test wants it: this binary's `syscall` and its allocator wait at a gate, and a
-//! signal handler that does not return stops a thread anywhere else. (`stopped_anywhere.rs` stops one at every
-//! so many instructions, the ones under the lock among them, where nobody can help.)
+//! signal handler that does not return stops a thread that sleeps. (Stopped under a lock nobody can be helped: see `limitations`.)
 
 mod common;
 #[path = "stopped_driver/places.rs"]
@@ -316,17 +315,17 @@ fn a_fence_that_comes_back_late_is_not_believed() {
             let before = statistics();
             gate.open();
             old.join().expect("no panic");
-            let after = statistics();
-            assert_eq!(after.scans, before.scans, "readers were looked at");
-            assert_eq!(after.grace_periods, before.grace_periods);
-            assert!(after.busy && !next.is_finished());
+            let (meanwhile, waits) = (statistics(), !next.is_finished());
             // Who takes the role now issues a fence of its own for it, and one for a grace period of its own.
             synchronize();
             let after = statistics();
-            assert_eq!(after.grace_periods, before.grace_periods + 2);
-            assert_eq!(after.fences_gp, before.fences_gp + 2);
             its_gate.open();
             next.join().expect("no panic");
+            assert_eq!(meanwhile.scans, before.scans, "readers were looked at");
+            assert_eq!(meanwhile.grace_periods, before.grace_periods);
+            assert!(meanwhile.busy && waits);
+            assert_eq!(after.grace_periods, before.grace_periods + 2);
+            assert_eq!(after.fences_gp, before.fences_gp + 2);
         });
         idle.end();
     });
