@@ -26,7 +26,8 @@
 //! # What it cannot see
 //! A missing fence, as long as the processor does not reorder the accesses before it in the very run; then it
 //! would see the block freed beside the reader. (The instrumentation makes that less likely than it is.) The
-//! order of atomic accesses among themselves. Those are the business of the models.
+//! order of atomic accesses among themselves. Those are the business of the models. (Nor does it see the look
+//! at a reader's flag, which is assembly; it is one of an atomic word, and relaxed.)
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU32, Ordering};
