@@ -90,28 +90,61 @@ fn every_ordering_edge_is_explained_listed_and_removed_once() {
     }
 }
 
+/// The patches of a folder of planted bugs, with their texts.
+fn planted(folder: &str) -> Vec<(PathBuf, String)> {
+    let entries = fs::read_dir(root().join(folder)).expect("the planted bugs");
+    let patches = entries
+        .map(|entry| entry.expect("a readable folder").path())
+        .filter(|path| path.extension().is_some_and(|e| e == "patch"));
+    patches.map(|path| (path.clone(), read(&path))).collect()
+}
+
+fn assert_small(path: &Path, text: &str) {
+    let changed = |sign: char| {
+        let twice = format!("{sign}{sign}");
+        text.lines()
+            .filter(|l| l.starts_with(sign) && !l.starts_with(&twice))
+            .count()
+    };
+    assert!(
+        changed('+') <= 3 && changed('-') <= 3,
+        "{}: more than three lines",
+        path.display()
+    );
+}
+
 #[test]
 fn planted_bugs_are_small_and_say_what_they_break() {
     let mut bugs = 0;
-    for entry in fs::read_dir(root().join("busted")).expect("the planted bugs") {
-        let path = entry.expect("a readable folder").path();
-        let text = read(&path);
+    for (path, text) in planted("busted") {
         let name = path.display();
         assert!(
             text.starts_with("why: ") && text.contains("\nrung: cargo test "),
             "{name}: header"
         );
-        let changed = |sign: char| {
-            let twice = format!("{sign}{sign}");
-            text.lines()
-                .filter(|l| l.starts_with(sign) && !l.starts_with(&twice))
-                .count()
-        };
-        assert!(
-            changed('+') <= 3 && changed('-') <= 3,
-            "{name}: more than three lines"
-        );
+        assert_small(&path, &text);
         bugs += usize::from(!name.to_string().contains("edge-"));
     }
     assert!(bugs >= 6, "{bugs} planted bugs");
+}
+
+#[test]
+fn every_sanitizer_has_a_planted_bug_that_says_what_is_to_be_reported() {
+    let all = planted("busted/sanitizers");
+    for (path, text) in &all {
+        let name = path.display();
+        assert!(text.starts_with("why: "), "{name}: header");
+        for field in ["sanitizer", "program", "report", "frame"] {
+            assert!(
+                text.contains(&format!("\n{field}: ")),
+                "{name}: no `{field}:`"
+            );
+        }
+        assert_small(path, text);
+    }
+    for sanitizer in ["asan", "lsan", "tsan"] {
+        let line = format!("\nsanitizer: {sanitizer}\n");
+        let own = all.iter().filter(|(_, text)| text.contains(&line)).count();
+        assert!(own > 0, "{sanitizer}: nothing is planted for it");
+    }
 }

@@ -49,13 +49,13 @@
 
 use std::cell::UnsafeCell;
 use std::fmt;
+use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::domain::{Core, Domain};
 use crate::future;
 use crate::queue::Queue;
-use crate::sync::{self, CELL_FORKING};
+use crate::sync::{self, CELL_FORKING, Mutex, MutexGuard};
 
 /// What a program wants of a fork.
 #[derive(Debug)]

@@ -7,14 +7,14 @@
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 use std::task::{Context, Poll, Waker};
 
 use crate::error::SyncError;
 use crate::guard::in_section;
 use crate::looks::{count, uncount};
 use crate::staff;
-use crate::sync;
+use crate::sync::{self, Mutex, MutexGuard};
 use crate::wait::{Cookie, start_poll, try_synchronize};
 
 /// Tasks that wait, and whether a helper serves them. No memory is allocated or freed under the lock, and

@@ -8,7 +8,8 @@
 //! | loom | `crates/check-loom` (`--cfg quiescent_loom` from its build script) | the C11 model, in fenced mode: loom has no membarrier |
 //! | double | `crates/check-double` (`--cfg quiescent_double`) | a store-buffer machine (TSO, PSO) in which `heavy_fence` drains every buffer, as membarrier does |
 //!
-//! The check crates compile *these same sources*; nothing is paraphrased.
+//! The check crates compile *these same sources*; nothing is paraphrased. With `--cfg quiescent_tsan` (`ci/sanitizers`) the std
+//! set has a lock that ThreadSanitizer understands, and is otherwise itself: `sync/tsan.rs` says why.
 //!
 //! # The algebra of fences
 //! [`light_fence`] and [`heavy_fence`] pair: for a reader that executes `A; light; B` and an updater
@@ -80,3 +81,5 @@ pub(crate) const CELL_FORKING: usize = 5;
 mod model;
 #[cfg(not(any(quiescent_loom, quiescent_double)))]
 mod real;
+#[cfg(quiescent_tsan)]
+mod tsan;

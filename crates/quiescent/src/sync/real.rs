@@ -1,6 +1,7 @@
 //! The real thing: the processor's atomics, the kernel's futex and membarrier, thread-locals.
 
 pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+#[cfg(not(quiescent_tsan))]
 pub(crate) use std::sync::{Mutex, MutexGuard};
 
 use std::cell::UnsafeCell;
@@ -8,6 +9,8 @@ use std::sync::PoisonError;
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
+#[cfg(quiescent_tsan)]
+pub(crate) use super::tsan::{Mutex, MutexGuard};
 use crate::domain::Domain;
 use crate::lane::Block;
 use crate::queue::Queue;
