@@ -82,7 +82,7 @@ pub struct Counts {
     pub scans: u64,
     /// Grace periods that needed no fence, since nobody but the driver took part.
     pub sole: u64,
-    /// Times a grace period was reported as stalled.
+    /// Times a report of a stall was due: see [`stall`](crate::stall).
     pub stalls: u64,
     /// Holdouts that a later scan found absent and credited: each is a departure that was not
     /// reported ([`Global::departed`]), a defect of the host.
@@ -108,6 +108,7 @@ pub struct Global {
     pub(crate) waiters: Waiters,
     pub(crate) fqs: crate::fqs::Fqs,
     pub(crate) urgency: crate::urgency::State,
+    pub(crate) stall: crate::stall::State,
     pub(crate) group: crate::group::Group,
     pub(crate) now: Now,
     pub(crate) counts: Counts,
@@ -131,6 +132,7 @@ impl Global {
             waiters: Waiters::new(),
             fqs: crate::fqs::Fqs::new(),
             urgency: crate::urgency::State::new(),
+            stall: crate::stall::State::new(),
             group: crate::group::Group::new(),
             now: Now { ns: 0, jiffies: 0 },
             counts: Counts {
