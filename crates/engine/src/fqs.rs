@@ -250,6 +250,7 @@ impl Global {
             Wait::After | Wait::Armed if self.is_poller() => self.flag(),
             Wait::After if self.fqs.spins < limit(spins_after_flag) => self.spin(Wait::After),
             _ => {
+                self.blocked();
                 self.fqs.stage = Wait::Armed;
                 self.phase = Phase::Wait(Wait::Arming);
                 Next::FlagHoldouts { arm: true }

@@ -294,11 +294,12 @@ impl Global {
     /// A grace period in flight stays where it is. Its next driver goes on in the middle of the phase, as
     /// after anybody who left; participants that the fork left behind are seen outside, or absent. What
     /// was asked for is still asked for, and cookies stay good. The timer is not set: whoever queues next
-    /// arms it. Counts start again.
+    /// arms it. Counts start again, and so does the time after which a stall is reported.
     pub fn forked(&mut self) {
         self.driver = None;
         self.waiters.forked();
         self.disarm();
+        self.stall = crate::stall::State::new();
         self.counts = Counts::default();
     }
 

@@ -378,6 +378,27 @@ fn the_child_of_a_fork_blames_nobody_that_it_has_not() {
     assert!(host.try_drive(0, Interest::Waiter(ticket)));
     assert_eq!(settle(&mut host), Next::Done);
     assert_eq!(host.take_stalled(), []);
+    assert_eq!(host.engine().counts().stalls, 0);
+}
+
+#[test]
+fn the_child_of_a_fork_has_a_time_of_its_own_for_its_own_section() {
+    let mut host = threads(STALL);
+    let _ = waiting(&mut host);
+    host.fork(1);
+    host.pass_ns(STALL - 1);
+    let ticket = host.wait_for_gp(1);
+    assert!(host.try_drive(1, Interest::Waiter(ticket)));
+    assert_eq!(
+        settle(&mut host),
+        asleep_until(START + STALL - 1 + STALL),
+        "it is the only one who reads, and is inside"
+    );
+    host.pass_ns(STALL);
+    host.stray_wake();
+    let _ = settle(&mut host);
+    let told = host.take_stalled();
+    assert_eq!((told.len(), told[0].nth), (1, 1));
 }
 
 #[test]

@@ -15,7 +15,7 @@
 use std::sync::PoisonError;
 
 use quiescent_engine::barrier::Barrier;
-use quiescent_engine::{Config, CpuId, Global, Host, LeafId, Now, Seen};
+use quiescent_engine::{Config, CpuId, Global, Host, LeafId, Now, Pace, Seen};
 
 use crate::alarm::Alarm;
 use crate::engine::Part;
@@ -118,6 +118,9 @@ impl Domain {
         pub(crate) fn new() -> Domain {
             let mut config = Config::threads();
             config.geometry.leaf_fanout = LEAF_SLOTS as u32;
+            if let Pace::Direct { stall_ns, .. } = &mut config.pace {
+                *stall_ns = crate::stall::DEFAULT_NS;
+            }
             Domain::with_config(config)
         }
     }

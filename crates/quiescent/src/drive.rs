@@ -21,8 +21,9 @@
 
 use std::time::Duration;
 
+use quiescent_engine::stall::Stalled;
 use quiescent_engine::{
-    CpuId, Effects, FenceCause, FullCookie, Global, Interest, Next, Seq, Until,
+    CpuId, Effects, FenceCause, FullCookie, Global, Interest, Next, Phase, Seq, Until,
 };
 
 use crate::domain::{Core, Domain, SLEEPER_FUTEX, SLEEPER_NOBODY};
@@ -52,6 +53,8 @@ enum Drive {
     /// The deadline passed, or a poller would have had to wait.
     GaveUp,
     Failed(SyncError),
+    /// The driver is to report this, and then to go on.
+    Stalled(Stalled),
 }
 
 /// One turn of the driver: what the engine asked for, and whom to wake.
@@ -60,6 +63,7 @@ struct Turn<'a> {
     core: Option<MutexGuard<'a, Core>>,
     wakes: Wakes,
     steps: u32,
+    stall: Option<Stalled>,
 }
 
 impl<'a> Turn<'a> {
@@ -69,6 +73,7 @@ impl<'a> Turn<'a> {
             core: Some(core),
             wakes: Wakes::new(),
             steps: 0,
+            stall: None,
         }
     }
 
@@ -97,9 +102,11 @@ impl<'a> Turn<'a> {
         let Effects {
             publish,
             waiters_until,
+            stall,
             next,
             ..
         } = self.core().step(&domain.slots, now_ns);
+        self.stall = stall;
         if let Some(published) = publish {
             domain
                 .root_seq
@@ -181,10 +188,18 @@ impl<'a> Turn<'a> {
     /// Drives until the engine says otherwise, or the deadline. The caller has the role.
     fn drive(&mut self, interest: Interest, deadline: Option<u64>) -> Drive {
         // Time matters once somebody is in the way; until then the clock is not asked. The engine
-        // takes the latest time it knows.
-        let mut now = 0;
+        // takes the latest time it knows. (Somebody is, perhaps, if a grace period is in flight
+        // already, or if the driver is in a section of its own, which one that waits is not.)
+        let fresh = self.core().engine.phase() == Phase::Idle;
+        let mut now = match interest {
+            Interest::Waiter(_) if fresh => 0,
+            _ => sync::coarse_ns(),
+        };
         let mut next = Next::Again;
         loop {
+            if let Some(stalled) = self.stall.take() {
+                return Drive::Stalled(stalled);
+            }
             next = match next {
                 Next::Again => self.step(now),
                 Next::Done | Next::HandOver => return Drive::Home,
@@ -239,6 +254,16 @@ impl<'a> Turn<'a> {
     }
 }
 
+impl Turn<'static> {
+    /// Reports a stall. The role is given up first: others may drive while the reporter runs.
+    fn tell(mut self, stalled: Stalled) {
+        let domain = self.domain;
+        let report = self.unlocked(|domain| domain.stall_report(stalled));
+        self.leave();
+        domain.tell_stall(report);
+    }
+}
+
 impl Domain {
     /// Waits for a full grace period.
     pub(crate) fn synchronize(&'static self, how: How) -> Result<(), SyncError> {
@@ -264,6 +289,11 @@ impl Domain {
                 core.waiters.unlink(&waiter);
                 let mut turn = Turn::new(self, core);
                 let end = turn.drive(interest, how.deadline);
+                if let Drive::Stalled(stalled) = end {
+                    turn.tell(stalled);
+                    core = self.lock();
+                    continue;
+                }
                 // While the engine still knows them:
                 let timed_out = end == Drive::GaveUp;
                 let satisfied = ticket < turn.core().engine.waiters().done();
@@ -377,9 +407,13 @@ impl Domain {
             }
             let mut turn = Turn::new(self, core);
             let end = turn.drive(Interest::Poller, None);
+            if let Drive::Stalled(stalled) = end {
+                turn.tell(stalled);
+                continue;
+            }
             turn.leave();
             match end {
-                Drive::Home => {}
+                Drive::Home | Drive::Stalled(_) => {}
                 Drive::GaveUp => break,
                 Drive::Failed(error) => return Err(error),
             }

@@ -216,6 +216,7 @@ mod retired;
 mod run;
 mod slots;
 mod staff;
+mod stall;
 mod stats;
 mod sweep;
 mod sync;
@@ -239,6 +240,7 @@ pub use rcu_ptr::{ExchangedPtr, RcuPtr, Shared};
 pub use report::{Report, on_report};
 pub use retire::{FLUSH, PROMPT, retire, retire_hurry, retire_ptr, retire_ptr_hurry};
 pub use retired::Retired;
+pub use stall::{STALL_AFTER, StallReport, StalledReader, set_stall_after};
 pub use stats::{FenceMode, Holdout, Statistics};
 pub use wait::{
     Cookie, poll, start_poll, synchronize, synchronize_expedited, synchronize_timeout,

@@ -125,7 +125,8 @@ impl WaitList {
         }
     }
 
-    /// Appends a waiter, unless it is in the list.
+    /// Puts a waiter in its place, unless it is in the list: the last one, but for one that comes back after it
+    /// drove for a while.
     ///
     /// # Safety
     /// It must stay where it is until it is out of the list.
@@ -133,14 +134,25 @@ impl WaitList {
         if waiter.linked.replace(true) {
             return;
         }
-        waiter.prev.set(self.tail);
-        waiter.next.set(ptr::null());
+        let (mut before, mut after) = (self.tail, ptr::null());
         // SAFETY: a linked waiter lives.
-        match unsafe { self.tail.as_ref() } {
-            Some(tail) => tail.next.set(waiter),
+        while let Some(later) = unsafe { before.as_ref() }
+            && later.ticket > waiter.ticket
+        {
+            (before, after) = (later.prev.get(), before);
+        }
+        waiter.prev.set(before);
+        waiter.next.set(after);
+        // SAFETY: as above.
+        match unsafe { before.as_ref() } {
+            Some(before) => before.next.set(waiter),
             None => self.head = waiter,
         }
-        self.tail = waiter;
+        // SAFETY: as above.
+        match unsafe { after.as_ref() } {
+            Some(after) => after.prev.set(waiter),
+            None => self.tail = waiter,
+        }
     }
 
     /// Takes a waiter out, if it is still in.
@@ -225,5 +237,29 @@ mod tests {
             list.unlink(waiter);
         }
         assert!(list.head.is_null() && list.tail.is_null());
+    }
+
+    #[test]
+    fn one_that_comes_back_finds_its_place() {
+        let waiters: Vec<Waiter> = (0..5).map(Waiter::new).collect();
+        for order in [
+            [0, 1, 2, 3, 4],
+            [1, 2, 4, 3, 0],
+            [4, 3, 2, 1, 0],
+            [2, 0, 4, 1, 3],
+        ] {
+            let mut list = WaitList::new();
+            for n in order {
+                // SAFETY: the vector does not move before the list is gone.
+                unsafe { list.link(&waiters[n]) };
+            }
+            let mut wakes = Wakes::new();
+            for until in 1..=5 {
+                waiters[until - 1].state.store(WAITING, Ordering::Relaxed);
+                assert!(!list.finish(until as Pos, &mut wakes));
+                assert_eq!(wakes.wake(), 1, "{order:?}: the one below {until}");
+            }
+            assert!(list.head.is_null() && list.tail.is_null());
+        }
     }
 }
