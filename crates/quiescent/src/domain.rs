@@ -77,6 +77,8 @@ pub(crate) struct Domain {
     pub(crate) drain_word: AtomicU32,
     /// The `errno` with which the worker was refused its fence; 0 if it was not.
     refused: AtomicU32,
+    /// Somebody reports a stall.
+    pub(crate) telling: AtomicU32,
     /// Owners run their callbacks themselves.
     inline: AtomicU32,
     pub(crate) alarm: Alarm,
@@ -149,6 +151,7 @@ impl Domain {
                 drainers: AtomicU32::new(0),
                 drain_word: AtomicU32::new(0),
                 refused: AtomicU32::new(0),
+                telling: AtomicU32::new(0),
                 inline: AtomicU32::new(0),
                 alarm: Alarm::new(),
                 watch: Watch::new(),
@@ -179,7 +182,7 @@ impl Domain {
         self.barrier_turn.take()
     }
 
-    /// In the child of a fork: nobody drives, sleeps, waits for a barrier or drains.
+    /// In the child of a fork: nobody drives, sleeps, waits for a barrier, reports or drains.
     ///
     /// # Safety
     /// The calling thread is the only one, and has no turn.
@@ -189,6 +192,7 @@ impl Domain {
         // SAFETY: the caller's promise.
         unsafe { self.barrier_turn.renew() };
         self.barrier_failed.store(0, Ordering::Relaxed);
+        self.telling.store(0, Ordering::Relaxed);
         self.drainers.store(0, Ordering::Relaxed);
     }
 

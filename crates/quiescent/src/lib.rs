@@ -154,8 +154,16 @@
 //! Only x86-64 has been tested on hardware. Without `membarrier(2)`, or if it is asked for, readers carry the
 //! fence: [`FenceMode`], [`Statistics::fence_mode`].
 //!
+//! # Features
+//! All are off by default, and then cost nothing.
+//!
+//! | feature | what it does |
+//! |---|---|
+//! | `log`, `tracing` | every [`Report`] goes to the crate of that name as a warning, beside [`on_report()`] |
+//! | `locations` | the report of a [stalled reader](guide::stalls) says where its section was opened; two instructions a section |
+//!
 //! # Where to go on
-//! * [`guide`]: a configuration, a routing table, a linked list by hand, signal handlers, long loops, async code.
+//! * [`guide`]: a configuration, a routing table, a linked list by hand, signal handlers, long loops, stalled readers, async code.
 //! * [`guide::migration`]: coming from crossbeam-epoch or arc-swap.
 //! * [`limitations`]: what it does not do, and what happens when something runs out.
 //! * `crates/quiescent/examples`: complete programs.

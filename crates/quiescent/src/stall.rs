@@ -8,7 +8,8 @@
 //! same grace period drives on meanwhile. So a reporter may take its time, and a lock that some *other*
 //! waiter holds. It runs as callbacks do: it may `retire`, `call` and look at everything, and is refused
 //! what would wait. The worker's reporter is watched like a callback: one that does not return costs the
-//! worker its role, and nobody else anything.
+//! worker its role, and nobody else anything. While one is out, further reports are not given: a reporter
+//! that hangs keeps one thread, and one that polls is not called again from within itself.
 //!
 //! # What is read when
 //! Who is in the way is asked under the domain's lock, as numbers. Names and states are read from `/proc`
@@ -227,11 +228,20 @@ impl Domain {
     /// Delivers a report. With no lock held, and without the driver role.
     pub(crate) fn tell_stall(&'static self, stall: Option<StallReport>) {
         let Some(stall) = stall else { return };
-        run::marked(|| {
-            self.watch.begin(self, || "the reporter");
-            report::report(Report::Stalled(stall));
-            self.watch.end();
-            self.watch.rest();
-        });
+        if self.telling.swap(1, Ordering::Relaxed) != 0 {
+            return;
+        }
+        let report = || report::report(Report::Stalled(stall));
+        if run::in_callback() {
+            report(); // it polls, and is marked and watched already
+        } else {
+            run::marked(|| {
+                self.watch.begin(self, || "the reporter");
+                report();
+                self.watch.end();
+                self.watch.rest();
+            });
+        }
+        self.telling.store(0, Ordering::Relaxed);
     }
 }

@@ -5,13 +5,13 @@ use std::thread;
 
 use quiescent::{
     RcuCell, Report, SyncError, barrier, call, call_hurry, drain, holdouts, on_report, poll, read,
-    retire, set_stall_after, start_poll, statistics, synchronize, synchronize_timeout, try_barrier,
+    set_stall_after, start_poll, statistics, synchronize, synchronize_timeout, try_barrier,
     try_synchronize,
 };
 
-use super::TIME;
 use super::common::deferral::{Gate, flag, in_both_modes, until_at_rest};
 use super::common::{PATIENCE, Reader, sleepers, until};
+use super::{TIME, listen, told};
 
 static CALLS: AtomicU32 = AtomicU32::new(0);
 static RAN: AtomicU32 = AtomicU32::new(0);
@@ -150,5 +150,62 @@ fn a_reporter_that_never_returns_costs_the_worker_its_role_and_no_more() {
         barrier();
         gate.open();
         until_at_rest();
+    });
+}
+
+#[test]
+fn a_callback_that_polls_tells_and_the_worker_goes_on() {
+    const TEST: &str = "reporters::a_callback_that_polls_tells_and_the_worker_goes_on";
+    in_both_modes(TEST, || {
+        listen(TIME);
+        for round in 1..=2 {
+            let ran = flag();
+            call_hurry(move || {
+                let (slow, before) = (Reader::inside("slow"), told().len());
+                let cookie = start_poll();
+                until("a poll tells", || !poll(cookie) && told().len() > before);
+                slow.end();
+                until("the poll succeeds", || poll(cookie));
+                ran.store(true, Ordering::Release);
+            });
+            until("it is through", || ran.load(Ordering::Acquire));
+            barrier();
+            assert!(told().len() >= round);
+        }
+        assert_eq!(statistics().callbacks_stuck, 0);
+        until_at_rest();
+    });
+}
+
+static DEEP: AtomicU32 = AtomicU32::new(0);
+static DEEPEST: AtomicU32 = AtomicU32::new(0);
+
+/// It polls until the next report is due long since.
+fn patient(_: &Report) {
+    let deep = DEEP.fetch_add(1, Ordering::AcqRel) + 1;
+    DEEPEST.fetch_max(deep, Ordering::AcqRel);
+    let before = statistics().stalls;
+    let cookie = start_poll();
+    until("another report is due", || {
+        !poll(cookie) && statistics().stalls > before
+    });
+    DEEP.fetch_sub(1, Ordering::AcqRel);
+    CALLS.fetch_add(1, Ordering::Release);
+}
+
+#[test]
+fn a_reporter_that_polls_is_not_called_from_within_itself() {
+    const TEST: &str = "reporters::a_reporter_that_polls_is_not_called_from_within_itself";
+    in_both_modes(TEST, || {
+        on_report(patient);
+        set_stall_after(TIME / 10);
+        let slow = Reader::inside("slow");
+        let cookie = start_poll();
+        until("a poll tells", || {
+            !poll(cookie) && CALLS.load(Ordering::Acquire) >= 2
+        });
+        assert_eq!(DEEPEST.load(Ordering::Acquire), 1);
+        slow.end();
+        until("the poll succeeds", || poll(cookie));
     });
 }
