@@ -37,8 +37,8 @@ pub enum Pace {
         spins_after_flag: u16,
         /// Both counts are multiplied by this for an expedited waiter.
         expedited_factor: u16,
-        /// A grace period older than this many nanoseconds is reported as stalled, and again after
-        /// every further such time.
+        /// A grace period whose readers have been in the way for so many nanoseconds is reported as stalled
+        /// ([`stall`](crate::stall)); 0: none is.
         stall_ns: u64,
     },
 }
@@ -128,7 +128,7 @@ impl Config {
                 spins_before_flag: 12,
                 spins_after_flag: 60,
                 expedited_factor: 8,
-                stall_ns: 10_000_000_000,
+                stall_ns: crate::stall::THREADS_NS,
             },
             sole_needs_no_fence: true,
             usurp_after_ns: Some(100_000_000),

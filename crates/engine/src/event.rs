@@ -182,6 +182,18 @@ names! {
     }
 }
 
+names! {
+    /// Who noticed that a grace period has stalled.
+    StallEvent {
+        /// A CPU that is not in the way, or a driver.
+        StallDetected = "StallDetected",
+        /// A CPU that is in the way.
+        SelfDetected = "SelfDetected",
+        /// The driver of an expedited one.
+        ExpeditedStall = "ExpeditedStall",
+    }
+}
+
 pub mod callbacks;
 
 pub use callbacks::{CallbackEvent, SegcbEvent};
@@ -304,6 +316,11 @@ pub enum Event {
         /// What begins or ends.
         event: UtilizationEvent,
     },
+    /// `rcu_stall_warning`
+    StallWarning {
+        /// Who noticed.
+        event: StallEvent,
+    },
     /// Callbacks were queued, stamped or invoked.
     Callbacks(CallbackEvent),
 }
@@ -323,6 +340,7 @@ impl Event {
             Event::UnlockPreemptedTask { .. } => "rcu_unlock_preempted_task",
             Event::SrNormal { .. } => "rcu_sr_normal",
             Event::Utilization { .. } => "rcu_utilization",
+            Event::StallWarning { .. } => "rcu_stall_warning",
             Event::Callbacks(event) => event.name(),
         }
     }
@@ -393,6 +411,7 @@ impl fmt::Display for Text<'_> {
                 write!(f, "{flavor} rhp=0x{waiter:016x} event={event}")
             }
             Event::Utilization { event } => write!(f, "{event}"),
+            Event::StallWarning { event } => write!(f, "{flavor} {event}"),
             Event::Callbacks(event) => event.write(flavor, f),
         }
     }

@@ -46,8 +46,8 @@
 //! "ever online" CPUs is kept: presence is asked each time, and readers left behind are in the lists.
 //!
 //! # What is left out
-//! The kernel's worker for each leaf (one driver does them in turn), expedited stall warnings (behaviour
-//! §14), and callbacks that an expedited grace period releases (kernels from 7.3, behaviour §1.4).
+//! The kernel's worker for each leaf (one driver does them in turn), and callbacks that an expedited grace
+//! period releases (kernels from 7.3, behaviour §1.4).
 
 use crate::event::{Event, ExpEvent, ExpFunnelEvent};
 use crate::global::Global;
@@ -144,6 +144,8 @@ pub struct ExpEffects {
     /// CPUs that are waited for and have stopped their tick inside the kernel (`nohz_full`) turn it on,
     /// until they have reported: see [`Global::exp_holdouts`].
     pub hold_ticks: bool,
+    /// It has stalled: [`Global::exp_holdouts`] says who is to be named.
+    pub stalled: bool,
     /// For the driver.
     pub next: ExpNext,
 }
@@ -153,6 +155,7 @@ impl ExpEffects {
         ExpEffects {
             publish: None,
             hold_ticks: false,
+            stalled: false,
             next,
         }
     }

@@ -63,9 +63,6 @@ pub(crate) struct Fqs {
     /// Flags were newly set since the last fence.
     fence_owed: bool,
     expedited: bool,
-    /// When somebody was first found in the way.
-    blocked_since: Option<u64>,
-    stalls: u64,
 }
 
 impl Fqs {
@@ -77,8 +74,6 @@ impl Fqs {
             stage: Wait::Before,
             fence_owed: false,
             expedited: false,
-            blocked_since: None,
-            stalls: 0,
         }
     }
 
@@ -132,11 +127,7 @@ impl Global {
             Wait::Fence => Effects::only(Next::Fence(FenceCause::Flag)),
             Wait::Before | Wait::After | Wait::Armed | Wait::Asleep => {
                 self.begin_scan(host);
-                let stalled = wait == Wait::Asleep && self.check_stall();
-                Effects {
-                    stalled,
-                    ..Effects::only(Next::Again)
-                }
+                Effects::only(Next::Again)
             }
         }
     }
@@ -168,6 +159,7 @@ impl Global {
         self.fqs.scans = (self.fqs.scans + 1).min(2);
         self.phase = Phase::Scan(0);
         self.urgency.scan_begins();
+        self.stall_scan_begins();
         self.trace_gp(GpEvent::Fqsstart, host);
         if self.fqs.scans == 1 && self.config.early_qs == EarlyQs::Scan {
             self.report_own(host);
@@ -242,7 +234,7 @@ impl Global {
         };
         let limit = |spins: u16| u32::from(spins) * factor;
         if self.is_passing() {
-            self.fqs.blocked_since.get_or_insert(self.now.ns);
+            self.blocked();
             self.phase = Phase::Wait(self.fqs.stage);
             return Effects::only(if self.waiters.any_waiting() {
                 Next::HandOver
@@ -258,6 +250,7 @@ impl Global {
             Wait::After | Wait::Armed if self.is_poller() => self.flag(),
             Wait::After if self.fqs.spins < limit(spins_after_flag) => self.spin(Wait::After),
             _ => {
+                self.blocked();
                 self.fqs.stage = Wait::Armed;
                 self.phase = Phase::Wait(Wait::Arming);
                 Next::FlagHoldouts { arm: true }
@@ -268,7 +261,7 @@ impl Global {
 
     /// Holdouts are flagged once a few looks found them: from here on they are in the way.
     fn flag(&mut self) -> Next {
-        self.fqs.blocked_since.get_or_insert(self.now.ns);
+        self.blocked();
         self.phase = Phase::Wait(Wait::Flag);
         Next::FlagHoldouts { arm: false }
     }
@@ -296,31 +289,5 @@ impl Global {
 
     fn is_passing(&self) -> bool {
         self.driver.is_some_and(|d| d.interest == Interest::Passing)
-    }
-
-    fn stall_ns(&self) -> u64 {
-        match self.config.pace {
-            Pace::Direct { stall_ns, .. } => stall_ns.max(1),
-            Pace::Jiffies { .. } => u64::MAX,
-        }
-    }
-
-    fn blocked_since(&self) -> u64 {
-        self.fqs.blocked_since.unwrap_or(self.now.ns)
-    }
-
-    fn next_stall(&self) -> u64 {
-        let due = self.stall_ns().saturating_mul(self.fqs.stalls + 1);
-        self.blocked_since().saturating_add(due)
-    }
-
-    /// Has another stall time gone by?
-    fn check_stall(&mut self) -> bool {
-        if self.now.ns < self.next_stall() {
-            return false;
-        }
-        self.fqs.stalls = (self.now.ns - self.blocked_since()) / self.stall_ns();
-        self.counts.stalls += 1;
-        true
     }
 }

@@ -82,7 +82,7 @@ pub struct Counts {
     pub scans: u64,
     /// Grace periods that needed no fence, since nobody but the driver took part.
     pub sole: u64,
-    /// Times a grace period was reported as stalled.
+    /// Times a report of a stall was due: see [`stall`](crate::stall).
     pub stalls: u64,
     /// Times somebody who waited took the role from a driver that had gone silent.
     pub usurped: u64,
@@ -114,6 +114,7 @@ pub struct Global {
     pub(crate) waiters: Waiters,
     pub(crate) fqs: crate::fqs::Fqs,
     pub(crate) urgency: crate::urgency::State,
+    pub(crate) stall: crate::stall::State,
     pub(crate) group: crate::group::Group,
     pub(crate) now: Now,
     pub(crate) counts: Counts,
@@ -139,6 +140,7 @@ impl Global {
             waiters: Waiters::new(),
             fqs: crate::fqs::Fqs::new(),
             urgency: crate::urgency::State::new(),
+            stall: crate::stall::State::new(),
             group: crate::group::Group::new(),
             now: Now { ns: 0, jiffies: 0 },
             counts: Counts {
@@ -302,11 +304,12 @@ impl Global {
     /// A grace period in flight stays where it is. Its next driver goes on in the middle of the phase, as
     /// after anybody who left; participants that the fork left behind are seen outside, or absent. What
     /// was asked for is still asked for, and cookies stay good. The timer is not set: whoever queues next
-    /// arms it. Counts start again.
+    /// arms it. Counts start again, and so does the time after which a stall is reported.
     pub fn forked(&mut self) {
         self.driver = None;
         self.waiters.forked();
         self.disarm();
+        self.stall = crate::stall::State::new();
         self.counts = Counts::default();
     }
 

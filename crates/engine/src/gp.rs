@@ -80,6 +80,7 @@ impl Global {
         self.wanted = false;
         self.force = false;
         self.urgency_gp_started();
+        self.stall_gp_started();
         // The segment is closed before gp_seq starts: see `waiters`.
         let closed = self.waiters.close(self.config.wait_markers);
         self.gp_seq = self.gp_seq.start();
@@ -231,7 +232,7 @@ impl Global {
             wake_exp: false,
             waiters_until: satisfied.map(|s| s.direct_until),
             deferred_until: satisfied.and_then(|s| s.deferred_until),
-            stalled: false,
+            stall: None,
             nudge: None,
             next: self.after_end(),
         }
@@ -289,7 +290,13 @@ impl Global {
                 self.begin_scan(host);
                 Next::Again
             }
-            Pace::Direct { .. } => return self.pace_after_scan(),
+            Pace::Direct { .. } => {
+                let stall = self.stalled_readers(host);
+                return Effects {
+                    stall,
+                    ..self.pace_after_scan()
+                };
+            }
         };
         Effects::only(next)
     }

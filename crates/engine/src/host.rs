@@ -155,8 +155,8 @@ pub struct Effects {
     /// Waiters from there up to this position are satisfied too; a work item wakes them and calls
     /// [`waiters_woken`](crate::Global::waiters_woken).
     pub deferred_until: Option<Pos>,
-    /// Some reader has kept this grace period waiting for the configured stall time.
-    pub stalled: bool,
+    /// Readers have kept the grace period waiting for so long that it is to be reported.
+    pub stall: Option<crate::stall::Stalled>,
     /// CPUs to be interrupted, and ticks to be stopped.
     pub nudge: Option<crate::urgency::Nudge>,
     /// For whoever drives.
@@ -172,7 +172,7 @@ impl Effects {
             wake_exp: false,
             waiters_until: None,
             deferred_until: None,
-            stalled: false,
+            stall: None,
             nudge: None,
             next,
         }

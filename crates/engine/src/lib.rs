@@ -9,7 +9,7 @@
 //! (the context-tracking word), [`geometry`] (shape of the tree), [`event`] (trace events),
 //! [`config`] (tunables), [`host`] (the border), then the tree, the grace period and its scans,
 //! [`blocked`] (preempted readers), [`exp`] (expedited grace periods), the waiters, what a kernel's CPU
-//! does by itself ([`report`], [`tick`], [`fast_no_hz`], [`flood`], [`urgency`]), and [`replay`] (inputs
+//! does by itself ([`report`], [`tick`], [`fast_no_hz`], [`flood`], [`urgency`]), [`stall`] (who is in the way for too long), and [`replay`] (inputs
 //! as values). `docs/architecture.md` tells the whole picture.
 //!
 //! ```
@@ -53,6 +53,7 @@ pub mod polled;
 pub mod replay;
 pub mod report;
 pub mod seq;
+pub mod stall;
 pub mod testhost;
 pub mod tick;
 mod tree;

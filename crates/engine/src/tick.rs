@@ -34,7 +34,7 @@ use crate::global::Global;
 use crate::host::{Host, Now};
 use crate::limits::Context;
 use crate::report::trace;
-use crate::urgency::Stall;
+use crate::stall::Stall;
 
 /// A kernel's tunables for ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -136,8 +136,10 @@ pub struct Ticked {
     pub core: Option<Pending>,
     /// It is a quiescent state of Tasks RCU.
     pub tasks_qs: bool,
-    /// The grace period has stalled; this is who is to say so.
+    /// The grace period has stalled, and this CPU is to say so.
     pub stall: Option<Stall>,
+    /// A grace period was asked for long ago and has not started, and this CPU is to say so.
+    pub start_stall: bool,
 }
 
 impl Cpu {
@@ -155,7 +157,8 @@ impl Cpu {
             ticked.resched = at.from == Interrupted::Kernel;
         }
         self.tick_in_section(global, at, &mut ticked, host);
-        ticked.stall = global.stalled(self.id, at.now);
+        ticked.stall = global.claim_stall(self.id, at.now, host);
+        ticked.start_stall = global.claim_start_stall(at.now);
         ticked.core = self.pending(global, at);
         trace(UtilizationEvent::EndTick, host);
         ticked

@@ -37,10 +37,6 @@ mod ask;
 
 pub(crate) use ask::{Record, Stage};
 
-/// Half of the stall time passes before interrupts are sent; others than the culprit report a stall so
-/// many ticks later.
-const STALL_OTHERS: u64 = 2;
-
 /// When what is asked. A host without ticks has none of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Escalation {
@@ -48,8 +44,11 @@ pub struct Escalation {
     pub hz: u32,
     /// `jiffies_till_sched_qs`; none is computed from the two waits.
     pub sched_qs: Option<u64>,
-    /// Ticks after which a grace period has stalled.
+    /// Ticks after which a grace period has stalled ([`stall`](crate::stall)); interrupts are sent from half
+    /// of it on.
     pub stall: u64,
+    /// Ticks after which an expedited one has.
+    pub exp_stall: u64,
     /// Interrupt works tell whether a holdout takes interrupts.
     pub irq_work: bool,
     /// Looks at holdouts' CPU time, for the stall report (`rcu_cpu_stall_cputime`).
@@ -62,7 +61,8 @@ impl Escalation {
         Escalation {
             hz,
             sched_qs: None,
-            stall: 21 * hz as u64,
+            stall: crate::stall::timeout(21, hz, false),
+            exp_stall: crate::stall::timeout(21, hz, false),
             irq_work: true,
             cpu_time: false,
         }
@@ -129,7 +129,6 @@ pub struct Asked {
 pub(crate) struct State {
     started: u64,
     resched_at: u64,
-    stall_at: u64,
     kick_at: u64,
     /// Scans begun before this grace period.
     scans_before: u64,
@@ -146,7 +145,6 @@ impl State {
         State {
             started: 0,
             resched_at: 0,
-            stall_at: 0,
             kick_at: 0,
             scans_before: 0,
             overloaded: false,
@@ -177,21 +175,12 @@ pub struct Age {
     pub scans: u64,
     /// Until interrupts are sent to holdouts; 0 if they are being sent.
     pub until_resched: u64,
-    /// Until it has stalled; 0 if it has.
+    /// Until the next report of a stall; 0 if that is due.
     pub until_stall: u64,
     /// The grace-period thread was to have run by now, and has not.
     pub thread_overdue: bool,
     /// Callbacks overload: waits are short.
     pub overloaded: bool,
-}
-
-/// A stall, as a CPU's tick sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Stall {
-    /// This CPU is in the way: it reports at once.
-    Own,
-    /// Others are: it reports if they have not.
-    Others,
 }
 
 impl Global {
@@ -237,21 +226,10 @@ impl Global {
             ticks: now.jiffies.saturating_sub(it.started),
             scans: self.counts.scans - it.scans_before,
             until_resched: it.resched_at.saturating_sub(now.jiffies),
-            until_stall: it.stall_at.saturating_sub(now.jiffies),
+            until_stall: self.stall_at().saturating_sub(now.jiffies),
             thread_overdue: waits && now.jiffies > it.kick_at,
             overloaded: it.overloaded,
         })
-    }
-
-    /// Has the grace period in flight stalled, as `cpu` sees it? Others than the culprit are two ticks
-    /// more patient (behaviour §14).
-    pub fn stalled(&self, cpu: CpuId, now: Now) -> Option<Stall> {
-        let late = |ticks| now.jiffies >= self.urgency.stall_at.saturating_add(ticks);
-        self.age(now)?;
-        if self.owes(cpu) {
-            return late(0).then_some(Stall::Own);
-        }
-        late(STALL_OTHERS).then_some(Stall::Others)
     }
 
     /// What is asked of `cpu`.
@@ -295,7 +273,6 @@ impl Global {
             return;
         };
         it.started = now;
-        it.stall_at = now.saturating_add(escalation.stall);
         it.resched_at = now.saturating_add(escalation.stall / 2);
         it.scans_before = self.counts.scans;
     }

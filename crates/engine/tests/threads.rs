@@ -189,38 +189,6 @@ fn a_waiter_in_a_hurry_spins_longer() {
 }
 
 #[test]
-fn a_stall_is_reported_once_a_stall_time() {
-    const START: u64 = 5;
-    let mut host = TestHost::threads_with(2, config());
-    host.pass_ns(START);
-    host.enter(1);
-    let _ = waiter(&mut host, 0);
-    assert_eq!(
-        asked(&mut host, 100).last(),
-        Some(&Next::Sleep(Until::Ns(START + STALL)))
-    );
-    for (passes, stalls, next) in [
-        (STALL - 1, 0, 1),
-        (1, 1, 2),
-        (10, 1, 2),
-        (STALL, 2, 3),
-        (3 * STALL, 3, 6),
-    ] {
-        host.pass_ns(passes);
-        host.stray_wake();
-        let list = asked(&mut host, 100);
-        assert_eq!(
-            list.last(),
-            Some(&Next::Sleep(Until::Ns(START + next * STALL)))
-        );
-        assert_eq!(
-            (host.done().stalls, host.engine().counts().stalls),
-            (stalls, stalls.into())
-        );
-    }
-}
-
-#[test]
 fn a_satisfied_driver_hands_over_to_one_who_waits() {
     let mut host = TestHost::threads(2);
     let first = waiter(&mut host, 0);

@@ -4,8 +4,7 @@ use quiescent_engine::limits::Context;
 use quiescent_engine::replay::{CpuInput, Output};
 use quiescent_engine::testhost::TestHost;
 use quiescent_engine::tick::{At, Interrupted, Pending, Settings, Ticked};
-use quiescent_engine::urgency::{Escalation, Stall};
-use quiescent_engine::{Config, CpuId, EarlyQs, Phase, Pos, Wait};
+use quiescent_engine::{Config, EarlyQs, Phase, Pos, Wait};
 
 const HZ: u64 = 1000;
 
@@ -334,28 +333,6 @@ fn urgency_switches_the_tick_of_a_nohz_full_cpu_on_until_it_has_reported() {
         }
         assert!(!host.engine().asked(1).forced_tick);
     }
-}
-
-#[test]
-fn a_tick_tells_who_is_to_report_a_stall() {
-    let escalation = Some(Escalation {
-        stall: 40,
-        ..Escalation::kernel_6_12(HZ as u32)
-    });
-    let mut host = machine(Config {
-        escalation,
-        ..config(true)
-    });
-    assert_eq!(host.tick(1).stall, None);
-    host.enter(1);
-    start(&mut host);
-    let mut stall = |cpu: CpuId, age| {
-        let mut at = host.at(cpu);
-        at.now.jiffies += age;
-        host.tick_at(cpu, at).stall
-    };
-    assert_eq!((stall(1, 39), stall(1, 40)), (None, Some(Stall::Own)));
-    assert_eq!((stall(0, 41), stall(0, 42)), (None, Some(Stall::Others)));
 }
 
 #[test]

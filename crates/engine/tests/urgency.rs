@@ -2,9 +2,10 @@
 
 use quiescent_engine::limits::Limits;
 use quiescent_engine::replay::{Input, Output};
+use quiescent_engine::stall::Stall;
 use quiescent_engine::testhost::TestHost;
 use quiescent_engine::tick::Settings;
-use quiescent_engine::urgency::{Age, Asked, Escalation, Stall};
+use quiescent_engine::urgency::{Age, Asked, Escalation};
 use quiescent_engine::{Config, EarlyQs, Nudge, Pace, Phase, Pos, Wait};
 
 const HZ: u32 = 1000;

@@ -15,7 +15,7 @@
 use std::sync::PoisonError;
 
 use quiescent_engine::barrier::Barrier;
-use quiescent_engine::{Config, CpuId, Global, Host, LeafId, Now, Seen};
+use quiescent_engine::{Config, CpuId, Global, Host, LeafId, Now, Pace, Seen};
 
 use crate::alarm::Alarm;
 use crate::engine::Part;
@@ -75,6 +75,8 @@ pub(crate) struct Domain {
     pub(crate) drain_word: AtomicU32,
     /// The `errno` with which the worker was refused its fence; 0 if it was not.
     refused: AtomicU32,
+    /// Somebody reports a stall.
+    pub(crate) telling: AtomicU32,
     /// Owners run their callbacks themselves.
     inline: AtomicU32,
     pub(crate) alarm: Alarm,
@@ -116,6 +118,9 @@ impl Domain {
         pub(crate) fn new() -> Domain {
             let mut config = Config::threads();
             config.geometry.leaf_fanout = LEAF_SLOTS as u32;
+            if let Pace::Direct { stall_ns, .. } = &mut config.pace {
+                *stall_ns = crate::stall::DEFAULT_NS;
+            }
             Domain::with_config(config)
         }
     }
@@ -144,6 +149,7 @@ impl Domain {
                 drainers: AtomicU32::new(0),
                 drain_word: AtomicU32::new(0),
                 refused: AtomicU32::new(0),
+                telling: AtomicU32::new(0),
                 inline: AtomicU32::new(0),
                 alarm: Alarm::new(),
                 watch: Watch::new(),
@@ -174,7 +180,7 @@ impl Domain {
         self.barrier_turn.take()
     }
 
-    /// In the child of a fork: nobody drives, sleeps, waits for a barrier or drains.
+    /// In the child of a fork: nobody drives, sleeps, waits for a barrier, reports or drains.
     ///
     /// # Safety
     /// The calling thread is the only one, and has no turn.
@@ -184,6 +190,7 @@ impl Domain {
         // SAFETY: the caller's promise.
         unsafe { self.barrier_turn.renew() };
         self.barrier_failed.store(0, Ordering::Relaxed);
+        self.telling.store(0, Ordering::Relaxed);
         self.drainers.store(0, Ordering::Relaxed);
     }
 

@@ -26,8 +26,9 @@
 
 use std::time::Duration;
 
+use quiescent_engine::stall::Stalled;
 use quiescent_engine::{
-    CpuId, Effects, FenceCause, FullCookie, Global, Interest, Look, Next, Pos, Seq, Until,
+    CpuId, Effects, FenceCause, FullCookie, Global, Interest, Look, Next, Phase, Pos, Seq, Until,
 };
 
 use crate::domain::{Core, Domain, SLEEPER_NOBODY};
@@ -59,6 +60,8 @@ pub(crate) enum Drive {
     Failed(SyncError),
     /// Somebody else has the role now.
     Usurped,
+    /// The driver is to report this, and then to go on.
+    Stalled(Stalled),
 }
 
 /// What a sleeping driver of this reign writes into the domain's word.
@@ -75,6 +78,7 @@ pub(crate) struct Turn<'a> {
     reign: u32,
     /// The role is somebody else's.
     lost: bool,
+    stall: Option<Stalled>,
 }
 
 impl<'a> Turn<'a> {
@@ -86,6 +90,7 @@ impl<'a> Turn<'a> {
             wakes: Wakes::new(),
             steps: 0,
             lost: false,
+            stall: None,
         }
     }
 
@@ -139,9 +144,11 @@ impl<'a> Turn<'a> {
         let Effects {
             publish,
             waiters_until,
+            stall,
             next,
             ..
         } = self.core().step(&domain.slots, now_ns);
+        self.stall = stall;
         if let Some(published) = publish {
             domain
                 .root_seq
@@ -240,10 +247,18 @@ impl<'a> Turn<'a> {
     /// Drives until the engine says otherwise, or the deadline. The caller has the role.
     pub(crate) fn drive(&mut self, interest: Interest, deadline: Option<u64>) -> Drive {
         // Time matters once somebody is in the way; until then the clock is not asked. The engine
-        // takes the latest time it knows.
-        let mut now = 0;
+        // takes the latest time it knows. (Somebody is, perhaps, if a grace period is in flight
+        // already, or if the driver is in a section of its own, which one that waits is not.)
+        let fresh = self.core().engine.phase() == Phase::Idle;
+        let mut now = match interest {
+            Interest::Waiter(_) if fresh => 0,
+            _ => sync::coarse_ns(),
+        };
         let mut next = Next::Again;
         loop {
+            if let Some(stalled) = self.stall.take() {
+                return Drive::Stalled(stalled);
+            }
             next = match next {
                 Next::Again => self.step(now),
                 Next::Done | Next::HandOver => return Drive::Home,
@@ -301,6 +316,16 @@ impl<'a> Turn<'a> {
     }
 }
 
+impl Turn<'static> {
+    /// Reports a stall. The role is given up first: others may drive while the reporter runs.
+    pub(crate) fn tell(mut self, stalled: Stalled) {
+        let domain = self.domain;
+        let report = self.unlocked(|domain| domain.stall_report(stalled));
+        self.leave();
+        domain.tell_stall(report);
+    }
+}
+
 impl Domain {
     /// Drives once, if nobody does, until the engine sends the driver home or would have it wait.
     pub(crate) fn drive_once<'a>(
@@ -353,9 +378,13 @@ impl Domain {
             }
             let mut turn = Turn::begin(self, core, taken);
             let end = turn.drive(Interest::Poller, None);
+            if let Drive::Stalled(stalled) = end {
+                turn.tell(stalled);
+                continue;
+            }
             turn.leave();
             match end {
-                Drive::Home => {}
+                Drive::Home | Drive::Stalled(_) => {}
                 Drive::GaveUp | Drive::Usurped => break,
                 Drive::Failed(error) => return Err(error),
             }

@@ -174,6 +174,15 @@ impl Core {
         )
     }
 
+    /// True if a sleeping driver has to be woken.
+    pub(crate) fn set_stall_ns(&mut self, ns: u64) -> bool {
+        straight!(
+            Input::SetStallNs { ns },
+            |r: &bool| Output::Done(*r),
+            self.engine.inner().set_stall_ns(ns)
+        )
+    }
+
     /// Hands a larger tree in; what comes back is to be freed with no lock held.
     pub(crate) fn grow(&mut self, _slots: &Slots, tree: Tree) -> Option<Tree> {
         let cpus = tree.geometry().nr_cpus();

@@ -45,6 +45,7 @@ impl Guard {
     /// }
     /// assert_eq!(sum, 6000);
     /// ```
+    #[cfg_attr(feature = "locations", track_caller)]
     #[inline(always)]
     pub fn repin(&mut self) {
         self.reader = reader::repin(self.reader);
@@ -74,6 +75,7 @@ impl Drop for Guard {
 /// let guard = quiescent::read_lock();
 /// assert_eq!(cell.load(&guard), "hello");
 /// ```
+#[cfg_attr(feature = "locations", track_caller)]
 #[inline(always)]
 pub fn read_lock() -> Guard {
     Guard {
@@ -89,6 +91,7 @@ pub fn read_lock() -> Guard {
 /// let twice = quiescent::read(|guard| cell.load(guard) * 2);
 /// assert_eq!(twice, 10);
 /// ```
+#[cfg_attr(feature = "locations", track_caller)]
 #[inline(always)]
 pub fn read<R>(f: impl FnOnce(&Guard) -> R) -> R {
     let guard = read_lock();

@@ -154,8 +154,16 @@
 //! Only x86-64 has been tested on hardware. Without `membarrier(2)`, or if it is asked for, readers carry the
 //! fence: [`FenceMode`], [`Statistics::fence_mode`].
 //!
+//! # Features
+//! All are off by default, and then cost nothing.
+//!
+//! | feature | what it does |
+//! |---|---|
+//! | `log`, `tracing` | every [`Report`] goes to the crate of that name as a warning, beside [`on_report()`] |
+//! | `locations` | the report of a [stalled reader](guide::stalls) says where its section was opened; two instructions a section |
+//!
 //! # Where to go on
-//! * [`guide`]: a configuration, a routing table, a linked list by hand, signal handlers, long loops, async code.
+//! * [`guide`]: a configuration, a routing table, a linked list by hand, signal handlers, long loops, stalled readers, async code.
 //! * [`guide::migration`]: coming from crossbeam-epoch or arc-swap.
 //! * [`limitations`]: what it does not do, and what happens when something runs out.
 //! * `crates/quiescent/examples`: complete programs.
@@ -216,6 +224,7 @@ mod retired;
 mod run;
 mod slots;
 mod staff;
+mod stall;
 mod stats;
 mod sweep;
 mod sync;
@@ -240,6 +249,7 @@ pub use rcu_ptr::{ExchangedPtr, RcuPtr, Shared};
 pub use report::{Report, on_report};
 pub use retire::{FLUSH, PROMPT, retire, retire_hurry, retire_ptr, retire_ptr_hurry};
 pub use retired::Retired;
+pub use stall::{STALL_AFTER, StallReport, StalledReader, set_stall_after};
 pub use stats::{FenceMode, Holdout, Statistics};
 pub use wait::{
     Cookie, poll, start_poll, synchronize, synchronize_expedited, synchronize_timeout,

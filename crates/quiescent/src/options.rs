@@ -1,5 +1,7 @@
 //! Settings at start-up.
 
+use std::time::Duration;
+
 use crate::error::InitError;
 use crate::stats::FenceMode;
 use crate::sync;
@@ -28,6 +30,9 @@ pub struct Options {
     /// Do nothing about forks. For programs whose children only execute another program: the child must
     /// then call nothing of this library. Off by default.
     pub ignore_forks: bool,
+    /// Report a grace period whose readers have been in the way for this long; zero: none. Open: as it is,
+    /// [`STALL_AFTER`](crate::STALL_AFTER) at first. Can be changed later: [`set_stall_after`](crate::set_stall_after).
+    pub stall_after: Option<Duration>,
 }
 
 impl Options {
@@ -39,6 +44,7 @@ impl Options {
             inline_callbacks: false,
             inherit_callbacks: false,
             ignore_forks: false,
+            stall_after: None,
         }
     }
 
@@ -71,6 +77,13 @@ impl Options {
         self
     }
 
+    /// Sets the time after which a stall is reported; see [`stall_after`](Options::stall_after).
+    #[must_use]
+    pub const fn stall_after(mut self, time: Duration) -> Options {
+        self.stall_after = Some(time);
+        self
+    }
+
     /// Limits the slots.
     #[must_use]
     pub const fn max_threads(mut self, threads: u32) -> Options {
@@ -97,6 +110,9 @@ pub fn init(options: Options) -> Result<(), InitError> {
         domain.limit_threads(threads)?;
     }
     domain.set_inline(options.inline_callbacks);
+    if let Some(time) = options.stall_after {
+        domain.set_stall_after(time);
+    }
     #[cfg(not(any(quiescent_loom, quiescent_double)))]
     domain
         .forking

@@ -35,6 +35,7 @@
 //! look. In fenced mode the light fences of RD-1 and RD-3 are full ones.
 
 use std::mem::offset_of;
+use std::panic::Location;
 
 use crate::domain::Domain;
 use crate::slots::Slot;
@@ -68,12 +69,20 @@ pub(crate) const SINK_CROWD: u32 = 4;
 pub(crate) struct Reader {
     pub(crate) word: AtomicU64,
     pub(crate) flag: AtomicU32,
+    /// Where the outermost section was opened. It says where, and decides nothing.
+    #[cfg(feature = "locations")]
+    location: std::sync::atomic::AtomicPtr<Location<'static>>,
 }
 
 impl Reader {
     const_new! {
         pub(crate) fn new(word: u64, flag: u32) -> Reader {
-            Reader { word: AtomicU64::new(word), flag: AtomicU32::new(flag) }
+            Reader {
+                word: AtomicU64::new(word),
+                flag: AtomicU32::new(flag),
+                #[cfg(feature = "locations")]
+                location: std::sync::atomic::AtomicPtr::new(std::ptr::null_mut()),
+            }
         }
     }
 
@@ -82,6 +91,27 @@ impl Reader {
         pub(crate) fn new_dummy() -> Reader {
             Reader::new(NESTING, FLAG_CLEAR)
         }
+    }
+
+    /// The outermost section was opened just now. Noted *after* the word is stored: a handler that comes before
+    /// that is overwritten, and one that comes after it is not outermost.
+    #[cfg_attr(feature = "locations", track_caller)]
+    #[inline(always)]
+    fn note_location(&self) {
+        #[cfg(feature = "locations")]
+        self.location.store(
+            std::ptr::from_ref(Location::caller()).cast_mut(),
+            Ordering::Relaxed,
+        );
+    }
+
+    /// Where the outermost section was opened, if that is noted.
+    pub(crate) fn location(&self) -> Option<&'static Location<'static>> {
+        #[cfg(feature = "locations")]
+        // SAFETY: null, or what `note_location` stored.
+        return unsafe { self.location.load(Ordering::Relaxed).as_ref() };
+        #[cfg(not(feature = "locations"))]
+        None
     }
 
     /// Open sections, as its owner sees it.
@@ -101,6 +131,7 @@ pub(crate) fn generation(word: u64) -> u64 {
 }
 
 /// Opens a section and returns the word that [`unlock`] closes.
+#[cfg_attr(feature = "locations", track_caller)]
 #[inline(always)]
 pub(crate) fn lock() -> &'static Reader {
     let reader = sync::reader();
@@ -113,6 +144,7 @@ pub(crate) fn lock() -> &'static Reader {
         .word
         .store(word.wrapping_add(OUTERMOST), Ordering::Release); // [RD-2]
     light_fence(); // [RD-1]
+    reader.note_location();
     reader
 }
 
@@ -121,6 +153,7 @@ pub(crate) fn lock() -> &'static Reader {
 #[inline]
 fn unlikely() {}
 
+#[cfg_attr(feature = "locations", track_caller)]
 #[inline(always)]
 fn lock_nested(reader: &'static Reader, word: u64) -> &'static Reader {
     if nesting(word) >= NEST_LIMIT {
@@ -145,6 +178,7 @@ pub(crate) fn unlock(reader: &'static Reader) {
 
 /// Ends this section and begins another, if somebody waits for that; returns the new word. Costs a
 /// look at the flag otherwise: the section simply goes on.
+#[cfg_attr(feature = "locations", track_caller)]
 #[inline(always)]
 pub(crate) fn repin(reader: &'static Reader) -> &'static Reader {
     if sync::is_flagged(reader) {
@@ -154,6 +188,7 @@ pub(crate) fn repin(reader: &'static Reader) -> &'static Reader {
 }
 
 /// Not registered, fenced, or nested too deeply.
+#[cfg_attr(feature = "locations", track_caller)]
 #[cold]
 #[inline(never)]
 fn lock_slow() -> &'static Reader {
@@ -170,6 +205,7 @@ fn lock_slow() -> &'static Reader {
 }
 
 /// A section of a thread in fenced mode: the outermost lock carries the fence.
+#[cfg_attr(feature = "locations", track_caller)]
 fn lock_fenced(slot: &'static Slot) -> &'static Reader {
     let word = slot.reader.word.load(Ordering::Relaxed);
     if nesting(word) >= NEST_LIMIT {
@@ -180,6 +216,7 @@ fn lock_fenced(slot: &'static Slot) -> &'static Reader {
             .word
             .store(word.wrapping_add(OUTERMOST), Ordering::Release); // [RD-2]
         full_fence(); // [RD-1]
+        slot.reader.note_location();
     } else {
         slot.reader.word.store(word + 1, Ordering::Relaxed);
     }
@@ -270,6 +307,7 @@ fn unlock_overflow(slot: &'static Slot) {
 }
 
 /// Somebody waits, or the word is a sink. Only an outermost section may end here.
+#[cfg_attr(feature = "locations", track_caller)]
 #[cold]
 #[inline(never)]
 fn repin_slow(reader: &'static Reader) -> &'static Reader {

@@ -1,12 +1,18 @@
-//! What the reclaimer has to say: a library does not print, it tells who asked.
+//! What the library has to say: it does not print, it tells who asked.
+//!
+//! That is the function that the program has set, and with the features `log` and `tracing` those, at the
+//! level of warnings, under the target `quiescent`. Reports are made and delivered with no lock held.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::Duration;
 
-/// Something that happened to a callback or a destructor on the reclaiming side.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+use crate::stall::StallReport;
+
+/// Something that somebody should know of: about a callback or a destructor on the reclaiming side, or about
+/// readers.
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Report {
     /// It panicked. The panic was contained; the program's panic hook has its message.
@@ -21,6 +27,8 @@ pub enum Report {
         /// How long it has been running.
         running: Duration,
     },
+    /// Readers have kept a grace period waiting for too long ([`set_stall_after`](crate::set_stall_after)).
+    Stalled(StallReport),
 }
 
 impl fmt::Display for Report {
@@ -33,6 +41,7 @@ impl fmt::Display for Report {
                  for what it waits for",
                 running.as_secs_f64()
             ),
+            Report::Stalled(stall) => write!(f, "{stall}"),
         }
     }
 }
@@ -42,6 +51,10 @@ static REPORTER: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
 /// Has `reporter` told of every [`Report`], on the thread that noticed it. It must not wait for grace
 /// periods or barriers; a panic in it is contained. The last one set is told; counts are in [`Statistics`](crate::Statistics) anyway.
 ///
+/// That thread is the worker, or one of the program's: inside [`drain`](crate::drain()), and, for a stall, inside
+/// whatever it waits or polls with. So it should take no lock under which the program does that. It is never
+/// called inside `retire` or `call`, unless callbacks run there ([`Options::inline_callbacks`](crate::Options)).
+///
 /// ```
 /// quiescent::on_report(|report| eprintln!("quiescent: {report}"));
 /// ```
@@ -49,13 +62,37 @@ pub fn on_report(reporter: fn(&Report)) {
     REPORTER.store(reporter as *mut (), Ordering::Release);
 }
 
+/// Does anybody want to know?
+pub(crate) fn is_heard() -> bool {
+    cfg!(any(feature = "log", feature = "tracing")) || !REPORTER.load(Ordering::Acquire).is_null()
+}
+
 pub(crate) fn report(report: Report) {
+    forward(&report);
     let reporter = REPORTER.load(Ordering::Acquire);
     if !reporter.is_null() {
         // SAFETY: `on_report` stored a function of this type.
         let reporter = unsafe { std::mem::transmute::<*mut (), fn(&Report)>(reporter) };
-        // It is the program's code, and must not unwind into a worker.
-        let told = catch_unwind(AssertUnwindSafe(|| reporter(&report)));
-        told.unwrap_or_else(crate::run::discard);
+        contained(|| reporter(&report));
     }
+}
+
+/// Runs the program's code, which must not unwind into a worker.
+fn contained(told: impl FnOnce()) {
+    let told = catch_unwind(AssertUnwindSafe(told));
+    told.unwrap_or_else(crate::run::discard);
+}
+
+/// To those that the features name.
+#[allow(unused_variables, reason = "there may be none")]
+fn forward(report: &Report) {
+    #[cfg(feature = "log")]
+    contained(|| log::warn!(target: "quiescent", "{report}"));
+    #[cfg(feature = "tracing")]
+    contained(|| match report {
+        Report::Stalled(stall) => {
+            tracing::warn!(target: "quiescent", json = stall.to_json(), "{report}");
+        }
+        _ => tracing::warn!(target: "quiescent", "{report}"),
+    });
 }

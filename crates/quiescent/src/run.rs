@@ -40,6 +40,12 @@ impl Drop for Marked {
     }
 }
 
+/// Runs something of the program's that nothing may wait in, as in a callback.
+pub(crate) fn marked(run: impl FnOnce()) {
+    let _marked = Marked::new();
+    run();
+}
+
 fn contained(domain: &'static Domain, name: fn() -> &'static str, run: impl FnOnce()) {
     let marked = Marked::new();
     domain.watch.begin(domain, name);

@@ -50,7 +50,8 @@ pub struct Statistics {
     pub hand_overs: u64,
     /// Times a waiter took the role from a driver that had not moved for a tenth of a second: stopped, or starved.
     pub usurped: u64,
-    /// Times a grace period was found older than the stall time, 10 s.
+    /// Times a report of a stall was due ([`set_stall_after`](crate::set_stall_after)). It was given if somebody was
+    /// still in the way, then.
     pub stalls: u64,
     /// Process-wide fences for taking queues over from threads that had gone quiet: one a sweep.
     pub fences_take: u64,

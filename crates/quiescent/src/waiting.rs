@@ -71,10 +71,14 @@ impl Domain {
         core.usurp(cpu, interest, sync::now_ns(), sleeping)
     }
 
-    /// Drives for the waiter `ticket`, who has the role, and leaves. `None`: the role was lost, and the waiter has to go on
-    /// waiting.
-    fn drive_for(mut turn: Turn<'_>, ticket: Pos, how: How) -> Option<Result<(), SyncError>> {
+    /// Drives for the waiter `ticket`, who has the role, and leaves. `None`: the role was lost, or given up for a report,
+    /// and the waiter has to go on waiting.
+    fn drive_for(mut turn: Turn<'static>, ticket: Pos, how: How) -> Option<Result<(), SyncError>> {
         let end = turn.drive(Interest::Waiter(ticket), how.deadline);
+        if let Drive::Stalled(stalled) = end {
+            turn.tell(stalled);
+            return None;
+        }
         // While the engine still knows them:
         let timed_out = end == Drive::GaveUp;
         let satisfied = ticket < turn.core().engine.waiters().done();

@@ -251,4 +251,28 @@ mod tests {
         }
         assert!(list.head.is_null() && list.tail.is_null());
     }
+
+    #[test]
+    fn one_that_comes_back_finds_its_place() {
+        let waiters: Vec<Waiter> = (0..5).map(Waiter::new).collect();
+        for order in [
+            [0, 1, 2, 3, 4],
+            [1, 2, 4, 3, 0],
+            [4, 3, 2, 1, 0],
+            [2, 0, 4, 1, 3],
+        ] {
+            let mut list = WaitList::new();
+            for n in order {
+                // SAFETY: the vector does not move before the list is gone.
+                unsafe { list.link(&waiters[n]) };
+            }
+            let mut wakes = Wakes::new();
+            for until in 1..=5 {
+                waiters[until - 1].state.store(WAITING, Ordering::Relaxed);
+                assert!(!list.finish(until as Pos, &mut wakes));
+                assert_eq!(wakes.wake(), 1, "{order:?}: the one below {until}");
+            }
+            assert!(list.head.is_null() && list.tail.is_null());
+        }
+    }
 }

@@ -25,6 +25,12 @@ fn lines_read_like_the_kernels() {
             "rcu_grace_period: rcu_preempt 1234 start",
         ),
         (
+            Event::StallWarning {
+                event: StallEvent::SelfDetected,
+            },
+            "rcu_stall_warning: rcu_preempt SelfDetected",
+        ),
+        (
             Event::GracePeriod {
                 gp_seq: seq(1237),
                 event: GpEvent::CpuoflBgp,
@@ -169,4 +175,8 @@ fn names_are_the_documented_ones() {
     );
     assert_eq!(all(SrEvent::ALL), "request complete");
     assert_eq!(all(FqsEvent::ALL), "dti");
+    assert_eq!(
+        all(StallEvent::ALL),
+        "StallDetected SelfDetected ExpeditedStall"
+    );
 }

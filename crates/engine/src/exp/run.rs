@@ -157,6 +157,7 @@ impl Global {
         trace_exp(self.exp_seq.end(), ExpEvent::Startwait, host);
         self.exp.phase = ExpPhase::Wait;
         self.exp.hold_ticks_at = Some(self.now.jiffies + 1);
+        self.stall_exp_asked();
         ExpEffects::only(ExpNext::Again)
     }
 
@@ -166,16 +167,18 @@ impl Global {
         if tree.nodes[0].exp_finished() {
             return self.exp_end(host);
         }
-        match self.exp.hold_ticks_at {
-            Some(at) if self.now.jiffies >= at => {
-                self.exp.hold_ticks_at = None;
-                ExpEffects {
-                    hold_ticks: true,
-                    ..ExpEffects::only(ExpNext::Sleep(None))
-                }
-            }
-            Some(at) => ExpEffects::only(ExpNext::Sleep(Some(at - self.now.jiffies))),
-            None => ExpEffects::only(ExpNext::Sleep(None)),
+        let (stalled, until_stall) = self.claim_exp_stall(host);
+        let now = self.now.jiffies;
+        let hold_ticks = self.exp.hold_ticks_at.is_some_and(|at| now >= at);
+        if hold_ticks {
+            self.exp.hold_ticks_at = None;
+        }
+        let until_hold = self.exp.hold_ticks_at.map(|at| at - now);
+        let ticks = [until_hold, until_stall].into_iter().flatten().min();
+        ExpEffects {
+            hold_ticks,
+            stalled,
+            ..ExpEffects::only(ExpNext::Sleep(ticks))
         }
     }
 
@@ -189,6 +192,7 @@ impl Global {
         self.polled.ended(GpKind::Expedited);
         self.exp.phase = ExpPhase::Idle;
         self.exp.hold_ticks_at = None;
+        self.stall.exp_ended();
         self.exp.waking = Some((self.exp_seq, 0));
         self.counts.expedited += 1;
         ExpEffects {

@@ -88,6 +88,13 @@ pub enum Input {
         next: u64,
     },
     ForceQs,
+    SetStallNs {
+        ns: u64,
+    },
+    SetStallTimeout {
+        seconds: u64,
+    },
+    ResetStalls,
     IrqWorkRan {
         cpu: CpuId,
     },

@@ -235,6 +235,12 @@ impl Global {
             }
             Input::SetFqsWaits { first, next } => Output::Done(self.set_fqs_waits(first, next)),
             Input::ForceQs => Output::Effects(self.force_qs()),
+            Input::SetStallNs { ns } => Output::Done(self.set_stall_ns(ns)),
+            Input::SetStallTimeout { seconds } => Output::Done(self.set_stall_timeout(seconds)),
+            Input::ResetStalls => {
+                self.reset_stalls();
+                Output::Done(true)
+            }
             Input::IrqWorkRan { cpu } => {
                 self.irq_work_ran(cpu);
                 Output::Done(true)

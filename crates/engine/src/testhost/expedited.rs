@@ -12,6 +12,15 @@ use crate::host::CpuId;
 use crate::replay::{ExpInput, Input, Output};
 use crate::seq::Seq;
 
+/// A driver that sleeps for longer than this many ticks waits for a stall: it stays asleep until it is woken,
+/// or the test has it [sleep its time out](TestHost::exp_sleep_out).
+const LONG: u64 = 100;
+
+/// Is this the sleep of a driver that only a report, or the time of a stall, ends?
+fn is_long(next: ExpNext) -> bool {
+    matches!(next, ExpNext::Sleep(ticks) if ticks.is_none_or(|ticks| ticks > LONG))
+}
+
 /// What a caller is about to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doing {
@@ -56,6 +65,8 @@ pub(super) struct Expediting {
     pub later: Vec<(CpuId, Later)>,
     /// Times ticks were to be turned on.
     held_ticks: u32,
+    /// Stalls that a driver was to report.
+    stalls: u32,
     /// CPUs asked for a reschedule.
     rescheds: Vec<CpuId>,
 }
@@ -161,9 +172,9 @@ impl TestHost {
                 }
                 self.apply(Input::Exp(ExpInput::Asked { refused }))
             }
-            ExpNext::Sleep(None) if !self.exp.woken => return Doing::Drives(next),
+            _ if is_long(next) && !self.exp.woken => return Doing::Drives(next),
             ExpNext::Sleep(ticks) => {
-                for _ in 0..ticks.unwrap_or(0) {
+                for _ in 0..ticks.filter(|_| !is_long(next)).unwrap_or(0) {
                     if !self.exp.woken {
                         self.pass_tick();
                     }
@@ -177,11 +188,15 @@ impl TestHost {
             }
         };
         let Output::ExpEffects(ExpEffects {
-            hold_ticks, next, ..
+            hold_ticks,
+            stalled,
+            next,
+            ..
         }) = output
         else {
             unreachable!("{output:?}");
         };
+        self.exp.stalls += u32::from(stalled);
         self.exp.held_ticks += u32::from(hold_ticks);
         Doing::Drives(next)
     }
@@ -221,10 +236,11 @@ impl TestHost {
             let before = self.exp_doing(caller);
             let after = self.exp_step(caller);
             self.deliver_interrupts();
-            let asleep = matches!(
-                after,
-                Doing::Sleeps(..) | Doing::Drives(ExpNext::Sleep(None))
-            );
+            let asleep = match after {
+                Doing::Sleeps(..) => true,
+                Doing::Drives(next) => is_long(next),
+                _ => false,
+            };
             if after == Doing::Returned || (asleep && before == after && !self.exp.woken) {
                 break;
             }
@@ -313,6 +329,26 @@ impl TestHost {
     /// Times that ticks were to be turned on.
     pub fn held_ticks(&self) -> u32 {
         self.exp.held_ticks
+    }
+
+    /// The caller, a driver that sleeps, sleeps its time out. How many ticks that was.
+    ///
+    /// # Panics
+    /// If it does something else, or sleeps without an end.
+    pub fn exp_sleep_out(&mut self, caller: usize) -> u64 {
+        let doing = self.exp_doing(caller);
+        let Doing::Drives(ExpNext::Sleep(Some(ticks))) = doing else {
+            panic!("it does {doing:?}");
+        };
+        self.pass_jiffies(ticks);
+        self.exp.woken = true;
+        self.exp_step(caller);
+        ticks
+    }
+
+    /// Stalls of expedited grace periods that a driver was to report.
+    pub fn exp_stalls(&self) -> u32 {
+        self.exp.stalls
     }
 
     /// An expedited poll on `cpu`.

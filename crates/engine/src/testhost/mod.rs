@@ -34,6 +34,7 @@ use crate::global::{Global, Interest};
 use crate::host::{CpuId, Effects, Next, Pos};
 use crate::polled::FullCookie;
 use crate::replay::{Entry, Input, Output, Recording, World};
+use crate::stall::Stalled;
 use crate::urgency::Nudge;
 use machine::{Cpu, Machine};
 
@@ -58,7 +59,7 @@ pub struct Done {
     pub hand_overs: u32,
     /// CPUs interrupted for expedited grace periods.
     pub interrupts: u32,
-    /// Times the engine reported a stall.
+    /// Reports of stalls.
     pub stalls: u32,
 }
 
@@ -88,6 +89,8 @@ pub struct TestHost {
     done: Done,
     /// What the engine asked to be done to CPUs.
     nudges: Vec<Nudge>,
+    /// Stalls that the driver was to report.
+    stalled: Vec<Stalled>,
     recording: Option<Vec<Entry>>,
     tasks: tasks::Tasks,
     exp: expedited::Expediting,
@@ -136,6 +139,7 @@ impl TestHost {
             machine: Machine::new(cpus, config.geometry),
             world: World::new(Global::new(config)),
             nudges: Vec::new(),
+            stalled: Vec::new(),
             role: None,
             kthread,
             woken: false,
@@ -310,6 +314,11 @@ impl TestHost {
             .collect()
     }
 
+    /// The stalls that a driver was to report since the last call.
+    pub fn take_stalled(&mut self) -> Vec<Stalled> {
+        core::mem::take(&mut self.stalled)
+    }
+
     /// Keeps every call of the engine from now on.
     pub fn record(&mut self) {
         self.recording = Some(Vec::new());
@@ -345,8 +354,9 @@ impl TestHost {
         self.woken |= effects.wake_gp && self.kthread.is_some();
         self.work = self.work.max(effects.deferred_until);
         self.exp.woken |= effects.wake_exp;
-        self.done.stalls += u32::from(effects.stalled);
+        self.done.stalls += u32::from(effects.stall.is_some());
         self.nudges.extend(effects.nudge);
+        self.stalled.extend(effects.stall);
     }
 
     fn trace_cpuqs(&self) {

@@ -10,6 +10,7 @@ use quiescent_engine::Next;
 use quiescent_engine::replay::{BarrierInput, CpuInput, Entry, Input, Output};
 
 mod forks;
+mod stalls;
 
 use super::recording::{Recorder, Run};
 use crate::{Head, Retired};

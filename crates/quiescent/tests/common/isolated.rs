@@ -17,6 +17,10 @@ const CHILD: &str = "QUIESCENT_TEST_CHILD";
 /// A child that takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// What no reader of a test takes, however busy the machine is: a driver that sleeps for so long has missed
+/// its wake-up, and the count of stalls shows it.
+const STALL: Duration = Duration::from_secs(10);
+
 /// Runs `body` in a process of its own. `test` is the name of the test function.
 pub fn isolated(test: &str, body: impl FnOnce()) {
     Isolated::new(test).run(body);
@@ -74,6 +78,7 @@ impl Isolated {
         let mark = format!("<< ran {name} >>");
         match std::env::var(CHILD) {
             Ok(child) if child == name => {
+                quiescent::set_stall_after(STALL);
                 body();
                 println!("{mark}");
             }
