@@ -73,6 +73,8 @@ pub struct Config {
     pub limits: crate::limits::Limits,
     /// The thread host's policy for callbacks.
     pub defer: crate::credit::Defer,
+    /// How much a domain of the thread host may hold.
+    pub budget: crate::budget::Budget,
 }
 
 impl Config {
@@ -102,6 +104,7 @@ impl Config {
             idle: crate::fast_no_hz::IdleRule::Tick,
             limits: crate::limits::Limits::kernel_6_12(),
             defer: crate::credit::Defer::threads(),
+            budget: crate::budget::Budget::none(),
         }
     }
 
@@ -135,6 +138,7 @@ impl Config {
             idle: crate::fast_no_hz::IdleRule::Tick,
             limits: crate::limits::Limits::kernel_6_12(),
             defer: crate::credit::Defer::threads(),
+            budget: crate::budget::Budget::threads(),
         }
     }
 }

@@ -84,6 +84,8 @@ pub struct Counts {
     pub sole: u64,
     /// Times a grace period was reported as stalled.
     pub stalls: u64,
+    /// Times the budget was passed.
+    pub over_budget: u64,
     /// Holdouts that a later scan found absent and credited: each is a departure that was not
     /// reported ([`Global::departed`]), a defect of the host.
     pub offline_holdouts: u64,
@@ -109,6 +111,7 @@ pub struct Global {
     pub(crate) fqs: crate::fqs::Fqs,
     pub(crate) urgency: crate::urgency::State,
     pub(crate) group: crate::group::Group,
+    pub(crate) budget: crate::budget::State,
     pub(crate) now: Now,
     pub(crate) counts: Counts,
 }
@@ -132,6 +135,7 @@ impl Global {
             fqs: crate::fqs::Fqs::new(),
             urgency: crate::urgency::State::new(),
             group: crate::group::Group::new(),
+            budget: crate::budget::State::new(),
             now: Now { ns: 0, jiffies: 0 },
             counts: Counts {
                 grace_periods: 0,
@@ -139,6 +143,7 @@ impl Global {
                 scans: 0,
                 sole: 0,
                 stalls: 0,
+                over_budget: 0,
                 offline_holdouts: 0,
             },
         }
@@ -297,6 +302,7 @@ impl Global {
         self.driver = None;
         self.waiters.forked();
         self.disarm();
+        self.budget.forked();
         self.counts = Counts::default();
     }
 

@@ -79,6 +79,8 @@ pub(crate) struct Domain {
     refused: AtomicU32,
     /// Owners run their callbacks themselves.
     inline: AtomicU32,
+    /// How near the budget is.
+    pub(crate) level: crate::budget::LevelWord,
     pub(crate) alarm: Alarm,
     pub(crate) watch: Watch,
     #[cfg(not(any(quiescent_loom, quiescent_double)))]
@@ -147,6 +149,7 @@ impl Domain {
                 drain_word: AtomicU32::new(0),
                 refused: AtomicU32::new(0),
                 inline: AtomicU32::new(0),
+                level: crate::budget::LevelWord::new(),
                 alarm: Alarm::new(),
                 watch: Watch::new(),
                 #[cfg(not(any(quiescent_loom, quiescent_double)))]

@@ -178,6 +178,7 @@ compile_error!(
 
 mod alarm;
 mod barrier;
+mod budget;
 mod call;
 mod callbacks;
 mod chain;
@@ -210,6 +211,7 @@ mod pointer;
 mod queue;
 mod rcu_ptr;
 mod reader;
+mod refused;
 mod report;
 mod retire;
 mod retired;
@@ -224,6 +226,7 @@ mod waitlist;
 mod watch;
 mod worker;
 
+pub use budget::{retire_ptr_wait, retire_wait, set_budget, try_retire, try_retire_ptr};
 pub use call::{
     Drained, barrier, call, call_head, call_head_hurry, call_hurry, drain, try_barrier,
 };
@@ -236,6 +239,7 @@ pub use list::{ListIter, RcuList};
 pub use options::{Options, init};
 pub use pointer::{Exchanged, ExchangedOption, RcuCell, RcuOption};
 pub use rcu_ptr::{ExchangedPtr, RcuPtr, Shared};
+pub use refused::{Fullness, Refusal, Refused};
 pub use report::{Report, on_report};
 pub use retire::{FLUSH, PROMPT, retire, retire_hurry, retire_ptr, retire_ptr_hurry};
 pub use retired::Retired;

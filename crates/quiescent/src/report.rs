@@ -5,7 +5,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::Duration;
 
-/// Something that happened to a callback or a destructor on the reclaiming side.
+use crate::refused::Fullness;
+
+/// Something that happened on the reclaiming side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Report {
@@ -21,6 +23,15 @@ pub enum Report {
         /// How long it has been running.
         running: Duration,
     },
+    /// More is queued than the [budget](crate::set_budget()) allows: `retire` does not wait. Told on the
+    /// thread that retires, *inside* its `retire`, under whatever locks it holds; once when the budget is
+    /// passed, and once a second at most. [`holdouts`](crate::holdouts) names the readers.
+    OverBudget {
+        /// How much is queued, and how much may be.
+        full: Fullness,
+        /// Readers in the way of the grace period that it waits for.
+        holdouts: u32,
+    },
 }
 
 impl fmt::Display for Report {
@@ -33,6 +44,11 @@ impl fmt::Display for Report {
                  for what it waits for",
                 running.as_secs_f64()
             ),
+            Report::OverBudget { full, holdouts } => write!(
+                f,
+                "over the budget: {full}; {holdouts} readers are in the way: look at holdouts(), retire \
+                 with try_retire or retire_wait, or set a larger budget"
+            ),
         }
     }
 }
@@ -40,7 +56,7 @@ impl fmt::Display for Report {
 static REPORTER: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Has `reporter` told of every [`Report`], on the thread that noticed it. It must not wait for grace
-/// periods or barriers; a panic in it is contained. The last one set is told; counts are in [`Statistics`](crate::Statistics) anyway.
+/// periods or barriers, nor for a lock that is held while something is retired; a panic in it is contained. The last one set is told; counts are in [`Statistics`](crate::Statistics) anyway.
 ///
 /// ```
 /// quiescent::on_report(|report| eprintln!("quiescent: {report}"));
