@@ -347,6 +347,7 @@ impl Cpu {
             };
             global.budget.held.replace(told, with);
             self.share.told = with;
+            global.find_level();
         } else {
             global.budget.sweep();
         }
