@@ -2,15 +2,16 @@
 //! one does not; and it is over when the reader is gone.
 
 mod common;
+#[path = "budget/life.rs"]
+mod life;
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use common::children::fork;
-use common::deferral::{Gate, Ledger, in_both_modes, queue_somehow, until_at_rest};
-use common::{Numbers, PATIENCE, Reader, isolated, on_thread, until};
+use common::deferral::{Gate, Ledger, in_both_modes};
+use common::{PATIENCE, Reader, isolated, until};
 use quiescent::{
     Fullness, Options, RcuCell, Refusal, Refused, Report, Retired, SyncError, barrier, call, drain,
     init, on_report, read_lock, retire_ptr, retire_ptr_wait, retire_wait, set_budget, statistics,
@@ -232,38 +233,6 @@ fn retire_grows_and_says_so_once() {
 }
 
 #[test]
-fn threads_that_have_gone_quiet_do_not_keep_the_budget() {
-    isolated(
-        "threads_that_have_gone_quiet_do_not_keep_the_budget",
-        || {
-            set_budget(100_000, u64::MAX);
-            let quiet = || {
-                for _ in 0..200 {
-                    drop(replaced([0u8; 400], [1; 400]));
-                }
-            };
-            let reader = Reader::inside("stalled");
-            on_thread("departed", quiet);
-            let gate = Gate::new();
-            thread::scope(|scope| {
-                scope.spawn(|| {
-                    drop(replaced([0u8; 400], [1; 400]));
-                    quiet();
-                    gate.pass();
-                });
-                gate.until_reached(1);
-                // Lazy ones would stay for seconds.
-                reader.end();
-                until("there is room", try_one);
-                assert!(statistics().fences_take > 0, "by taking over");
-                gate.open();
-            });
-            nothing_is_held();
-        },
-    );
-}
-
-#[test]
 fn callbacks_count_and_waiting_for_them_runs_none() {
     isolated("callbacks_count_and_waiting_for_them_runs_none", || {
         set_budget(u64::MAX, 100);
@@ -376,83 +345,5 @@ fn the_budget_can_be_changed_at_any_time() {
         reader.end();
         until("there is room", try_one);
         nothing_is_held();
-    });
-}
-
-#[test]
-fn the_child_of_a_fork_has_the_total_of_what_it_inherits() {
-    in_both_modes(
-        "the_child_of_a_fork_has_the_total_of_what_it_inherits",
-        || {
-            set_budget(BUDGET, 50);
-            let guard = read_lock();
-            let reader = Reader::inside("stalled");
-            for _ in 0..60 {
-                // SAFETY: nobody has seen the object.
-                unsafe { retire_ptr(object()) };
-                call(|| ());
-            }
-            on_thread("departed", || (0..9).for_each(|_| drop(replaced(1, 2))));
-            assert!(!try_one());
-            let child = fork(move || {
-                assert!(!try_one(), "as full as before: its own section is open");
-                assert_eq!(statistics().refused, 1);
-                drop(guard);
-                until("its readers are gone", try_one);
-                nothing_is_held();
-            });
-            child.join();
-            assert!(!try_one());
-            reader.end();
-            nothing_is_held();
-        },
-    );
-}
-
-/// Everything at once, with threads that come and go; whatever the order, nothing is left of the total.
-#[test]
-fn whatever_happens_the_total_is_nothing_in_the_end() {
-    in_both_modes("whatever_happens_the_total_is_nothing_in_the_end", || {
-        const LIVES: usize = 60;
-        const THINGS: usize = 100;
-        let ledger = Ledger::new(4 * LIVES * THINGS);
-        set_budget(40_000, 500);
-        thread::scope(|scope| {
-            for maker in 0..4 {
-                scope.spawn(move || {
-                    for life in 0..LIVES {
-                        let first = (maker * LIVES + life) * THINGS;
-                        on_thread("short", move || {
-                            let mut numbers = Numbers(first as u64);
-                            for index in first..first + THINGS {
-                                let thing = ledger.thing(index);
-                                match numbers.below(4) {
-                                    0 => queue_somehow(thing, numbers.below(10)),
-                                    1 => drop(replaced(Some(thing), None)),
-                                    2 => drop(
-                                        replaced(Some(thing), None)
-                                            .weigh(numbers.below(3000))
-                                            .try_retire(), // dropped if refused: retired
-                                    ),
-                                    _ => replaced(Some(thing), None)
-                                        .retire_wait(PATIENCE)
-                                        .expect("there will be room"),
-                                }
-                            }
-                        });
-                        if life % 7 == 0 {
-                            drain(Duration::from_millis(1));
-                        }
-                        if life % 11 == 0 {
-                            set_budget(20_000 + life as u64 * 1000, 300 + life as u64);
-                        }
-                    }
-                });
-            }
-        });
-        barrier();
-        ledger.assert_all_once();
-        nothing_is_held();
-        until_at_rest();
     });
 }
