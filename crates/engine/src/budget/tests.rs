@@ -256,7 +256,10 @@ fn what_does_not_fit_is_refused_and_everything_is_taken_over() {
     let mut rig = Rig::new(2, 1000, 10);
     assert!(rig.admit(0, 5000), "nothing is held: or it could never go");
     assert_eq!(rig.retire(0, 1, 600).help, 0);
-    assert!(rig.machine.engine_mut().sweeps_all(), "it was more than all");
+    assert!(
+        rig.machine.engine_mut().sweeps_all(),
+        "it was more than all"
+    );
     assert!(rig.admit(0, 400) && !rig.admit(0, 401));
     assert!(rig.refill(0, Urgency::Lazy).kick);
     assert!(
