@@ -28,7 +28,11 @@ fn the_total_is_the_sum_of_the_shares_at_all_times() {
                     let urgency = [Urgency::Lazy, Urgency::Hurry][below(2) as usize];
                     let _ = rig.refill(cpu, urgency);
                 }
-                3 => rig.taken(cpu, below(4) == 0),
+                3 => {
+                    let count = below(20); // what the owner has not told
+                    rig.push(cpu, PLAIN, count, count * 32);
+                    rig.taken(cpu, below(4) == 0);
+                }
                 4 => {
                     let bytes = below(1000);
                     let before = rig.global().held();
