@@ -76,6 +76,8 @@ pub struct Config {
     pub limits: crate::limits::Limits,
     /// The thread host's policy for callbacks.
     pub defer: crate::credit::Defer,
+    /// How much a domain of the thread host may hold.
+    pub budget: crate::budget::Budget,
 }
 
 impl Config {
@@ -106,6 +108,7 @@ impl Config {
             idle: crate::fast_no_hz::IdleRule::Tick,
             limits: crate::limits::Limits::kernel_6_12(),
             defer: crate::credit::Defer::threads(),
+            budget: crate::budget::Budget::none(),
         }
     }
 
@@ -140,6 +143,7 @@ impl Config {
             idle: crate::fast_no_hz::IdleRule::Tick,
             limits: crate::limits::Limits::kernel_6_12(),
             defer: crate::credit::Defer::threads(),
+            budget: crate::budget::Budget::threads(),
         }
     }
 }

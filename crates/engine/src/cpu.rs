@@ -19,7 +19,7 @@ use crate::barrier::{Barrier, CpuMark, Visit};
 use crate::cblist::CbList;
 use crate::host::CpuId;
 use crate::seq::Seq;
-use crate::{credit, fast_no_hz, limits, report};
+use crate::{budget, credit, fast_no_hz, limits, report};
 
 /// Lists of a CPU.
 pub const LANES: usize = 3;
@@ -59,6 +59,7 @@ pub struct Cpu {
     pub(crate) batch: limits::State,
     pub(crate) barrier: CpuMark,
     pub(crate) credit: credit::State,
+    pub(crate) share: budget::Share,
 }
 
 impl Cpu {
@@ -76,6 +77,7 @@ impl Cpu {
             batch: limits::State::new(),
             barrier: CpuMark::new(),
             credit: credit::State::new(),
+            share: budget::Share::new(),
         }
     }
 

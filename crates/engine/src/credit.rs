@@ -25,6 +25,7 @@
 //!
 //! Complexity: every call is O(lanes), plus the funnel's O(levels) when a grace period is asked for.
 
+use crate::budget::Level;
 use crate::cblist::CbList;
 use crate::cpu::{Cpu, LANES, Lane};
 use crate::global::Global;
@@ -95,7 +96,7 @@ pub struct Credit {
     pub bytes: u64,
     /// Callbacks below this are done.
     pub done: Pos,
-    /// More than two batches are done and not consumed: hurry up.
+    /// More than two batches are done and not consumed, or the budget is near: hurry up.
     pub behind: bool,
 }
 
@@ -114,6 +115,10 @@ pub struct Refill {
     pub drive: bool,
     /// Prompt callbacks queued from now on are covered by a deadline already.
     pub prompt: bool,
+    /// The [budget](crate::budget) is near: free this many done ones here and now, if they are the caller's.
+    pub help: u64,
+    /// The budget is passed: tell the program.
+    pub over: bool,
 }
 
 /// The policy's state of one CPU.
@@ -164,6 +169,9 @@ impl Cpu {
         let defer = global.config.defer;
         let stamp = global.gp_seq.snap();
         self.account(global, queued, now.ns);
+        self.tell(global);
+        global.press();
+        let near = global.level() != Level::Easy;
         if urgency == Urgency::Hurry {
             self.hurry();
         }
@@ -176,7 +184,7 @@ impl Cpu {
         let idle = self.idle(global);
         let full =
             |&(count, bytes): &(u64, u64)| count >= defer.batch || bytes >= defer.batch_bytes;
-        if idle.iter().any(full) || urgency == Urgency::Hurry {
+        if near || idle.iter().any(full) || urgency == Urgency::Hurry {
             self.ask(global, host);
         }
         // The first one after nothing is reported at once, unless a timer is going to fire anyway.
@@ -185,12 +193,18 @@ impl Cpu {
         let arm = self.set_deadline(global, now.ns);
         let code_ready =
             self.lists[Lane::Code as usize].ready() + self.lists[Lane::Head as usize].ready();
+        let mut credit = self.new_credit(global);
+        self.lend(global, &mut credit);
         Refill {
-            credit: self.new_credit(global),
+            credit,
             arm,
-            kick: urgency == Urgency::Hurry || code_ready >= defer.batch,
+            kick: global.budget.take_kick()
+                || urgency == Urgency::Hurry
+                || code_ready >= defer.batch,
             drive: self.waits(global) && !global.is_driven(),
             prompt: self.credit.prompt.is_some(),
+            help: if near { global.config.limits.blimit } else { 0 },
+            over: global.take_news(now.ns),
         }
     }
 
@@ -206,10 +220,12 @@ impl Cpu {
     ) -> bool {
         let stamp = global.gp_seq.snap();
         self.account(global, queued, now.ns);
+        self.tell(global);
         if queued.iter().any(|lane| lane.credit) {
             // What the owner queues within its credit needs a deadline.
             let _ = self.set_deadline(global, now.ns);
         } else {
+            self.give_back(global);
             self.credit.tight = true;
             self.credit.prompt = None;
             self.credit.deadline = None;
@@ -303,7 +319,7 @@ impl Cpu {
         (self.id / global.config.geometry.leaf_fanout.max(1)) as LeafId
     }
 
-    fn account(&mut self, global: &Global, queued: &[Queued; LANES], now_ns: u64) {
+    pub(crate) fn account(&mut self, global: &Global, queued: &[Queued; LANES], now_ns: u64) {
         let since = if self.credit.tight {
             now_ns
         } else {
@@ -381,6 +397,7 @@ impl Cpu {
 
     fn new_credit(&mut self, global: &Global) -> [Credit; LANES] {
         let defer = global.config.defer;
+        let near = global.level() != Level::Easy;
         let mut credit = [Credit::default(); LANES];
         let idle = self.idle(global);
         for ((credit, list), idle) in credit.iter_mut().zip(&self.lists).zip(idle) {
@@ -397,7 +414,7 @@ impl Cpu {
                     left => left,
                 },
                 done: list.done_end(),
-                behind: list.ready() > 2 * defer.batch,
+                behind: near || list.ready() > 2 * defer.batch,
             };
         }
         credit

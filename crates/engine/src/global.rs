@@ -86,6 +86,8 @@ pub struct Counts {
     pub stalls: u64,
     /// Times somebody who waited took the role from a driver that had gone silent.
     pub usurped: u64,
+    /// Times the budget was passed.
+    pub over_budget: u64,
     /// Holdouts that a later scan found absent and credited: each is a departure that was not
     /// reported ([`Global::departed`]), a defect of the host.
     pub offline_holdouts: u64,
@@ -116,6 +118,7 @@ pub struct Global {
     pub(crate) urgency: crate::urgency::State,
     pub(crate) stall: crate::stall::State,
     pub(crate) group: crate::group::Group,
+    pub(crate) budget: crate::budget::State,
     pub(crate) now: Now,
     pub(crate) counts: Counts,
 }
@@ -142,6 +145,7 @@ impl Global {
             urgency: crate::urgency::State::new(),
             stall: crate::stall::State::new(),
             group: crate::group::Group::new(),
+            budget: crate::budget::State::new(),
             now: Now { ns: 0, jiffies: 0 },
             counts: Counts {
                 grace_periods: 0,
@@ -150,6 +154,7 @@ impl Global {
                 sole: 0,
                 stalls: 0,
                 usurped: 0,
+                over_budget: 0,
                 offline_holdouts: 0,
             },
         }
@@ -310,6 +315,7 @@ impl Global {
         self.waiters.forked();
         self.disarm();
         self.stall = crate::stall::State::new();
+        self.budget.forked();
         self.counts = Counts::default();
     }
 

@@ -33,6 +33,7 @@ extern crate alloc;
 
 pub mod barrier;
 pub mod blocked;
+pub mod budget;
 pub mod callbacks;
 pub mod cblist;
 pub mod config;

@@ -66,6 +66,34 @@ impl Core {
             .taken(self.engine.inner(), queued, now, host))
     }
 
+    pub(crate) fn admit(
+        &mut self,
+        cpu: &mut Part<Cpu>,
+        queued: &[Queued; LANES],
+        bytes: u64,
+        now_ns: u64,
+    ) -> bool {
+        let now = Domain::now(now_ns);
+        let input = CpuInput::Admit {
+            queued: *queued,
+            bytes,
+            now,
+        };
+        straight!(
+            Input::Cpu(cpu.id(), input),
+            done,
+            cpu.inner().admit(self.engine.inner(), queued, bytes, now)
+        )
+    }
+
+    pub(crate) fn tell(&mut self, cpu: &mut Part<Cpu>) {
+        straight!(
+            Input::Cpu(cpu.id(), CpuInput::Tell),
+            nothing,
+            cpu.inner().tell(self.engine.inner())
+        );
+    }
+
     pub(crate) fn advance(&mut self, _slots: &Slots, cpu: &mut Part<Cpu>) {
         straight!(
             Input::Cpu(cpu.id(), CpuInput::Advance),
@@ -93,7 +121,8 @@ impl Core {
         straight!(
             Input::Cpu(cpu.id(), input),
             |r: &u64| Output::Count(*r),
-            cpu.inner().forked(&self.engine, queued, run_code, now)
+            cpu.inner()
+                .forked(self.engine.inner(), queued, run_code, now)
         )
     }
 
@@ -128,6 +157,19 @@ impl Core {
 
     pub(crate) fn disarm(&mut self) {
         straight!(Input::Disarm, nothing, self.engine.inner().disarm());
+    }
+
+    /// True if the worker has to be woken.
+    pub(crate) fn set_budget(&mut self, bytes: u64, count: u64) -> bool {
+        straight!(
+            Input::SetBudget { bytes, count },
+            done,
+            self.engine.inner().set_budget(bytes, count)
+        )
+    }
+
+    pub(crate) fn sweeps_all(&mut self) -> bool {
+        straight!(Input::SweepsAll, done, self.engine.inner().sweeps_all())
     }
 
     pub(crate) fn arm(&mut self, deadline: u64) {
@@ -199,6 +241,14 @@ impl Part<Cpu> {
             Input::Cpu(self.id(), CpuInput::Ran { lane, start, end }),
             done,
             self.inner().ran(lane, range)
+        )
+    }
+
+    pub(crate) fn untold(&self) -> bool {
+        straight!(
+            Input::Cpu(self.id(), CpuInput::Untold),
+            done,
+            Cpu::untold(self)
         )
     }
 

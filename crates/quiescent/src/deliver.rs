@@ -16,7 +16,7 @@ use crate::chain::Garbage;
 use crate::domain::Domain;
 use crate::heads::{Head, RunHead};
 use crate::lane::{Entry, Lane, Popped};
-use crate::looks::count;
+use crate::looks::{add, count};
 use crate::queue::{CODE, Core, PLAIN, Queue};
 use crate::run;
 use crate::stats::FenceMode;
@@ -70,6 +70,12 @@ impl Domain {
     #[cold]
     #[inline(never)]
     pub(crate) fn deliver(&'static self, parcel: Parcel, urgency: Urgency) {
+        self.deliver_if(parcel, urgency, false);
+    }
+
+    /// Queues a parcel under the lock; an entry, if `asks`, only where it fits into the budget. Was it
+    /// queued? If not, it is the caller's still.
+    pub(crate) fn deliver_if(&'static self, parcel: Parcel, urgency: Urgency, asks: bool) -> bool {
         let own = self.own_slot_or_register();
         let own = own.and_then(|slot| slot.queue_or_new());
         let queue = own.unwrap_or_else(|| {
@@ -86,7 +92,9 @@ impl Domain {
             queue.attach(&mut core);
             sync::set_queue(queue);
         }
+        let fits = !asks || self.admit(queue, &mut core, &parcel);
         match parcel {
+            _ if !fits => {}
             // SAFETY: the caller's promise, passed on by whoever made the parcel.
             Parcel::Head(head, run) => unsafe { core.heads.push(head, run) },
             Parcel::Entry(lane, entry, bytes) => {
@@ -102,6 +110,20 @@ impl Domain {
         drop(core);
         self.free_extracted(queue, &places, range);
         self.carry_out(own, refill);
+        fits
+    }
+
+    /// Asks the engine whether an entry fits into the budget.
+    fn admit(&self, queue: &Queue, core: &mut MutexGuard<'_, Core>, parcel: &Parcel) -> bool {
+        let Parcel::Entry(_, _, bytes) = *parcel else {
+            return true;
+        };
+        let queued = queue.report(core);
+        let now = sync::coarse_ns();
+        let mut global = self.lock();
+        let fits = global.admit(&mut core.cpu, &queued, bytes, now);
+        self.show_level(&global);
+        fits
     }
 
     /// Tells the engine what the owner has done; new credit.
@@ -118,9 +140,10 @@ impl Domain {
         };
         let queued = queue.report(core);
         let now = sync::coarse_ns();
-        let refill = self
-            .lock()
-            .refill(&self.slots, &mut core.cpu, &queued, urgency, now);
+        let mut global = self.lock();
+        let refill = global.refill(&self.slots, &mut core.cpu, &queued, urgency, now);
+        self.show_level(&global);
+        drop(global);
         queue.settle(core, &refill.credit, garbage);
         if self.runs_inline() {
             queue.hint(core);
@@ -133,29 +156,46 @@ impl Domain {
     /// Carries out what the engine asked for. With no lock held.
     fn carry_out(&'static self, own: Option<&'static Queue>, refill: Refill) {
         self.arm_and_kick(refill);
-        if !refill.drive || !self.drive_in_passing() {
-            return;
+        if refill.over {
+            self.over_budget();
         }
-        // A grace period has ended: what waited for it may be freed from the next push on.
+        let ended = refill.drive && self.drive_in_passing();
         let Some(queue) = own else { return };
-        let mut garbage = Garbage::new();
-        let mut core = queue.lock();
-        let refill = self.refill(queue, &mut core, Urgency::Lazy, &mut garbage);
-        drop(core);
-        self.arm_and_kick(refill);
+        if ended {
+            // A grace period has ended: what waited for it may be freed from the next push on.
+            let mut garbage = Garbage::new();
+            let mut core = queue.lock();
+            let refill = self.refill(queue, &mut core, Urgency::Lazy, &mut garbage);
+            drop(core);
+            self.arm_and_kick(refill);
+        }
+        if refill.help != 0 {
+            let helped = self.help_along(queue, refill.help);
+            add(&self.counters.helped, helped);
+        }
     }
 
     /// Arms the timer and wakes the worker, as asked. If there is no worker and none to be had, the
     /// next push of any owner tries again.
     pub(crate) fn arm_and_kick(&'static self, refill: Refill) {
-        if (refill.arm.is_some() || refill.kick) && !self.start_worker() {
+        if refill.arm.is_some() && !self.start_worker() {
             return;
         }
         if let Some(deadline) = refill.arm {
             self.alarm.arm(deadline);
         }
         if refill.kick {
+            self.kick_worker();
+        }
+    }
+
+    /// Wakes the worker. If there is none and none to be had, what it was to do about the budget is not
+    /// on its way: whoever comes next tries again.
+    pub(crate) fn kick_worker(&'static self) {
+        if self.start_worker() {
             self.alarm.kick();
+        } else {
+            self.lock().sweeps_all();
         }
     }
 

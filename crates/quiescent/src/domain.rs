@@ -77,8 +77,12 @@ pub(crate) struct Domain {
     refused: AtomicU32,
     /// Somebody reports a stall.
     pub(crate) telling: AtomicU32,
+    /// The program is to be told that the budget is passed.
+    pub(crate) untold: AtomicU32,
     /// Owners run their callbacks themselves.
     inline: AtomicU32,
+    /// How near the budget is.
+    pub(crate) level: crate::budget::LevelWord,
     pub(crate) alarm: Alarm,
     pub(crate) watch: Watch,
     #[cfg(not(any(quiescent_loom, quiescent_double)))]
@@ -150,7 +154,9 @@ impl Domain {
                 drain_word: AtomicU32::new(0),
                 refused: AtomicU32::new(0),
                 telling: AtomicU32::new(0),
+                untold: AtomicU32::new(0),
                 inline: AtomicU32::new(0),
+                level: crate::budget::LevelWord::new(),
                 alarm: Alarm::new(),
                 watch: Watch::new(),
                 #[cfg(not(any(quiescent_loom, quiescent_double)))]
@@ -191,6 +197,7 @@ impl Domain {
         unsafe { self.barrier_turn.renew() };
         self.barrier_failed.store(0, Ordering::Relaxed);
         self.telling.store(0, Ordering::Relaxed);
+        self.untold.store(0, Ordering::Relaxed);
         self.drainers.store(0, Ordering::Relaxed);
     }
 

@@ -62,6 +62,8 @@ pub(crate) enum Drive {
     Usurped,
     /// The driver is to report this, and then to go on.
     Stalled(Stalled),
+    /// The driver is the worker, and has something to tell first.
+    News,
 }
 
 /// What a sleeping driver of this reign writes into the domain's word.
@@ -290,6 +292,9 @@ impl<'a> Turn<'a> {
                     if !self.sleep(until, deadline) {
                         return Drive::GaveUp;
                     }
+                    if self.domain.has_news() {
+                        return Drive::News;
+                    }
                     now = sync::now_ns();
                     Next::Again
                 }
@@ -384,7 +389,7 @@ impl Domain {
             }
             turn.leave();
             match end {
-                Drive::Home | Drive::Stalled(_) => {}
+                Drive::Home | Drive::Stalled(_) | Drive::News => {}
                 Drive::GaveUp | Drive::Usurped => break,
                 Drive::Failed(error) => return Err(error),
             }

@@ -253,5 +253,7 @@ fn adopt(
 ) -> u64 {
     let queued = queue.forked(core, run_code);
     let now = sync::coarse_ns();
-    global.forked_cpu(&domain.slots, &mut core.cpu, &queued, run_code, now)
+    let forgotten = global.forked_cpu(&domain.slots, &mut core.cpu, &queued, run_code, now);
+    domain.show_level(global);
+    forgotten
 }

@@ -11,6 +11,7 @@
 //! | [Signal handlers](signal_handlers) | what a handler may do, and what it may not |
 //! | [Long loops](long_loops) | reading for long without holding up those who wait |
 //! | [A reader that stalls](stalls) | how it is named, how often, and what to do about it |
+//! | [Back-pressure](back_pressure) | when more is retired than can be freed: the budget |
 //! | [Fork](forks) | what the child goes on with, and what it leaves to the parent |
 //! | [Async code](async_code) | what may live across an `await`, and waiting without a thread |
 //! | [Coming from another crate](migration) | crossbeam-epoch and arc-swap, idiom by idiom |
@@ -35,6 +36,9 @@ pub mod long_loops {}
 
 #[doc = include_str!("guide/stalls.md")]
 pub mod stalls {}
+
+#[doc = include_str!("guide/back_pressure.md")]
+pub mod back_pressure {}
 
 #[doc = include_str!("guide/forks.md")]
 pub mod forks {}

@@ -254,6 +254,26 @@ impl Lane {
         entries
     }
 
+    /// Pops as many done entries as there are places and the block of `head` has; returns how many. Only
+    /// the owner calls this, and under the queue's lock, of a lane that is not taken over: no take-over is
+    /// completed meanwhile, so what is popped is the owner's.
+    pub(crate) fn pop_many(&self, places: &mut [Entry]) -> usize {
+        let head = self.head.load(Ordering::Relaxed);
+        let until = self.until.load(Ordering::Relaxed);
+        let count = places.len().min(until.saturating_sub(head) as usize);
+        for (place, at) in places[..count].iter_mut().zip(head..) {
+            *place = self.popped(at);
+        }
+        let next = head + count as u64;
+        if count != 0 {
+            self.head.store(next, Ordering::Release);
+            if next == until {
+                self.next_block(next);
+            }
+        }
+        count
+    }
+
     /// `head` has reached `until`: the end of its block, or of what is done.
     fn next_block(&self, head: u64) {
         let done = self.done.load(Ordering::Relaxed);

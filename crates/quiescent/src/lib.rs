@@ -88,6 +88,10 @@
 //! unless [`Options::inline_callbacks`] asks for it. Whoever wants the work done here and now calls
 //! [`drain`].
 //!
+//! If readers stall, what is queued grows. There is a budget: near it, grace periods hurry and threads help
+//! freeing; at it, [`Retired::try_retire`] gives the object back and [`Retired::retire_wait`] waits, while
+//! `retire` goes on and says so ([`guide::back_pressure`]).
+//!
 //! # Safety
 //! Everything but [`RcuPtr`]'s linking and retiring, [`retire_ptr`] and [`call_head`] is safe:
 //!
@@ -134,6 +138,7 @@
 //! | [`Guard::repin`] when nobody waits | a look at one word | `ci/instructions` |
 //! | retiring a plain object, and freeing an older one | under 40 instructions, without the allocator's | `ci/instructions` |
 //! | the same all in: time, memory held, tails | | `quiescent bench retire --compare` |
+//! | the same with `try_retire`, far from the budget | a look at one word more | |
 //! | a grace period, one thread registered | no process-wide fence | `quiescent reproduce` |
 //! | a grace period, several threads | one process-wide fence, for all who wait | the same |
 //! | its latency | | `quiescent bench sync --compare` |
@@ -163,14 +168,15 @@
 //! | `locations` | the report of a [stalled reader](guide::stalls) says where its section was opened; two instructions a section |
 //!
 //! # Where to go on
-//! * [`guide`]: a configuration, a routing table, a linked list by hand, signal handlers, long loops, stalled readers, async code.
+//! * [`guide`]: a configuration, a routing table, a linked list by hand, signal handlers, long loops, stalled readers, back-pressure,
+//!   async code.
 //! * [`guide::migration`]: coming from crossbeam-epoch or arc-swap.
 //! * [`limitations`]: what it does not do, and what happens when something runs out.
 //! * `crates/quiescent/examples`: complete programs.
 //! * `docs/architecture.md`: how it is made.
 //!
 //! # Not yet
-//! Several domains, budgets for what is queued.
+//! Several domains.
 
 #![deny(missing_docs)]
 // What these primitives leave out cannot be linked to.
@@ -186,6 +192,7 @@ compile_error!(
 
 mod alarm;
 mod barrier;
+mod budget;
 mod call;
 mod callbacks;
 mod chain;
@@ -218,6 +225,7 @@ mod pointer;
 mod queue;
 mod rcu_ptr;
 mod reader;
+mod refused;
 mod report;
 mod retire;
 mod retired;
@@ -234,6 +242,7 @@ mod waitlist;
 mod watch;
 mod worker;
 
+pub use budget::{retire_ptr_wait, retire_wait, set_budget, try_retire, try_retire_ptr};
 pub use call::{
     Drained, barrier, call, call_head, call_head_hurry, call_hurry, drain, try_barrier,
 };
@@ -246,6 +255,7 @@ pub use list::{ListIter, RcuList};
 pub use options::{Options, init};
 pub use pointer::{Exchanged, ExchangedOption, RcuCell, RcuOption};
 pub use rcu_ptr::{ExchangedPtr, RcuPtr, Shared};
+pub use refused::{Fullness, Refusal, Refused};
 pub use report::{Report, on_report};
 pub use retire::{FLUSH, PROMPT, retire, retire_hurry, retire_ptr, retire_ptr_hurry};
 pub use retired::Retired;

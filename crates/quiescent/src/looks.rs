@@ -1,8 +1,13 @@
 //! Looking at a domain from outside: counters, statistics, who is in the way.
 
+use std::time::Duration;
+
+use quiescent_engine::CbList;
+
 use crate::domain::Domain;
+use crate::queue::Queue;
 use crate::stats::{Holdout, Statistics};
-use crate::sync::{Counter, Ordering};
+use crate::sync::{self, Counter, Ordering};
 
 /// Counters of the host.
 #[derive(Debug, Default)]
@@ -20,6 +25,8 @@ pub(crate) struct Counters {
     pub(crate) sleeps: Counter,
     pub(crate) hand_overs: Counter,
     pub(crate) leaked: Counter,
+    pub(crate) refused: Counter,
+    pub(crate) helped: Counter,
     pub(crate) crowd_sections: Counter,
     pub(crate) crowd_queued: Counter,
     pub(crate) helpers: Counter,
@@ -43,6 +50,8 @@ impl Counters {
             sleeps: Counter::new(0),
             hand_overs: Counter::new(0),
             leaked: Counter::new(0),
+            refused: Counter::new(0),
+            helped: Counter::new(0),
             crowd_sections: Counter::new(0),
             crowd_queued: Counter::new(0),
             helpers: Counter::new(0),
@@ -68,6 +77,8 @@ impl Counters {
             &self.sleeps,
             &self.hand_overs,
             &self.leaked,
+            &self.refused,
+            &self.helped,
             &self.crowd_sections,
             &self.crowd_queued,
             &self.helpers,
@@ -83,6 +94,13 @@ pub(crate) fn count(counter: &Counter) {
     counter.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
 }
 
+/// Adds some to a counter.
+pub(crate) fn add(counter: &Counter, some: u64) {
+    if some != 0 {
+        counter.fetch_add(some, std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
 /// Takes one off a counter, unless it starts from nothing since a fork.
 #[cfg(not(any(quiescent_loom, quiescent_double)))]
 pub(crate) fn uncount(counter: &Counter) {
@@ -95,6 +113,18 @@ pub(crate) fn value(counter: &Counter) -> u64 {
 }
 
 impl Domain {
+    /// How long the oldest that is queued has been so, at most: as far as the engine has been told.
+    fn oldest(&'static self) -> Duration {
+        let since = |queue: &Queue| {
+            let core = queue.lock();
+            let lists = core.cpu.lists().iter();
+            lists.filter_map(CbList::since).min()
+        };
+        let oldest = self.queues().filter_map(since).min();
+        let age = |since| sync::coarse_ns().saturating_sub(since);
+        Duration::from_nanos(oldest.map_or(0, age))
+    }
+
     /// Callbacks that do not return.
     fn stuck(&self) -> u64 {
         #[cfg(any(quiescent_loom, quiescent_double))]
@@ -106,10 +136,12 @@ impl Domain {
     /// Counters and state.
     pub(crate) fn statistics(&'static self) -> Statistics {
         let (queued, queued_bytes) = self.held();
+        let oldest = self.oldest();
         let core = self.lock();
         let counts = core.engine.counts();
         let holdouts = core.engine.holdouts().count() as u32;
         let busy = core.engine.busy();
+        let budget = core.engine.budget();
         drop(core);
         let c = &self.counters;
         Statistics {
@@ -127,6 +159,12 @@ impl Domain {
             fences_take: value(&c.fences_take),
             queued,
             queued_bytes,
+            oldest,
+            budget_bytes: budget.bytes,
+            budget_callbacks: budget.count,
+            over_budget: counts.over_budget,
+            refused: value(&c.refused),
+            helped: value(&c.helped),
             callbacks: value(&c.callbacks),
             callback_panics: value(&c.panics),
             callbacks_stuck: self.stuck(),

@@ -17,6 +17,10 @@ pub struct Options {
     /// Give at most about this many threads a slot of their own (rounded up to a multiple of 64, less
     /// two); further ones share two counters, slowly. Open: 65 534.
     pub max_threads: Option<u32>,
+    /// So many bytes may be queued. Open: 64 MiB. See [`set_budget`](crate::set_budget()).
+    pub budget_bytes: Option<u64>,
+    /// So many objects and callbacks may be queued. Open: 2²⁰.
+    pub budget_callbacks: Option<u64>,
     /// Let threads run their callbacks and destructors themselves, one or two in each later call of
     /// `retire` or `call`, in place of the worker: no hop to another thread, and the caches are warm. But
     /// then code of the program runs *inside* `retire` and `call`, under whatever locks and in whatever
@@ -41,6 +45,8 @@ impl Options {
         Options {
             fence: None,
             max_threads: None,
+            budget_bytes: None,
+            budget_callbacks: None,
             inline_callbacks: false,
             inherit_callbacks: false,
             ignore_forks: false,
@@ -84,6 +90,14 @@ impl Options {
         self
     }
 
+    /// Sets the budget; see [`set_budget`](crate::set_budget()).
+    #[must_use]
+    pub const fn budget(mut self, bytes: u64, callbacks: u64) -> Options {
+        self.budget_bytes = Some(bytes);
+        self.budget_callbacks = Some(callbacks);
+        self
+    }
+
     /// Limits the slots.
     #[must_use]
     pub const fn max_threads(mut self, threads: u32) -> Options {
@@ -109,6 +123,11 @@ pub fn init(options: Options) -> Result<(), InitError> {
     if let Some(threads) = options.max_threads {
         domain.limit_threads(threads)?;
     }
+    let budget = domain.lock().engine.budget();
+    domain.set_budget(
+        options.budget_bytes.unwrap_or(budget.bytes),
+        options.budget_callbacks.unwrap_or(budget.count),
+    );
     domain.set_inline(options.inline_callbacks);
     if let Some(time) = options.stall_after {
         domain.set_stall_after(time);

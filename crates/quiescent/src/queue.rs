@@ -434,6 +434,11 @@ impl Queue {
 }
 
 impl Core {
+    /// Is the plain lane consumed by others than its owner?
+    pub(crate) fn is_taken(&self) -> bool {
+        self.chains[PLAIN].taken
+    }
+
     /// Is there nothing to take: nobody pushes, and nothing is queued?
     pub(crate) fn is_idle(&self) -> bool {
         !self.owned && self.cpu.is_empty()

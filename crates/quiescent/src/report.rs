@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::Duration;
 
+use crate::refused::Fullness;
 use crate::stall::StallReport;
 
 /// Something that somebody should know of: about a callback or a destructor on the reclaiming side, or about
@@ -29,6 +30,15 @@ pub enum Report {
     },
     /// Readers have kept a grace period waiting for too long ([`set_stall_after`](crate::set_stall_after)).
     Stalled(StallReport),
+    /// More is queued than the [budget](crate::set_budget()) allows: `retire` does not wait. Told on the
+    /// worker (not at all if there is none to be had), once when the budget is passed, and once a second at
+    /// most. [`holdouts`](crate::holdouts) names the readers.
+    OverBudget {
+        /// How much is queued, and how much may be.
+        full: Fullness,
+        /// Readers in the way of the grace period that it waits for.
+        holdouts: u32,
+    },
 }
 
 impl fmt::Display for Report {
@@ -42,6 +52,11 @@ impl fmt::Display for Report {
                 running.as_secs_f64()
             ),
             Report::Stalled(stall) => write!(f, "{stall}"),
+            Report::OverBudget { full, holdouts } => write!(
+                f,
+                "over the budget: {full}; {holdouts} readers are in the way: look at holdouts(), retire \
+                 with try_retire or retire_wait, or set a larger budget"
+            ),
         }
     }
 }
@@ -49,7 +64,7 @@ impl fmt::Display for Report {
 static REPORTER: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Has `reporter` told of every [`Report`], on the thread that noticed it. It must not wait for grace
-/// periods or barriers; a panic in it is contained. The last one set is told; counts are in [`Statistics`](crate::Statistics) anyway.
+/// periods or barriers, nor for a lock that is held while something waits; a panic in it is contained. The last one set is told; counts are in [`Statistics`](crate::Statistics) anyway.
 ///
 /// That thread is the worker, or one of the program's: inside [`drain`](crate::drain()), and, for a stall, inside
 /// whatever it waits or polls with. So it should take no lock under which the program does that. It is never

@@ -84,17 +84,8 @@ pub unsafe fn retire_ptr_hurry<T: Send + 'static>(pointer: NonNull<T>) {
 /// As [`retire_ptr`].
 #[inline(always)]
 pub(crate) unsafe fn retire_box<T: Send + 'static>(pointer: NonNull<T>, owned: usize, hurry: bool) {
-    let object = pointer.as_ptr();
-    let bytes = size_of::<T>().saturating_add(owned).min(MOST_BYTES) as u64;
-    if !needs_drop::<T>() && size_of::<T>() == 0 {
-        return; // there is no memory, and nothing to run
-    }
-    let (lane, entry) = if needs_drop::<T>() {
-        let what = kind::dropped::<T>();
-        let object = object.cast();
-        (CODE, Entry { object, what })
-    } else {
-        (PLAIN, Entry::plain(object))
+    let Some((lane, entry, bytes)) = pack(pointer, owned) else {
+        return;
     };
     if hurry {
         sync::domain().deliver(Parcel::Entry(lane, entry, bytes), Urgency::Hurry);
@@ -104,4 +95,26 @@ pub(crate) unsafe fn retire_box<T: Send + 'static>(pointer: NonNull<T>, owned: u
         // SAFETY: the caller's promise.
         unsafe { deliver::plain(entry, bytes, size_of::<T>() >= LARGE || owned != 0) };
     }
+}
+
+/// What goes into which lane for a box, and what it weighs; nothing where there is no memory, and nothing
+/// to run.
+#[inline(always)]
+pub(crate) fn pack<T: Send + 'static>(
+    pointer: NonNull<T>,
+    owned: usize,
+) -> Option<(usize, Entry, u64)> {
+    let object = pointer.as_ptr();
+    let bytes = size_of::<T>().saturating_add(owned).min(MOST_BYTES) as u64;
+    if !needs_drop::<T>() && size_of::<T>() == 0 {
+        return None;
+    }
+    let (lane, entry) = if needs_drop::<T>() {
+        let what = kind::dropped::<T>();
+        let object = object.cast();
+        (CODE, Entry { object, what })
+    } else {
+        (PLAIN, Entry::plain(object))
+    };
+    Some((lane, entry, bytes))
 }

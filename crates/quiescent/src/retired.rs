@@ -9,7 +9,9 @@ use std::ops::Deref;
 use std::ptr::NonNull;
 use std::time::Duration;
 
+use crate::budget;
 use crate::error::SyncError;
+use crate::refused::Refused;
 use crate::retire;
 use crate::wait::{synchronize_timeout, try_synchronize};
 
@@ -64,6 +66,60 @@ impl<T: Send + Sync + 'static> Retired<T> {
         std::mem::forget(self);
         // SAFETY: a box of ours that no new reader can find, and `self` is gone.
         unsafe { retire::retire_box(value, bytes, true) };
+    }
+
+    /// As [`retire`](Retired::retire), unless the [budget](crate::set_budget()) is used up: then the value comes
+    /// back. Never waits. Far from the budget it costs one look at a word more.
+    ///
+    /// # Errors
+    /// [`Refusal::Full`](crate::Refusal): it does not fit beside what is queued. Before it says so, it drives
+    /// the grace period as far as that needs no waiting, and frees what has become free.
+    ///
+    /// ```
+    /// use quiescent::RcuCell;
+    ///
+    /// let cell = RcuCell::new([0u8; 64]);
+    /// if let Err(refused) = cell.store([1; 64]).try_retire() {
+    ///     drop(refused.object.wait()); // go no faster than the readers
+    /// }
+    /// ```
+    pub fn try_retire(self) -> Result<(), Refused<Retired<T>>> {
+        // SAFETY: a box of ours that no new reader can find; if it is queued, `self` is gone.
+        match unsafe { budget::try_box(self.value, self.owned_bytes) } {
+            Ok(()) => {
+                std::mem::forget(self);
+                Ok(())
+            }
+            Err(reason) => Err(Refused::new(self, reason)),
+        }
+    }
+
+    /// As [`retire`](Retired::retire), but waits while the [budget](crate::set_budget()) is used up, for at
+    /// most `limit`. It waits for grace periods, and frees memory that is done, also of others; it runs
+    /// nobody's code.
+    ///
+    /// # Errors
+    /// [`Refusal::TimedOut`](crate::Refusal), with the readers that were in the way. Inside a section or a
+    /// callback always [`Refusal::CannotWait`](crate::Refusal), also where there is room. The value comes
+    /// back with each of them.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use quiescent::RcuCell;
+    ///
+    /// let cell = RcuCell::new([0u8; 64]);
+    /// cell.store([1; 64]).retire_wait(Duration::from_secs(1))?;
+    /// # Ok::<(), quiescent::Refused<quiescent::Retired<[u8; 64]>>>(())
+    /// ```
+    pub fn retire_wait(self, limit: Duration) -> Result<(), Refused<Retired<T>>> {
+        // SAFETY: as in `try_retire`.
+        match unsafe { budget::wait_box(self.value, self.owned_bytes, limit) } {
+            Ok(()) => {
+                std::mem::forget(self);
+                Ok(())
+            }
+            Err(reason) => Err(Refused::new(self, reason)),
+        }
     }
 
     /// Says that the value owns this many bytes beside its own size, so that a few large objects are

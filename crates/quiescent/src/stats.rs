@@ -1,6 +1,7 @@
 //! What the runtime did, and who is in the way.
 
 use std::fmt;
+use std::time::Duration;
 
 /// How readers and updaters order their accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -60,6 +61,20 @@ pub struct Statistics {
     /// Their bytes: sizes, and what was said by [`Retired::weigh`](crate::Retired::weigh). What a thread
     /// has queued since it last asked for credit, a batch at most, is not in there yet.
     pub queued_bytes: u64,
+    /// For how long the oldest of it has been queued, at most, as far as it is known. What is being run
+    /// does not count.
+    pub oldest: Duration,
+    /// The budget in bytes, and in callbacks: see [`set_budget`](crate::set_budget()).
+    pub budget_bytes: u64,
+    /// See [`budget_bytes`](Statistics::budget_bytes).
+    pub budget_callbacks: u64,
+    /// Times the budget was passed. Once more only after an eighth of it had become free.
+    pub over_budget: u64,
+    /// Objects that [`try_retire`](crate::Retired::try_retire) has given back.
+    pub refused: u64,
+    /// Objects that were freed by threads that retire in passing, beyond the usual, since the budget was
+    /// near.
+    pub helped: u64,
     /// Callbacks and destructors run by the reclaimer.
     pub callbacks: u64,
     /// Of those, how many panicked. Each panic was contained; the panic hook has spoken.

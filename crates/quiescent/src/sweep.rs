@@ -94,7 +94,10 @@ impl Domain {
                         core.chosen = false;
                         left -= 1;
                         let now = sync::coarse_ns();
-                        self.lock().taken(&self.slots, &mut core.cpu, &queued, now);
+                        let mut global = self.lock();
+                        global.taken(&self.slots, &mut core.cpu, &queued, now);
+                        self.show_level(&global);
+                        drop(global);
                         visit(&mut core);
                     }
                     None => owned |= queue.revoke(&mut core),
@@ -121,6 +124,12 @@ impl Domain {
             }
         }
         ran
+    }
+
+    /// Frees plain memory that is done and was taken over: it runs nobody's code. Returns how much.
+    pub(crate) fn free_taken(&'static self, until: Until) -> u64 {
+        let free = |queue| self.free_plain(queue, self.ready(queue)[PLAIN], until);
+        self.queues().map(free).sum()
     }
 
     /// What is done, by lanes, after another look at the grace periods.
@@ -230,7 +239,14 @@ impl Domain {
         if range.is_empty() {
             return;
         }
-        let share_done = queue.lock().cpu.ran(lane, range);
+        let mut core = queue.lock();
+        let share_done = core.cpu.ran(lane, range);
+        if core.cpu.untold() {
+            let mut global = self.lock();
+            global.tell(&mut core.cpu);
+            self.show_level(&global);
+        }
+        drop(core);
         if share_done {
             self.barrier_share_done();
         }

@@ -40,6 +40,11 @@ impl Domain {
                 core.waiters.unlink(&waiter);
                 return Ok(());
             }
+            if self.has_news() {
+                drop(core);
+                self.tell_news();
+                core = self.lock();
+            }
             core = match self.take_role(&mut core, cpu, interest) {
                 Look::At(look) => match self.wait_turn(core, &waiter, look, how.deadline)? {
                     Some(core) => core,
@@ -75,9 +80,16 @@ impl Domain {
     /// and the waiter has to go on waiting.
     fn drive_for(mut turn: Turn<'static>, ticket: Pos, how: How) -> Option<Result<(), SyncError>> {
         let end = turn.drive(Interest::Waiter(ticket), how.deadline);
-        if let Drive::Stalled(stalled) = end {
-            turn.tell(stalled);
-            return None;
+        match end {
+            Drive::Stalled(stalled) => {
+                turn.tell(stalled);
+                return None;
+            }
+            Drive::News => {
+                turn.leave();
+                return None;
+            }
+            _ => {}
         }
         // While the engine still knows them:
         let timed_out = end == Drive::GaveUp;

@@ -35,6 +35,11 @@ mod model {
         pub(crate) fn rest(&self) {}
 
         #[allow(clippy::unused_self, reason = "the same face as in the product")]
+        pub(crate) fn is_worker(&self) -> bool {
+            false
+        }
+
+        #[allow(clippy::unused_self, reason = "the same face as in the product")]
         pub(crate) fn is_dismissed(&self) -> bool {
             false
         }
@@ -130,7 +135,7 @@ mod real {
             role != 0 && role != self.role.load(Ordering::Acquire) as usize
         }
 
-        fn is_worker(&self) -> bool {
+        pub(crate) fn is_worker(&self) -> bool {
             sync::tls_get(CELL_ROLE) == self.role.load(Ordering::Relaxed) as usize
         }
 

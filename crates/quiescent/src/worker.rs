@@ -4,7 +4,8 @@
 //! due: a program whose queues are empty has a thread that never wakes (rule R5). Awake, it repeats a
 //! *pass* until nothing is due any more:
 //!
-//! 1. sweep: take over the queues that the engine calls due (a deadline, a hurry, code that is ready);
+//! 1. sweep: take over the queues that the engine calls due (a deadline, a hurry, code that is ready), or
+//!    all, if it says so because the budget is near;
 //! 2. run what is done already;
 //! 3. if what was taken waits for a grace period: wait for one as any `synchronize` caller does, which
 //!    means to drive it if nobody does; run what that made ready;
@@ -54,9 +55,15 @@ impl Domain {
 
     /// One pass; false if there was nothing to do.
     fn pass(&'static self, until: Until) -> Result<bool, SyncError> {
+        if self.has_news() {
+            self.tell_news();
+        }
         let now = sync::now_ns();
-        self.lock().expire(now);
-        let due = |core: &Core| core.cpu.due(Domain::now(now));
+        let mut core = self.lock();
+        core.expire(now);
+        let all = core.sweeps_all(); // the budget is near
+        drop(core);
+        let due = |core: &Core| core.cpu.due(Domain::now(now)) || (all && !core.is_idle());
         let swept = self.sweep(due, |_| ())?;
         let mut ran = self.run_ready(until);
         if self.taken_waits() {

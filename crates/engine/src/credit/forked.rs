@@ -15,7 +15,7 @@ impl Cpu {
     /// before somebody here asks the worker for something.
     pub fn forked(
         &mut self,
-        global: &Global,
+        global: &mut Global,
         queued: &[Queued; LANES],
         run_code: bool,
         now: Now,
@@ -36,6 +36,8 @@ impl Cpu {
         }
         self.credit.deadline = self.next_deadline(global, now.ns);
         self.settle();
+        self.give_back(global);
+        self.tell(global);
         dropped
     }
 }

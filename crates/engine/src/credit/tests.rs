@@ -357,7 +357,7 @@ fn a_fork_forgets_what_was_out_and_the_barrier() {
     assert_eq!(rig.cpu.extract(Lane::Code, 1), 0..1);
     assert_eq!(rig.cpu.extract(Lane::Plain, 2), 0..2);
     let dropped = rig.cpu.forked(
-        rig.machine.engine(),
+        rig.machine.engine_mut(),
         &[
             Queued {
                 freed_to: None,

@@ -83,6 +83,11 @@ pub enum Input {
         deadline_ns: u64,
     },
     Disarm,
+    SetBudget {
+        bytes: u64,
+        count: u64,
+    },
+    SweepsAll,
     SetFqsWaits {
         first: u64,
         next: u64,
@@ -125,6 +130,13 @@ pub enum CpuInput {
         queued: [Queued; LANES],
         now: Now,
     },
+    Admit {
+        queued: [Queued; LANES],
+        bytes: u64,
+        now: Now,
+    },
+    Untold,
+    Tell,
     Advance,
     Extract {
         lane: Lane,

@@ -67,6 +67,14 @@ impl World {
                 cpu.advance(global);
                 Output::Done(true)
             }
+            CpuInput::Admit { queued, bytes, now } => {
+                Output::Done(cpu.admit(global, &queued, bytes, now))
+            }
+            CpuInput::Untold => Output::Done(cpu.untold()),
+            CpuInput::Tell => {
+                cpu.tell(global);
+                Output::Done(true)
+            }
             CpuInput::Extract { lane, max } => {
                 let range = cpu.extract(lane, max);
                 Output::Range(range.start, range.end)
@@ -233,6 +241,8 @@ impl Global {
                 self.disarm();
                 Output::Done(true)
             }
+            Input::SetBudget { bytes, count } => Output::Done(self.set_budget(bytes, count)),
+            Input::SweepsAll => Output::Done(self.sweeps_all()),
             Input::SetFqsWaits { first, next } => Output::Done(self.set_fqs_waits(first, next)),
             Input::ForceQs => Output::Effects(self.force_qs()),
             Input::SetStallNs { ns } => Output::Done(self.set_stall_ns(ns)),

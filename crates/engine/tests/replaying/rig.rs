@@ -4,6 +4,7 @@
 //! writes down what it did. Only the replay goes through [`World::apply`].
 
 use quiescent_engine::barrier::{Barrier, Begin};
+use quiescent_engine::budget::Budget;
 use quiescent_engine::credit::{Defer, Queued, Urgency};
 use quiescent_engine::limits::{Context, Limits};
 use quiescent_engine::replay::{BarrierInput, CpuInput, Entry, Input, Output, Recording, World};
@@ -13,6 +14,8 @@ use quiescent_engine::{
 };
 
 use crate::Lcg;
+
+mod budgets;
 
 /// What calls about callbacks ask a host: nothing.
 pub struct Quiet;
@@ -42,8 +45,13 @@ pub fn config(kernel: bool) -> Config {
             batch_bytes: 160,
             ..Defer::threads()
         };
+        let budget = Budget {
+            bytes: 400,
+            ..Budget::threads()
+        };
         return Config {
             defer,
+            budget,
             ..Config::threads()
         };
     }
@@ -195,7 +203,7 @@ impl Rig {
     fn thread(&mut self) {
         let at = self.random.below(CPUS as u32) as usize;
         let lane = Lane::ALL[self.random.below(3) as usize];
-        match self.random.below(9) {
+        match self.random.below(10) {
             0 | 1 => {
                 let (queued, now) = (self.queued(at), self.now());
                 let urgency = [Urgency::Lazy, Urgency::Prompt, Urgency::Hurry];
@@ -256,6 +264,7 @@ impl Rig {
                     self.share_done();
                 }
             }
+            8 => self.budget(at),
             _ => self.timer(at),
         }
     }

@@ -165,7 +165,7 @@ fn deed(turn: u64) {
 /// Threads that end with things queued: all three kinds, nobody in a hurry.
 fn short_lived() {
     crate::read(|_| ());
-    drop(retired(1));
+    drop(retired(1).try_retire()); // if refused: retired by the drop
     drop(retired(vec![2]));
     crate::call(|| ());
     call_head(3);
@@ -188,6 +188,7 @@ const CROWD: usize = 6;
 /// nothing, so that what it has is taken from it; readers; and churn.
 fn run_with_callbacks() -> Run {
     let recorder = Recorder::start();
+    crate::set_budget(20_000, 400); // it is passed now and then
     let done = AtomicBool::new(false);
     let quiet = Barrier::new(2);
     std::thread::scope(|scope| {
@@ -219,6 +220,7 @@ fn run_with_callbacks() -> Run {
         quiet.wait();
         done.store(true, Ordering::Relaxed);
     });
+    crate::set_budget(64 << 20, 1 << 20);
     recorder.stop()
 }
 
@@ -245,12 +247,19 @@ fn a_threaded_run_with_callbacks_replays_bit_for_bit() {
         count(|i, o| matches!((i, o), (CpuInput::Extract { .. }, Output::Range(a, b)) if a != b)),
         count(|i, o| matches!(i, CpuInput::Ran { .. }) && *o == Output::Done(true)),
         count(|i, _| matches!(i, CpuInput::VisitBarrier)),
+        count(|i, o| matches!(i, CpuInput::Admit { .. }) && *o == Output::Done(true)),
+        count(|i, _| matches!(i, CpuInput::Tell)),
+        count(|i, o| matches!((i, o), (CpuInput::Refill { .. }, Output::Refill(r)) if r.help > 0)),
     ];
     println!("{} entries; {counts:?}", run.entries.len());
     assert!(counts.iter().all(|&n| n > 0), "{counts:?}");
     let ended = Input::Barrier(BarrierInput::End);
     assert!(run.entries.iter().any(|e| e.input == ended));
     assert!(run.entries.iter().any(|e| e.input == Input::Disarm));
+    let set = |e: &Entry| matches!(e.input, Input::SetBudget { .. });
+    assert!(run.entries.iter().any(set));
+    let all = |e: &Entry| e.input == Input::SweepsAll && e.output == Output::Done(true);
+    assert!(run.entries.iter().any(all));
     // More threads than queues: slots were inherited, queues and all.
     let refilled = run.entries.iter().filter_map(|e| match e.input {
         Input::Cpu(cpu, CpuInput::Refill { .. }) => Some(cpu),

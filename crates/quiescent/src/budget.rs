@@ -1,0 +1,348 @@
+//! The budget of what is queued: retiring with a limit, and what happens near it.
+//!
+//! The engine counts, and says what to do ([its module](quiescent_engine::budget) has the rules); this
+//! file carries it out. Three verbs, which differ when the budget is used up:
+//!
+//! | verb | it does |
+//! |---|---|
+//! | `retire` | queues all the same; the program is told ([`Report::OverBudget`]) |
+//! | [`try_retire`](crate::Retired::try_retire) | gives the object back |
+//! | [`retire_wait`](crate::Retired::retire_wait) | waits for grace periods, frees memory, and tries again, up to a time |
+//!
+//! # Far from the budget they are the same
+//! `try_retire` looks at one word, the level that the engine found last, and then is `retire`. What it may
+//! queue so, the engine has lent, and counts as held when it is asked.
+//! The word is written under the domain's lock and read without: it is advice, nothing hangs on its age.
+//!
+//! # Near it
+//! `try_retire` goes to the lock with each object. Before it says no it makes one attempt: the engine is
+//! told what this thread has freed meanwhile, the grace period is driven as far as that needs no waiting, a
+//! batch is freed, and the engine is asked again.
+//!
+//! `retire_wait` waits as any `synchronize` caller does, which means to drive the grace period if nobody
+//! does, and then frees plain memory: its own, and what was taken over. It runs no code of the program:
+//! its caller may hold any lock. So it may have to wait for the worker, which runs code; it looks again
+//! whenever something has been run, and a hundred times a second, since memory that owners free themselves
+//! announces itself to nobody.
+
+use std::ptr::NonNull;
+use std::time::Duration;
+
+use quiescent_engine::budget::{Held, Level};
+use quiescent_engine::credit::Urgency;
+
+use crate::chain::Garbage;
+use crate::deliver::Parcel;
+use crate::domain::{Core, Domain, SLEEPER_NOBODY};
+use crate::drive::How;
+use crate::error::SyncError;
+use crate::lane::Entry;
+use crate::looks::{count, value};
+use crate::queue::{PLAIN, Queue};
+use crate::refused::{Fullness, Refusal, Refused};
+use crate::report::{Report, report};
+use crate::retire;
+use crate::retired::Retired;
+use crate::sweep::Until;
+use crate::sync::{self, Counter, MAX_EXTRACT, Ordering};
+
+/// Whoever waits for room looks again after this long.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// [`Retired::try_retire`] as a function.
+///
+/// # Errors
+/// As [`Retired::try_retire`].
+pub fn try_retire<T: Send + Sync + 'static>(
+    retired: Retired<T>,
+) -> Result<(), Refused<Retired<T>>> {
+    retired.try_retire()
+}
+
+/// [`Retired::retire_wait`] as a function.
+///
+/// # Errors
+/// As [`Retired::retire_wait`].
+pub fn retire_wait<T: Send + Sync + 'static>(
+    retired: Retired<T>,
+    limit: Duration,
+) -> Result<(), Refused<Retired<T>>> {
+    retired.retire_wait(limit)
+}
+
+/// As [`retire_ptr`](crate::retire_ptr), unless the budget is used up: see [`Retired::try_retire`].
+///
+/// # Errors
+/// There is no room. The object is then not retired, and nothing has been promised about it.
+///
+/// # Safety
+/// As [`retire_ptr`](crate::retire_ptr).
+pub unsafe fn try_retire_ptr<T: Send + 'static>(
+    pointer: NonNull<T>,
+) -> Result<(), Refused<NonNull<T>>> {
+    // SAFETY: the caller's promise.
+    unsafe { try_box(pointer, 0) }.map_err(|reason| Refused::new(pointer, reason))
+}
+
+/// As [`retire_ptr`](crate::retire_ptr), but waits for room: see [`Retired::retire_wait`].
+///
+/// # Errors
+/// As [`Retired::retire_wait`]. The object is then not retired, and nothing has been promised about it.
+///
+/// # Safety
+/// As [`retire_ptr`](crate::retire_ptr).
+pub unsafe fn retire_ptr_wait<T: Send + 'static>(
+    pointer: NonNull<T>,
+    limit: Duration,
+) -> Result<(), Refused<NonNull<T>>> {
+    // SAFETY: the caller's promise.
+    unsafe { wait_box(pointer, 0, limit) }.map_err(|reason| Refused::new(pointer, reason))
+}
+
+/// Sets the budget: how many bytes and how many callbacks may be queued. `u64::MAX` is no limit. The
+/// default is 64 MiB and 2²⁰ callbacks; [`Options::budget`](crate::Options::budget) sets it at the start.
+///
+/// Works at any time, and at once; what is queued stays queued.
+///
+/// ```
+/// quiescent::set_budget(16 << 20, u64::MAX);
+/// assert_eq!(quiescent::statistics().budget_bytes, 16 << 20);
+/// ```
+pub fn set_budget(bytes: u64, callbacks: u64) {
+    sync::domain().set_budget(bytes, callbacks);
+}
+
+/// # Safety
+/// As [`retire_ptr`](crate::retire_ptr).
+pub(crate) unsafe fn try_box<T: Send + 'static>(
+    pointer: NonNull<T>,
+    owned: usize,
+) -> Result<(), Refusal> {
+    let domain = sync::domain();
+    // Without a queue of its own a thread has no credit, and goes to the lock anyway.
+    if domain.level.is_easy() && !std::ptr::eq(sync::queue(), sync::dummy_queue()) {
+        // SAFETY: the caller's promise.
+        unsafe { retire::retire_box(pointer, owned, false) };
+        return Ok(());
+    }
+    match retire::pack(pointer, owned) {
+        Some((lane, entry, bytes)) => domain.try_deliver(lane, entry, bytes),
+        None => Ok(()),
+    }
+}
+
+/// # Safety
+/// As [`retire_ptr`](crate::retire_ptr).
+pub(crate) unsafe fn wait_box<T: Send + 'static>(
+    pointer: NonNull<T>,
+    owned: usize,
+    limit: Duration,
+) -> Result<(), Refusal> {
+    let error = if crate::reader::in_section() {
+        Some(SyncError::InsideSection)
+    } else {
+        crate::run::in_callback().then_some(SyncError::InsideCallback)
+    };
+    if let Some(error) = error {
+        return Err(Refusal::CannotWait(error));
+    }
+    // SAFETY: the caller's promise.
+    match unsafe { try_box(pointer, owned) } {
+        Err(Refusal::Full(_)) => {}
+        result => return result,
+    }
+    let Some((lane, entry, bytes)) = retire::pack(pointer, owned) else {
+        return Ok(());
+    };
+    let limit = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
+    let deadline = sync::now_ns().saturating_add(limit);
+    sync::domain().deliver_when_room(lane, entry, bytes, deadline)
+}
+
+/// The level that the engine found last, for a look without the lock.
+#[derive(Debug)]
+pub(crate) struct LevelWord(Counter);
+
+impl LevelWord {
+    pub(crate) const fn new() -> LevelWord {
+        LevelWord(Counter::new(Level::Easy as u64))
+    }
+
+    fn is_easy(&self) -> bool {
+        value(&self.0) == Level::Easy as u64
+    }
+}
+
+impl Domain {
+    /// Shows the level to those who have no lock. Under the domain's lock, after every call that may have
+    /// changed it.
+    pub(crate) fn show_level(&self, core: &Core) {
+        let level = core.engine.level() as u64;
+        if value(&self.level.0) != level {
+            self.level.0.store(level, Ordering::Relaxed);
+        }
+    }
+
+    /// Queues an entry if it fits; one more attempt if not.
+    #[cold]
+    #[inline(never)]
+    fn try_deliver(&'static self, lane: usize, entry: Entry, bytes: u64) -> Result<(), Refusal> {
+        for _ in 0..2 {
+            if self.offer(lane, entry, bytes) {
+                return Ok(());
+            }
+        }
+        count(&self.counters.refused);
+        Err(Refusal::Full(self.fullness()))
+    }
+
+    fn offer(&'static self, lane: usize, entry: Entry, bytes: u64) -> bool {
+        self.deliver_if(Parcel::Entry(lane, entry, bytes), Urgency::Lazy, true)
+    }
+
+    /// Waits for room, and queues the entry then.
+    fn deliver_when_room(
+        &'static self,
+        lane: usize,
+        entry: Entry,
+        bytes: u64,
+        deadline: u64,
+    ) -> Result<(), Refusal> {
+        let until = Until {
+            deadline: Some(deadline),
+        };
+        loop {
+            let how = How {
+                deadline: until.deadline,
+                expedited: false,
+            };
+            let holdouts = match self.synchronize(how) {
+                Ok(()) => Vec::new(),
+                Err(SyncError::TimedOut { holdouts }) => holdouts,
+                Err(error) => return Err(Refusal::CannotWait(error)),
+            };
+            let mut freed = self.free_own(until);
+            if !self.offer(lane, entry, bytes) {
+                freed += self.free_taken(until);
+            } else {
+                return Ok(());
+            }
+            if self.offer(lane, entry, bytes) {
+                return Ok(());
+            }
+            if until.is_over() {
+                let full = self.fullness();
+                return Err(Refusal::TimedOut { full, holdouts });
+            }
+            if freed == 0 {
+                self.wait_for_progress(until);
+            }
+        }
+    }
+
+    /// Frees what is done of this thread's own.
+    fn free_own(&'static self, until: Until) -> u64 {
+        let queue = self.own_slot().and_then(|slot| slot.queue());
+        let Some(queue) = queue else { return 0 };
+        let mut garbage = Garbage::new();
+        sync::full_fence(); // [SNAP-1]
+        let mut core = queue.lock();
+        let refill = self.refill(queue, &mut core, Urgency::Lazy, &mut garbage);
+        drop(core);
+        self.arm_and_kick(refill);
+        let mut freed = 0;
+        while !until.is_over() {
+            match self.help_along(queue, MAX_EXTRACT as u64) {
+                0 => break,
+                some => freed += some,
+            }
+        }
+        freed
+    }
+
+    /// Sleeps until something was run, or for a while.
+    fn wait_for_progress(&'static self, until: Until) {
+        let left = until.left().map_or(LOOK_AGAIN, |left| left.min(LOOK_AGAIN));
+        self.drainers.fetch_add(1, Ordering::Relaxed);
+        let word = self.drain_word.load(Ordering::Relaxed);
+        sync::futex_wait(&self.drain_word, word, Some(left));
+        self.drainers.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// The calling thread, whose queue this is, frees up to `most` plain objects of it that are done.
+    /// Returns how many.
+    pub(crate) fn help_along(&'static self, queue: &'static Queue, most: u64) -> u64 {
+        let mut places = [const { Entry::NONE }; MAX_EXTRACT];
+        let most = most.min(MAX_EXTRACT as u64) as usize;
+        let mut garbage = Garbage::new();
+        let mut core = queue.lock();
+        // Under the lock no take-over comes in between: what is popped here stays popped. One may have come
+        // before, unknown to the owner's words.
+        let popped = match core.is_taken() {
+            true => 0,
+            false => queue.lanes[PLAIN].pop_many(&mut places[..most]),
+        };
+        if popped == 0 {
+            let range = queue.extract(&mut core, PLAIN, &mut places[..most], &mut garbage);
+            drop(core);
+            let freed = range.end - range.start;
+            self.free_extracted(queue, &places, range);
+            return freed;
+        }
+        drop(core);
+        for entry in &places[..popped] {
+            // SAFETY: done, and popped by their owner.
+            unsafe { entry.free() };
+        }
+        popped as u64
+    }
+
+    /// How much is held, as far as the engine knows, and the budget.
+    fn fullness(&self) -> Fullness {
+        let core = self.lock();
+        let budget = core.engine.budget();
+        let budget = Held {
+            count: budget.count,
+            bytes: budget.bytes,
+        };
+        Fullness::new(core.engine.held(), budget)
+    }
+
+    /// The program is to be told that the budget is passed: by the worker, since this may be somebody's `retire`,
+    /// under whatever locks he holds. The worker may be waiting for a grace period: for the readers in question,
+    /// perhaps. With no lock held.
+    #[cold]
+    pub(crate) fn over_budget(&'static self) {
+        self.untold.store(1, Ordering::Release);
+        self.kick_worker();
+        // A driver that sleeps looks again; if it is the worker, it finds this.
+        if self.sleeper.swap(SLEEPER_NOBODY, Ordering::AcqRel) != SLEEPER_NOBODY {
+            sync::futex_wake(&self.sleeper);
+        }
+    }
+
+    /// Is the calling thread to tell the program something?
+    pub(crate) fn has_news(&self) -> bool {
+        self.untold.load(Ordering::Acquire) != 0 && self.watch.is_worker()
+    }
+
+    /// Tells the program that the budget is passed, if it was. On the worker, with no lock held.
+    pub(crate) fn tell_news(&self) {
+        if self.untold.swap(0, Ordering::Acquire) == 0 {
+            return;
+        }
+        let full = self.fullness();
+        let holdouts = self.lock().engine.holdouts().count() as u32;
+        report(Report::OverBudget { full, holdouts });
+    }
+
+    pub(crate) fn set_budget(&'static self, bytes: u64, callbacks: u64) {
+        let mut core = self.lock();
+        let kick = core.set_budget(bytes, callbacks);
+        self.show_level(&core);
+        drop(core);
+        if kick {
+            self.kick_worker();
+        }
+    }
+}
