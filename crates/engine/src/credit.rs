@@ -72,6 +72,8 @@ pub struct Queued {
     /// There is an owner that queues within its credit, without saying so at once. (For
     /// [`taken`](Cpu::taken): it was faster than the taker.)
     pub credit: bool,
+    /// Its owner is not to reclaim: it starts no grace period, and others consume.
+    pub offload: bool,
 }
 
 /// How urgent the newest callback is.
@@ -176,8 +178,15 @@ impl Cpu {
         let idle = self.idle(global);
         let full =
             |&(count, bytes): &(u64, u64)| count >= defer.batch || bytes >= defer.batch_bytes;
-        if idle.iter().any(full) || urgency == Urgency::Hurry {
+        let full = idle.iter().any(full);
+        if full || urgency == Urgency::Hurry {
             self.ask(global, host);
+        }
+        let offload = queued.iter().any(|lane| lane.offload);
+        let plain_ready = self.lists[Lane::Plain as usize].ready() >= defer.batch;
+        let others = offload && (full || plain_ready);
+        if others {
+            self.hurry(); // whoever is woken waits for these, and consumes them
         }
         // The first one after nothing is reported at once, unless a timer is going to fire anyway.
         let owned = queued.iter().any(|lane| lane.credit);
@@ -188,8 +197,8 @@ impl Cpu {
         Refill {
             credit: self.new_credit(global),
             arm,
-            kick: urgency == Urgency::Hurry || code_ready >= defer.batch,
-            drive: self.waits(global) && !global.is_driven(),
+            kick: urgency == Urgency::Hurry || code_ready >= defer.batch || others,
+            drive: !offload && self.waits(global) && !global.is_driven(),
             prompt: self.credit.prompt.is_some(),
         }
     }
@@ -414,6 +423,7 @@ impl Cpu {
     }
 }
 
+mod flush;
 mod forked;
 #[cfg(test)]
 mod tests;

@@ -22,6 +22,25 @@ use crate::run;
 use crate::stats::FenceMode;
 use crate::sync::{self, MutexGuard, Ordering, full_fence};
 
+/// How something is queued.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms {
+    pub(crate) urgency: Urgency,
+    /// The caller must not reclaim: it frees nothing, and issues no fence that others feel.
+    pub(crate) hands_off: bool,
+}
+
+impl Terms {
+    pub(crate) const LAZY: Terms = Terms::of(Urgency::Lazy);
+
+    pub(crate) const fn of(urgency: Urgency) -> Terms {
+        Terms {
+            urgency,
+            hands_off: false,
+        }
+    }
+}
+
 /// Something to queue that is in no queue yet.
 pub(crate) enum Parcel {
     /// An entry of a lane, with its bytes.
@@ -41,11 +60,11 @@ impl Domain {
         lane: usize,
         pushed: (Entry, u64),
         popped: Popped,
-        urgency: Urgency,
+        terms: Terms,
     ) {
         let (entry, bytes) = pushed;
         if std::ptr::eq(queue, sync::dummy_queue()) {
-            return self.deliver(Parcel::Entry(lane, entry, bytes), urgency);
+            return self.deliver(Parcel::Entry(lane, entry, bytes), terms);
         }
         if queue.wants_block(lane) {
             queue.provide(lane);
@@ -60,7 +79,7 @@ impl Domain {
                 count(&self.counters.leaked);
             }
         }
-        let refill = self.refill(queue, &mut core, urgency, &mut garbage);
+        let refill = self.refill(queue, &mut core, terms, &mut garbage);
         drop(core);
         run::free(kept);
         self.carry_out(Some(queue), refill);
@@ -69,7 +88,7 @@ impl Domain {
     /// Queues a parcel under the lock.
     #[cold]
     #[inline(never)]
-    pub(crate) fn deliver(&'static self, parcel: Parcel, urgency: Urgency) {
+    pub(crate) fn deliver(&'static self, parcel: Parcel, terms: Terms) {
         let own = self.own_slot_or_register();
         let own = own.and_then(|slot| slot.queue_or_new());
         let queue = own.unwrap_or(&self.shared);
@@ -92,12 +111,13 @@ impl Domain {
                 }
             }
         }
-        let refill = self.refill(queue, &mut core, urgency, &mut garbage);
+        let refill = self.refill(queue, &mut core, terms, &mut garbage);
         // Where nobody pops, each push frees two.
         let mut places = [Entry::NONE; 2];
-        let range = queue.extract(&mut core, PLAIN, &mut places, &mut garbage);
+        let places = &mut places[..if core.is_reclaimed_by_others() { 0 } else { 2 }];
+        let range = queue.extract(&mut core, PLAIN, places, &mut garbage);
         drop(core);
-        self.free_extracted(queue, &places, range);
+        self.free_extracted(queue, places, range);
         self.carry_out(own, refill);
     }
 
@@ -106,14 +126,15 @@ impl Domain {
         &self,
         queue: &Queue,
         core: &mut MutexGuard<'_, Core>,
-        urgency: Urgency,
+        terms: Terms,
         garbage: &mut Garbage,
     ) -> Refill {
         let urgency = match queue.revoked(core) {
             true => Urgency::Hurry, // somebody is about to take all of it: the owner does it itself
-            false => urgency,
+            false => terms.urgency,
         };
-        let queued = queue.report(core);
+        let hands_off = terms.hands_off || core.offload.unwrap_or_else(|| self.offloads());
+        let queued = queue.report(core, hands_off);
         let now = sync::coarse_ns();
         let refill = self
             .lock()
@@ -137,9 +158,17 @@ impl Domain {
         let Some(queue) = own else { return };
         let mut garbage = Garbage::new();
         let mut core = queue.lock();
-        let refill = self.refill(queue, &mut core, Urgency::Lazy, &mut garbage);
+        let refill = self.refill(queue, &mut core, Terms::LAZY, &mut garbage);
         drop(core);
         self.arm_and_kick(refill);
+    }
+
+    /// Somebody has to look at `deadline`.
+    pub(crate) fn arm_alarm(&'static self, deadline: u64) {
+        self.arm_and_kick(Refill {
+            arm: Some(deadline),
+            ..Refill::default()
+        });
     }
 
     /// Arms the timer and wakes the worker, as asked. If there is no worker and none to be had, the
@@ -172,11 +201,12 @@ impl Domain {
         let mut garbage = Garbage::new();
         full_fence(); // [SNAP-1]
         let mut core = queue.lock();
+        core.offload = None; // the thread's wish ends with it
         if core.is_idle() {
             return; // inherited, and never used
         }
         queue.detach(&mut core);
-        let refill = self.refill(queue, &mut core, Urgency::Lazy, &mut garbage);
+        let refill = self.refill(queue, &mut core, Terms::LAZY, &mut garbage);
         if core.cpu.is_empty() {
             queue.clear(&mut core, &mut garbage);
         }
@@ -204,6 +234,37 @@ pub(crate) unsafe fn plain(entry: Entry, bytes: u64, large: bool) {
     lane.push(entry, bytes, large, help, pop);
 }
 
+/// Queues memory, and frees none.
+///
+/// # Safety
+/// As [`plain`].
+#[inline(always)]
+pub(crate) unsafe fn plain_only(entry: Entry, bytes: u64) {
+    let queue = sync::queue();
+    if queue.lanes[PLAIN].push_only(entry, bytes) {
+        help_only(queue, PLAIN, entry, bytes);
+    }
+}
+
+/// Queues an object with a destructor; this thread runs none.
+#[inline(always)]
+pub(crate) fn code_only(entry: Entry, bytes: u64) {
+    let queue = sync::queue();
+    if queue.lanes[CODE].push_only(entry, bytes) {
+        help_only(queue, CODE, entry, bytes);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn help_only(queue: &'static Queue, lane: usize, entry: Entry, bytes: u64) {
+    let terms = Terms {
+        urgency: Urgency::Lazy,
+        hands_off: true,
+    };
+    sync::domain().help(queue, lane, (entry, bytes), Popped::NOTHING, terms);
+}
+
 /// The entries that the owner has popped, and the way to the next block.
 #[inline(never)]
 fn free_last(lane: &Lane, at: u64, next: u64) {
@@ -216,14 +277,14 @@ fn free_last(lane: &Lane, at: u64, next: u64) {
 fn help_plain(queue: &'static Queue, object: *mut u8, what: u64, bytes: u64, at: u64, count: u64) {
     let pushed = (Entry { object, what }, bytes);
     let popped = Popped { at, count };
-    sync::domain().help(queue, PLAIN, pushed, popped, Urgency::Lazy);
+    sync::domain().help(queue, PLAIN, pushed, popped, Terms::LAZY);
 }
 
 /// As [`help_plain`].
 #[cold]
 #[inline(never)]
 fn help_code(queue: &'static Queue, pushed: (Entry, u64), popped: Popped, urgency: Urgency) {
-    sync::domain().help(queue, CODE, pushed, popped, urgency);
+    sync::domain().help(queue, CODE, pushed, popped, Terms::of(urgency));
 }
 
 /// Queues code to run: the fast path, and its fall-backs.
@@ -232,7 +293,8 @@ pub(crate) fn code(entry: Entry, bytes: u64, urgency: Urgency) {
     let queue = sync::queue();
     let lane = &queue.lanes[CODE];
     if urgency == Urgency::Prompt && lane.prompt.load(Ordering::Relaxed) == 0 {
-        return sync::domain().deliver(Parcel::Entry(CODE, entry, bytes), urgency);
+        let parcel = Parcel::Entry(CODE, entry, bytes);
+        return sync::domain().deliver(parcel, Terms::of(urgency));
     }
     let help = |popped| help_code(queue, (entry, bytes), popped, urgency);
     lane.push(entry, bytes, true, help, |_, _| ()); // code is not popped

@@ -79,6 +79,8 @@ pub(crate) struct Domain {
     refused: AtomicU32,
     /// Owners run their callbacks themselves.
     inline: AtomicU32,
+    /// Others reclaim what owners retire, unless an owner has asked for something else.
+    offload: AtomicU32,
     pub(crate) alarm: Alarm,
     pub(crate) watch: Watch,
     #[cfg(not(any(quiescent_loom, quiescent_double)))]
@@ -147,6 +149,7 @@ impl Domain {
                 drain_word: AtomicU32::new(0),
                 refused: AtomicU32::new(0),
                 inline: AtomicU32::new(0),
+                offload: AtomicU32::new(0),
                 alarm: Alarm::new(),
                 watch: Watch::new(),
                 #[cfg(not(any(quiescent_loom, quiescent_double)))]
@@ -197,6 +200,20 @@ impl Domain {
     /// Owners run their callbacks themselves from now on, or do not.
     pub(crate) fn set_inline(&self, inline: bool) {
         self.inline.store(u32::from(inline), Ordering::Relaxed);
+    }
+
+    /// Do others reclaim what owners retire?
+    pub(crate) fn offloads(&self) -> bool {
+        self.offload.load(Ordering::Relaxed) != 0
+    }
+
+    /// Others reclaim what owners retire from now on, or do not. Owners find out at their next push.
+    pub(crate) fn set_offload(&'static self, offload: bool) {
+        self.offload.store(u32::from(offload), Ordering::Relaxed);
+        for queue in self.queues() {
+            let _core = queue.lock();
+            queue.ask_soon();
+        }
     }
 
     /// The worker cannot go on; whoever waits for it is told.

@@ -219,13 +219,15 @@ mod staff;
 mod stats;
 mod sweep;
 mod sync;
+mod tuning;
 mod wait;
 mod waitlist;
 mod watch;
 mod worker;
 
 pub use call::{
-    Drained, barrier, call, call_head, call_head_hurry, call_hurry, drain, try_barrier,
+    Drained, barrier, call, call_head, call_head_hurry, call_head_lazy, call_hurry, call_lazy,
+    drain, try_barrier,
 };
 pub use error::{InitError, SyncError};
 #[cfg(not(any(quiescent_loom, quiescent_double)))]
@@ -237,9 +239,13 @@ pub use options::{Options, init};
 pub use pointer::{Exchanged, ExchangedOption, RcuCell, RcuOption};
 pub use rcu_ptr::{ExchangedPtr, RcuPtr, Shared};
 pub use report::{Report, on_report};
-pub use retire::{FLUSH, PROMPT, retire, retire_hurry, retire_ptr, retire_ptr_hurry};
+pub use retire::{
+    FLUSH, PROMPT, retire, retire_hurry, retire_no_reclaim, retire_ptr, retire_ptr_hurry,
+    retire_ptr_no_reclaim,
+};
 pub use retired::Retired;
 pub use stats::{FenceMode, Holdout, Statistics};
+pub use tuning::{FlushTimes, flush_times, offload_thread, set_flush_times, set_offload};
 pub use wait::{
     Cookie, poll, start_poll, synchronize, synchronize_expedited, synchronize_timeout,
     try_synchronize, wait,

@@ -83,6 +83,10 @@ pub(crate) struct Core {
     revoking: bool,
     /// Chosen by the sweep under way.
     pub(crate) chosen: bool,
+    /// What the owner has asked for itself: that others reclaim what it retires, or that it does.
+    pub(crate) offload: Option<bool>,
+    /// The owner does not reclaim, as of the last report.
+    hands_off: bool,
 }
 
 // SAFETY: the blocks belong to the queue; they are followed under its lock, or by the owner as far as
@@ -103,6 +107,8 @@ impl Queue {
                     owned: false,
                     revoking: false,
                     chosen: false,
+                    offload: None,
+                    hands_off: false,
                 }),
                 #[cfg(not(any(quiescent_loom, quiescent_double)))]
                 parked: crate::fork::Parked::new(),
@@ -236,8 +242,9 @@ impl Queue {
         })
     }
 
-    /// What the owner has done since the last look, for the engine.
-    pub(crate) fn report(&self, core: &mut Core) -> [Queued; LANES] {
+    /// What the owner has done since the last look, for the engine; and whether it is to reclaim.
+    pub(crate) fn report(&self, core: &mut Core, hands_off: bool) -> [Queued; LANES] {
+        core.hands_off = hands_off;
         let heads = core.heads.report();
         let mut queued = [heads; LANES];
         for (lane, queued) in queued.iter_mut().enumerate().take(BLOCK_LANES) {
@@ -247,6 +254,7 @@ impl Queue {
                 bytes: chain.spent(words),
                 freed_to: (!chain.taken).then(|| words.head.load(Ordering::Relaxed)),
                 credit: core.owned,
+                offload: hands_off,
             };
         }
         queued
@@ -275,7 +283,7 @@ impl Queue {
             let which = Which::ALL[lane];
             let head = core.cpu.list(which).head();
             let (words, chain) = (&self.lanes[lane], &mut core.chains[lane]);
-            chain.taken = !core.owned || hurried || lane == CODE;
+            chain.taken = !core.owned || hurried || core.hands_off || lane == CODE;
             chain.trim(head, None, garbage);
             garbage.recycle(&self.spares[lane]);
             if chain.taken {
@@ -386,6 +394,7 @@ impl Queue {
                 bytes: chain.spent(words),
                 freed_to,
                 credit: false,
+                offload: false,
             };
         }
         Some(queued)
@@ -399,6 +408,7 @@ impl Queue {
         core.revoking = core.owned;
         let queued = self.take(core).unwrap_or_default(); // what is being revoked can be taken
         core.owned = false;
+        core.offload = None;
         core.chosen = false;
         if !run_code {
             core.heads.abandon();
@@ -434,6 +444,11 @@ impl Queue {
 }
 
 impl Core {
+    /// Do others reclaim what the owner retires, as of the last report?
+    pub(crate) fn is_reclaimed_by_others(&self) -> bool {
+        self.hands_off
+    }
+
     /// Is there nothing to take: nobody pushes, and nothing is queued?
     pub(crate) fn is_idle(&self) -> bool {
         !self.owned && self.cpu.is_empty()

@@ -73,6 +73,10 @@ pub enum Input {
         deadline_ns: u64,
     },
     Disarm,
+    SetFlushTimes {
+        lazy_ns: u64,
+        prompt_ns: u64,
+    },
     SetFqsWaits {
         first: u64,
         next: u64,
@@ -122,6 +126,9 @@ pub enum CpuInput {
         now: Now,
     },
     Deadline,
+    Retime {
+        now_ns: u64,
+    },
     Hurry,
     VisitBarrier,
     Forked {

@@ -74,6 +74,7 @@ impl World {
             CpuInput::Ran { lane, start, end } => Output::Done(cpu.ran(lane, start..end)),
             CpuInput::Due { now } => Output::Done(cpu.due(now)),
             CpuInput::Deadline => Output::Deadline(cpu.deadline()),
+            CpuInput::Retime { now_ns } => Output::Deadline(cpu.retime(global, now_ns)),
             CpuInput::Hurry => {
                 cpu.hurry();
                 Output::Done(true)
@@ -224,6 +225,10 @@ impl Global {
             Input::Arm { deadline_ns } => Output::Deadline(self.arm(deadline_ns)),
             Input::Disarm => {
                 self.disarm();
+                Output::Done(true)
+            }
+            Input::SetFlushTimes { lazy_ns, prompt_ns } => {
+                self.set_flush_times(lazy_ns, prompt_ns);
                 Output::Done(true)
             }
             Input::SetFqsWaits { first, next } => Output::Done(self.set_fqs_waits(first, next)),
