@@ -261,6 +261,11 @@ impl Cpu {
         self.credit.deadline.is_some_and(over) || (self.is_hurried() && unstamped())
     }
 
+    /// Is a time set by which prompt callbacks are stamped?
+    pub fn is_prompt(&self) -> bool {
+        self.credit.prompt.is_some()
+    }
+
     /// When somebody else has to look at this queue.
     pub fn deadline(&self) -> Option<u64> {
         self.credit.deadline

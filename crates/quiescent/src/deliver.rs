@@ -12,9 +12,11 @@ use std::ptr::NonNull;
 use quiescent_engine::Interest;
 use quiescent_engine::credit::{Refill, Urgency};
 
+use crate::breakers::{Breakers, Name};
 use crate::chain::Garbage;
 use crate::domain::Domain;
 use crate::heads::{Head, RunHead};
+use crate::kind;
 use crate::lane::{Entry, Lane, Popped};
 use crate::looks::count;
 use crate::queue::{CODE, Core, PLAIN, Queue};
@@ -47,6 +49,18 @@ pub(crate) enum Parcel {
     Entry(usize, Entry, u64),
     /// An intrusive callback.
     Head(NonNull<Head>, RunHead),
+}
+
+impl Parcel {
+    /// What it is called, unless it is memory.
+    fn name(&self) -> Option<Name> {
+        match *self {
+            // SAFETY: an entry of the code lane.
+            Parcel::Entry(CODE, entry, _) => Some(unsafe { kind::kind(entry.what) }.name),
+            Parcel::Entry(..) => None,
+            Parcel::Head(..) => Some(run::head_name),
+        }
+    }
 }
 
 // SAFETY: entries and heads are under their callers' promise to be Send.
@@ -102,6 +116,11 @@ impl Domain {
             queue.attach(&mut core);
             sync::set_queue(queue);
         }
+        let breaks = parcel.name().and_then(|name| match terms.urgency {
+            Urgency::Hurry => Some((Breakers::hurried as fn(&Breakers, Name), name)),
+            Urgency::Prompt if !core.cpu.is_prompt() => Some((Breakers::prompt as _, name)),
+            _ => None,
+        });
         match parcel {
             // SAFETY: the caller's promise, passed on by whoever made the parcel.
             Parcel::Head(head, run) => unsafe { core.heads.push(head, run) },
@@ -117,6 +136,9 @@ impl Domain {
         let places = &mut places[..if core.is_reclaimed_by_others() { 0 } else { 2 }];
         let range = queue.extract(&mut core, PLAIN, places, &mut garbage);
         drop(core);
+        if let Some((count, name)) = breaks {
+            count(&self.breakers, name);
+        }
         self.free_extracted(queue, places, range);
         self.carry_out(own, refill);
     }

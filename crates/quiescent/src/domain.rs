@@ -18,6 +18,7 @@ use quiescent_engine::barrier::Barrier;
 use quiescent_engine::{Config, CpuId, Global, Host, LeafId, Now, Seen};
 
 use crate::alarm::Alarm;
+use crate::breakers::Breakers;
 use crate::engine::Part;
 use crate::error::{InitError, SyncError};
 use crate::looks::{Counters, count};
@@ -83,6 +84,7 @@ pub(crate) struct Domain {
     offload: AtomicU32,
     pub(crate) alarm: Alarm,
     pub(crate) watch: Watch,
+    pub(crate) breakers: Breakers,
     #[cfg(not(any(quiescent_loom, quiescent_double)))]
     pub(crate) staff: crate::staff::Staff,
     #[cfg(not(any(quiescent_loom, quiescent_double)))]
@@ -152,6 +154,7 @@ impl Domain {
                 offload: AtomicU32::new(0),
                 alarm: Alarm::new(),
                 watch: Watch::new(),
+                breakers: Breakers::new(),
                 #[cfg(not(any(quiescent_loom, quiescent_double)))]
                 staff: crate::staff::Staff::new(),
                 #[cfg(not(any(quiescent_loom, quiescent_double)))]

@@ -178,6 +178,7 @@ compile_error!(
 
 mod alarm;
 mod barrier;
+mod breakers;
 mod call;
 mod callbacks;
 mod chain;
@@ -225,6 +226,7 @@ mod waitlist;
 mod watch;
 mod worker;
 
+pub use breakers::{Breaker, breakers};
 pub use call::{
     Drained, barrier, call, call_head, call_head_hurry, call_head_lazy, call_hurry, call_lazy,
     drain, try_barrier,

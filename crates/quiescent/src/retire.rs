@@ -124,8 +124,11 @@ pub(crate) unsafe fn retire_box<T: Send + 'static>(pointer: NonNull<T>, owned: u
     };
     match (way, needs_drop::<T>()) {
         (Way::Hurry, _) => {
-            let terms = Terms::of(Urgency::Hurry);
-            sync::domain().deliver(Parcel::Entry(lane, entry, bytes), terms);
+            let (domain, terms) = (sync::domain(), Terms::of(Urgency::Hurry));
+            if lane == PLAIN {
+                domain.breakers.hurried(std::any::type_name::<T>); // the entry does not know its name
+            }
+            domain.deliver(Parcel::Entry(lane, entry, bytes), terms);
         }
         (Way::Lazy, true) => deliver::code(entry, bytes, Urgency::Lazy),
         (Way::NoReclaim, true) => deliver::code_only(entry, bytes),

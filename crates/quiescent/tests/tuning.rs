@@ -12,9 +12,9 @@ use std::time::Duration;
 use common::deferral::{flag, in_both_modes, library_threads};
 use common::{Reader, isolated, on_thread, sleeps, thread_id, until};
 use quiescent::{
-    FLUSH, FlushTimes, Head, PROMPT, RcuCell, barrier, call, call_head_lazy, call_hurry, call_lazy,
-    flush_times, offload_thread, retire_ptr, retire_ptr_no_reclaim, set_flush_times, set_offload,
-    statistics,
+    Breaker, FLUSH, FlushTimes, Head, PROMPT, RcuCell, barrier, breakers, call, call_head_lazy,
+    call_hurry, call_lazy, flush_times, offload_thread, retire_ptr, retire_ptr_no_reclaim,
+    set_flush_times, set_offload, statistics,
 };
 
 /// Objects of this size are the tests'; nobody else asks for such.
@@ -327,5 +327,43 @@ fn what_is_offloaded_can_be_drained() {
         (0..MANY).for_each(|_| retire_one());
         assert_eq!(quiescent::drain(common::PATIENCE).left, 0);
         assert_eq!(FREED.load(Ordering::Relaxed) - freed, MANY);
+    });
+}
+
+#[test]
+fn who_breaks_laziness_is_told() {
+    in_both_modes("who_breaks_laziness_is_told", || {
+        struct Session(u32);
+        struct Owner(#[allow(dead_code, reason = "it has a destructor")] String);
+        let of = |name: &str| -> Option<(u64, u64)> {
+            let found: Option<Breaker> = breakers().into_iter().find(|b| b.name.contains(name));
+            found.map(|breaker| (breaker.hurried, breaker.prompt))
+        };
+        // What waits for company is not in there.
+        call_lazy(|| ());
+        RcuCell::new([1u64]).store([2]).retire();
+        assert_eq!(breakers(), []);
+        for n in 0..3 {
+            call_hurry(move || assert!(Session(n).0 < 3));
+            RcuCell::new([n; 5]).store([0; 5]).retire_hurry();
+        }
+        RcuCell::new(Owner(String::new()))
+            .store(Owner(String::new()))
+            .retire_hurry();
+        assert_eq!(
+            of("who_breaks"),
+            Some((3, 0)),
+            "a closure is named after its function"
+        );
+        assert_eq!(of("[u32; 5]"), Some((3, 0)));
+        assert_eq!(of("Owner"), Some((1, 0)));
+        assert_eq!(breakers().len(), 3);
+        barrier();
+        // Of prompt ones it is the first that costs a wake-up.
+        fn prompt_one() {}
+        (0..10).for_each(|_| call(prompt_one));
+        let (hurried, prompt) = of("prompt_one").expect("it is there");
+        assert_eq!(hurried, 0);
+        assert!((1..10).contains(&prompt), "{prompt}");
     });
 }
