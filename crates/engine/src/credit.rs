@@ -44,6 +44,8 @@ pub struct Defer {
     pub lazy_grid_ns: u64,
     /// A prompt callback waits at most this long for its stamp.
     pub prompt_ns: u64,
+    /// The program runs its code itself, when it drains: nobody is woken for code that is done.
+    pub drained: bool,
 }
 
 impl Defer {
@@ -56,6 +58,7 @@ impl Defer {
             lazy_ns: 10_000_000_000,
             lazy_grid_ns: 1_000_000_000,
             prompt_ns: 50_000_000,
+            drained: false,
         }
     }
 }
@@ -132,6 +135,8 @@ pub struct State {
     looked: u64,
     /// The last credit was none: whatever is new was queued just now.
     tight: bool,
+    /// [`Defer::drained`], at the last call.
+    drained: bool,
 }
 
 impl State {
@@ -143,6 +148,7 @@ impl State {
             hurried: None,
             looked: 0,
             tight: true,
+            drained: false,
         }
     }
 }
@@ -197,7 +203,9 @@ impl Cpu {
         Refill {
             credit: self.new_credit(global),
             arm,
-            kick: urgency == Urgency::Hurry || code_ready >= defer.batch || others,
+            kick: urgency == Urgency::Hurry
+                || others
+                || (code_ready >= defer.batch && !defer.drained),
             drive: !offload && self.waits(global) && !global.is_driven(),
             prompt: self.credit.prompt.is_some(),
         }
@@ -235,6 +243,8 @@ impl Cpu {
         for list in &mut self.lists {
             list.advance(seq);
         }
+        self.credit.drained = global.config.defer.drained;
+        self.settle();
     }
 
     /// Takes up to `max` done callbacks of a lane out, to be invoked. They count as queued until
@@ -336,13 +346,19 @@ impl Cpu {
 
     /// What was in a hurry is through; an empty queue whose owner has no credit needs no deadline.
     fn settle(&mut self) {
-        let through = |list: &CbList, to: Pos| to.wrapping_sub(list.head()).cast_signed() <= 0;
+        let through = |lane: Lane, to: Pos| {
+            let list = &self.lists[lane as usize];
+            let gone = match self.is_drained(lane) {
+                true => list.done_end(), // all that somebody else than the program does for it
+                false => list.head(),
+            };
+            to.wrapping_sub(gone).cast_signed() <= 0
+        };
         if let Some(to) = self.credit.hurried
-            && self
-                .lists
-                .iter()
+            && Lane::ALL
+                .into_iter()
                 .zip(to)
-                .all(|(list, to)| through(list, to))
+                .all(|(lane, to)| through(lane, to))
         {
             self.credit.hurried = None;
         }
@@ -350,6 +366,11 @@ impl Cpu {
             self.credit.deadline = None;
             self.credit.prompt = None;
         }
+    }
+
+    /// Does the program run these itself?
+    fn is_drained(&self, lane: Lane) -> bool {
+        self.credit.drained && lane != Lane::Plain
     }
 
     /// Stamps what has no stamp yet, in every lane, as far as there are free segments.
@@ -364,32 +385,6 @@ impl Cpu {
     fn ask(&mut self, global: &mut Global, host: &impl Host) {
         if self.lists.iter().any(CbList::pending) {
             let _ = global.request(self.leaf_id(global), host);
-        }
-    }
-
-    fn set_deadline(&mut self, global: &mut Global, now_ns: u64) -> Option<u64> {
-        self.credit.deadline = self.next_deadline(global, now_ns);
-        global.arm(self.credit.deadline?)
-    }
-
-    /// Where credit is outstanding, the owner may have queued something already: a deadline as if it had.
-    fn next_deadline(&self, global: &Global, now_ns: u64) -> Option<u64> {
-        let Defer {
-            lazy_ns,
-            lazy_grid_ns,
-            ..
-        } = global.config.defer;
-        let oldest = self.lists.iter().filter_map(CbList::since).min();
-        let oldest = oldest.or_else(|| (!self.credit.tight).then_some(now_ns));
-        let lazy = oldest.map(|since| {
-            since
-                .saturating_add(lazy_ns)
-                .checked_next_multiple_of(lazy_grid_ns.max(1))
-                .unwrap_or(u64::MAX)
-        });
-        match (lazy, self.credit.prompt) {
-            (Some(lazy), Some(prompt)) => Some(lazy.min(prompt)),
-            (lazy, _) => lazy,
         }
     }
 

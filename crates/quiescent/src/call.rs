@@ -148,9 +148,7 @@ pub struct Drained {
 /// ```
 pub fn drain(limit: Duration) -> Drained {
     let domain = sync::domain();
-    let limit = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
-    let deadline = Some(sync::now_ns().saturating_add(limit));
-    let ran = domain.drain(Until { deadline });
+    let ran = domain.drain(Until::after(limit));
     Drained {
         ran,
         left: domain.held().0,

@@ -156,6 +156,14 @@ impl Core {
         );
     }
 
+    pub(crate) fn set_drained(&mut self, drained: bool) {
+        straight!(
+            Input::SetDrained { drained },
+            nothing,
+            self.engine.inner().set_drained(drained)
+        );
+    }
+
     pub(crate) fn start_barrier(&mut self, snap: Seq) -> Begin {
         straight!(
             Input::Barrier(BarrierInput::Start { snap }),

@@ -133,7 +133,7 @@ impl Domain {
         let refill = self.refill(queue, &mut core, terms, &mut garbage);
         // Where nobody pops, each push frees two.
         let mut places = [Entry::NONE; 2];
-        let places = &mut places[..if core.is_reclaimed_by_others() { 0 } else { 2 }];
+        let places = &mut places[..if core.hands_off { 0 } else { 2 }];
         let range = queue.extract(&mut core, PLAIN, places, &mut garbage);
         drop(core);
         if let Some((count, name)) = breaks {

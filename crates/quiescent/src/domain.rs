@@ -76,12 +76,16 @@ pub(crate) struct Domain {
     /// Drains that wait for what others are running, and the word that changes when some has returned.
     pub(crate) drainers: AtomicU32,
     pub(crate) drain_word: AtomicU32,
+    /// The queue at which the next bounded drain begins.
+    pub(crate) drain_turn: AtomicU32,
+    /// The program runs its code itself, when it drains.
+    pub(crate) drained: AtomicU32,
     /// The `errno` with which the worker was refused its fence; 0 if it was not.
     refused: AtomicU32,
     /// Owners run their callbacks themselves.
-    inline: AtomicU32,
+    pub(crate) inline: AtomicU32,
     /// Others reclaim what owners retire, unless an owner has asked for something else.
-    offload: AtomicU32,
+    pub(crate) offload: AtomicU32,
     pub(crate) alarm: Alarm,
     pub(crate) watch: Watch,
     pub(crate) breakers: Breakers,
@@ -149,6 +153,8 @@ impl Domain {
                 barrier_failed: AtomicU32::new(0),
                 drainers: AtomicU32::new(0),
                 drain_word: AtomicU32::new(0),
+                drain_turn: AtomicU32::new(0),
+                drained: AtomicU32::new(0),
                 refused: AtomicU32::new(0),
                 inline: AtomicU32::new(0),
                 offload: AtomicU32::new(0),
@@ -193,30 +199,6 @@ impl Domain {
         unsafe { self.barrier_turn.renew() };
         self.barrier_failed.store(0, Ordering::Relaxed);
         self.drainers.store(0, Ordering::Relaxed);
-    }
-
-    /// Do owners run their callbacks themselves?
-    pub(crate) fn runs_inline(&self) -> bool {
-        self.inline.load(Ordering::Relaxed) != 0
-    }
-
-    /// Owners run their callbacks themselves from now on, or do not.
-    pub(crate) fn set_inline(&self, inline: bool) {
-        self.inline.store(u32::from(inline), Ordering::Relaxed);
-    }
-
-    /// Do others reclaim what owners retire?
-    pub(crate) fn offloads(&self) -> bool {
-        self.offload.load(Ordering::Relaxed) != 0
-    }
-
-    /// Others reclaim what owners retire from now on, or do not. Owners find out at their next push.
-    pub(crate) fn set_offload(&'static self, offload: bool) {
-        self.offload.store(u32::from(offload), Ordering::Relaxed);
-        for queue in self.queues() {
-            let _core = queue.lock();
-            queue.ask_soon();
-        }
     }
 
     /// The worker cannot go on; whoever waits for it is told.

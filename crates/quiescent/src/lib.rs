@@ -247,7 +247,10 @@ pub use retire::{
 };
 pub use retired::Retired;
 pub use stats::{FenceMode, Holdout, Statistics};
-pub use tuning::{FlushTimes, flush_times, offload_thread, set_flush_times, set_offload};
+pub use tuning::{
+    FlushTimes, drain_ready, flush_times, offload_thread, on_ready, set_drained, set_flush_times,
+    set_offload,
+};
 pub use wait::{
     Cookie, poll, start_poll, synchronize, synchronize_expedited, synchronize_timeout,
     try_synchronize, wait,

@@ -83,14 +83,13 @@ pub(crate) struct Core {
     revoking: bool,
     /// Chosen by the sweep under way.
     pub(crate) chosen: bool,
-    /// What the owner has asked for itself: that others reclaim what it retires, or that it does.
+    /// Whether others reclaim, if the owner has asked for either.
     pub(crate) offload: Option<bool>,
     /// The owner does not reclaim, as of the last report.
-    hands_off: bool,
+    pub(crate) hands_off: bool,
 }
 
-// SAFETY: the blocks belong to the queue; they are followed under its lock, or by the owner as far as
-// the module's text says.
+// SAFETY: the blocks are followed under the queue's lock, or by the owner as far as the module's text says.
 unsafe impl Send for Core {}
 
 impl Queue {
@@ -444,11 +443,6 @@ impl Queue {
 }
 
 impl Core {
-    /// Do others reclaim what the owner retires, as of the last report?
-    pub(crate) fn is_reclaimed_by_others(&self) -> bool {
-        self.hands_off
-    }
-
     /// Is there nothing to take: nobody pushes, and nothing is queued?
     pub(crate) fn is_idle(&self) -> bool {
         !self.owned && self.cpu.is_empty()

@@ -49,6 +49,22 @@ pub fn on_report(reporter: fn(&Report)) {
     REPORTER.store(reporter as *mut (), Ordering::Release);
 }
 
+static READY: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
+
+pub(crate) fn set_ready(notify: fn()) {
+    READY.store(notify as *mut (), Ordering::Release);
+}
+
+/// Callbacks are ready that the program runs itself.
+pub(crate) fn ready() {
+    let notify = READY.load(Ordering::Acquire);
+    if !notify.is_null() {
+        // SAFETY: `set_ready` stored a function of this type.
+        let notify = unsafe { std::mem::transmute::<*mut (), fn()>(notify) };
+        catch_unwind(AssertUnwindSafe(notify)).unwrap_or_else(crate::run::discard);
+    }
+}
+
 pub(crate) fn report(report: Report) {
     let reporter = REPORTER.load(Ordering::Acquire);
     if !reporter.is_null() {

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use crate::domain::Domain;
-use crate::sync;
+use crate::sweep::Until;
+use crate::sync::{self, Ordering};
 
 /// No wait is longer than this: a hundred years, which no sum of times overflows.
 const LONGEST_NS: u64 = 100 * 365 * 86_400 * 1_000_000_000;
@@ -79,9 +80,97 @@ pub fn offload_thread(offload: Option<bool>) {
     sync::domain().offload_thread(offload);
 }
 
+/// Who runs closures and destructors: the worker, as at first, or the program itself, whenever it calls
+/// [`drain_ready`] (or [`drain`](crate::drain)). For event loops and frameworks whose callbacks must run on
+/// *their* threads; at any time, for the whole process.
+///
+/// While it is on, the worker still starts grace periods, at the same times, and frees plain memory; what has
+/// become ready then is told to [`on_ready`]. Nobody runs it but the program: it stays queued if the program does
+/// not drain, and a [`barrier`](crate::barrier()) waits for that. When it is switched off the worker goes on with what
+/// is there.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// quiescent::set_drained(true);
+/// quiescent::on_ready(|| println!("wake the event loop")); // on the worker's thread
+/// quiescent::call(|| println!("on the event loop's thread"));
+/// quiescent::synchronize();
+/// // … in the loop: at most 100 of them, for at most a millisecond
+/// let drained = quiescent::drain_ready(100, Duration::from_millis(1));
+/// assert_eq!(drained.ran, 1);
+/// # quiescent::set_drained(false);
+/// ```
+pub fn set_drained(drained: bool) {
+    sync::domain().set_drained(drained);
+}
+
+/// Has `notify` called when callbacks have become ready that the program runs itself ([`set_drained`]): on the
+/// worker's thread, once a grace period that it waited for. It must not wait for grace periods or barriers; it may write to
+/// an event descriptor, say. A panic in it is contained. The last one set is called.
+pub fn on_ready(notify: fn()) {
+    crate::report::set_ready(notify);
+}
+
+/// Runs and frees, in this thread, at most `most` callbacks and objects that are ready, and begins none after
+/// `limit`. Never waits, and issues no process-wide fence: what is not ready is left. What threads free for
+/// themselves is left to them. For event loops and real-time threads; [`drain`](crate::drain) waits until all is
+/// gone.
+///
+/// Inside a callback it frees memory only.
+pub fn drain_ready(most: u64, limit: Duration) -> crate::Drained {
+    let domain = sync::domain();
+    let ran = domain.run_some(most, Until::after(limit));
+    crate::Drained {
+        ran,
+        left: domain.held().0,
+    }
+}
+
 impl Domain {
+    /// Do owners run their callbacks themselves?
+    pub(crate) fn runs_inline(&self) -> bool {
+        self.inline.load(Ordering::Relaxed) != 0
+    }
+
+    /// Owners run their callbacks themselves from now on, or do not.
+    pub(crate) fn set_inline(&self, inline: bool) {
+        self.inline.store(u32::from(inline), Ordering::Relaxed);
+    }
+
+    /// Do others reclaim what owners retire?
+    pub(crate) fn offloads(&self) -> bool {
+        self.offload.load(Ordering::Relaxed) != 0
+    }
+
+    /// Others reclaim what owners retire from now on, or do not. Owners find out at their next push.
+    pub(crate) fn set_offload(&'static self, offload: bool) {
+        self.offload.store(u32::from(offload), Ordering::Relaxed);
+        for queue in self.queues() {
+            let _core = queue.lock();
+            queue.ask_soon();
+        }
+    }
+
+    /// Does the program run its code itself?
+    pub(crate) fn is_drained(&self) -> bool {
+        self.drained.load(Ordering::Relaxed) != 0
+    }
+
+    /// The program runs its code itself from now on, or does not.
+    pub(crate) fn set_drained(&'static self, drained: bool) {
+        self.drained.store(u32::from(drained), Ordering::Relaxed);
+        self.lock().set_drained(drained);
+        self.retime_all();
+    }
+
     fn set_flush_times(&'static self, lazy_ns: u64, prompt_ns: u64) {
         self.lock().set_flush_times(lazy_ns, prompt_ns);
+        self.retime_all();
+    }
+
+    /// What decides about deadlines has changed.
+    pub(crate) fn retime_all(&'static self) {
         let mut earliest: Option<u64> = None;
         for queue in self.queues() {
             let mut core = queue.lock();

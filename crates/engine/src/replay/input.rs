@@ -77,6 +77,9 @@ pub enum Input {
         lazy_ns: u64,
         prompt_ns: u64,
     },
+    SetDrained {
+        drained: bool,
+    },
     SetFqsWaits {
         first: u64,
         next: u64,

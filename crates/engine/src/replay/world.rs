@@ -231,6 +231,10 @@ impl Global {
                 self.set_flush_times(lazy_ns, prompt_ns);
                 Output::Done(true)
             }
+            Input::SetDrained { drained } => {
+                self.set_drained(drained);
+                Output::Done(true)
+            }
             Input::SetFqsWaits { first, next } => Output::Done(self.set_fqs_waits(first, next)),
             Input::ForceQs => Output::Effects(self.force_qs()),
             Input::IrqWorkRan { cpu } => {
