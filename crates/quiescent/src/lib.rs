@@ -71,7 +71,17 @@
 //! # Two verbs: retire and call
 //! *Retire* frees memory ([`Retired::retire`], or drop the [`Retired`]; [`Shared::retire`], [`retire_ptr`]). It
 //! is lazy, since nobody waits for memory. *Call* runs code ([`call()`]), and is prompt. Both are queued with
-//! plain stores, and never wait. `_hurry` is for what is urgent: [`Retired::retire_hurry`], [`call_hurry`].
+//! plain stores, and never wait.
+//!
+//! | strength | memory | code | asked for on its account |
+//! |---|---|---|---|
+//! | lazy | [`retire`] | [`call_lazy`] | when a batch is full, or after [`FLUSH`] |
+//! | prompt | | [`call()`] | after [`PROMPT`] at the latest |
+//! | at once | [`retire_hurry`] | [`call_hurry`] | now |
+//!
+//! Lazy is never right for a callback that somebody waits for. [`breakers`] tells which callbacks keep the worker
+//! awake; [`set_flush_times`] changes the times. [`Retired::retire_no_reclaim`], [`set_offload`] and
+//! [`set_drained`] are for threads and programs with deadlines: [guide](guide::event_loops).
 //!
 //! ```
 //! use quiescent::{RcuCell, call};
@@ -85,7 +95,7 @@
 //! Plain memory is given back by the thread that retired it, a little in each later call, or by the worker if
 //! that thread goes quiet. Closures and values with a destructor run on the worker: one thread, started when
 //! it is first needed, asleep when there is nothing to do. Nothing of yours runs inside `retire` or `call`,
-//! unless [`Options::inline_callbacks`] asks for it. Whoever wants the work done here and now calls
+//! unless [`Options::inline_callbacks`] asks for it; or [`set_drained`], then code runs where you drain. Whoever wants the work done here and now calls
 //! [`drain`].
 //!
 //! # Safety
