@@ -107,6 +107,16 @@ fn one_thread_alone_is_offloaded() {
     in_both_modes("one_thread_alone_is_offloaded", || {
         let wish = || offload_thread(Some(true));
         assert_eq!(freed_by_its_thread(MANY, wish, retire_one), 0);
+        let not_even_what_is_done = || {
+            offload_thread(Some(true));
+            (0..300).for_each(|_| retire_one_no_reclaim());
+            quiescent::synchronize(); // not a batch: nobody comes for these
+            FREED.fetch_sub(300, Ordering::Relaxed); // the caller counts its own only
+        };
+        assert_eq!(
+            freed_by_its_thread(600, not_even_what_is_done, retire_one),
+            0
+        );
         let change_of_mind = || {
             offload_thread(Some(true));
             offload_thread(None);

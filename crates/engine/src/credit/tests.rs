@@ -434,3 +434,21 @@ fn an_empty_queue_has_no_deadline_after_a_change_of_times() {
     assert_eq!(rig.cpu.retime(global, SECOND), None);
     assert_eq!(rig.cpu.deadline(), None);
 }
+
+#[test]
+fn code_that_waits_to_be_drained_has_no_deadline() {
+    let mut rig = Rig::new();
+    rig.machine.engine_mut().set_drained(true);
+    rig.push(CODE, 1, 0);
+    let _ = rig.refill(Urgency::Hurry, SECOND);
+    rig.grace_period();
+    assert!(!rig.cpu.is_hurried(), "all that others do for it is done");
+    let _ = rig.refill(Urgency::Lazy, 100 * SECOND);
+    rig.push(PLAIN, 1, 0); // since the last look
+    let _ = rig.refill(Urgency::Lazy, 101 * SECOND);
+    assert_eq!(rig.cpu.deadline(), Some(110 * SECOND));
+    rig.machine.engine_mut().set_drained(false);
+    let global = rig.machine.engine_mut();
+    let _ = rig.cpu.retime(global, 101 * SECOND);
+    assert_eq!(rig.cpu.deadline(), Some(11 * SECOND), "now it is overdue");
+}
