@@ -45,6 +45,8 @@ pub struct Defer {
     pub lazy_grid_ns: u64,
     /// A prompt callback waits at most this long for its stamp.
     pub prompt_ns: u64,
+    /// The program runs its code itself, when it drains: nobody is woken for code that is done.
+    pub drained: bool,
 }
 
 impl Defer {
@@ -57,6 +59,7 @@ impl Defer {
             lazy_ns: 10_000_000_000,
             lazy_grid_ns: 1_000_000_000,
             prompt_ns: 50_000_000,
+            drained: false,
         }
     }
 }
@@ -73,6 +76,8 @@ pub struct Queued {
     /// There is an owner that queues within its credit, without saying so at once. (For
     /// [`taken`](Cpu::taken): it was faster than the taker.)
     pub credit: bool,
+    /// Its owner is not to reclaim: it starts no grace period, and others consume.
+    pub offload: bool,
 }
 
 /// How urgent the newest callback is.
@@ -135,6 +140,8 @@ pub struct State {
     looked: u64,
     /// The last credit was none: whatever is new was queued just now.
     tight: bool,
+    /// [`Defer::drained`], at the last call.
+    drained: bool,
 }
 
 impl State {
@@ -146,6 +153,7 @@ impl State {
             hurried: None,
             looked: 0,
             tight: true,
+            drained: false,
         }
     }
 }
@@ -184,8 +192,15 @@ impl Cpu {
         let idle = self.idle(global);
         let full =
             |&(count, bytes): &(u64, u64)| count >= defer.batch || bytes >= defer.batch_bytes;
-        if near || idle.iter().any(full) || urgency == Urgency::Hurry {
+        let full = idle.iter().any(full);
+        if near || full || urgency == Urgency::Hurry {
             self.ask(global, host);
+        }
+        let offload = queued.iter().any(|lane| lane.offload);
+        let plain_ready = self.lists[Lane::Plain as usize].ready() >= defer.batch;
+        let others = offload && (full || plain_ready);
+        if others {
+            self.hurry(); // whoever is woken waits for these, and consumes them
         }
         // The first one after nothing is reported at once, unless a timer is going to fire anyway.
         let owned = queued.iter().any(|lane| lane.credit);
@@ -200,10 +215,15 @@ impl Cpu {
             arm,
             kick: global.budget.take_kick()
                 || urgency == Urgency::Hurry
-                || code_ready >= defer.batch,
-            drive: self.waits(global) && !global.is_driven(),
+                || others
+                || (code_ready >= defer.batch && !defer.drained),
+            drive: !offload && self.waits(global) && !global.is_driven(),
             prompt: self.credit.prompt.is_some(),
-            help: if near { global.config.limits.blimit } else { 0 },
+            help: if near && !offload {
+                global.config.limits.blimit
+            } else {
+                0
+            },
             over: global.take_news(now.ns),
         }
     }
@@ -242,6 +262,8 @@ impl Cpu {
         for list in &mut self.lists {
             list.advance(seq);
         }
+        self.credit.drained = global.config.defer.drained;
+        self.settle();
     }
 
     /// Takes up to `max` done callbacks of a lane out, to be invoked. They count as queued until
@@ -266,6 +288,11 @@ impl Cpu {
         let unstamped = || self.lists.iter().any(|list| list.unstamped() > 0);
         let over = |deadline| deadline <= now.ns;
         self.credit.deadline.is_some_and(over) || (self.is_hurried() && unstamped())
+    }
+
+    /// Is a time set by which prompt callbacks are stamped?
+    pub fn is_prompt(&self) -> bool {
+        self.credit.prompt.is_some()
     }
 
     /// When somebody else has to look at this queue.
@@ -338,13 +365,19 @@ impl Cpu {
 
     /// What was in a hurry is through; an empty queue whose owner has no credit needs no deadline.
     fn settle(&mut self) {
-        let through = |list: &CbList, to: Pos| to.wrapping_sub(list.head()).cast_signed() <= 0;
+        let through = |lane: Lane, to: Pos| {
+            let list = &self.lists[lane as usize];
+            let gone = match self.is_drained(lane) {
+                true => list.done_end(), // all that somebody else than the program does for it
+                false => list.head(),
+            };
+            to.wrapping_sub(gone).cast_signed() <= 0
+        };
         if let Some(to) = self.credit.hurried
-            && self
-                .lists
-                .iter()
+            && Lane::ALL
+                .into_iter()
                 .zip(to)
-                .all(|(list, to)| through(list, to))
+                .all(|(lane, to)| through(lane, to))
         {
             self.credit.hurried = None;
         }
@@ -352,6 +385,11 @@ impl Cpu {
             self.credit.deadline = None;
             self.credit.prompt = None;
         }
+    }
+
+    /// Does the program run these itself?
+    fn is_drained(&self, lane: Lane) -> bool {
+        self.credit.drained && lane != Lane::Plain
     }
 
     /// Stamps what has no stamp yet, in every lane, as far as there are free segments.
@@ -366,32 +404,6 @@ impl Cpu {
     fn ask(&mut self, global: &mut Global, host: &impl Host) {
         if self.lists.iter().any(CbList::pending) {
             let _ = global.request(self.leaf_id(global), host);
-        }
-    }
-
-    fn set_deadline(&mut self, global: &mut Global, now_ns: u64) -> Option<u64> {
-        self.credit.deadline = self.next_deadline(global, now_ns);
-        global.arm(self.credit.deadline?)
-    }
-
-    /// Where credit is outstanding, the owner may have queued something already: a deadline as if it had.
-    fn next_deadline(&self, global: &Global, now_ns: u64) -> Option<u64> {
-        let Defer {
-            lazy_ns,
-            lazy_grid_ns,
-            ..
-        } = global.config.defer;
-        let oldest = self.lists.iter().filter_map(CbList::since).min();
-        let oldest = oldest.or_else(|| (!self.credit.tight).then_some(now_ns));
-        let lazy = oldest.map(|since| {
-            since
-                .saturating_add(lazy_ns)
-                .checked_next_multiple_of(lazy_grid_ns.max(1))
-                .unwrap_or(u64::MAX)
-        });
-        match (lazy, self.credit.prompt) {
-            (Some(lazy), Some(prompt)) => Some(lazy.min(prompt)),
-            (lazy, _) => lazy,
         }
     }
 
@@ -431,6 +443,7 @@ impl Cpu {
     }
 }
 
+mod flush;
 mod forked;
 #[cfg(test)]
 mod tests;

@@ -29,10 +29,9 @@ use std::ptr::NonNull;
 use std::time::Duration;
 
 use quiescent_engine::budget::{Held, Level};
-use quiescent_engine::credit::Urgency;
 
 use crate::chain::Garbage;
-use crate::deliver::Parcel;
+use crate::deliver::{Parcel, Terms};
 use crate::domain::{Core, Domain, SLEEPER_NOBODY};
 use crate::drive::How;
 use crate::error::SyncError;
@@ -122,7 +121,7 @@ pub(crate) unsafe fn try_box<T: Send + 'static>(
     // Without a queue of its own a thread has no credit, and goes to the lock anyway.
     if domain.level.is_easy() && !std::ptr::eq(sync::queue(), sync::dummy_queue()) {
         // SAFETY: the caller's promise.
-        unsafe { retire::retire_box(pointer, owned, false) };
+        unsafe { retire::retire_box(pointer, owned, retire::Way::Lazy) };
         return Ok(());
     }
     match retire::pack(pointer, owned) {
@@ -197,7 +196,7 @@ impl Domain {
     }
 
     fn offer(&'static self, lane: usize, entry: Entry, bytes: u64) -> bool {
-        self.deliver_if(Parcel::Entry(lane, entry, bytes), Urgency::Lazy, true)
+        self.deliver_if(Parcel::Entry(lane, entry, bytes), Terms::LAZY, true)
     }
 
     /// Waits for room, and queues the entry then.
@@ -247,7 +246,7 @@ impl Domain {
         let mut garbage = Garbage::new();
         sync::full_fence(); // [SNAP-1]
         let mut core = queue.lock();
-        let refill = self.refill(queue, &mut core, Urgency::Lazy, &mut garbage);
+        let refill = self.refill(queue, &mut core, Terms::LAZY, &mut garbage);
         drop(core);
         self.arm_and_kick(refill);
         let mut freed = 0;

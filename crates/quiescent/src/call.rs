@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use quiescent_engine::credit::Urgency;
 
-use crate::deliver::{self, Parcel};
+use crate::deliver::{self, Parcel, Terms};
 use crate::error::SyncError;
 use crate::heads::Head;
 use crate::kind;
@@ -43,7 +43,22 @@ pub fn call<F: FnOnce() + Send + 'static>(f: F) {
 pub fn call_hurry<F: FnOnce() + Send + 'static>(f: F) {
     let (object, what) = kind::called(f);
     let parcel = Parcel::Entry(CODE, Entry { object, what }, size_of::<F>() as u64);
-    sync::domain().deliver(parcel, Urgency::Hurry);
+    sync::domain().deliver(parcel, Terms::of(Urgency::Hurry));
+}
+
+/// As [`call`], and it may wait for company as what is retired does, [`FLUSH`](crate::FLUSH) and a little at most:
+/// it wakes nobody on its own account.
+///
+/// For code that only gives something back: memory of another allocator, a descriptor, a count. **Never for
+/// a callback that somebody waits for**: he would wait ten seconds.
+///
+/// ```
+/// let file = std::fs::File::open("/proc/self/comm").unwrap();
+/// quiescent::call_lazy(move || drop(file)); // closed some time after all who may be using it are done
+/// ```
+pub fn call_lazy<F: FnOnce() + Send + 'static>(f: F) {
+    let (object, what) = kind::called(f);
+    deliver::code(Entry { object, what }, size_of::<F>() as u64, Urgency::Lazy);
 }
 
 /// Runs `run(head)` after a grace period, as [`call`] does. Never allocates once the thread has queued
@@ -71,7 +86,7 @@ pub fn call_hurry<F: FnOnce() + Send + 'static>(f: F) {
 /// quiescent::barrier();
 /// ```
 pub unsafe fn call_head(head: NonNull<Head>, run: unsafe fn(NonNull<Head>)) {
-    sync::domain().deliver(Parcel::Head(head, run), Urgency::Prompt);
+    sync::domain().deliver(Parcel::Head(head, run), Terms::of(Urgency::Prompt));
 }
 
 /// As [`call_head`], but at once: see [`call_hurry`].
@@ -79,7 +94,15 @@ pub unsafe fn call_head(head: NonNull<Head>, run: unsafe fn(NonNull<Head>)) {
 /// # Safety
 /// As [`call_head`].
 pub unsafe fn call_head_hurry(head: NonNull<Head>, run: unsafe fn(NonNull<Head>)) {
-    sync::domain().deliver(Parcel::Head(head, run), Urgency::Hurry);
+    sync::domain().deliver(Parcel::Head(head, run), Terms::of(Urgency::Hurry));
+}
+
+/// As [`call_head`], and it may wait for company: see [`call_lazy`].
+///
+/// # Safety
+/// As [`call_head`].
+pub unsafe fn call_head_lazy(head: NonNull<Head>, run: unsafe fn(NonNull<Head>)) {
+    sync::domain().deliver(Parcel::Head(head, run), Terms::of(Urgency::Lazy));
 }
 
 /// Waits until everything that was queued before this call, by any thread, has been freed or run.
@@ -125,9 +148,7 @@ pub struct Drained {
 /// ```
 pub fn drain(limit: Duration) -> Drained {
     let domain = sync::domain();
-    let limit = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
-    let deadline = Some(sync::now_ns().saturating_add(limit));
-    let ran = domain.drain(Until { deadline });
+    let ran = domain.drain(Until::after(limit));
     Drained {
         ran,
         left: domain.held().0,

@@ -94,6 +94,14 @@ impl Core {
         );
     }
 
+    pub(crate) fn retime(&mut self, cpu: &mut Part<Cpu>, now_ns: u64) -> Option<u64> {
+        straight!(
+            Input::Cpu(cpu.id(), CpuInput::Retime { now_ns }),
+            |r: &Option<u64>| Output::Deadline(*r),
+            cpu.inner().retime(self.engine.inner(), now_ns)
+        )
+    }
+
     pub(crate) fn advance(&mut self, _slots: &Slots, cpu: &mut Part<Cpu>) {
         straight!(
             Input::Cpu(cpu.id(), CpuInput::Advance),
@@ -137,6 +145,14 @@ impl Core {
 
 /// Calls that need the domain's lock.
 impl Core {
+    pub(crate) fn set_flush_times(&mut self, lazy_ns: u64, prompt_ns: u64) {
+        straight!(
+            Input::SetFlushTimes { lazy_ns, prompt_ns },
+            nothing,
+            self.engine.inner().set_flush_times(lazy_ns, prompt_ns)
+        );
+    }
+
     /// In the child of a fork, after the queues.
     #[cfg(not(any(quiescent_loom, quiescent_double)))]
     pub(crate) fn forked(&mut self) {
@@ -179,6 +195,14 @@ impl Core {
             },
             |r: &Option<u64>| Output::Deadline(*r),
             self.engine.inner().arm(deadline)
+        );
+    }
+
+    pub(crate) fn set_drained(&mut self, drained: bool) {
+        straight!(
+            Input::SetDrained { drained },
+            nothing,
+            self.engine.inner().set_drained(drained)
         );
     }
 

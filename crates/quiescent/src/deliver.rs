@@ -12,9 +12,11 @@ use std::ptr::NonNull;
 use quiescent_engine::Interest;
 use quiescent_engine::credit::{Refill, Urgency};
 
+use crate::breakers::{Breakers, Name};
 use crate::chain::Garbage;
 use crate::domain::Domain;
 use crate::heads::{Head, RunHead};
+use crate::kind;
 use crate::lane::{Entry, Lane, Popped};
 use crate::looks::{add, count};
 use crate::queue::{CODE, Core, PLAIN, Queue};
@@ -22,12 +24,43 @@ use crate::run;
 use crate::stats::FenceMode;
 use crate::sync::{self, MutexGuard, Ordering, full_fence};
 
+/// How something is queued.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms {
+    pub(crate) urgency: Urgency,
+    /// The caller must not reclaim: it frees nothing, and issues no fence that others feel.
+    pub(crate) hands_off: bool,
+}
+
+impl Terms {
+    pub(crate) const LAZY: Terms = Terms::of(Urgency::Lazy);
+
+    pub(crate) const fn of(urgency: Urgency) -> Terms {
+        Terms {
+            urgency,
+            hands_off: false,
+        }
+    }
+}
+
 /// Something to queue that is in no queue yet.
 pub(crate) enum Parcel {
     /// An entry of a lane, with its bytes.
     Entry(usize, Entry, u64),
     /// An intrusive callback.
     Head(NonNull<Head>, RunHead),
+}
+
+impl Parcel {
+    /// What it is called, unless it is memory.
+    fn name(&self) -> Option<Name> {
+        match *self {
+            // SAFETY: an entry of the code lane.
+            Parcel::Entry(CODE, entry, _) => Some(unsafe { kind::kind(entry.what) }.name),
+            Parcel::Entry(..) => None,
+            Parcel::Head(..) => Some(run::head_name),
+        }
+    }
 }
 
 // SAFETY: entries and heads are under their callers' promise to be Send.
@@ -41,11 +74,11 @@ impl Domain {
         lane: usize,
         pushed: (Entry, u64),
         popped: Popped,
-        urgency: Urgency,
+        terms: Terms,
     ) {
         let (entry, bytes) = pushed;
         if std::ptr::eq(queue, sync::dummy_queue()) {
-            return self.deliver(Parcel::Entry(lane, entry, bytes), urgency);
+            return self.deliver(Parcel::Entry(lane, entry, bytes), terms);
         }
         if queue.wants_block(lane) {
             queue.provide(lane);
@@ -60,7 +93,7 @@ impl Domain {
                 count(&self.counters.leaked);
             }
         }
-        let refill = self.refill(queue, &mut core, urgency, &mut garbage);
+        let refill = self.refill(queue, &mut core, terms, &mut garbage);
         drop(core);
         run::free(kept);
         self.carry_out(Some(queue), refill);
@@ -69,13 +102,13 @@ impl Domain {
     /// Queues a parcel under the lock.
     #[cold]
     #[inline(never)]
-    pub(crate) fn deliver(&'static self, parcel: Parcel, urgency: Urgency) {
-        self.deliver_if(parcel, urgency, false);
+    pub(crate) fn deliver(&'static self, parcel: Parcel, terms: Terms) {
+        self.deliver_if(parcel, terms, false);
     }
 
     /// Queues a parcel under the lock; an entry, if `asks`, only where it fits into the budget. Was it
     /// queued? If not, it is the caller's still.
-    pub(crate) fn deliver_if(&'static self, parcel: Parcel, urgency: Urgency, asks: bool) -> bool {
+    pub(crate) fn deliver_if(&'static self, parcel: Parcel, terms: Terms, asks: bool) -> bool {
         let own = self.own_slot_or_register();
         let own = own.and_then(|slot| slot.queue_or_new());
         let queue = own.unwrap_or_else(|| {
@@ -93,6 +126,11 @@ impl Domain {
             sync::set_queue(queue);
         }
         let fits = !asks || self.admit(queue, &mut core, &parcel);
+        let breaks = parcel.name().and_then(|name| match terms.urgency {
+            Urgency::Hurry => Some((Breakers::hurried as fn(&Breakers, Name), name)),
+            Urgency::Prompt if !core.cpu.is_prompt() => Some((Breakers::prompt as _, name)),
+            _ => None,
+        });
         match parcel {
             _ if !fits => {}
             // SAFETY: the caller's promise, passed on by whoever made the parcel.
@@ -103,12 +141,16 @@ impl Domain {
                 }
             }
         }
-        let refill = self.refill(queue, &mut core, urgency, &mut garbage);
+        let refill = self.refill(queue, &mut core, terms, &mut garbage);
         // Where nobody pops, each push frees two.
         let mut places = [Entry::NONE; 2];
-        let range = queue.extract(&mut core, PLAIN, &mut places, &mut garbage);
+        let places = &mut places[..if core.hands_off { 0 } else { 2 }];
+        let range = queue.extract(&mut core, PLAIN, places, &mut garbage);
         drop(core);
-        self.free_extracted(queue, &places, range);
+        if let Some((count, name)) = breaks {
+            count(&self.breakers, name);
+        }
+        self.free_extracted(queue, places, range);
         self.carry_out(own, refill);
         fits
     }
@@ -118,7 +160,8 @@ impl Domain {
         let Parcel::Entry(_, _, bytes) = *parcel else {
             return true;
         };
-        let queued = queue.report(core);
+        let hands_off = core.hands_off; // as of the last refill
+        let queued = queue.report(core, hands_off);
         let now = sync::coarse_ns();
         let mut global = self.lock();
         let fits = global.admit(&mut core.cpu, &queued, bytes, now);
@@ -131,14 +174,15 @@ impl Domain {
         &self,
         queue: &Queue,
         core: &mut MutexGuard<'_, Core>,
-        urgency: Urgency,
+        terms: Terms,
         garbage: &mut Garbage,
     ) -> Refill {
         let urgency = match queue.revoked(core) {
             true => Urgency::Hurry, // somebody is about to take all of it: the owner does it itself
-            false => urgency,
+            false => terms.urgency,
         };
-        let queued = queue.report(core);
+        let hands_off = terms.hands_off || core.offload.unwrap_or_else(|| self.offloads());
+        let queued = queue.report(core, hands_off);
         let now = sync::coarse_ns();
         let mut global = self.lock();
         let refill = global.refill(&self.slots, &mut core.cpu, &queued, urgency, now);
@@ -165,7 +209,7 @@ impl Domain {
             // A grace period has ended: what waited for it may be freed from the next push on.
             let mut garbage = Garbage::new();
             let mut core = queue.lock();
-            let refill = self.refill(queue, &mut core, Urgency::Lazy, &mut garbage);
+            let refill = self.refill(queue, &mut core, Terms::LAZY, &mut garbage);
             drop(core);
             self.arm_and_kick(refill);
         }
@@ -173,6 +217,14 @@ impl Domain {
             let helped = self.help_along(queue, refill.help);
             add(&self.counters.helped, helped);
         }
+    }
+
+    /// Somebody has to look at `deadline`.
+    pub(crate) fn arm_alarm(&'static self, deadline: u64) {
+        self.arm_and_kick(Refill {
+            arm: Some(deadline),
+            ..Refill::default()
+        });
     }
 
     /// Arms the timer and wakes the worker, as asked. If there is no worker and none to be had, the
@@ -215,11 +267,12 @@ impl Domain {
         let mut garbage = Garbage::new();
         full_fence(); // [SNAP-1]
         let mut core = queue.lock();
+        core.offload = None; // the thread's wish ends with it
         if core.is_idle() {
             return; // inherited, and never used
         }
         queue.detach(&mut core);
-        let refill = self.refill(queue, &mut core, Urgency::Lazy, &mut garbage);
+        let refill = self.refill(queue, &mut core, Terms::LAZY, &mut garbage);
         if core.cpu.is_empty() {
             queue.clear(&mut core, &mut garbage);
         }
@@ -247,6 +300,37 @@ pub(crate) unsafe fn plain(entry: Entry, bytes: u64, large: bool) {
     lane.push(entry, bytes, large, help, pop);
 }
 
+/// Queues memory, and frees none.
+///
+/// # Safety
+/// As [`plain`].
+#[inline(always)]
+pub(crate) unsafe fn plain_only(entry: Entry, bytes: u64) {
+    let queue = sync::queue();
+    if queue.lanes[PLAIN].push_only(entry, bytes) {
+        help_only(queue, PLAIN, entry, bytes);
+    }
+}
+
+/// Queues an object with a destructor; this thread runs none.
+#[inline(always)]
+pub(crate) fn code_only(entry: Entry, bytes: u64) {
+    let queue = sync::queue();
+    if queue.lanes[CODE].push_only(entry, bytes) {
+        help_only(queue, CODE, entry, bytes);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn help_only(queue: &'static Queue, lane: usize, entry: Entry, bytes: u64) {
+    let terms = Terms {
+        urgency: Urgency::Lazy,
+        hands_off: true,
+    };
+    sync::domain().help(queue, lane, (entry, bytes), Popped::NOTHING, terms);
+}
+
 /// The entries that the owner has popped, and the way to the next block.
 #[inline(never)]
 fn free_last(lane: &Lane, at: u64, next: u64) {
@@ -259,14 +343,14 @@ fn free_last(lane: &Lane, at: u64, next: u64) {
 fn help_plain(queue: &'static Queue, object: *mut u8, what: u64, bytes: u64, at: u64, count: u64) {
     let pushed = (Entry { object, what }, bytes);
     let popped = Popped { at, count };
-    sync::domain().help(queue, PLAIN, pushed, popped, Urgency::Lazy);
+    sync::domain().help(queue, PLAIN, pushed, popped, Terms::LAZY);
 }
 
 /// As [`help_plain`].
 #[cold]
 #[inline(never)]
 fn help_code(queue: &'static Queue, pushed: (Entry, u64), popped: Popped, urgency: Urgency) {
-    sync::domain().help(queue, CODE, pushed, popped, urgency);
+    sync::domain().help(queue, CODE, pushed, popped, Terms::of(urgency));
 }
 
 /// Queues code to run: the fast path, and its fall-backs.
@@ -275,7 +359,8 @@ pub(crate) fn code(entry: Entry, bytes: u64, urgency: Urgency) {
     let queue = sync::queue();
     let lane = &queue.lanes[CODE];
     if urgency == Urgency::Prompt && lane.prompt.load(Ordering::Relaxed) == 0 {
-        return sync::domain().deliver(Parcel::Entry(CODE, entry, bytes), urgency);
+        let parcel = Parcel::Entry(CODE, entry, bytes);
+        return sync::domain().deliver(parcel, Terms::of(urgency));
     }
     let help = |popped| help_code(queue, (entry, bytes), popped, urgency);
     lane.push(entry, bytes, true, help, |_, _| ()); // code is not popped

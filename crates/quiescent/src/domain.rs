@@ -18,6 +18,7 @@ use quiescent_engine::barrier::Barrier;
 use quiescent_engine::{Config, CpuId, Global, Host, LeafId, Now, Pace, Seen};
 
 use crate::alarm::Alarm;
+use crate::breakers::Breakers;
 use crate::engine::Part;
 use crate::error::{InitError, SyncError};
 use crate::looks::{Counters, count};
@@ -73,6 +74,10 @@ pub(crate) struct Domain {
     /// Drains that wait for what others are running, and the word that changes when some has returned.
     pub(crate) drainers: AtomicU32,
     pub(crate) drain_word: AtomicU32,
+    /// The queue at which the next bounded drain begins.
+    pub(crate) drain_turn: AtomicU32,
+    /// The program runs its code itself, when it drains.
+    pub(crate) drained: AtomicU32,
     /// The `errno` with which the worker was refused its fence; 0 if it was not.
     refused: AtomicU32,
     /// Somebody reports a stall.
@@ -80,11 +85,14 @@ pub(crate) struct Domain {
     /// The program is to be told that the budget is passed.
     pub(crate) untold: AtomicU32,
     /// Owners run their callbacks themselves.
-    inline: AtomicU32,
+    pub(crate) inline: AtomicU32,
     /// How near the budget is.
     pub(crate) level: crate::budget::LevelWord,
+    /// Others reclaim what owners retire, unless an owner has asked for something else.
+    pub(crate) offload: AtomicU32,
     pub(crate) alarm: Alarm,
     pub(crate) watch: Watch,
+    pub(crate) breakers: Breakers,
     #[cfg(not(any(quiescent_loom, quiescent_double)))]
     pub(crate) staff: crate::staff::Staff,
     #[cfg(not(any(quiescent_loom, quiescent_double)))]
@@ -152,13 +160,17 @@ impl Domain {
                 barrier_failed: AtomicU32::new(0),
                 drainers: AtomicU32::new(0),
                 drain_word: AtomicU32::new(0),
+                drain_turn: AtomicU32::new(0),
+                drained: AtomicU32::new(0),
                 refused: AtomicU32::new(0),
                 telling: AtomicU32::new(0),
                 untold: AtomicU32::new(0),
                 inline: AtomicU32::new(0),
                 level: crate::budget::LevelWord::new(),
+                offload: AtomicU32::new(0),
                 alarm: Alarm::new(),
                 watch: Watch::new(),
+                breakers: Breakers::new(),
                 #[cfg(not(any(quiescent_loom, quiescent_double)))]
                 staff: crate::staff::Staff::new(),
                 #[cfg(not(any(quiescent_loom, quiescent_double)))]
@@ -199,16 +211,6 @@ impl Domain {
         self.telling.store(0, Ordering::Relaxed);
         self.untold.store(0, Ordering::Relaxed);
         self.drainers.store(0, Ordering::Relaxed);
-    }
-
-    /// Do owners run their callbacks themselves?
-    pub(crate) fn runs_inline(&self) -> bool {
-        self.inline.load(Ordering::Relaxed) != 0
-    }
-
-    /// Owners run their callbacks themselves from now on, or do not.
-    pub(crate) fn set_inline(&self, inline: bool) {
-        self.inline.store(u32::from(inline), Ordering::Relaxed);
     }
 
     /// The worker cannot go on; whoever waits for it is told.

@@ -224,6 +224,7 @@ unsafe extern "C" fn child() {
         .forget_queues(|queue| unsafe { queue.parked.is_some() });
     sync::set_queue(sync::dummy_queue());
     domain.counters.forked();
+    domain.breakers.forked();
     let run_code = domain.forking.inherit.load(Ordering::Relaxed) != 0;
     let mut dropped = 0;
     for queue in domain.queues() {

@@ -12,6 +12,7 @@
 //! | [Long loops](long_loops) | reading for long without holding up those who wait |
 //! | [A reader that stalls](stalls) | how it is named, how often, and what to do about it |
 //! | [Back-pressure](back_pressure) | when more is retired than can be freed: the budget |
+//! | [Event loops](event_loops) | threads with deadlines, callbacks on a thread of one's own, how long things wait |
 //! | [Fork](forks) | what the child goes on with, and what it leaves to the parent |
 //! | [Async code](async_code) | what may live across an `await`, and waiting without a thread |
 //! | [Coming from another crate](migration) | crossbeam-epoch and arc-swap, idiom by idiom |
@@ -39,6 +40,9 @@ pub mod stalls {}
 
 #[doc = include_str!("guide/back_pressure.md")]
 pub mod back_pressure {}
+
+#[doc = include_str!("guide/event_loops.md")]
+pub mod event_loops {}
 
 #[doc = include_str!("guide/forks.md")]
 pub mod forks {}

@@ -103,6 +103,7 @@ impl Heads {
             bytes: 0,
             freed_to: None,
             credit: false,
+            offload: false,
         }
     }
 }

@@ -218,6 +218,18 @@ impl Lane {
         }
     }
 
+    /// Pushes an entry and pops nothing. True: help is needed.
+    #[inline(always)]
+    pub(crate) fn push_only(&self, entry: Entry, bytes: u64) -> bool {
+        let end = self.end.load(Ordering::Relaxed);
+        let block = self.block.load(Ordering::Relaxed);
+        // SAFETY: as in `push`.
+        unsafe { (*block).put(end, entry) };
+        let left = self.left.load(Ordering::Relaxed).wrapping_sub(bytes);
+        self.left.store(left, Ordering::Relaxed);
+        self.publish(end, left, true)
+    }
+
     /// The new end is there for all to see; is help needed?
     #[inline(always)]
     fn publish(&self, end: u64, left: u64, large: bool) -> bool {

@@ -71,7 +71,17 @@
 //! # Two verbs: retire and call
 //! *Retire* frees memory ([`Retired::retire`], or drop the [`Retired`]; [`Shared::retire`], [`retire_ptr`]). It
 //! is lazy, since nobody waits for memory. *Call* runs code ([`call()`]), and is prompt. Both are queued with
-//! plain stores, and never wait. `_hurry` is for what is urgent: [`Retired::retire_hurry`], [`call_hurry`].
+//! plain stores, and never wait.
+//!
+//! | strength | memory | code | asked for on its account |
+//! |---|---|---|---|
+//! | lazy | [`retire`] | [`call_lazy`] | when a batch is full, or after [`FLUSH`] |
+//! | prompt | | [`call()`] | after [`PROMPT`] at the latest |
+//! | at once | [`retire_hurry`] | [`call_hurry`] | now |
+//!
+//! Lazy is never right for a callback that somebody waits for. [`breakers`] tells which callbacks keep the worker
+//! awake; [`set_flush_times`] changes the times. [`Retired::retire_no_reclaim`], [`set_offload`] and
+//! [`set_drained`] are for threads and programs with deadlines: [guide](guide::event_loops).
 //!
 //! ```
 //! use quiescent::{RcuCell, call};
@@ -85,7 +95,7 @@
 //! Plain memory is given back by the thread that retired it, a little in each later call, or by the worker if
 //! that thread goes quiet. Closures and values with a destructor run on the worker: one thread, started when
 //! it is first needed, asleep when there is nothing to do. Nothing of yours runs inside `retire` or `call`,
-//! unless [`Options::inline_callbacks`] asks for it. Whoever wants the work done here and now calls
+//! unless [`Options::inline_callbacks`] asks for it; or [`set_drained`], then code runs where you drain. Whoever wants the work done here and now calls
 //! [`drain`].
 //!
 //! If readers stall, what is queued grows. There is a budget: near it, grace periods hurry and threads help
@@ -192,6 +202,7 @@ compile_error!(
 
 mod alarm;
 mod barrier;
+mod breakers;
 mod budget;
 mod call;
 mod callbacks;
@@ -236,15 +247,18 @@ mod stall;
 mod stats;
 mod sweep;
 mod sync;
+mod tuning;
 mod wait;
 mod waiting;
 mod waitlist;
 mod watch;
 mod worker;
 
+pub use breakers::{Breaker, breakers};
 pub use budget::{retire_ptr_wait, retire_wait, set_budget, try_retire, try_retire_ptr};
 pub use call::{
-    Drained, barrier, call, call_head, call_head_hurry, call_hurry, drain, try_barrier,
+    Drained, barrier, call, call_head, call_head_hurry, call_head_lazy, call_hurry, call_lazy,
+    drain, try_barrier,
 };
 pub use error::{InitError, SyncError};
 #[cfg(not(any(quiescent_loom, quiescent_double)))]
@@ -257,10 +271,17 @@ pub use pointer::{Exchanged, ExchangedOption, RcuCell, RcuOption};
 pub use rcu_ptr::{ExchangedPtr, RcuPtr, Shared};
 pub use refused::{Fullness, Refusal, Refused};
 pub use report::{Report, on_report};
-pub use retire::{FLUSH, PROMPT, retire, retire_hurry, retire_ptr, retire_ptr_hurry};
+pub use retire::{
+    FLUSH, PROMPT, retire, retire_hurry, retire_no_reclaim, retire_ptr, retire_ptr_hurry,
+    retire_ptr_no_reclaim,
+};
 pub use retired::Retired;
 pub use stall::{STALL_AFTER, StallReport, StalledReader, set_stall_after};
 pub use stats::{FenceMode, Holdout, Statistics};
+pub use tuning::{
+    FlushTimes, drain_ready, flush_times, offload_thread, on_ready, set_drained, set_flush_times,
+    set_offload,
+};
 pub use wait::{
     Cookie, poll, start_poll, synchronize, synchronize_expedited, synchronize_timeout,
     try_synchronize, wait,

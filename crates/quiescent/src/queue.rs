@@ -83,10 +83,13 @@ pub(crate) struct Core {
     revoking: bool,
     /// Chosen by the sweep under way.
     pub(crate) chosen: bool,
+    /// Whether others reclaim, if the owner has asked for either.
+    pub(crate) offload: Option<bool>,
+    /// The owner does not reclaim, as of the last report.
+    pub(crate) hands_off: bool,
 }
 
-// SAFETY: the blocks belong to the queue; they are followed under its lock, or by the owner as far as
-// the module's text says.
+// SAFETY: the blocks are followed under the queue's lock, or by the owner as far as the module's text says.
 unsafe impl Send for Core {}
 
 impl Queue {
@@ -103,6 +106,8 @@ impl Queue {
                     owned: false,
                     revoking: false,
                     chosen: false,
+                    offload: None,
+                    hands_off: false,
                 }),
                 #[cfg(not(any(quiescent_loom, quiescent_double)))]
                 parked: crate::fork::Parked::new(),
@@ -236,8 +241,9 @@ impl Queue {
         })
     }
 
-    /// What the owner has done since the last look, for the engine.
-    pub(crate) fn report(&self, core: &mut Core) -> [Queued; LANES] {
+    /// What the owner has done since the last look, for the engine; and whether it is to reclaim.
+    pub(crate) fn report(&self, core: &mut Core, hands_off: bool) -> [Queued; LANES] {
+        core.hands_off = hands_off;
         let heads = core.heads.report();
         let mut queued = [heads; LANES];
         for (lane, queued) in queued.iter_mut().enumerate().take(BLOCK_LANES) {
@@ -247,6 +253,7 @@ impl Queue {
                 bytes: chain.spent(words),
                 freed_to: (!chain.taken).then(|| words.head.load(Ordering::Relaxed)),
                 credit: core.owned,
+                offload: hands_off,
             };
         }
         queued
@@ -275,7 +282,7 @@ impl Queue {
             let which = Which::ALL[lane];
             let head = core.cpu.list(which).head();
             let (words, chain) = (&self.lanes[lane], &mut core.chains[lane]);
-            chain.taken = !core.owned || hurried || lane == CODE;
+            chain.taken = !core.owned || hurried || core.hands_off || lane == CODE;
             chain.trim(head, None, garbage);
             garbage.recycle(&self.spares[lane]);
             if chain.taken {
@@ -386,6 +393,7 @@ impl Queue {
                 bytes: chain.spent(words),
                 freed_to,
                 credit: false,
+                offload: false,
             };
         }
         Some(queued)
@@ -399,6 +407,7 @@ impl Queue {
         core.revoking = core.owned;
         let queued = self.take(core).unwrap_or_default(); // what is being revoked can be taken
         core.owned = false;
+        core.offload = None;
         core.chosen = false;
         if !run_code {
             core.heads.abandon();

@@ -82,6 +82,22 @@ pub(crate) fn is_heard() -> bool {
     cfg!(any(feature = "log", feature = "tracing")) || !REPORTER.load(Ordering::Acquire).is_null()
 }
 
+static READY: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
+
+pub(crate) fn set_ready(notify: fn()) {
+    READY.store(notify as *mut (), Ordering::Release);
+}
+
+/// Callbacks are ready that the program runs itself.
+pub(crate) fn ready() {
+    let notify = READY.load(Ordering::Acquire);
+    if !notify.is_null() {
+        // SAFETY: `set_ready` stored a function of this type.
+        let notify = unsafe { std::mem::transmute::<*mut (), fn()>(notify) };
+        catch_unwind(AssertUnwindSafe(notify)).unwrap_or_else(crate::run::discard);
+    }
+}
+
 pub(crate) fn report(report: Report) {
     forward(&report);
     let reporter = REPORTER.load(Ordering::Acquire);

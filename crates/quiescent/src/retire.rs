@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use quiescent_engine::credit::{Defer, Urgency};
 
-use crate::deliver::{self, Parcel};
+use crate::deliver::{self, Parcel, Terms};
 use crate::kind;
 use crate::lane::Entry;
 use crate::queue::{CODE, PLAIN};
@@ -39,6 +39,17 @@ const LARGE: usize = 512;
 /// One object counts as so many bytes at most: several of them do not overflow a signed number.
 const MOST_BYTES: usize = 1 << 48;
 
+/// How the caller of `retire` wants it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// It may wait, and the caller frees older objects.
+    Lazy,
+    /// Soon.
+    Hurry,
+    /// It may wait, and the caller frees nothing.
+    NoReclaim,
+}
+
 /// [`Retired::retire`] as a function.
 #[inline]
 pub fn retire<T: Send + Sync + 'static>(retired: Retired<T>) {
@@ -48,6 +59,11 @@ pub fn retire<T: Send + Sync + 'static>(retired: Retired<T>) {
 /// [`Retired::retire_hurry`] as a function.
 pub fn retire_hurry<T: Send + Sync + 'static>(retired: Retired<T>) {
     retired.retire_hurry();
+}
+
+/// [`Retired::retire_no_reclaim`] as a function.
+pub fn retire_no_reclaim<T: Send + Sync + 'static>(retired: Retired<T>) {
+    retired.retire_no_reclaim();
 }
 
 /// Frees a box after a grace period: for linked structures whose pointers own nothing. As
@@ -68,7 +84,7 @@ pub fn retire_hurry<T: Send + Sync + 'static>(retired: Retired<T>) {
 #[inline(always)]
 pub unsafe fn retire_ptr<T: Send + 'static>(pointer: NonNull<T>) {
     // SAFETY: the caller's promise.
-    unsafe { retire_box(pointer, 0, false) };
+    unsafe { retire_box(pointer, 0, Way::Lazy) };
 }
 
 /// As [`retire_ptr`], but soon: see [`Retired::retire_hurry`].
@@ -77,23 +93,43 @@ pub unsafe fn retire_ptr<T: Send + 'static>(pointer: NonNull<T>) {
 /// As [`retire_ptr`].
 pub unsafe fn retire_ptr_hurry<T: Send + 'static>(pointer: NonNull<T>) {
     // SAFETY: the caller's promise.
-    unsafe { retire_box(pointer, 0, true) };
+    unsafe { retire_box(pointer, 0, Way::Hurry) };
+}
+
+/// As [`retire_ptr`], and this call reclaims nothing: see [`Retired::retire_no_reclaim`].
+///
+/// # Safety
+/// As [`retire_ptr`].
+#[inline(always)]
+pub unsafe fn retire_ptr_no_reclaim<T: Send + 'static>(pointer: NonNull<T>) {
+    // SAFETY: the caller's promise.
+    unsafe { retire_box(pointer, 0, Way::NoReclaim) };
 }
 
 /// # Safety
 /// As [`retire_ptr`].
 #[inline(always)]
-pub(crate) unsafe fn retire_box<T: Send + 'static>(pointer: NonNull<T>, owned: usize, hurry: bool) {
+pub(crate) unsafe fn retire_box<T: Send + 'static>(pointer: NonNull<T>, owned: usize, way: Way) {
     let Some((lane, entry, bytes)) = pack(pointer, owned) else {
         return;
     };
-    if hurry {
-        sync::domain().deliver(Parcel::Entry(lane, entry, bytes), Urgency::Hurry);
-    } else if needs_drop::<T>() {
-        deliver::code(entry, bytes, Urgency::Lazy);
-    } else {
+    match (way, needs_drop::<T>()) {
+        (Way::Hurry, _) => {
+            let (domain, terms) = (sync::domain(), Terms::of(Urgency::Hurry));
+            if lane == PLAIN {
+                domain.breakers.hurried(std::any::type_name::<T>); // the entry does not know its name
+            }
+            domain.deliver(Parcel::Entry(lane, entry, bytes), terms);
+        }
+        (Way::Lazy, true) => deliver::code(entry, bytes, Urgency::Lazy),
+        (Way::NoReclaim, true) => deliver::code_only(entry, bytes),
+        (Way::Lazy, false) => {
+            let large = size_of::<T>() >= LARGE || owned != 0;
+            // SAFETY: the caller's promise.
+            unsafe { deliver::plain(entry, bytes, large) };
+        }
         // SAFETY: the caller's promise.
-        unsafe { deliver::plain(entry, bytes, size_of::<T>() >= LARGE || owned != 0) };
+        (Way::NoReclaim, false) => unsafe { deliver::plain_only(entry, bytes) },
     }
 }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 use crate::budget;
 use crate::error::SyncError;
 use crate::refused::Refused;
-use crate::retire;
+use crate::retire::{self, Way};
 use crate::wait::{synchronize_timeout, try_synchronize};
 
 /// A value that was replaced and may still be read by sections that are open now.
@@ -65,7 +65,28 @@ impl<T: Send + Sync + 'static> Retired<T> {
         let (value, bytes) = (self.value, self.owned_bytes);
         std::mem::forget(self);
         // SAFETY: a box of ours that no new reader can find, and `self` is gone.
-        unsafe { retire::retire_box(value, bytes, true) };
+        unsafe { retire::retire_box(value, bytes, Way::Hurry) };
+    }
+
+    /// As [`retire`](Retired::retire), for threads whose time is dear (audio, control loops): this call frees
+    /// nothing, runs nothing, starts no grace period, and issues no process-wide fence. Others do all that: the
+    /// worker is woken once a batch, or comes when the flush time is over.
+    ///
+    /// What it may cost besides its ~20 instructions: once in a few hundred calls the queue's lock and a
+    /// block of memory, now and then a system call that wakes the worker or sets its timer, and the first
+    /// of all calls starts the worker. A thread for which all of `retire` is to be like this:
+    /// [`offload_thread`](crate::offload_thread).
+    ///
+    /// ```
+    /// let cell = quiescent::RcuCell::new([0u8; 64]);
+    /// cell.store([1; 64]).retire_no_reclaim();
+    /// ```
+    #[inline]
+    pub fn retire_no_reclaim(self) {
+        let (value, bytes) = (self.value, self.owned_bytes);
+        std::mem::forget(self);
+        // SAFETY: a box of ours that no new reader can find, and `self` is gone.
+        unsafe { retire::retire_box(value, bytes, Way::NoReclaim) };
     }
 
     /// As [`retire`](Retired::retire), unless the [budget](crate::set_budget()) is used up: then the value comes
@@ -222,7 +243,7 @@ impl<T: Send + Sync + 'static> Drop for Retired<T> {
     #[inline]
     fn drop(&mut self) {
         // SAFETY: a box of ours that no new reader can find; it is not used again.
-        unsafe { retire::retire_box(self.value, self.owned_bytes, false) };
+        unsafe { retire::retire_box(self.value, self.owned_bytes, Way::Lazy) };
     }
 }
 

@@ -83,16 +83,17 @@ pub(crate) fn code(domain: &'static Domain, entry: Entry) {
     });
 }
 
+/// What intrusive callbacks are called: their functions have no names.
+pub(crate) fn head_name() -> &'static str {
+    "an intrusive callback"
+}
+
 /// Runs an intrusive callback that is done and taken out.
 pub(crate) fn head(domain: &'static Domain, head: NonNull<Head>, run: RunHead) {
-    contained(
-        domain,
-        || "an intrusive callback",
-        || {
-            // SAFETY: as whoever queued it promised.
-            unsafe { run(head) };
-        },
-    );
+    contained(domain, head_name, || {
+        // SAFETY: as whoever queued it promised.
+        unsafe { run(head) };
+    });
 }
 
 /// Frees what the owner popped before it needed help.

@@ -34,6 +34,14 @@ pub(crate) struct Until {
 }
 
 impl Until {
+    /// This long from now.
+    pub(crate) fn after(limit: Duration) -> Until {
+        let limit = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
+        Until {
+            deadline: Some(sync::now_ns().saturating_add(limit)),
+        }
+    }
+
     pub(crate) fn is_over(self) -> bool {
         let past = |deadline| sync::now_ns() >= deadline;
         self.deadline.is_some_and(past) || sync::domain().watch.is_dismissed()
@@ -108,9 +116,9 @@ impl Domain {
     }
 
     /// Runs and frees whatever is done by now and not its owner's to free: one round over all queues, so
-    /// that what callbacks queue gets its turn after everything else. Returns how much that was. Inside
-    /// a callback it runs no other one, but frees memory.
-    pub(crate) fn run_ready(&'static self, until: Until) -> u64 {
+    /// that what callbacks queue gets its turn after everything else. Returns how much that was. Without
+    /// `code`, and inside a callback, it frees memory only.
+    pub(crate) fn run_ready(&'static self, until: Until, code: bool) -> u64 {
         let mut ran = 0;
         for queue in self.queues() {
             if until.is_over() {
@@ -118,7 +126,7 @@ impl Domain {
             }
             let ready = self.ready(queue);
             ran += self.free_plain(queue, ready[PLAIN], until);
-            if !run::in_callback() {
+            if code && !run::in_callback() {
                 ran += self.run_code(queue, ready[CODE], until);
                 ran += self.run_heads(queue, ready[Which::Head as usize], until);
             }
@@ -147,7 +155,8 @@ impl Domain {
         while total < ready && !until.is_over() {
             let mut garbage = Garbage::new();
             let mut core = queue.lock();
-            let range = queue.extract(&mut core, PLAIN, &mut places, &mut garbage);
+            let room = places.len().min((ready - total) as usize);
+            let range = queue.extract(&mut core, PLAIN, &mut places[..room], &mut garbage);
             drop(core);
             if range.is_empty() {
                 break;
@@ -265,6 +274,37 @@ impl Domain {
     /// Has something that was taken over become done meanwhile?
     pub(crate) fn taken_is_ready(&'static self) -> bool {
         self.any_hurried(|list| list.ready() > 0)
+    }
+
+    /// Is there code that is done?
+    pub(crate) fn code_is_ready(&'static self) -> bool {
+        let code = [Which::Code, Which::Head];
+        self.queues().any(|queue| {
+            let core = queue.lock();
+            code.into_iter().any(|lane| core.cpu.list(lane).ready() > 0)
+        })
+    }
+
+    /// Runs and frees at most `most` of what is done by now, and not its owner's to free. It begins where the
+    /// last such call ended.
+    pub(crate) fn run_some(&'static self, most: u64, until: Until) -> u64 {
+        let first = self.drain_turn.load(Ordering::Relaxed) as usize;
+        let behind = self.queues().enumerate().skip(first);
+        let before = self.queues().enumerate().take(first);
+        let mut ran = 0;
+        for (index, queue) in behind.chain(before) {
+            self.drain_turn.store(index as u32, Ordering::Relaxed);
+            if ran == most || until.is_over() {
+                break;
+            }
+            let ready = self.ready(queue).map(|ready| ready.min(most));
+            ran += self.free_plain(queue, ready[PLAIN].min(most - ran), until);
+            if !run::in_callback() {
+                ran += self.run_code(queue, ready[CODE].min(most - ran), until);
+                ran += self.run_heads(queue, ready[Which::Head as usize].min(most - ran), until);
+            }
+        }
+        ran
     }
 
     fn any_hurried(&'static self, test: impl Fn(&CbList) -> bool) -> bool {

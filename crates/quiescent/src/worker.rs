@@ -20,6 +20,7 @@ use crate::drive::How;
 use crate::error::SyncError;
 use crate::looks::count;
 use crate::queue::Core;
+use crate::report;
 use crate::sweep::Until;
 use crate::sync::{self, Ordering};
 
@@ -65,11 +66,15 @@ impl Domain {
         drop(core);
         let due = |core: &Core| core.cpu.due(Domain::now(now)) || (all && !core.is_idle());
         let swept = self.sweep(due, |_| ())?;
-        let mut ran = self.run_ready(until);
+        let code = !self.is_drained();
+        let mut ran = self.run_ready(until, code);
         if self.taken_waits() {
             self.watch.rest(); // readers may take their time, and nobody is to wake up for it
             self.synchronize(How::default())?;
-            ran += self.run_ready(until);
+            ran += self.run_ready(until, code);
+        }
+        if !code && self.code_is_ready() {
+            report::ready();
         }
         // What became done just now, by somebody else's grace period, announces itself to nobody.
         Ok(swept.chosen > 0 || ran > 0 || self.taken_is_ready())
@@ -111,7 +116,7 @@ impl Domain {
         let can_wait = !crate::reader::in_section() && !crate::run::in_callback();
         loop {
             self.sweep(|core| !core.is_idle(), |_| ())?;
-            let now = self.run_ready(until);
+            let now = self.run_ready(until, true);
             *ran += now;
             let waits = self.taken_waits();
             if until.is_over() || (!can_wait && now == 0) {
@@ -126,7 +131,7 @@ impl Domain {
                     Err(SyncError::TimedOut { .. }) => return Ok(()),
                     other => other?,
                 }
-                *ran += self.run_ready(until);
+                *ran += self.run_ready(until, true);
             } else if now == 0 && self.held().0 == 0 {
                 return Ok(());
             } else if now == 0 {

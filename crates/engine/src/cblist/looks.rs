@@ -94,6 +94,14 @@ impl CbList {
             .min()
     }
 
+    /// The same for those that are not done.
+    pub fn waiting_since(&self) -> Option<u64> {
+        (WAIT..SEGMENTS)
+            .filter(|&segment| self.count(segment) != 0)
+            .map(|segment| self.since[segment])
+            .min()
+    }
+
     /// What everything in [`len`](CbList::len) weighs. One segment's bytes are known only together, so
     /// of a part of it a proportional share is taken.
     pub fn bytes(&self) -> u64 {

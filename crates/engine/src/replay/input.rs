@@ -88,6 +88,13 @@ pub enum Input {
         count: u64,
     },
     SweepsAll,
+    SetFlushTimes {
+        lazy_ns: u64,
+        prompt_ns: u64,
+    },
+    SetDrained {
+        drained: bool,
+    },
     SetFqsWaits {
         first: u64,
         next: u64,
@@ -151,6 +158,9 @@ pub enum CpuInput {
         now: Now,
     },
     Deadline,
+    Retime {
+        now_ns: u64,
+    },
     Hurry,
     VisitBarrier,
     Forked {

@@ -82,6 +82,7 @@ impl World {
             CpuInput::Ran { lane, start, end } => Output::Done(cpu.ran(lane, start..end)),
             CpuInput::Due { now } => Output::Done(cpu.due(now)),
             CpuInput::Deadline => Output::Deadline(cpu.deadline()),
+            CpuInput::Retime { now_ns } => Output::Deadline(cpu.retime(global, now_ns)),
             CpuInput::Hurry => {
                 cpu.hurry();
                 Output::Done(true)
@@ -243,6 +244,14 @@ impl Global {
             }
             Input::SetBudget { bytes, count } => Output::Done(self.set_budget(bytes, count)),
             Input::SweepsAll => Output::Done(self.sweeps_all()),
+            Input::SetFlushTimes { lazy_ns, prompt_ns } => {
+                self.set_flush_times(lazy_ns, prompt_ns);
+                Output::Done(true)
+            }
+            Input::SetDrained { drained } => {
+                self.set_drained(drained);
+                Output::Done(true)
+            }
             Input::SetFqsWaits { first, next } => Output::Done(self.set_fqs_waits(first, next)),
             Input::ForceQs => Output::Effects(self.force_qs()),
             Input::SetStallNs { ns } => Output::Done(self.set_stall_ns(ns)),

@@ -281,11 +281,35 @@ impl Rig {
                 bytes: new * 16,
                 freed_to: frees.then(|| head + ready.min(freed)),
                 credit: self.random.below(4) == 0,
+                offload: self.random.below(4) == 0,
             }
         })
     }
 
+    /// The program changes its mind.
+    fn tune(&mut self, at: usize) {
+        let global = self.host.engine_mut();
+        let drained = self.random.below(2) == 0;
+        global.set_drained(drained);
+        self.write(Input::SetDrained { drained }, Output::Done(true));
+        let (lazy_ns, prompt_ns) = (self.below(100), self.below(10));
+        let global = self.host.engine_mut();
+        global.set_flush_times(lazy_ns, prompt_ns);
+        let input = Input::SetFlushTimes { lazy_ns, prompt_ns };
+        self.write(input, Output::Done(true));
+        let now_ns = self.now().ns;
+        self.on(
+            at,
+            CpuInput::Retime { now_ns },
+            |cpu, global, _, _| cpu.retime(global, now_ns),
+            |deadline| Output::Deadline(*deadline),
+        );
+    }
+
     fn timer(&mut self, at: usize) {
+        if self.random.below(4) == 0 {
+            return self.tune(at);
+        }
         let now = self.now();
         let look = |cpu: &mut Cpu| cpu.due(now);
         let due = |due: &bool| Output::Done(*due);
