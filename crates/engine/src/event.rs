@@ -183,8 +183,10 @@ names! {
 }
 
 pub mod callbacks;
+pub mod nocb;
 
 pub use callbacks::{CallbackEvent, SegcbEvent};
+pub use nocb::NocbEvent;
 
 /// One trace event.
 ///
@@ -306,6 +308,13 @@ pub enum Event {
     },
     /// Callbacks were queued, stamped or invoked.
     Callbacks(CallbackEvent),
+    /// `rcu_nocb_wake`
+    NocbWake {
+        /// The CPU that it is about, or the leader of the group whose thread does it.
+        cpu: u32,
+        /// What happened.
+        event: NocbEvent,
+    },
 }
 
 impl Event {
@@ -324,6 +333,7 @@ impl Event {
             Event::SrNormal { .. } => "rcu_sr_normal",
             Event::Utilization { .. } => "rcu_utilization",
             Event::Callbacks(event) => event.name(),
+            Event::NocbWake { .. } => "rcu_nocb_wake",
         }
     }
 
@@ -394,6 +404,7 @@ impl fmt::Display for Text<'_> {
             }
             Event::Utilization { event } => write!(f, "{event}"),
             Event::Callbacks(event) => event.write(flavor, f),
+            Event::NocbWake { cpu, event } => write!(f, "{flavor} {cpu} {event}"),
         }
     }
 }

@@ -109,6 +109,8 @@ pub struct Global {
     pub(crate) fqs: crate::fqs::Fqs,
     pub(crate) urgency: crate::urgency::State,
     pub(crate) group: crate::group::Group,
+    /// So many hurry all callbacks to come ([`offload`](crate::offload)).
+    pub(crate) hurry: u32,
     pub(crate) now: Now,
     pub(crate) counts: Counts,
 }
@@ -132,6 +134,7 @@ impl Global {
             fqs: crate::fqs::Fqs::new(),
             urgency: crate::urgency::State::new(),
             group: crate::group::Group::new(),
+            hurry: 1,
             now: Now { ns: 0, jiffies: 0 },
             counts: Counts {
                 grace_periods: 0,

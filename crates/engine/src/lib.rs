@@ -9,8 +9,8 @@
 //! (the context-tracking word), [`geometry`] (shape of the tree), [`event`] (trace events),
 //! [`config`] (tunables), [`host`] (the border), then the tree, the grace period and its scans,
 //! [`blocked`] (preempted readers), [`exp`] (expedited grace periods), the waiters, what a kernel's CPU
-//! does by itself ([`report`], [`tick`], [`fast_no_hz`], [`flood`], [`urgency`]), and [`replay`] (inputs
-//! as values). `docs/architecture.md` tells the whole picture.
+//! does by itself ([`report`], [`tick`], [`fast_no_hz`], [`flood`], [`urgency`]), what others do for it
+//! ([`offload`]), and [`replay`] (inputs as values). `docs/architecture.md` tells the whole picture.
 //!
 //! ```
 //! use quiescent_engine::testhost::TestHost;
@@ -49,6 +49,7 @@ mod gp;
 mod group;
 pub mod host;
 pub mod limits;
+pub mod offload;
 pub mod polled;
 pub mod replay;
 pub mod report;

@@ -121,6 +121,7 @@ impl Rig {
                 .map(|cpu| (cpu.id(), cpu.clone()))
                 .collect(),
             barrier: self.barrier.clone(),
+            groups: Default::default(),
         }
     }
 
