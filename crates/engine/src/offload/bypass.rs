@@ -175,3 +175,71 @@ impl Cpu {
         );
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FLUSH: u64 = 100;
+    const MARK: u64 = 10;
+
+    fn holding(bypass: u64, lazy: u64) -> Member {
+        Member {
+            bypass,
+            lazy,
+            first: 1000,
+            ..Member::new()
+        }
+    }
+
+    #[test]
+    fn whoever_queues_flushes_what_is_mixed_and_old_or_late_or_too_long() {
+        let rows = [
+            (0, 0, 5000, false),
+            (3, 2, 1000, false), // mixed, the same tick
+            (3, 2, 1001, true),
+            (3, 3, 1100, false), // all lazy, on time
+            (3, 3, 1101, true),
+            (9, 9, 1000, false),
+            (10, 10, 1000, true),
+            (10, 0, 1000, true),
+        ];
+        for (bypass, lazy, tick, flushes) in rows {
+            let it = holding(bypass, lazy);
+            let got = it.queuer_flushes(tick, FLUSH, MARK);
+            assert_eq!(got, flushes, "{bypass}, {lazy} lazy, at {tick}");
+        }
+    }
+
+    #[test]
+    fn rcuog_flushes_what_is_late_or_far_too_long() {
+        let rows = [
+            (0, 0, 5000, false),
+            (3, 2, 1001, false), // mixed, on time
+            (3, 2, 1002, true),
+            (3, 3, 1100, false),
+            (3, 3, 1101, true),
+            (20, 20, 1000, false),
+            (21, 21, 1000, true),
+            (21, 0, 1000, true),
+        ];
+        for (bypass, lazy, tick, flushes) in rows {
+            let it = holding(bypass, lazy);
+            let got = it.pass_flushes(tick, FLUSH, MARK);
+            assert_eq!(got, flushes, "{bypass}, {lazy} lazy, at {tick}");
+        }
+    }
+
+    #[test]
+    fn the_direct_rate_rises_with_each_and_falls_by_the_limit() {
+        let mut it = Member::new();
+        let mut count = |tick| it.count_rate(tick, 4);
+        assert_eq!([count(1), count(1), count(1)], [0, 1, 2]);
+        assert_eq!(count(2), 0, "not below");
+        for rate in 1..=11 {
+            assert_eq!(count(2), rate);
+        }
+        assert_eq!([count(3), count(3)], [4, 5], "the limit at most");
+        assert_eq!(count(9), 1, "one limit, however long it took");
+    }
+}

@@ -49,6 +49,8 @@ pub struct Group {
     pub(super) defer_at: Option<u64>,
     /// When the oldest lazy callback of the group is due ([`Policy::Quiescent`](super::Policy::Quiescent)).
     pub(super) lazy_at: Option<u64>,
+    /// That time has come: the next pass flushes the group.
+    pub(super) lazy_due: bool,
     /// What the timer is set to.
     pub(super) timer: Option<u64>,
     pub(super) pass: Option<Pass>,
@@ -67,6 +69,7 @@ impl Group {
             level: Level::Not,
             defer_at: None,
             lazy_at: None,
+            lazy_due: false,
             timer: None,
             pass: None,
             rest: Some(Rest::Unbounded),

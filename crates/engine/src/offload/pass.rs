@@ -22,8 +22,8 @@
 //!
 //! # This project's policy
 //! A lazy list's stamp is not waited for, and its grace period not asked for. When the earliest time of a group
-//! has come, all its lazy lists are flushed: those that a grace period has served in passing go to their
-//! rcuop at once, and the others share one grace period. So a group whose members only queue lazy callbacks has
+//! has come, all its lazy lists are flushed. A list that a grace period has served in passing goes to its rcuop at
+//! once; the others share one grace period, and go to theirs as a whole. So a group whose members only queue lazy callbacks has
 //! its rcuog woken at most twice a flush time (by the timer, and by the end of that grace period), and each
 //! rcuop once.
 
@@ -115,8 +115,9 @@ impl Group {
             }
             Some(Rest::Poll { .. }) | None => {}
         }
+        let due = core::mem::take(&mut self.lazy_due);
         self.pass = Some(Pass {
-            flush: self.lazy_at.is_some_and(|at| at <= tick),
+            flush: due || self.lazy_at.is_some_and(|at| at <= tick),
             ..Pass::default()
         });
         if global.config.offload.poll {
@@ -286,6 +287,7 @@ impl Cpu {
     ) -> Visited {
         let (offload, qhimark) = (global.config.offload, global.config.limits.qhimark);
         self.clamp_lazy();
+        let awaited = self.hurried_ready();
         let late = tick >= self.offload.first.saturating_add(offload.lazy_flush);
         if pass.flush || late || self.offload.lazy > qhimark.saturating_mul(2) {
             self.offload.lazy = 0;
@@ -302,7 +304,8 @@ impl Cpu {
         if self.hurried_pending() {
             self.has_rcuog_wait(pass, host);
         }
-        if self.hurried_ready() {
+        // What is ready because its time has come goes with the rest, once for all.
+        if awaited || (self.hurried_ready() && !self.hurried_pending()) {
             todo.rcuop = self.wake_rcuop();
         }
         Visited { flushed: 0, todo }

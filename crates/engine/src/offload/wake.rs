@@ -141,6 +141,10 @@ impl Group {
             return Todo::default();
         }
         self.timer = None;
+        if self.lazy_at.is_some_and(|at| at <= tick) {
+            self.lazy_at = None;
+            self.lazy_due = true;
+        }
         trace(self.leader, NocbEvent::Timer, host);
         self.deliver_any(self.leader, host)
     }

@@ -1,21 +1,13 @@
 //! The calls about offloading. Those of a CPU are given its group, which [`OffloadInput::Choose`] has made.
 
+use alloc::collections::BTreeMap;
+
 use super::{OffloadInput, Output, World};
 use crate::cpu::Cpu;
 use crate::host::{CpuId, Host};
 use crate::offload::{Group, GroupId, Shrink, group_of, stride};
 
-/// What a call of a CPU is given besides: the CPU and its group.
-fn parts(world: &mut World, cpu: CpuId) -> (&mut Cpu, &mut Group) {
-    let cpu = world.cpus.get_mut(&cpu).expect("it was chosen at boot");
-    let group = cpu.member().group().expect("it was chosen at boot");
-    (cpu, group_mut(&mut world.groups, group))
-}
-
-fn group_mut(
-    groups: &mut alloc::collections::BTreeMap<GroupId, Group>,
-    group: GroupId,
-) -> &mut Group {
+fn group_mut(groups: &mut BTreeMap<GroupId, Group>, group: GroupId) -> &mut Group {
     groups.get_mut(&group).expect("some member was chosen")
 }
 
@@ -104,7 +96,10 @@ impl World {
                 split!(self, cpu => own, _group);
                 Output::AfterBatch(own.batch_over(context, &mut self.global, host))
             }
-            OffloadInput::RcuopWoke { cpu } => Output::Done(parts(self, cpu).0.rcuop_woke(host)),
+            OffloadInput::RcuopWoke { cpu } => {
+                split!(self, cpu => own, _group);
+                Output::Done(own.rcuop_woke(host))
+            }
             OffloadInput::EntrainNocb { cpu, tick } => {
                 split!(self, cpu => own, group);
                 let barrier = &mut self.barrier;
@@ -115,7 +110,10 @@ impl World {
                 let mut scan = Shrink::new(1);
                 Output::Flushed(scan.visit(own, tick, group, &self.global, host))
             }
-            OffloadInput::Deliver { cpu } => Output::Todo(parts(self, cpu).1.deliver(cpu, host)),
+            OffloadInput::Deliver { cpu } => {
+                split!(self, cpu => own, group);
+                Output::Todo(group.deliver(own.id(), host))
+            }
             _ => Output::Elsewhere, // all others are matched before
         }
     }

@@ -21,6 +21,7 @@ mod duties;
 mod expedited;
 mod kernel;
 mod machine;
+mod offloading;
 mod run;
 mod tasks;
 mod threads;
@@ -39,6 +40,7 @@ use machine::{Cpu, Machine};
 
 pub use expedited::Doing;
 pub use kernel::KernelCpu;
+pub use offloading::{OgStep, Wakeups};
 pub use threads::Reader;
 
 /// What the test host did on the engine's behalf. Only ever grow.
@@ -91,6 +93,7 @@ pub struct TestHost {
     recording: Option<Vec<Entry>>,
     tasks: tasks::Tasks,
     exp: expedited::Expediting,
+    offloading: offloading::Offloading,
 }
 
 impl TestHost {
@@ -144,6 +147,7 @@ impl TestHost {
             recording: None,
             tasks: tasks::Tasks::default(),
             exp: expedited::Expediting::default(),
+            offloading: offloading::Offloading::default(),
         }
     }
 
@@ -347,6 +351,10 @@ impl TestHost {
         self.exp.woken |= effects.wake_exp;
         self.done.stalls += u32::from(effects.stalled);
         self.nudges.extend(effects.nudge);
+        effects
+            .gp_end
+            .into_iter()
+            .for_each(|end| self.wake_queue(end));
     }
 
     fn trace_cpuqs(&self) {
