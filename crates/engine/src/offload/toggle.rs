@@ -8,9 +8,10 @@
 //! In one call, under its lock and its group's. Who *stamps and advances* changes at once; who *invokes*
 //! changes at the end of the batch that is out, if one is ([`invoke`](super::invoke)).
 //!
-//! * **De-offload**: what is hidden is flushed, since only rcuog would look there; the CPU leaves the group; if
-//!   it has callbacks its soft interrupt is raised, as it may be idle without a tick. rcuog may be waiting for
-//!   its grace period: it wakes up once for nothing.
+//! * **De-offload**: what is hidden is flushed, since only rcuog would look there; what has a stamp is asked
+//!   for, since rcuog may not have done so yet, and no tick would notice; the CPU leaves the group; if it has
+//!   callbacks its soft interrupt is raised, as it may be idle without a tick. rcuog may be waiting for its
+//!   grace period: it wakes up once for nothing.
 //! * **Offload**: the CPU joins the group, and rcuog is woken if it has callbacks, since the CPU will not look
 //!   at them any more.
 //!
@@ -93,19 +94,24 @@ impl Cpu {
         online: bool,
         tick: u64,
         group: &mut Group,
-        global: &Global,
+        global: &mut Global,
+        host: &impl Host,
     ) -> Result<Toggled, Refused> {
         self.can_toggle(false, online, group, global)?;
         let flushed = self.flush_bypass(tick);
         self.offload.lazy = 0;
         self.offloaded = false;
         group.part(self.id);
+        // A tick asks for what has no stamp, and takes a stamp for a grace period that was asked for.
+        let leaf = self.leaf(global).id;
+        let gp = self.hurried_needs_gp(global) && global.request(leaf, host);
         let list = self.code_ref();
         let some = list.head() != list.end();
         Ok(Toggled {
             flushed,
             todo: Todo {
                 core: some.then_some(self.id),
+                gp,
                 ..Todo::default()
             },
         })

@@ -82,7 +82,7 @@ impl World {
             }
             OffloadInput::Deoffload { cpu, online, tick } => {
                 split!(self, cpu => own, group);
-                Output::Toggled(own.deoffload(online, tick, group, &self.global))
+                Output::Toggled(own.deoffload(online, tick, group, &mut self.global, host))
             }
             OffloadInput::CallNocb { cpu, call } => {
                 split!(self, cpu => own, group);

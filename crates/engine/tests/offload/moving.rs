@@ -146,6 +146,24 @@ fn deoffloading_keeps_callbacks_and_their_order() {
 }
 
 #[test]
+fn deoffloading_asks_for_what_rcuog_has_not_asked_for_yet() {
+    for policy in BOTH {
+        let mut it = online_bench(policy);
+        let _ = it.call(1); // rcuog was woken, and has not run
+        let _ = toggle(&mut it, 1, false, true);
+        let mut invoked = 0;
+        for _ in 0..20 {
+            it.ticks(1);
+            if it.cpu(1).core_pending(it.host.engine()) {
+                let _ = it.host.core(1);
+            }
+            invoked += it.batch(1, Context::Softirq);
+        }
+        assert_eq!(invoked, 1, "{policy:?}");
+    }
+}
+
+#[test]
 fn offloading_hands_callbacks_to_the_group() {
     for policy in BOTH {
         let mut it = online_bench(policy);
