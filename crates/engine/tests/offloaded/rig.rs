@@ -350,6 +350,8 @@ impl Rig {
         for (fifos, cpu) in self.fifos.iter().zip(0..) {
             if let Some(cpu) = self.host.cpu(cpu) {
                 fifos.check(&cpu.lists()[1], cpu.member().bypass());
+                let served = self.online[cpu.id() as usize] || cpu.is_offloaded();
+                assert!(served || fifos.is_empty(), "CPU {} has gone", cpu.id());
             }
         }
         for group in self.host.world().groups.values() {
