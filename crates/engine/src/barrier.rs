@@ -186,9 +186,14 @@ impl Barrier {
         }
     }
 
+    /// Is there a barrier that has not been at the CPU?
+    pub(crate) fn would_visit(&self, mark: &CpuMark) -> bool {
+        self.in_flight() && mark.seen != self.seq
+    }
+
     /// Marks the CPU as visited; false if it was, or if there is no barrier.
     fn visits(&self, mark: &mut CpuMark) -> bool {
-        let visits = self.in_flight() && mark.seen != self.seq;
+        let visits = self.would_visit(mark);
         if visits {
             mark.seen = self.seq;
         }

@@ -64,6 +64,10 @@ pub enum Disabled {
 }
 
 /// What became of an unlock's slow path.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "effects are values, and nobody keeps them"
+)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use = "effects not carried out are lost wake-ups"]
 pub enum Unlocked {

@@ -83,7 +83,7 @@ pub struct Adopted {
 /// What a leaf shows of grace periods, and where it is.
 #[derive(Clone, Copy)]
 pub(crate) struct Leaf {
-    id: LeafId,
+    pub id: LeafId,
     pub gp_seq: Seq,
     pub needed: Seq,
     /// The CPU that looks owes it a quiescent state.
@@ -206,21 +206,25 @@ impl Cpu {
         !self.offloaded && self.lists[Lane::Code as usize].ready() > 0
     }
 
-    /// Takes everything that is done out for a batch. `None` if there is nothing.
+    /// Takes everything that is done out for a batch. `None` if there is nothing, or if a batch is out: that of
+    /// whoever invoked before the CPU was offloaded, or de-offloaded.
     pub fn begin_batch(
         &mut self,
         global: &Global,
         context: Context,
     ) -> Option<(Range<Pos>, Batch)> {
+        let n_cbs = self.owed();
         let list = &mut self.lists[Lane::Code as usize];
         let ready = list.ready();
-        if ready == 0 {
+        if ready == 0 || list.out() != 0 {
             return None;
         }
         let range = list.extract_done(u64::MAX);
-        let batch = self
-            .batch
-            .begin(&global.config.limits, ready, list.len(), context);
+        if global.config.offload.policy == crate::offload::Policy::Quiescent {
+            self.clamp_lazy();
+        }
+        let limits = &global.config.limits;
+        let batch = self.batch.begin(limits, ready, n_cbs, context);
         Some((range, batch))
     }
 
@@ -231,7 +235,8 @@ impl Cpu {
         let stopped = batch.start.wrapping_add(invoked);
         list.put_back(stopped..batch.end);
         list.ran(batch.start..stopped);
-        let (n_cbs, more) = (list.len(), list.ready() > 0);
+        let more = list.ready() > 0;
+        let n_cbs = self.owed();
         self.batch
             .end(&global.config.limits, n_cbs, global.counts.scans);
         more
@@ -279,7 +284,12 @@ impl Cpu {
     }
 
     /// `rcu_advance_cbs`: moves what the leaf's number has released, then stamps the rest.
-    fn advance_cbs(&mut self, leaf: LeafId, global: &mut Global, host: &impl Host) -> bool {
+    pub(crate) fn advance_cbs(
+        &mut self,
+        leaf: LeafId,
+        global: &mut Global,
+        host: &impl Host,
+    ) -> bool {
         let s = global.gp_seq.snap(); // before the other number is read: see the module
         let reached = global.leaf(leaf).gp_seq;
         self.cbs().advance(reached);

@@ -74,6 +74,8 @@ pub struct Config {
     pub idle: crate::fast_no_hz::IdleRule,
     /// Batches and floods of callbacks.
     pub limits: crate::limits::Limits,
+    /// Offloaded and lazy callbacks of a kernel.
+    pub offload: crate::offload::Offload,
     /// The thread host's policy for callbacks.
     pub defer: crate::credit::Defer,
     /// How much a domain of the thread host may hold.
@@ -107,6 +109,7 @@ impl Config {
             tick: crate::tick::Settings::kernel_6_12(),
             idle: crate::fast_no_hz::IdleRule::Tick,
             limits: crate::limits::Limits::kernel_6_12(),
+            offload: crate::offload::Offload::kernel_6_12(hz),
             defer: crate::credit::Defer::threads(),
             budget: crate::budget::Budget::none(),
         }
@@ -142,6 +145,7 @@ impl Config {
             tick: crate::tick::Settings::kernel_6_12(),
             idle: crate::fast_no_hz::IdleRule::Tick,
             limits: crate::limits::Limits::kernel_6_12(),
+            offload: crate::offload::Offload::quiescent(1000),
             defer: crate::credit::Defer::threads(),
             budget: crate::budget::Budget::threads(),
         }

@@ -19,7 +19,7 @@ use crate::barrier::{Barrier, CpuMark, Visit};
 use crate::cblist::CbList;
 use crate::host::CpuId;
 use crate::seq::Seq;
-use crate::{budget, credit, fast_no_hz, limits, report};
+use crate::{budget, credit, fast_no_hz, limits, offload, report};
 
 /// Lists of a CPU.
 pub const LANES: usize = 3;
@@ -55,6 +55,7 @@ pub struct Cpu {
     pub(crate) qs: report::Qs,
     /// Others stamp and invoke its callbacks.
     pub(crate) offloaded: bool,
+    pub(crate) offload: offload::Member,
     pub(crate) idle: fast_no_hz::State,
     pub(crate) batch: limits::State,
     pub(crate) barrier: CpuMark,
@@ -73,6 +74,7 @@ impl Cpu {
             gpwrap: false,
             qs: report::Qs::new(),
             offloaded: false,
+            offload: offload::Member::new(),
             idle: fast_no_hz::State::new(),
             batch: limits::State::new(),
             barrier: CpuMark::new(),
@@ -91,12 +93,13 @@ impl Cpu {
         &self.lists
     }
 
-    /// Everything owed, in all lanes.
+    /// Everything owed, in all lanes, and hidden.
     pub fn len(&self) -> u64 {
-        self.lists.iter().map(CbList::len).sum()
+        self.lists.iter().map(CbList::len).sum::<u64>() + self.offload.bypass()
     }
 
-    /// Its callbacks are looked after by others, or by itself. Only while it owes none and is offline.
+    /// Its callbacks are looked after by others, or by itself. Only while it owes none and is offline, and for
+    /// hosts without [groups](offload::Group).
     pub fn set_offloaded(&mut self, offloaded: bool) {
         self.offloaded = offloaded;
     }
@@ -106,7 +109,8 @@ impl Cpu {
         self.offloaded
     }
 
-    /// The barrier puts its callback into the list [`Lane::Code`] ([`Barrier::visit_entrain`]).
+    /// The barrier puts its callback into the list [`Lane::Code`] ([`Barrier::visit_entrain`]). On an offloaded
+    /// CPU that is [`entrain_nocb`](Cpu::entrain_nocb)'s business.
     pub fn entrain_barrier(&mut self, barrier: &mut Barrier) -> Visit {
         let list = &mut self.lists[Lane::Code as usize];
         barrier.visit_entrain(&mut self.barrier, list)

@@ -195,8 +195,10 @@ names! {
 }
 
 pub mod callbacks;
+pub mod nocb;
 
 pub use callbacks::{CallbackEvent, SegcbEvent};
+pub use nocb::NocbEvent;
 
 /// One trace event.
 ///
@@ -323,6 +325,13 @@ pub enum Event {
     },
     /// Callbacks were queued, stamped or invoked.
     Callbacks(CallbackEvent),
+    /// `rcu_nocb_wake`
+    NocbWake {
+        /// The CPU that it is about, or the leader of the group whose thread does it.
+        cpu: u32,
+        /// What happened.
+        event: NocbEvent,
+    },
 }
 
 impl Event {
@@ -342,6 +351,7 @@ impl Event {
             Event::Utilization { .. } => "rcu_utilization",
             Event::StallWarning { .. } => "rcu_stall_warning",
             Event::Callbacks(event) => event.name(),
+            Event::NocbWake { .. } => "rcu_nocb_wake",
         }
     }
 
@@ -413,6 +423,7 @@ impl fmt::Display for Text<'_> {
             Event::Utilization { event } => write!(f, "{event}"),
             Event::StallWarning { event } => write!(f, "{flavor} {event}"),
             Event::Callbacks(event) => event.write(flavor, f),
+            Event::NocbWake { cpu, event } => write!(f, "{flavor} {cpu} {event}"),
         }
     }
 }

@@ -75,7 +75,7 @@ impl Cpu {
     /// Brings this CPU's overload bit up to date; is it set now?
     pub(crate) fn mark_overload(&self, global: &mut Global) -> bool {
         let limits = global.config.limits;
-        let overloaded = limits.overloaded(self.lists[Lane::Code as usize].len());
+        let overloaded = limits.overloaded(self.owed());
         if let Some(tree) = &mut global.tree {
             tree.set_overloaded(self.id, overloaded);
         }
@@ -92,7 +92,7 @@ impl Cpu {
         let begun = self.begin_batch(global, context);
         let list = &self.lists[Lane::Code as usize];
         host.trace(&Event::Callbacks(CallbackEvent::BatchStart {
-            n_cbs: list.len(),
+            n_cbs: self.owed(),
             limit: begun.as_ref().map_or(0, |(_, batch)| batch.limit()),
         }));
         match &begun {

@@ -20,6 +20,7 @@
 //! whoever drives next resumes in the middle of the phase. One that goes silent loses it: [`usurp`](crate::usurp).
 
 use crate::config::Config;
+use crate::counts::Counts;
 use crate::event::{Event, GpEvent, SrEvent};
 use crate::fqs::Wait;
 use crate::host::{CpuId, Effects, Host, LeafId, Next, Now, Pos, Published};
@@ -71,28 +72,6 @@ pub(crate) struct Driver {
     pub interest: Interest,
 }
 
-/// Counts of what the engine did. Only ever grow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Counts {
-    /// Grace periods ended.
-    pub grace_periods: u64,
-    /// Expedited grace periods ended.
-    pub expedited: u64,
-    /// Force-quiescent-state scans begun.
-    pub scans: u64,
-    /// Grace periods that needed no fence, since nobody but the driver took part.
-    pub sole: u64,
-    /// Times a report of a stall was due: see [`stall`](crate::stall).
-    pub stalls: u64,
-    /// Times somebody who waited took the role from a driver that had gone silent.
-    pub usurped: u64,
-    /// Times the budget was passed.
-    pub over_budget: u64,
-    /// Holdouts that a later scan found absent and credited: each is a departure that was not
-    /// reported ([`Global::departed`]), a defect of the host.
-    pub offline_holdouts: u64,
-}
-
 /// The grace-period engine of one domain.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Global {
@@ -119,6 +98,8 @@ pub struct Global {
     pub(crate) stall: crate::stall::State,
     pub(crate) group: crate::group::Group,
     pub(crate) budget: crate::budget::State,
+    /// So many hurry all callbacks to come ([`offload`](crate::offload)).
+    pub(crate) hurry: u32,
     pub(crate) now: Now,
     pub(crate) counts: Counts,
 }
@@ -146,17 +127,9 @@ impl Global {
             stall: crate::stall::State::new(),
             group: crate::group::Group::new(),
             budget: crate::budget::State::new(),
+            hurry: 1,
             now: Now { ns: 0, jiffies: 0 },
-            counts: Counts {
-                grace_periods: 0,
-                expedited: 0,
-                scans: 0,
-                sole: 0,
-                stalls: 0,
-                usurped: 0,
-                over_budget: 0,
-                offline_holdouts: 0,
-            },
+            counts: Counts::new(),
         }
     }
 

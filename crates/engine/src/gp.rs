@@ -28,6 +28,7 @@ use crate::event::{Event, GpEvent};
 use crate::fqs::Wait;
 use crate::global::{Global, Interest, Phase};
 use crate::host::{Effects, FenceCause, Host, Next, Now, Published, Until};
+use crate::offload::{GpEnd, gp_queue};
 use crate::polled::GpKind;
 use crate::tree::Bits;
 use crate::waiters::Closed;
@@ -200,9 +201,14 @@ impl Global {
         if tree.is_leaf(node) {
             tree.recheck_overload(node, &self.config.limits, host);
         }
+        let gp_end = tree.is_leaf(node).then(|| GpEnd {
+            leaf: node - tree.geometry().first_leaf(),
+            queue: gp_queue(new),
+        });
         let publish: Option<Published> = (node == 0).then(|| self.published());
         Effects {
             publish,
+            gp_end,
             ..Effects::only(Next::Again)
         }
     }
@@ -234,6 +240,7 @@ impl Global {
             deferred_until: satisfied.and_then(|s| s.deferred_until),
             stall: None,
             nudge: None,
+            gp_end: None,
             next: self.after_end(),
         }
     }

@@ -159,6 +159,9 @@ pub struct Effects {
     pub stall: Option<crate::stall::Stalled>,
     /// CPUs to be interrupted, and ticks to be stopped.
     pub nudge: Option<crate::urgency::Nudge>,
+    /// Wake the offload threads that sleep on this queue: see
+    /// [`Group::goes_on`](crate::offload::Group::goes_on).
+    pub gp_end: Option<crate::offload::GpEnd>,
     /// For whoever drives.
     pub next: Next,
 }
@@ -174,6 +177,7 @@ impl Effects {
             deferred_until: None,
             stall: None,
             nudge: None,
+            gp_end: None,
             next,
         }
     }

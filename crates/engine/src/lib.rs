@@ -9,8 +9,9 @@
 //! (the context-tracking word), [`geometry`] (shape of the tree), [`event`] (trace events),
 //! [`config`] (tunables), [`host`] (the border), then the tree, the grace period and its scans,
 //! [`blocked`] (preempted readers), [`exp`] (expedited grace periods), the waiters, what a kernel's CPU
-//! does by itself ([`report`], [`tick`], [`fast_no_hz`], [`flood`], [`urgency`]), [`stall`] (who is in the way for too long), and [`replay`] (inputs
-//! as values). `docs/architecture.md` tells the whole picture.
+//! does by itself ([`report`], [`tick`], [`fast_no_hz`], [`flood`], [`urgency`]), what others do for it
+//! ([`offload`]), [`stall`] (who is in the way for too long), and [`replay`] (inputs as values). `docs/architecture.md`
+//! tells the whole picture.
 //!
 //! ```
 //! use quiescent_engine::testhost::TestHost;
@@ -37,6 +38,7 @@ pub mod budget;
 pub mod callbacks;
 pub mod cblist;
 pub mod config;
+mod counts;
 pub mod cpu;
 pub mod credit;
 pub mod event;
@@ -50,6 +52,7 @@ mod gp;
 mod group;
 pub mod host;
 pub mod limits;
+pub mod offload;
 pub mod polled;
 pub mod replay;
 pub mod report;
@@ -66,9 +69,10 @@ pub mod watching;
 pub use blocked::{TaskId, Tasks};
 pub use cblist::CbList;
 pub use config::{Config, EarlyQs, Pace};
+pub use counts::Counts;
 pub use cpu::{Cpu, LANES, Lane};
 pub use fqs::Wait;
-pub use global::{Counts, Global, Interest, Phase};
+pub use global::{Global, Interest, Phase};
 pub use host::{CpuId, Effects, FenceCause, Host, LeafId, Next, Now, Pos, Published, Seen, Until};
 pub use polled::FullCookie;
 pub use seq::Seq;

@@ -184,6 +184,11 @@ impl State {
         n_cbs > self.qlen_last_fqs_check.saturating_add(limits.qhimark)
     }
 
+    /// Somebody who looks after such a flood has been told, with so many owed.
+    pub(crate) fn looked(&mut self, n_cbs: u64) {
+        self.qlen_last_fqs_check = n_cbs;
+    }
+
     /// A flood while a grace period is in flight: lifts the limit; true if a scan has to be forced.
     /// Not if one began since the last look, nor if `only_pending`: the newest callback is the only one
     /// that waits, so this grace period does nothing for it.

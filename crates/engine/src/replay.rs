@@ -22,9 +22,10 @@ use crate::global::Global;
 use crate::host::{CpuId, Host, LeafId, Seen};
 
 mod input;
+mod offload;
 mod world;
 
-pub use input::{Answer, BarrierInput, CpuInput, ExpInput, Input, Output};
+pub use input::{Answer, BarrierInput, CpuInput, ExpInput, Input, OffloadInput, Output};
 pub use world::World;
 
 /// One recorded call.

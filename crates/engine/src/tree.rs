@@ -386,7 +386,13 @@ impl Tree {
         });
     }
 
-    fn trace_request<H: Host>(&self, node: usize, wanted: Seq, event: FutureEvent, host: &H) {
+    pub(crate) fn trace_request<H: Host>(
+        &self,
+        node: usize,
+        wanted: Seq,
+        event: FutureEvent,
+        host: &H,
+    ) {
         if !H::TRACES {
             return;
         }

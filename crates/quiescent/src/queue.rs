@@ -259,16 +259,6 @@ impl Queue {
         queued
     }
 
-    /// What the owner has pushed since the engine was last told: an estimate, it may be pushing now.
-    pub(crate) fn unreported(&self, core: &Core) -> u64 {
-        let ends = self.lanes.iter().zip(Which::ALL);
-        ends.map(|(words, lane)| {
-            let end = words.end.load(Ordering::Relaxed);
-            end.saturating_sub(core.cpu.list(lane).end())
-        })
-        .sum()
-    }
-
     /// True, once, if a take-over has begun that the owner has now to complete: it was faster.
     pub(crate) fn revoked(&self, core: &mut Core) -> bool {
         std::mem::take(&mut core.revoking)
@@ -316,14 +306,6 @@ impl Queue {
             words.limit.store(0, Ordering::Relaxed);
         }
         self.lanes[CODE].prompt.store(0, Ordering::Relaxed);
-    }
-
-    /// In a domain that runs callbacks inline: which ones are done. The owner looks at `head` and `done`
-    /// of this lane, and then takes the lock; nothing depends on them.
-    pub(crate) fn hint(&self, core: &Core) {
-        let (words, list) = (&self.lanes[CODE], core.cpu.list(Which::Code));
-        words.head.store(list.head(), Ordering::Relaxed);
-        words.done.store(list.done_end(), Ordering::Relaxed);
     }
 
     /// Gives all blocks back: nothing is queued, and nobody owns the queue.
@@ -453,3 +435,5 @@ impl Core {
         !self.owned && self.cpu.is_empty()
     }
 }
+
+mod looks;

@@ -18,6 +18,13 @@ fn lines_read_like_the_kernels() {
     let (level, lo, hi) = (1, 16, 31);
     let table = [
         (
+            Event::NocbWake {
+                cpu: 5,
+                event: NocbEvent::FirstBqNoWake,
+            },
+            "rcu_nocb_wake: rcu_preempt 5 FirstBQnoWake",
+        ),
+        (
             Event::GracePeriod {
                 gp_seq: seq(1234),
                 event: GpEvent::Start,

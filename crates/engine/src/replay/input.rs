@@ -12,6 +12,7 @@ use crate::fast_no_hz::IdleLook;
 use crate::global::Interest;
 use crate::host::{CpuId, Effects, LeafId, Next, Now, Pos, Published, Seen};
 use crate::limits::{Batch, Context};
+use crate::offload::{self, Call, GroupId};
 use crate::polled::FullCookie;
 use crate::report::{self, Reported};
 use crate::seq::Seq;
@@ -115,6 +116,8 @@ pub enum Input {
     Forked,
     /// A call of this CPU.
     Cpu(CpuId, CpuInput),
+    /// A call about offloading.
+    Offload(OffloadInput),
     /// A call of the barrier.
     Barrier(BarrierInput),
 }
@@ -221,6 +224,81 @@ pub enum CpuInput {
     },
 }
 
+/// One call about offloading. Groups are made by [`Choose`](OffloadInput::Choose).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(
+    missing_docs,
+    reason = "each variant is the method of the same name, with its parameters; a CPU's group is its own"
+)]
+pub enum OffloadInput {
+    AsyncHurry,
+    AsyncRelax,
+    /// In a machine of so many CPUs.
+    Choose {
+        cpu: CpuId,
+        cpus: u32,
+    },
+    Offload {
+        cpu: CpuId,
+        online: bool,
+    },
+    Deoffload {
+        cpu: CpuId,
+        online: bool,
+        tick: u64,
+    },
+    CallNocb {
+        cpu: CpuId,
+        call: Call,
+    },
+    Visit {
+        cpu: CpuId,
+        tick: u64,
+    },
+    BatchOver {
+        cpu: CpuId,
+        context: Context,
+    },
+    RcuopWoke {
+        cpu: CpuId,
+    },
+    EntrainNocb {
+        cpu: CpuId,
+        tick: u64,
+    },
+    TakeOver {
+        cpu: CpuId,
+        gone: CpuId,
+        tick: u64,
+    },
+    /// [`Shrink::visit`](crate::offload::Shrink::visit) of a scan that goes on.
+    Shrink {
+        cpu: CpuId,
+        tick: u64,
+    },
+    BeginPass {
+        group: GroupId,
+        tick: u64,
+    },
+    NextMember {
+        group: GroupId,
+    },
+    EndPass {
+        group: GroupId,
+        tick: u64,
+    },
+    GoesOn {
+        group: GroupId,
+    },
+    Deliver {
+        cpu: CpuId,
+    },
+    TimerFired {
+        group: GroupId,
+        tick: u64,
+    },
+}
+
 /// One call about expedited grace periods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(
@@ -290,6 +368,17 @@ pub enum Output {
     Answered(report::Answer),
     IdleLook(IdleLook),
     Unlocked(Unlocked),
+    Queued(offload::Queued),
+    Visited(offload::Visited),
+    Rested(offload::Rested),
+    Timer(offload::Timer),
+    Todo(offload::Todo),
+    AfterBatch(offload::AfterBatch),
+    Toggled(Result<offload::Toggled, offload::Refused>),
+    Entrained(offload::Entrained),
+    TakenOver(Option<offload::TakenOver>),
+    Flushed(offload::Flushed),
+    Member(Option<CpuId>),
     Climb(Climb),
     ExpBegin(ExpBegin),
     ExpEffects(ExpEffects),

@@ -11,6 +11,7 @@ use crate::blocked::Tasks;
 use crate::cpu::Cpu;
 use crate::global::Global;
 use crate::host::{CpuId, Host};
+use crate::offload::{Group, GroupId};
 
 /// The engine's state of a domain: what is shared, every CPU's, and the barrier's.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -21,6 +22,8 @@ pub struct World {
     pub cpus: BTreeMap<CpuId, Cpu>,
     /// The barrier.
     pub barrier: Barrier,
+    /// Offload groups.
+    pub groups: BTreeMap<GroupId, Group>,
 }
 
 impl World {
@@ -30,6 +33,7 @@ impl World {
             global,
             cpus: BTreeMap::new(),
             barrier: Barrier::new(),
+            groups: BTreeMap::new(),
         }
     }
 
@@ -38,6 +42,7 @@ impl World {
         match input {
             Input::Cpu(id, CpuInput::Adopt { gone }) => self.adopt(id, gone, host),
             Input::Cpu(id, input) => self.apply_to_cpu(id, input, host),
+            Input::Offload(input) => self.apply_offload(input, host),
             Input::Barrier(input) => apply_to_barrier(&mut self.barrier, input),
             input => self.global.apply(input, host),
         }
@@ -268,7 +273,7 @@ impl Global {
                 self.forked();
                 Output::Done(true)
             }
-            Input::Cpu(..) | Input::Barrier(_) => Output::Elsewhere,
+            Input::Cpu(..) | Input::Barrier(_) | Input::Offload(_) => Output::Elsewhere,
         }
     }
 

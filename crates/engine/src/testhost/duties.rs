@@ -33,10 +33,15 @@ impl TestHost {
             _ => false,
         };
         self.woken |= wake && self.kthread.is_some();
+        self.tell_owed();
+        output
+    }
+
+    /// What each CPU owes, for others to read.
+    pub(super) fn tell_owed(&mut self) {
         for (&id, cpu) in &self.world.cpus {
             self.machine.owed[id as usize] = cpu.len();
         }
-        output
     }
 
     /// What the engine keeps for a CPU that has had a callback, or looked.

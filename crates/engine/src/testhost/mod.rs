@@ -21,6 +21,7 @@ mod duties;
 mod expedited;
 mod kernel;
 mod machine;
+mod offloading;
 mod run;
 mod tasks;
 mod threads;
@@ -40,6 +41,7 @@ use machine::{Cpu, Machine};
 
 pub use expedited::Doing;
 pub use kernel::KernelCpu;
+pub use offloading::{OgStep, Wakeups};
 pub use threads::Reader;
 
 /// What the test host did on the engine's behalf. Only ever grow.
@@ -94,6 +96,7 @@ pub struct TestHost {
     recording: Option<Vec<Entry>>,
     tasks: tasks::Tasks,
     exp: expedited::Expediting,
+    offloading: offloading::Offloading,
 }
 
 impl TestHost {
@@ -148,6 +151,7 @@ impl TestHost {
             recording: None,
             tasks: tasks::Tasks::default(),
             exp: expedited::Expediting::default(),
+            offloading: offloading::Offloading::default(),
         }
     }
 
@@ -357,6 +361,10 @@ impl TestHost {
         self.done.stalls += u32::from(effects.stall.is_some());
         self.nudges.extend(effects.nudge);
         self.stalled.extend(effects.stall);
+        effects
+            .gp_end
+            .into_iter()
+            .for_each(|end| self.wake_queue(end));
     }
 
     fn trace_cpuqs(&self) {

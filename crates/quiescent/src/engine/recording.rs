@@ -91,6 +91,7 @@ fn at_rest<T>(what: impl FnOnce() -> T) -> (World, T) {
             global: core.engine.clone(),
             cpus: cpus.collect(),
             barrier: Barrier::clone(&core.barrier),
+            groups: Default::default(),
         };
         return (world, what());
     }

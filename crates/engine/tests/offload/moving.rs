@@ -1,0 +1,380 @@
+//! The barrier over lazy, offloaded and departed CPUs; toggling; callbacks of CPUs that go.
+
+use quiescent_engine::CpuId;
+use quiescent_engine::barrier::Visit;
+use quiescent_engine::limits::Context;
+use quiescent_engine::offload::{Entrained, Offload, Policy, Refused, TakenOver, Toggled};
+use quiescent_engine::replay::{BarrierInput, CpuInput, Input, OffloadInput, Output};
+
+use crate::bench::{BOTH, Bench};
+
+fn entrain(it: &mut Bench, cpu: CpuId) -> Entrained {
+    let tick = it.now();
+    match it.input(OffloadInput::EntrainNocb { cpu, tick }) {
+        Output::Entrained(entrained) => entrained,
+        other => unreachable!("{other:?}"),
+    }
+}
+
+fn start_barrier(it: &mut Bench) {
+    let Output::Seq(snap) = it.world_input(Input::Barrier(BarrierInput::Snap)) else {
+        unreachable!("what a snap returns");
+    };
+    it.world_input(Input::Barrier(BarrierInput::Start { snap }));
+}
+
+fn toggle(it: &mut Bench, cpu: CpuId, to: bool, online: bool) -> Result<Toggled, Refused> {
+    let tick = it.now();
+    let input = match to {
+        true => OffloadInput::Offload { cpu, online },
+        false => OffloadInput::Deoffload { cpu, online, tick },
+    };
+    match it.input(input) {
+        Output::Toggled(toggled) => toggled,
+        other => unreachable!("{other:?}"),
+    }
+}
+
+fn online_bench(policy: Policy) -> Bench {
+    let offload = Offload {
+        online_toggle: true,
+        ..Bench::tunables(policy)
+    };
+    Bench::with(4, offload)
+}
+
+// The barrier.
+
+#[test]
+fn a_barrier_hurries_lazy_callbacks_and_waits_for_them() {
+    for policy in BOTH {
+        let mut it = Bench::new(4, policy);
+        for _ in 0..3 {
+            let _ = it.call_lazy(1);
+        }
+        start_barrier(&mut it);
+        let visited = entrain(&mut it, 1);
+        let hidden = if policy == Policy::Kernel612 { 3 } else { 0 };
+        assert_eq!((visited.flushed, visited.visit), (hidden, Visit::Noted));
+        assert_eq!(visited.todo.rcuog, Some(0), "nothing was pending");
+        assert_eq!((it.lazy(1), it.list(1)), (0, (0, 4)));
+        assert_eq!(entrain(&mut it, 0).visit, Visit::Empty);
+        let again = entrain(&mut it, 1);
+        assert_eq!(
+            (again.visit, again.todo),
+            (Visit::Already, Default::default())
+        );
+        assert_eq!(it.ticks(20), [0, 4, 0, 0], "its callback is the last");
+    }
+}
+
+#[test]
+fn a_barrier_behind_callbacks_that_wait_wakes_nobody() {
+    for policy in BOTH {
+        let mut it = Bench::new(4, policy);
+        let _ = it.call(1);
+        it.rcuog(0);
+        let _ = it.call_lazy(1);
+        start_barrier(&mut it);
+        let visited = entrain(&mut it, 1);
+        assert_eq!((visited.visit, visited.todo.rcuog), (Visit::Noted, None));
+        assert_eq!(it.lazy(1), 0, "but hurries");
+        assert_eq!(it.ticks(30), [0, 3, 0, 0], "{policy:?}");
+    }
+}
+
+#[test]
+fn a_visit_without_a_barrier_leaves_lazy_callbacks_alone() {
+    for policy in BOTH {
+        let mut it = Bench::new(4, policy);
+        let _ = it.call_lazy(1);
+        let visited = entrain(&mut it, 1);
+        assert_eq!((visited.visit, visited.flushed), (Visit::Already, 0));
+        assert_eq!(it.lazy(1), 1);
+    }
+}
+
+#[test]
+fn a_barrier_over_an_offloaded_cpu_that_has_gone() {
+    for policy in BOTH {
+        let mut it = Bench::new(4, policy);
+        let _ = it.call_lazy(2);
+        it.host.unregister(2);
+        start_barrier(&mut it);
+        assert_eq!(entrain(&mut it, 2).visit, Visit::Noted, "from another CPU");
+        assert_eq!(it.ticks(20), [0, 0, 2, 0], "{policy:?}");
+    }
+}
+
+#[test]
+fn ready_ones_that_nobody_was_woken_for_run_for_the_barrier() {
+    let mut it = Bench::new(4, Policy::Quiescent);
+    let _ = it.call_lazy(1);
+    let _ = it.call(0);
+    it.ticks(20);
+    it.rcuog(0);
+    start_barrier(&mut it);
+    assert_eq!(entrain(&mut it, 1).visit, Visit::Noted);
+    assert_eq!(it.ticks(2), [0, 2, 0, 0]);
+}
+
+// Toggling.
+
+#[test]
+fn deoffloading_keeps_callbacks_and_their_order() {
+    for policy in BOTH {
+        let mut it = online_bench(policy);
+        let _ = it.call(1);
+        it.rcuog(0);
+        let _ = it.call_lazy(1);
+        let _ = it.call_lazy(1);
+        let toggled = toggle(&mut it, 1, false, true).expect("it may");
+        assert_eq!(toggled.todo.core, Some(1), "it may be idle");
+        assert_eq!((it.bypass(1), it.lazy(1)), (0, 0));
+        assert_eq!(it.host.group(0).members(), [0]);
+        assert!(it.host.take_core(1) && it.cpu(1).needs_cpu());
+        let mut invoked = 0;
+        for _ in 0..20 {
+            it.ticks(1);
+            let _ = it.host.tick(1);
+            let _ = it.host.core(1);
+            invoked += it.batch(1, Context::Softirq);
+        }
+        assert_eq!(invoked, 3, "{policy:?}");
+        assert_eq!(it.rcuops(), [0; 4], "rcuop has nothing to do with it");
+    }
+}
+
+#[test]
+fn deoffloading_asks_for_what_rcuog_has_not_asked_for_yet() {
+    for policy in BOTH {
+        let mut it = online_bench(policy);
+        let _ = it.call(1); // rcuog was woken, and has not run
+        let _ = toggle(&mut it, 1, false, true);
+        let mut invoked = 0;
+        for _ in 0..20 {
+            it.ticks(1);
+            if it.cpu(1).core_pending(it.host.engine()) {
+                let _ = it.host.core(1);
+            }
+            invoked += it.batch(1, Context::Softirq);
+        }
+        assert_eq!(invoked, 1, "{policy:?}");
+    }
+}
+
+#[test]
+fn offloading_hands_callbacks_to_the_group() {
+    for policy in BOTH {
+        let mut it = online_bench(policy);
+        let _ = toggle(&mut it, 0, false, true);
+        let queued = it.call(0);
+        assert_eq!(queued.todo, Default::default());
+        let toggled = toggle(&mut it, 0, true, true).expect("it may");
+        assert_eq!(toggled.todo.rcuog, Some(0));
+        assert_eq!(it.host.group(0).members(), [1, 0], "at the tail");
+        assert!(!it.cpu(0).needs_cpu());
+        assert_eq!(it.ticks(20), [1, 0, 0, 0], "{policy:?}");
+        let _ = toggle(&mut it, 0, false, true);
+        let toggled = toggle(&mut it, 0, true, true).expect("it may");
+        assert_eq!(toggled.todo, Default::default(), "nothing to look at");
+    }
+}
+
+#[test]
+fn no_batch_begins_while_the_other_side_has_one_out() {
+    for policy in BOTH {
+        let mut it = online_bench(policy);
+        let _ = it.call(1);
+        it.rcuog(0);
+        it.grace_period();
+        it.rcuog(0);
+        assert!(it.host.take_rcuop(1));
+        let out = it.begin_batch(1, Context::Rcuop).expect("one is ready");
+        // The CPU changes sides, and has another one ready.
+        let _ = toggle(&mut it, 1, false, true);
+        let _ = it.call(1);
+        for _ in 0..20 {
+            it.ticks(1);
+            let _ = it.host.core(1);
+        }
+        assert_eq!(it.list(1), (1, 0));
+        it.host.take_core(1);
+        assert_eq!(it.batch(1, Context::Softirq), 0, "rcuop is at it");
+        it.end_batch(1, out);
+        let context = Context::Rcuop;
+        it.input(OffloadInput::BatchOver { cpu: 1, context });
+        assert!(it.host.take_core(1), "the soft interrupt goes on");
+        // And back, in the middle of its batch.
+        let _ = it.call(1);
+        let out = it.begin_batch(1, Context::Softirq).expect("one is ready");
+        let _ = toggle(&mut it, 1, true, true);
+        assert_eq!(it.ticks(20), [0; 4]);
+        assert_eq!(it.list(1), (1, 0), "{policy:?}");
+        it.end_batch(1, out);
+        let context = Context::Softirq;
+        it.input(OffloadInput::BatchOver { cpu: 1, context });
+        assert_eq!(it.ticks(1), [0, 1, 0, 0], "rcuop goes on");
+    }
+}
+
+#[test]
+fn a_member_that_comes_or_goes_in_the_middle_of_a_pass_hides_nobody() {
+    for policy in BOTH {
+        let offload = Offload {
+            online_toggle: true,
+            stride: Some(4),
+            ..Bench::tunables(policy)
+        };
+        let mut it = Bench::with(4, offload);
+        let _ = (it.call(2), it.call(3));
+        for _ in 0..3 {
+            let _ = it.host.step_rcuog(0); // members 0 and 1 were looked at
+        }
+        let _ = toggle(&mut it, 0, false, true);
+        assert_eq!(it.host.group(0).next_member(), Some(2));
+        let _ = toggle(&mut it, 0, true, true);
+        assert_eq!(it.ticks(20), [0, 0, 1, 1], "{policy:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_toggled_is_refused() {
+    let mut it = Bench::new(4, Policy::Kernel612);
+    assert_eq!(toggle(&mut it, 1, true, true), Err(Refused::Already));
+    assert_eq!(
+        toggle(&mut it, 1, false, true),
+        Err(Refused::Online),
+        "6.12"
+    );
+    let _ = it.call_lazy(1);
+    assert_eq!(
+        toggle(&mut it, 1, false, false),
+        Err(Refused::NotEmpty),
+        "hidden ones count"
+    );
+    assert_eq!((it.bypass(1), it.host.group(0).members()), (1, &[0, 1][..]));
+    assert_eq!(it.ticks(30_000)[1], 1);
+    assert!(
+        toggle(&mut it, 1, false, false).is_ok(),
+        "offline and empty"
+    );
+    assert_eq!(toggle(&mut it, 1, false, false), Err(Refused::Already));
+    assert!(toggle(&mut it, 1, true, false).is_ok());
+    let mut world = it.host.world().clone();
+    let mut never = quiescent_engine::Cpu::new(9);
+    let group = world.groups.get_mut(&0).expect("there is one");
+    let refused = never.offload(true, group, &world.global, &crate::moving::Silent);
+    assert_eq!(refused, Err(Refused::NeverChosen));
+}
+
+pub struct Silent;
+
+impl quiescent_engine::Host for Silent {
+    fn cpus(&self) -> u32 {
+        unreachable!("asked by the driver only")
+    }
+    fn observe(&self, _: CpuId) -> quiescent_engine::Seen {
+        unreachable!("asked by the driver only")
+    }
+    fn present(&self, _: quiescent_engine::LeafId) -> u64 {
+        unreachable!("asked by the driver only")
+    }
+    fn own_quiescent(&self, _: CpuId) -> bool {
+        unreachable!("asked by the driver only")
+    }
+}
+
+// CPUs that go.
+
+fn take_over(it: &mut Bench, cpu: CpuId, gone: CpuId) -> Option<TakenOver> {
+    let tick = it.now();
+    match it.input(OffloadInput::TakeOver { cpu, gone, tick }) {
+        Output::TakenOver(taken) => taken,
+        other => unreachable!("{other:?}"),
+    }
+}
+
+#[test]
+fn an_offloaded_cpu_that_dies_keeps_its_callbacks_and_their_time() {
+    for policy in BOTH {
+        let mut it = Bench::new(4, policy);
+        let _ = it.call_lazy(2);
+        it.host.unregister(2);
+        assert_eq!(take_over(&mut it, 0, 2), None);
+        assert_eq!(it.lazy(2), 1);
+        assert_eq!(
+            it.ticks(2 * crate::bench::FLUSH + 20),
+            [0, 0, 1, 0],
+            "{policy:?}"
+        );
+    }
+}
+
+#[test]
+fn a_cpu_that_dies_delivers_what_it_put_off() {
+    let mut it = Bench::new(4, Policy::Kernel612);
+    let _ = it.host.call_nocb(2, false, false);
+    it.input(OffloadInput::Deliver { cpu: 2 });
+    it.host.unregister(2);
+    assert_eq!(it.rcuog(1).0, 1);
+}
+
+#[test]
+fn an_adopting_cpu_flushes_first_and_keeps_the_order() {
+    for policy in BOTH {
+        let mut it = online_bench(policy);
+        let _ = toggle(&mut it, 3, false, true);
+        let _ = (it.call(3), it.call(3));
+        for _ in 0..3 {
+            let _ = it.call_lazy(1);
+        }
+        it.host.unregister(3);
+        let taken = take_over(&mut it, 1, 3).expect("it was not offloaded");
+        let hidden = if policy == Policy::Kernel612 { 3 } else { 0 };
+        assert_eq!(taken.flushed, hidden);
+        assert_eq!(
+            (taken.adopted.merged.done, taken.adopted.merged.pending),
+            (0, 2)
+        );
+        assert_eq!(taken.todo.rcuog, Some(0));
+        assert_eq!((it.bypass(1), it.lazy(1), it.list(1)), (0, 0, (0, 5)));
+        assert_eq!(it.ticks(30), [0, 5, 0, 0], "{policy:?}");
+    }
+}
+
+#[test]
+fn a_barrier_goes_along_with_callbacks_that_move() {
+    let mut it = online_bench(Policy::Kernel612);
+    let _ = toggle(&mut it, 3, false, true);
+    let _ = it.call(3);
+    start_barrier(&mut it);
+    for cpu in 0..3 {
+        assert_eq!(entrain(&mut it, cpu).visit, Visit::Empty);
+    }
+    it.host.unregister(3);
+    let taken = take_over(&mut it, 1, 3).expect("it was not offloaded");
+    assert!(taken.adopted.entrained);
+    assert_eq!(it.ticks(30), [0, 2, 0, 0]);
+}
+
+#[test]
+fn a_cpu_that_is_not_offloaded_may_adopt_too() {
+    let mut it = online_bench(Policy::Quiescent);
+    let _ = (
+        toggle(&mut it, 0, false, true),
+        toggle(&mut it, 3, false, true),
+    );
+    let _ = it.call(3);
+    it.host.unregister(3);
+    let taken = take_over(&mut it, 0, 3).expect("it was not offloaded");
+    assert_eq!(
+        (taken.todo, taken.adopted.wake_gp),
+        (Default::default(), true)
+    );
+    for _ in 0..20 {
+        it.ticks(1);
+        it.host.on(0, CpuInput::Core);
+    }
+    assert_eq!(it.batch(0, Context::Softirq), 1);
+}
