@@ -55,6 +55,9 @@ pub struct Config {
     /// A grace period whose only participant is the driver itself needs no fence. Sound only where
     /// an arriving CPU executes a full fence after it becomes present and before it reads.
     pub sole_needs_no_fence: bool,
+    /// Nodes with nobody below them are left out of a grace period, and a scan looks only at leaves that
+    /// still owe ([`tree`](crate::tree)). A kernel visits every node.
+    pub skip_empty: bool,
     /// `synchronize_rcu` waiters woken straight from the grace period, at most; the rest are left to
     /// a work item (the kernel: 5).
     pub direct_wakes_max: u32,
@@ -94,6 +97,7 @@ impl Config {
                 next_fqs: ticks,
             },
             sole_needs_no_fence: false,
+            skip_empty: false,
             direct_wakes_max: 5,
             wait_markers: 5,
             accelerate_only_new: true,
@@ -127,6 +131,7 @@ impl Config {
                 stall_ns: 10_000_000_000,
             },
             sole_needs_no_fence: true,
+            skip_empty: true,
             direct_wakes_max: u32::MAX,
             wait_markers: 1,
             accelerate_only_new: true,

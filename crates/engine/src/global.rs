@@ -80,6 +80,10 @@ pub struct Counts {
     pub expedited: u64,
     /// Force-quiescent-state scans begun.
     pub scans: u64,
+    /// Leaves that they looked at.
+    pub leaves_scanned: u64,
+    /// Pieces of grace periods done: one for each node, leaf or wait ([`Global::step`]).
+    pub steps: u64,
     /// Grace periods that needed no fence, since nobody but the driver took part.
     pub sole: u64,
     /// Times a grace period was reported as stalled.
@@ -137,6 +141,8 @@ impl Global {
                 grace_periods: 0,
                 expedited: 0,
                 scans: 0,
+                leaves_scanned: 0,
+                steps: 0,
                 sole: 0,
                 stalls: 0,
                 offline_holdouts: 0,
@@ -213,7 +219,7 @@ impl Global {
     pub(crate) fn is_coming(&self, leaf: LeafId, stamp: Seq) -> bool {
         let asked = |tree: &Tree| {
             let leaf = if leaf < tree.leaves() { leaf } else { 0 };
-            let nodes = [0, tree.leaf_node(leaf)];
+            let nodes = [0, tree.entry(leaf)];
             nodes
                 .iter()
                 .any(|&node| tree.nodes[node].gp_seq_needed.ge(stamp))
@@ -268,6 +274,7 @@ impl Global {
         {
             return Err(tree);
         }
+        tree.sparse = self.config.skip_empty;
         tree.adopt(self.gp_seq, needed, self.exp_seq);
         if let Some(old) = &self.tree {
             tree.inherit(old);

@@ -198,6 +198,7 @@ impl TestHost {
             self.machine.cpus.len() - 1
         });
         self.machine.present[cpu] = true;
+        self.machine.occupy(cpu as CpuId);
         if let Cpu::Kernel(kernel) = &mut self.machine.cpus[cpu] {
             kernel.online();
             kernel.sleep();
@@ -295,6 +296,11 @@ impl TestHost {
         self.done
     }
 
+    /// How often the engine has asked who is at a leaf, and how often for a reader's word.
+    pub fn looks(&self) -> (u64, u64) {
+        self.machine.looks.get()
+    }
+
     /// The time.
     pub fn now(&self) -> crate::Now {
         self.machine.now
@@ -347,6 +353,9 @@ impl TestHost {
         self.exp.woken |= effects.wake_exp;
         self.done.stalls += u32::from(effects.stalled);
         self.nudges.extend(effects.nudge);
+        if let Some(leaf) = effects.vacated {
+            self.machine.vacate(leaf);
+        }
     }
 
     fn trace_cpuqs(&self) {
