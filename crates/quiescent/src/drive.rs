@@ -97,6 +97,7 @@ impl<'a> Turn<'a> {
         let Effects {
             publish,
             waiters_until,
+            vacated,
             next,
             ..
         } = self.core().step(&domain.slots, now_ns);
@@ -104,6 +105,9 @@ impl<'a> Turn<'a> {
             domain
                 .root_seq
                 .store(published.root.to_bits(), Ordering::Release); // [POLL-1]
+        }
+        if let Some(leaf) = vacated {
+            domain.slots.vacated(leaf);
         }
         if let Some(until) = waiters_until {
             let core = self.core.get_or_insert_with(|| domain.lock());
