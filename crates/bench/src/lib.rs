@@ -9,6 +9,7 @@
 //! | [`subjects`] | who is measured: one file a library, the same loops for all |
 //! | [`read`] | CPU time of a read-side pair |
 //! | [`sync`] | latency and fences of a grace period, one child process a subject and case |
+//! | [`scale`] | grace periods, registration, exit and memory with up to thousands of registered threads |
 //! | [`instructions`] | callgrind instruction counts of the same loops, and the disassembly of ours |
 //! | [`kernel`], [`published`], [`benchmark`], [`verdict`], [`reproduce`] | the main job: tables, the kernel's own grace periods, targets |
 //!
@@ -46,6 +47,7 @@ pub mod read;
 pub mod report;
 pub mod reproduce;
 pub mod retire;
+pub mod scale;
 pub mod stats;
 pub mod subjects;
 pub mod sync;

@@ -7,6 +7,7 @@
 use crate::figures::Figure;
 use crate::mixed::child::MixedAsk;
 use crate::retire::child::RetireAsk;
+use crate::scale::child::ScaleAsk;
 use crate::{Control, Error};
 use serde::{Deserialize, Serialize};
 use std::io::Read;
@@ -23,6 +24,8 @@ pub enum Ask {
     Retire(RetireAsk),
     /// One measurement of `bench mixed`.
     Mixed(MixedAsk),
+    /// One measurement of `bench scale`.
+    Scale(ScaleAsk),
 }
 
 /// The words before it. The command line looks for them before anything else: a parser of options would weigh as much as
@@ -41,6 +44,7 @@ impl Ask {
         match self {
             Ask::Retire(ask) => format!("{}, {}", ask.subject, ask.case.name()),
             Ask::Mixed(ask) => format!("{}, reads beside updates", ask.subject),
+            Ask::Scale(ask) => format!("{}, {} threads", ask.subject, ask.threads),
         }
     }
 
@@ -51,6 +55,9 @@ impl Ask {
                 Duration::from_micros(10 * ask.objects) + Duration::from_millis(ask.rest_ms)
             }
             Ask::Mixed(ask) => Duration::from_millis(10 * ask.ms),
+            Ask::Scale(ask) => {
+                Duration::from_millis(20 * ask.threads) + Duration::from_millis(50 * ask.calls)
+            }
         };
         asked + Duration::from_secs(30)
     }
@@ -181,6 +188,7 @@ pub fn serve(ask: &str) -> u8 {
     let measured = match serde_json::from_str(ask) {
         Ok(Ask::Retire(ask)) => crate::retire::child::measure(&ask),
         Ok(Ask::Mixed(ask)) => crate::mixed::child::measure(&ask),
+        Ok(Ask::Scale(ask)) => crate::scale::child::measure(&ask),
         Err(why) => Err(format!("not a question: `{ask}` ({why})")),
     };
     let said = match measured {

@@ -9,6 +9,13 @@ pub fn peak_rss_bytes() -> Option<u64> {
     kilobytes(&status, "VmHWM:").map(|kb| kb * 1024)
 }
 
+/// Anonymous memory that is resident: heap, stacks, mappings of no file. Counted by the kernel page by page; `None`
+/// where it does not (`/proc/self/smaps_rollup`).
+pub fn anonymous_bytes() -> Option<u64> {
+    let rollup = fs::read_to_string("/proc/self/smaps_rollup").ok()?;
+    kilobytes(&rollup, "Anonymous:").map(|kb| kb * 1024)
+}
+
 fn kilobytes(status: &str, field: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix(field))?;
     line.split_whitespace().next()?.parse().ok()
@@ -100,6 +107,12 @@ mod tests {
     #[test]
     fn this_process_has_memory_and_threads() {
         assert!(peak_rss_bytes().is_some_and(|bytes| bytes > 100 << 10));
+        if let Some(before) = anonymous_bytes() {
+            let more = std::hint::black_box(vec![1u8; 8 << 20]);
+            let after = anonymous_bytes().unwrap();
+            assert!(after - before > 7 << 20, "{before} {after}");
+            drop(more);
+        }
         assert!(threads().contains(&this_thread()));
         assert_eq!(kilobytes("VmHWM:\t  3708 kB\n", "VmHWM:"), Some(3708));
         assert_eq!(kilobytes("", "VmHWM:"), None);

@@ -5,7 +5,7 @@ mod common;
 use std::time::Duration;
 
 use common::{World, check, join_all};
-use quiescent_double_primitives::{allow_timeouts, spin};
+use quiescent_double_primitives::{allow_timeouts, branching, spin};
 use quiescent_on_double as rcu;
 use rcu::check::Model as Domain;
 
@@ -171,5 +171,31 @@ fn the_first_threads_of_a_new_leaf() {
         world.reopen();
         join_all(newcomers);
         join_all([one, other]);
+    });
+}
+
+/// A grace period finds the second leaf empty while a thread comes to it. Whoever is first: the next
+/// grace period must not leave the leaf out.
+#[test]
+fn a_leaf_is_found_empty_and_taken_again() {
+    check("leaf vacated", 2, 0, || {
+        let world = World::new(Domain::new().leaves(2));
+        let stay = [
+            world.registered(|w| w.wait_reopened()),
+            world.registered(|w| w.wait_reopened()),
+        ];
+        world.domain.enter();
+        world.begin(2);
+        branching(false);
+        join_all([world.thread(|w| w.domain.register())]);
+        branching(true);
+        let newcomer = world.thread(World::read);
+        rcu::synchronize();
+        world.update(0, 1);
+        branching(false);
+        world.reopen();
+        world.reopen();
+        join_all([newcomer]);
+        join_all(stay);
     });
 }

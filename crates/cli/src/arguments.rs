@@ -4,7 +4,9 @@
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
-use quiescent_bench::{instructions::LoopCase, pool::MOST_THREADS, sync::SyncCase};
+use quiescent_bench::{
+    instructions::LoopCase, pool::MOST_THREADS, scale::MOST_REGISTERED, sync::SyncCase,
+};
 
 /// Read-copy-update that does less, and later: measure it, compare it, reproduce its figures.
 #[derive(Debug, Parser)]
@@ -49,6 +51,8 @@ pub enum Bench {
     Retire(Retire),
     /// Reads beside updates: one thread reads, another replaces and retires
     Mixed(Mixed),
+    /// Many registered threads: grace periods, registration, exit, memory a thread
+    Scale(Scale),
 }
 
 /// Options that every measuring command has.
@@ -143,7 +147,25 @@ pub struct Mixed {
     pub readers: usize,
 }
 
-// `internal measure JSON`, one measuring process of `bench retire` or `bench mixed`, is not here: see `main`.
+#[derive(Debug, Args)]
+pub struct Scale {
+    #[command(flatten)]
+    pub common: Common,
+    /// Beside every other library in this build that has a grace period to wait for
+    #[arg(long)]
+    pub compare: bool,
+    /// Numbers of registered threads, the caller among them
+    #[arg(long, value_name = "N,…", default_value = "1,10,100,1000,5000", value_delimiter = ',', value_parser = registered, allow_negative_numbers = true)]
+    pub threads: Vec<u64>,
+    /// Rounds over all subjects and numbers, a process each
+    #[arg(long, value_name = "N", default_value = "5", value_parser = rounds, allow_negative_numbers = true)]
+    pub rounds: u64,
+    /// Grace periods a process
+    #[arg(long, value_name = "N", default_value = "200", value_parser = calls, allow_negative_numbers = true)]
+    pub calls: u64,
+}
+
+// `internal measure JSON`, one measuring process of `bench retire`, `bench mixed` or `bench scale`, is not here: see `main`.
 #[derive(Debug, Subcommand)]
 pub enum Internal {
     /// One measuring process of `bench sync`
@@ -183,6 +205,12 @@ fn threads(text: &str) -> Result<usize, String> {
     let cpus = std::thread::available_parallelism().map_or(1, |n| n.get());
     let advice = format!("give 1 to {MOST_THREADS} (this machine has {cpus} CPUs)");
     count(text, MOST_THREADS as u64, &advice).map(|count| count as usize)
+}
+
+fn registered(text: &str) -> Result<u64, String> {
+    let advice =
+        format!("give numbers of threads from 1 to {MOST_REGISTERED}, with commas in between");
+    count(text, MOST_REGISTERED, &advice)
 }
 
 /// More rounds than anybody waits for: at the default size a round takes about a tenth of a second.

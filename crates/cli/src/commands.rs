@@ -4,7 +4,7 @@
 //! is 130. The second ends the program at once.
 
 use crate::arguments::{
-    Arguments, Bench, Command, Common, Internal, Mixed, Read, Reproduce, Retire, Sync,
+    Arguments, Bench, Command, Common, Internal, Mixed, Read, Reproduce, Retire, Scale, Sync,
 };
 use crate::output::{self, DONE, STOPPED};
 use crate::progress::Bar;
@@ -14,6 +14,7 @@ use quiescent_bench::mixed::{self, MixedOptions};
 use quiescent_bench::read::{self, ReadOptions};
 use quiescent_bench::reproduce::{self, ReproduceOptions};
 use quiescent_bench::retire::{self, RetireOptions};
+use quiescent_bench::scale::{self, ScaleOptions};
 use quiescent_bench::sync::{self, SyncOptions, child};
 use quiescent_bench::{Control, Error, Report, subjects};
 use std::path::PathBuf;
@@ -28,6 +29,7 @@ pub fn run(arguments: Arguments) -> Result<u8, Error> {
         Command::Bench(Bench::Sync(options)) => bench_sync(&options),
         Command::Bench(Bench::Retire(options)) => bench_retire(&options),
         Command::Bench(Bench::Mixed(options)) => bench_mixed(&options),
+        Command::Bench(Bench::Scale(options)) => bench_scale(&options),
         Command::Completions { shell } => completions(shell),
         Command::Man { command } => man(&command),
         Command::Internal(internal) => run_internal(internal),
@@ -115,6 +117,21 @@ fn bench_mixed(options: &Mixed) -> Result<u8, Error> {
     };
     measure(&options.common, mixed::text, |control| {
         mixed::run(&wanted, control)
+    })
+}
+
+fn bench_scale(options: &Scale) -> Result<u8, Error> {
+    need_a_subject(options.compare)?;
+    let wanted = ScaleOptions {
+        compare: options.compare,
+        threads: options.threads.clone(),
+        rounds: options.rounds,
+        calls: options.calls,
+        seed: options.common.seed,
+        ..ScaleOptions::new(this_program()?)
+    };
+    measure(&options.common, scale::text, |control| {
+        scale::run(&wanted, control)
     })
 }
 

@@ -33,6 +33,15 @@ fn nonsense_is_a_usage_error_with_a_remedy() {
         (&["bench", "mixed", "--ms", "0"], "give 1 to"),
         (&["bench", "mixed", "--readers", "-1"], "give 1 to 1024"),
         (&["bench", "write"], "--help"),
+        (&["bench", "scale", "--threads", "1,0"], "from 1 to 65000"),
+        (
+            &["bench", "scale", "--threads", "99999999"],
+            "from 1 to 65000",
+        ),
+        (&["bench", "scale", "--threads", "1,many"], "with commas"),
+        (&["bench", "scale", "--threads", "-5"], "from 1 to 65000"),
+        (&["bench", "scale", "--rounds", "0"], "give 1 to"),
+        (&["bench", "scale", "--calls", "0"], "give 1 to"),
         (&["reproduce", "--seed", "x"], "--help"),
         (&["completions", "no-such-shell"], "bash"),
         (
@@ -296,6 +305,27 @@ fn refused_threads_are_an_error_not_a_hang() {
     );
 }
 
+#[test]
+fn refused_threads_are_said_in_the_case_of_bench_scale() {
+    use quiescent_bench::once::Said;
+    use std::os::unix::process::CommandExt;
+    let mut command = quiescent();
+    let ask = r#"{"scale":{"subject":"quiescent","threads":50,"calls":2}}"#;
+    command.args(["internal", "measure", ask]);
+    // SAFETY: as above.
+    unsafe { command.pre_exec(refuse_threads) };
+    let output = command.output().unwrap();
+    let said: Said = serde_json::from_slice(&output.stdout).unwrap();
+    let Said::Figures(figures) = said else {
+        panic!("{said:?}");
+    };
+    for metric in ["threads", "latency_us", "cpu_ns"] {
+        let figure = figures.iter().find(|figure| figure.metric == metric);
+        let case = &figure.unwrap().case;
+        assert!(case.starts_with("50 threads (reached 1: "), "{case}");
+    }
+}
+
 /// Waits until the process catches SIGINT, as the kernel sees it; false when it ended before.
 fn catches_ctrl_c(child: &mut std::process::Child) -> bool {
     loop {
@@ -331,6 +361,14 @@ fn ctrl_c_prints_what_was_measured() {
         [
             "bench",
             "mixed",
+            "--compare",
+            "--json",
+            "--rounds",
+            "100000",
+        ],
+        [
+            "bench",
+            "scale",
             "--compare",
             "--json",
             "--rounds",

@@ -58,6 +58,9 @@ pub struct Config {
     /// Those who wait take the role of a driver from which nothing was seen or heard for so long
     /// ([`usurp`](crate::usurp)); never, if none: a kernel has a thread for it.
     pub usurp_after_ns: Option<u64>,
+    /// Nodes with nobody below them are left out of a grace period, and a scan looks only at leaves that
+    /// still owe ([`tree`](crate::tree)). A kernel visits every node.
+    pub skip_empty: bool,
     /// `synchronize_rcu` waiters woken straight from the grace period, at most; the rest are left to
     /// a work item (the kernel: 5).
     pub direct_wakes_max: u32,
@@ -102,6 +105,7 @@ impl Config {
             },
             sole_needs_no_fence: false,
             usurp_after_ns: None,
+            skip_empty: false,
             direct_wakes_max: 5,
             wait_markers: 5,
             accelerate_only_new: true,
@@ -138,6 +142,7 @@ impl Config {
             },
             sole_needs_no_fence: true,
             usurp_after_ns: Some(100_000_000),
+            skip_empty: true,
             direct_wakes_max: u32::MAX,
             wait_markers: 1,
             accelerate_only_new: true,

@@ -9,6 +9,10 @@ pub struct Counts {
     pub expedited: u64,
     /// Force-quiescent-state scans begun.
     pub scans: u64,
+    /// Leaves that they looked at.
+    pub leaves_scanned: u64,
+    /// Pieces of grace periods done: one for each node, leaf or wait ([`Global::step`](crate::Global::step)).
+    pub steps: u64,
     /// Grace periods that needed no fence, since nobody but the driver took part.
     pub sole: u64,
     /// Times a report of a stall was due: see [`stall`](crate::stall).
@@ -28,6 +32,8 @@ impl Counts {
             grace_periods: 0,
             expedited: 0,
             scans: 0,
+            leaves_scanned: 0,
+            steps: 0,
             sole: 0,
             stalls: 0,
             usurped: 0,

@@ -157,7 +157,8 @@ impl Global {
     pub(crate) fn begin_scan(&mut self, host: &impl Host) {
         self.counts.scans += 1;
         self.fqs.scans = (self.fqs.scans + 1).min(2);
-        self.phase = Phase::Scan(0);
+        let tree = self.tree.as_ref().expect("a grace period has a tree");
+        self.phase = Phase::Scan(tree.scan_from(0).unwrap_or(0));
         self.urgency.scan_begins();
         self.stall_scan_begins();
         self.trace_gp(GpEvent::Fqsstart, host);
@@ -168,6 +169,7 @@ impl Global {
 
     /// One leaf of a scan.
     pub(crate) fn scan(&mut self, leaf: usize, host: &impl Host) -> Effects {
+        self.counts.leaves_scanned += 1;
         let first = self.fqs.scans == 1;
         let seq = self.gp_seq;
         let (lo, owed) = self.owed(leaf);
@@ -200,8 +202,8 @@ impl Global {
         }
         tree.report(tree.leaf_node(leaf), credited, seq, host);
         let nudge = tree.press(leaf, credited, held, stage, host);
-        if leaf + 1 < tree.leaves() {
-            self.phase = Phase::Scan(leaf + 1);
+        if let Some(next) = tree.scan_from(leaf + 1) {
+            self.phase = Phase::Scan(next);
             return Effects {
                 nudge,
                 ..Effects::only(Next::Again)

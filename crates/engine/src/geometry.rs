@@ -312,6 +312,20 @@ impl Geometry {
         span
     }
 
+    /// Index of the child that stands for bit `index` of node `i`. Constant time.
+    ///
+    /// # Panics
+    /// If node `i` is a leaf or there is no such node.
+    pub const fn child(&self, i: usize, index: u32) -> usize {
+        assert!(i < self.first_leaf(), "a node without children");
+        let mut depth = 0;
+        while i >= self.level[depth].start + self.level[depth].count {
+            depth += 1;
+        }
+        let nth = i - self.level[depth].start;
+        self.level[depth + 1].start + nth * self.level[depth].spread as usize + index as usize
+    }
+
     /// Which leaf (counted from the first one) and which bit of its masks stand for `cpu`. Constant time.
     ///
     /// # Panics

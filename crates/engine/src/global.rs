@@ -202,7 +202,7 @@ impl Global {
     pub(crate) fn is_coming(&self, leaf: LeafId, stamp: Seq) -> bool {
         let asked = |tree: &Tree| {
             let leaf = if leaf < tree.leaves() { leaf } else { 0 };
-            let nodes = [0, tree.leaf_node(leaf)];
+            let nodes = [0, tree.entry(leaf)];
             nodes
                 .iter()
                 .any(|&node| tree.nodes[node].gp_seq_needed.ge(stamp))
@@ -258,6 +258,7 @@ impl Global {
         {
             return Err(tree);
         }
+        tree.sparse = self.config.skip_empty;
         tree.adopt(self.gp_seq, needed, self.exp_seq);
         if let Some(old) = &self.tree {
             tree.inherit(old);

@@ -42,6 +42,7 @@ impl Global {
         assert!(self.driver.is_some(), "step without try_drive");
         self.now.ns = self.now.ns.max(now.ns);
         self.now.jiffies = self.now.jiffies.max(now.jiffies);
+        self.counts.steps += 1;
         match self.phase {
             Phase::Idle => self.start(host),
             Phase::Fence => Effects::only(Next::Fence(FenceCause::GpStart)),
@@ -111,7 +112,8 @@ impl Global {
     fn sole(&self, host: &impl Host) -> bool {
         let own = self.driver.and_then(|d| d.cpu);
         let Some(tree) = &self.tree else { return false };
-        (0..tree.leaves()).all(|leaf| {
+        let next = |from| tree.occupied_from(from, host);
+        core::iter::successors(next(0), |&leaf| next(leaf + 1)).all(|leaf| {
             let own_bit = match own.and_then(|cpu| tree.place_of(cpu)) {
                 Some((own_leaf, bit)) if own_leaf == leaf => 1u64 << bit,
                 _ => 0,
@@ -120,16 +122,27 @@ impl Global {
         })
     }
 
-    /// Behaviour §3.2, step 6, one leaf.
-    fn hotplug(&mut self, leaf: usize, host: &impl Host) -> Effects {
+    /// Behaviour §3.2, step 6, one leaf: the first from `from` on that may have changed.
+    fn hotplug(&mut self, from: usize, host: &impl Host) -> Effects {
         let tree = self.tree.as_mut().expect("a grace period has a tree");
+        let changed = match self.config.skip_empty {
+            true => tree.occupied_from(from, host),
+            false => Some(from),
+        };
+        let Some(leaf) = changed else {
+            return self.init(0, host);
+        };
         tree.apply_hotplug(leaf, host.present(leaf));
+        let vacated = (!tree.takes_part(tree.leaf_node(leaf))).then_some(leaf);
         self.phase = if leaf + 1 < tree.leaves() {
             Phase::Hotplug(leaf + 1)
         } else {
             Phase::Init(0)
         };
-        Effects::only(Next::Again)
+        Effects {
+            vacated,
+            ..Effects::only(Next::Again)
+        }
     }
 
     /// Behaviour §3.2, step 8, one node; after the last, steps 9 and 10.
@@ -147,10 +160,10 @@ impl Global {
                 tree.report_readers(node, host);
             }
         }
-        let last = node + 1 == tree.nodes.len();
+        let next = tree.after(node);
         let publish = (node == 0).then(|| self.published());
-        if !last {
-            self.phase = Phase::Init(node + 1);
+        if let Some(next) = next {
+            self.phase = Phase::Init(next);
             return Effects {
                 publish,
                 ..Effects::only(Next::Again)
@@ -192,11 +205,9 @@ impl Global {
         let new = self.gp_seq.end();
         let tree = self.tree.as_mut().expect("a grace period has a tree");
         self.wanted |= tree.clean_node(node, new, host);
-        let last = node + 1 == tree.nodes.len();
-        self.phase = if last {
-            Phase::End
-        } else {
-            Phase::Cleanup(node + 1)
+        self.phase = match tree.after(node) {
+            Some(next) => Phase::Cleanup(next),
+            None => Phase::End,
         };
         if tree.is_leaf(node) {
             tree.recheck_overload(node, &self.config.limits, host);
@@ -239,6 +250,7 @@ impl Global {
             waiters_until: satisfied.map(|s| s.direct_until),
             deferred_until: satisfied.and_then(|s| s.deferred_until),
             stall: None,
+            vacated: None,
             nudge: None,
             gp_end: None,
             next: self.after_end(),

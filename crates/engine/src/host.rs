@@ -59,6 +59,16 @@ pub trait Host {
     /// for the leaf's lowest CPU plus `i`.
     fn present(&self, leaf: LeafId) -> u64;
 
+    /// At which leaves somebody may be: bit `i` of group `g` stands for leaf `64 * g + i`. A set bit promises
+    /// nothing; a clear one says that [`present`](Host::present) would answer 0. Whoever arrives sets the bit
+    /// before the full fence that precedes its first section; it stays set until the engine has found the
+    /// leaf empty ([`Effects::vacated`]). Asked by hosts with [`skip_empty`](crate::Config::skip_empty), and
+    /// where a sole thread needs no fence. By default: anywhere.
+    fn occupied(&self, group: usize) -> u64 {
+        let _ = group;
+        u64::MAX
+    }
+
     /// Is `cpu`, on which the caller runs, outside every section *of its own*? For a kernel's
     /// grace-period thread this is always so; a thread that drives from inside a section says no.
     fn own_quiescent(&self, cpu: CpuId) -> bool;
@@ -157,6 +167,9 @@ pub struct Effects {
     pub deferred_until: Option<Pos>,
     /// Readers have kept the grace period waiting for so long that it is to be reported.
     pub stall: Option<crate::stall::Stalled>,
+    /// Nobody is left at this leaf: its bit in [`Host::occupied`] may be cleared before the lock is dropped
+    /// (and has to be set again if somebody arrived meanwhile).
+    pub vacated: Option<LeafId>,
     /// CPUs to be interrupted, and ticks to be stopped.
     pub nudge: Option<crate::urgency::Nudge>,
     /// Wake the offload threads that sleep on this queue: see
@@ -176,6 +189,7 @@ impl Effects {
             waiters_until: None,
             deferred_until: None,
             stall: None,
+            vacated: None,
             nudge: None,
             gp_end: None,
             next,

@@ -84,6 +84,11 @@ impl<H: Host> Host for Recording<'_, H> {
         self.keep(value, Answer::Present(leaf, value))
     }
 
+    fn occupied(&self, group: usize) -> u64 {
+        let value = self.host.occupied(group);
+        self.keep(value, Answer::Occupied(group, value))
+    }
+
     fn own_quiescent(&self, cpu: CpuId) -> bool {
         let value = self.host.own_quiescent(cpu);
         self.keep(value, Answer::OwnQuiescent(cpu, value))
@@ -160,6 +165,14 @@ impl Host for Replaying<'_> {
     fn present(&self, leaf: LeafId) -> u64 {
         let pick = |a| match a {
             Answer::Present(l, mask) if l == leaf => Some(mask),
+            _ => None,
+        };
+        self.next(pick, 0)
+    }
+
+    fn occupied(&self, group: usize) -> u64 {
+        let pick = |a| match a {
+            Answer::Occupied(g, mask) if g == group => Some(mask),
             _ => None,
         };
         self.next(pick, 0)

@@ -105,6 +105,8 @@ pub struct Tree {
     pub(crate) scan: Vec<CpuScan>,
     /// What is asked of each CPU; empty where nobody is asked.
     pub(crate) asked: Vec<crate::urgency::Record>,
+    /// Nodes with nobody below them are left out ([`skip_empty`](crate::Config::skip_empty)).
+    pub(crate) sparse: bool,
 }
 
 impl Tree {
@@ -144,6 +146,7 @@ impl Tree {
             nodes,
             scan,
             asked: Vec::new(),
+            sparse: false,
         })
     }
 
@@ -216,6 +219,9 @@ impl Tree {
         let present = present & self.room(node);
         self.nodes[node].qsmaskinit = present;
         let waits = present == 0 && self.nodes[node].blkd.any();
+        if was_empty {
+            self.join(node);
+        }
         self.nodes[node].wait_blkd_tasks = waits;
         let now_empty = present == 0 && !waits;
         if was_empty == now_empty {
@@ -230,6 +236,9 @@ impl Tree {
                 before | bit
             };
             self.nodes[node].qsmaskinit = after;
+            if before == 0 {
+                self.join(node);
+            }
             if (before == 0) == (after == 0) {
                 return;
             }
@@ -306,7 +315,7 @@ impl Tree {
         global: Seq,
         host: &impl Host,
     ) -> bool {
-        let start = self.leaf_node(leaf);
+        let start = self.entry(leaf);
         let mut node = start;
         self.trace_request(node, wanted, FutureEvent::Startleaf, host);
         loop {
@@ -363,10 +372,10 @@ impl Tree {
         more
     }
 
-    /// The CPUs that still owe a quiescent state. Linear in leaves with holdouts, plus one look at
-    /// every finished leaf.
+    /// The CPUs that still owe a quiescent state, once the masks are set up. Linear in leaves with holdouts.
     pub(crate) fn holdouts(&self) -> impl Iterator<Item = CpuId> + '_ {
-        (0..self.leaves()).flat_map(move |leaf| {
+        let leaves = core::iter::successors(self.owing_from(0), |&leaf| self.owing_from(leaf + 1));
+        leaves.flat_map(move |leaf| {
             let node = self.leaf_node(leaf);
             let Node { lo, qsmask, .. } = self.nodes[node];
             Bits(qsmask).map(move |bit| lo + bit)
@@ -426,6 +435,8 @@ impl Tree {
         }
     }
 }
+
+mod walk;
 
 /// The set bits of a mask, lowest first.
 pub(crate) struct Bits(pub u64);

@@ -23,6 +23,7 @@ use crate::engine::Part;
 use crate::error::{InitError, SyncError};
 use crate::looks::{Counters, count};
 use crate::queue::Queue;
+use crate::queues::Queues;
 use crate::reader::{self, FLAG_CLEAR, Reader};
 use crate::slots::{Slot, Slots};
 use crate::stats::FenceMode;
@@ -66,6 +67,8 @@ pub(crate) struct Domain {
     pub(crate) counters: Counters,
     /// The queue of those who have none, and of intrusive callbacks then.
     pub(crate) shared: Queue,
+    /// The queues of slots.
+    pub(crate) made: Queues,
     sweep: Mutex<()>,
     barrier_turn: sync::Turn,
     pub(crate) barrier_word: AtomicU32,
@@ -120,6 +123,10 @@ impl Host for View<'_> {
         self.0.present(leaf)
     }
 
+    fn occupied(&self, group: usize) -> u64 {
+        self.0.occupied(group)
+    }
+
     fn own_quiescent(&self, cpu: CpuId) -> bool {
         self.0.look(cpu).0
     }
@@ -154,6 +161,7 @@ impl Domain {
                 }),
                 counters: Counters::new(),
                 shared: Queue::new(0, std::ptr::null_mut()),
+                made: Queues::new(),
                 sweep: Mutex::new(()),
                 barrier_turn: sync::Turn::new(),
                 barrier_word: AtomicU32::new(0),

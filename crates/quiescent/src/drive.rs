@@ -147,6 +147,7 @@ impl<'a> Turn<'a> {
             publish,
             waiters_until,
             stall,
+            vacated,
             next,
             ..
         } = self.core().step(&domain.slots, now_ns);
@@ -155,6 +156,9 @@ impl<'a> Turn<'a> {
             domain
                 .root_seq
                 .store(published.root.to_bits(), Ordering::Release); // [POLL-1]
+        }
+        if let Some(leaf) = vacated {
+            domain.slots.vacated(leaf);
         }
         if let Some(until) = waiters_until {
             // They are satisfied, whoever drives.

@@ -13,7 +13,7 @@
 //! | sweep | takes queues over; issues one or two fences |
 //! | tasks | adds a waiting task to a list, or takes some out |
 //! | timer | sets the timer |
-//! | queues, by number | tells the engine what was queued |
+//! | queues, newest first | tells the engine what was queued |
 //! | core | steps the engine |
 //!
 //! It waits for no callback, no grace period and no worker: the turn of barriers, which is held through
@@ -222,6 +222,10 @@ unsafe extern "C" fn child() {
     domain
         .slots
         .forget_queues(|queue| unsafe { queue.parked.is_some() });
+    // SAFETY: TURN is held.
+    domain
+        .made
+        .retain(|queue| unsafe { queue.parked.is_some() });
     sync::set_queue(sync::dummy_queue());
     domain.counters.forked();
     domain.breakers.forked();

@@ -226,6 +226,7 @@ pub mod guide;
 mod heads;
 mod kind;
 mod lane;
+mod leafmap;
 #[cfg(not(any(quiescent_loom, quiescent_double)))]
 #[doc = include_str!("limitations.md")]
 pub mod limitations {}
@@ -234,6 +235,7 @@ mod looks;
 mod options;
 mod pointer;
 mod queue;
+mod queues;
 mod rcu_ptr;
 mod reader;
 mod refused;

@@ -148,6 +148,8 @@ impl Domain {
             grace_periods: counts.grace_periods,
             grace_periods_sole: counts.sole,
             scans: counts.scans,
+            leaves_scanned: counts.leaves_scanned,
+            steps: counts.steps,
             stalls: counts.stalls,
             fences_gp: value(&c.fences_gp),
             fences_flag: value(&c.fences_flag),

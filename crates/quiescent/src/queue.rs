@@ -59,16 +59,9 @@ pub(crate) struct Queue {
     /// Its lock, while this process forks.
     #[cfg(not(any(quiescent_loom, quiescent_double)))]
     pub(crate) parked: crate::fork::Parked<Core>,
-    /// The queue made before this one: [`MADE`].
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
-    made_before: std::sync::atomic::AtomicPtr<Queue>,
+    /// The queue made before this one: [`Queues`](crate::queues::Queues).
+    pub(crate) made_before: AtomicPtr<Queue>,
 }
-
-/// All queues ever made, in a chain that nobody walks but checkers for leaks: slots, which have them too,
-/// may be in memory that those do not look at.
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
-static MADE: std::sync::atomic::AtomicPtr<Queue> =
-    std::sync::atomic::AtomicPtr::new(ptr::null_mut());
 
 /// What the lock protects.
 #[derive(Debug)]
@@ -111,8 +104,7 @@ impl Queue {
                 }),
                 #[cfg(not(any(quiescent_loom, quiescent_double)))]
                 parked: crate::fork::Parked::new(),
-                #[cfg(not(any(quiescent_loom, quiescent_double)))]
-                made_before: std::sync::atomic::AtomicPtr::new(ptr::null_mut()),
+                made_before: AtomicPtr::new(ptr::null_mut()),
             }
         }
     }
@@ -127,11 +119,6 @@ impl Queue {
         // SAFETY: fresh memory of that layout, never given back.
         unsafe {
             place.write(Queue::new(cpu, sync::dummy_block()));
-            #[cfg(not(any(quiescent_loom, quiescent_double)))]
-            {
-                let before = MADE.swap(place, Ordering::AcqRel);
-                (*place).made_before.store(before, Ordering::Release);
-            }
             Some(&*place)
         }
     }

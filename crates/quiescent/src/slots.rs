@@ -6,7 +6,7 @@
 //! the same time the buffered hotplug mask that the engine asks for (`present`).
 //!
 //! # Edges
-//! `[REG-1]` claim: the compare-and-swap, a *full fence*, then the first section. Pairs with the
+//! `[REG-1]` claim: the compare-and-swap, the leaf's bit ([`leafmap`](crate::leafmap)), a *full fence*, then the first section. Pairs with the
 //! requester's full fence `[SNAP-1]` before the driver reads the bitmap: if the driver misses the new
 //! bit, the new thread's sections see every update that the grace period covers. This is what makes
 //! both "a thread that registers later need not be looked at" and "a sole registered thread needs no
@@ -22,6 +22,7 @@
 
 use std::mem::offset_of;
 
+use crate::leafmap::LeafMap;
 use crate::queue::Queue;
 use crate::reader::{
     FLAG_CLEAR, Reader, SINK_CROWD, SINK_FENCED, SINK_OVERFLOW, generation, nesting,
@@ -79,6 +80,7 @@ impl Slot {
             return Some(queue);
         }
         let queue = Queue::leak(self.cpu())?;
+        sync::domain().made.add(queue);
         let address = std::ptr::from_ref(queue).cast_mut();
         self.queue.store(address, Ordering::Release);
         Some(queue)
@@ -145,6 +147,7 @@ pub(crate) struct Slots {
     first: Leaf,
     more: [AtomicPtr<Leaf>; MAX_LEAVES - 1],
     leaves: AtomicU32,
+    map: LeafMap,
     /// Leaves there may be at most; lowered by configuration.
     limit: AtomicU32,
     /// Which of the crowd's counters newcomers join.
@@ -159,6 +162,7 @@ impl Slots {
                 first: Leaf::new(),
                 more: array_of!(AtomicPtr::new(std::ptr::null_mut()); MAX_LEAVES - 1),
                 leaves: AtomicU32::new(1),
+                map: LeafMap::new(),
                 limit: AtomicU32::new(MAX_LEAVES as u32),
                 crowd_side: AtomicU32::new(0),
                 crowd_sinks: [Reader::new(0, SINK_CROWD), Reader::new(0, SINK_CROWD + 1)],
@@ -192,6 +196,18 @@ impl Slots {
             .map_or(0, |leaf| leaf.bitmap.load(Ordering::Acquire))
     }
 
+    /// At which leaves of a group somebody may be. `[REG-3]`
+    pub(crate) fn occupied(&self, group: usize) -> u64 {
+        self.map.occupied(group)
+    }
+
+    /// The engine has found a leaf empty. Under the domain's lock.
+    pub(crate) fn vacated(&self, index: usize) {
+        if let Some(leaf) = self.leaf(index) {
+            self.map.vacate(index, &leaf.bitmap);
+        }
+    }
+
     /// Registered threads now.
     pub(crate) fn registered(&self) -> u32 {
         let leaves = self.leaves.load(Ordering::Acquire) as usize;
@@ -213,18 +229,21 @@ impl Slots {
             .map(|leaf| &leaf.slots[cpu as usize % LEAF_SLOTS])
     }
 
-    /// Claims a free slot. Linear in leaves; no lock, no allocator.
+    /// Claims a free slot. Looks at no leaf that is known to be full; no lock, no allocator.
     pub(crate) fn claim(&'static self) -> Option<&'static Slot> {
-        let mut index = 0;
-        loop {
+        let mut next = self.map.with_room(0);
+        while let Some(index) = next {
             let leaf = match self.leaf(index) {
                 Some(leaf) => leaf,
                 None => self.add_leaf(index)?,
             };
+            #[cfg(all(test, not(any(quiescent_loom, quiescent_double))))]
+            tests::LOOKS.with(|looks| looks.set(looks.get() + 1));
             // Before the claim, and whoever published the leaf: a scan must not miss a claimed slot.
             self.count_leaf(index);
             let reserved = if index == 0 { CROWD } else { 0 };
             if let Some(bit) = claim_bit(&leaf.bitmap, reserved) {
+                self.map.arrive(index);
                 full_fence(); // [REG-1]
                 let slot = &leaf.slots[bit];
                 let _ = std::ptr::from_ref(slot).expose_provenance();
@@ -237,8 +256,11 @@ impl Slots {
                 slot.thread.store(sync::thread_id(), Ordering::Relaxed);
                 return Some(slot);
             }
-            index += 1;
+            let has_room = || free_bits(leaf.bitmap.load(Ordering::Relaxed), reserved) != 0;
+            self.map.filled(index, has_room);
+            next = self.map.with_room(index + 1);
         }
+        None
     }
 
     /// Gives a slot back. Its owner is outside every section and will not use it again. The
@@ -249,6 +271,7 @@ impl Slots {
         if let Some(leaf) = self.leaf(cpu / LEAF_SLOTS) {
             leaf.bitmap
                 .fetch_and(!(1 << (cpu % LEAF_SLOTS)), Ordering::Release); // [REG-2]
+            self.map.freed(cpu / LEAF_SLOTS);
         }
     }
 
@@ -290,6 +313,7 @@ impl Slots {
     /// In the child of a fork: nobody is there but the thread that has `own`.
     #[cfg(not(any(quiescent_loom, quiescent_double)))]
     pub(crate) fn forked(&self, own: Option<&Slot>) {
+        self.map.forked();
         for index in 0..self.leaves.load(Ordering::Acquire) as usize {
             let Some(leaf) = self.leaf(index) else {
                 continue;
@@ -368,11 +392,16 @@ impl Slots {
     }
 }
 
+/// The slots that nobody has.
+fn free_bits(bits: u64, reserved: u64) -> u64 {
+    !(bits | reserved) & FULL
+}
+
 /// Sets a clear bit and returns its number.
 fn claim_bit(bitmap: &AtomicU64, reserved: u64) -> Option<usize> {
     let mut bits = bitmap.load(Ordering::Relaxed);
     loop {
-        let free = !(bits | reserved) & FULL;
+        let free = free_bits(bits, reserved);
         if free == 0 {
             return None;
         }
@@ -384,3 +413,6 @@ fn claim_bit(bitmap: &AtomicU64, reserved: u64) -> Option<usize> {
         }
     }
 }
+
+#[cfg(all(test, not(any(quiescent_loom, quiescent_double))))]
+mod tests;

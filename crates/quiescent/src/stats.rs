@@ -37,6 +37,11 @@ pub struct Statistics {
     pub grace_periods_sole: u64,
     /// Scans over readers.
     pub scans: u64,
+    /// Groups of 64 threads that scans looked at: those with somebody in them who had not been found
+    /// outside.
+    pub leaves_scanned: u64,
+    /// Pieces of work that grace periods consisted of: linear in groups of threads that somebody is in.
+    pub steps: u64,
     /// Process-wide fences between the start of a grace period and its first scan.
     pub fences_gp: u64,
     /// Process-wide fences between flagging holdouts and going to sleep.

@@ -56,10 +56,9 @@ impl Until {
 }
 
 impl Domain {
-    /// All queues there are: the shared one and those of slots.
+    /// All queues there are: the shared one and those of slots. Threads that only read cost nothing.
     pub(crate) fn queues(&'static self) -> impl Iterator<Item = &'static Queue> {
-        let slots = (0..self.slots.cpus()).filter_map(|cpu| self.slots.slot(cpu)?.queue());
-        std::iter::once(&self.shared).chain(slots)
+        std::iter::once(&self.shared).chain(self.made.iter())
     }
 
     /// Takes over the queues that `choose` chooses: everything in them is stamped, and consumed by

@@ -122,6 +122,10 @@ pub struct Counters {
     pub grace_periods: u64,
     /// Scans over the readers.
     pub scans: u64,
+    /// Groups of threads that they looked at.
+    pub leaves: u64,
+    /// Steps of grace periods.
+    pub steps: u64,
     /// Process-wide fences, all causes.
     pub fences: u64,
     /// Sleepers woken.

@@ -43,6 +43,8 @@ fn counters() -> Counters {
     Counters {
         grace_periods: now.grace_periods,
         scans: now.scans,
+        leaves: now.leaves_scanned,
+        steps: now.steps,
         fences: now.fences_gp + now.fences_flag,
         wakeups: now.wakeups + now.reader_wakeups,
     }

@@ -259,6 +259,8 @@ pub fn idle(options: &SyncOptions, ms: u64) -> Result<Option<Idle>, Error> {
             change: Counters {
                 grace_periods: after.grace_periods - before.grace_periods,
                 scans: after.scans - before.scans,
+                leaves: after.leaves - before.leaves,
+                steps: after.steps - before.steps,
                 fences: after.fences - before.fences,
                 wakeups: after.wakeups - before.wakeups,
             },

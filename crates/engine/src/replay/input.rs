@@ -398,6 +398,7 @@ pub enum Answer {
     Cpus(u32),
     Observe(CpuId, Seen),
     Present(LeafId, u64),
+    Occupied(usize, u64),
     OwnQuiescent(CpuId, bool),
     NohzFull(CpuId, bool),
     OwedCallbacks(CpuId, u64),

@@ -1,7 +1,7 @@
 //! The part of the test host that answers the engine's questions.
 
 use alloc::vec::Vec;
-use core::cell::RefCell;
+use core::cell::{Cell, RefCell};
 
 use super::{KernelCpu, Reader};
 use crate::event::Event;
@@ -23,6 +23,10 @@ pub(super) struct Machine {
     /// Callbacks that each CPU owes, as another one reads it without a lock.
     pub owed: Vec<u64>,
     pub nohz_full: Vec<bool>,
+    /// Leaves, in groups of 64, at which somebody may be: all of them, until the engine has found one empty.
+    pub occupied: Vec<u64>,
+    /// Looks at the presence of a leaf, and at readers' words.
+    pub looks: Cell<(u64, u64)>,
     /// Shape of the engine's tree, once there is one: leaves are numbered by it.
     pub geometry: Geometry,
     pub now: Now,
@@ -43,6 +47,8 @@ impl Machine {
             present,
             owed,
             nohz_full,
+            occupied: Vec::new(),
+            looks: Cell::new((0, 0)),
             geometry,
             now: Now::default(),
             events,
@@ -65,6 +71,21 @@ impl Machine {
         }
     }
 
+    /// Somebody comes to the leaf of `cpu`. Leaves of CPUs for which there is no tree yet count as occupied.
+    pub fn occupy(&mut self, cpu: CpuId) {
+        let leaf = self.leaf_of(cpu);
+        if let Some(group) = self.occupied.get_mut(leaf / 64) {
+            *group |= 1 << (leaf % 64);
+        }
+    }
+
+    /// The engine has found a leaf empty.
+    pub fn vacate(&mut self, leaf: LeafId) {
+        let groups = self.occupied.len().max(leaf / 64 + 1);
+        self.occupied.resize(groups, u64::MAX);
+        self.occupied[leaf / 64] &= !(1 << (leaf % 64));
+    }
+
     pub fn depth(&self, cpu: CpuId) -> u32 {
         match &self.cpus[cpu as usize] {
             Cpu::Thread(reader) => reader.depth(),
@@ -79,6 +100,8 @@ impl Host for Machine {
     }
 
     fn observe(&self, cpu: CpuId) -> Seen {
+        let (leaves, words) = self.looks.get();
+        self.looks.set((leaves, words + 1));
         match &self.cpus[cpu as usize] {
             Cpu::Thread(reader) => reader.seen(),
             Cpu::Kernel(cpu) => cpu.seen(),
@@ -86,10 +109,16 @@ impl Host for Machine {
     }
 
     fn present(&self, leaf: LeafId) -> u64 {
+        let (leaves, words) = self.looks.get();
+        self.looks.set((leaves + 1, words));
         let span = self.geometry.node(self.geometry.first_leaf() + leaf);
         (span.lo..=span.hi)
             .filter(|&cpu| self.present[cpu as usize])
             .fold(0, |mask, cpu| mask | 1 << (cpu - span.lo))
+    }
+
+    fn occupied(&self, group: usize) -> u64 {
+        self.occupied.get(group).copied().unwrap_or(u64::MAX)
     }
 
     fn own_quiescent(&self, cpu: CpuId) -> bool {

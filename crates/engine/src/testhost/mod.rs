@@ -206,6 +206,7 @@ impl TestHost {
             self.machine.cpus.len() - 1
         });
         self.machine.present[cpu] = true;
+        self.machine.occupy(cpu as CpuId);
         if let Cpu::Kernel(kernel) = &mut self.machine.cpus[cpu] {
             kernel.online();
             kernel.sleep();
@@ -303,6 +304,11 @@ impl TestHost {
         self.done
     }
 
+    /// How often the engine has asked who is at a leaf, and how often for a reader's word.
+    pub fn looks(&self) -> (u64, u64) {
+        self.machine.looks.get()
+    }
+
     /// The time.
     pub fn now(&self) -> crate::Now {
         self.machine.now
@@ -365,6 +371,9 @@ impl TestHost {
             .gp_end
             .into_iter()
             .for_each(|end| self.wake_queue(end));
+        if let Some(leaf) = effects.vacated {
+            self.machine.vacate(leaf);
+        }
     }
 
     fn trace_cpuqs(&self) {

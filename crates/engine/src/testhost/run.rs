@@ -117,6 +117,7 @@ impl TestHost {
     pub(super) fn adopt_geometry(&mut self) {
         let tree = self.world.global.tree().expect("it was just put there");
         self.machine.geometry = tree.geometry().clone();
+        self.machine.occupied.clear(); // leaves may have other numbers now
     }
 
     fn ask(&mut self, input: Input) -> Next {

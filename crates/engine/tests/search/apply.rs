@@ -155,6 +155,7 @@ impl State {
             kernel.online();
         }
         cpu.present = true;
+        self.machine.occupy(i);
         self.machine.known = self.machine.known.max(i as u32 + 1);
         self.oracle.arrived(i);
     }

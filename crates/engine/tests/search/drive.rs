@@ -143,11 +143,14 @@ impl State {
             },
             &eyes,
         );
+        if let Some(leaf) = effects.vacated {
+            self.machine.vacate(leaf);
+        }
         let after = self.engine.phase();
         if before == Phase::Idle {
             self.scans = 0;
         }
-        if !matches!(before, Phase::Scan(_)) && after == Phase::Scan(0) {
+        if !matches!(before, Phase::Scan(_)) && matches!(after, Phase::Scan(_)) {
             self.scans = (self.scans + 1).min(2);
         }
         notice::step(

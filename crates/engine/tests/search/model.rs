@@ -76,6 +76,8 @@ pub struct Machine {
     always_quiescent: bool,
     /// Numbers of CPUs that ever took part are below this.
     pub known: u32,
+    /// Leaves at which somebody may be, until the engine has found them empty.
+    occupied: u64,
     fanout: u32,
 }
 
@@ -94,6 +96,19 @@ impl Machine {
 
     pub fn leaf_of(&self, cpu: usize) -> LeafId {
         cpu / self.fanout as usize
+    }
+
+    /// Somebody comes to the leaf of this CPU.
+    pub fn occupy(&mut self, cpu: usize) {
+        self.occupied |= 1 << self.leaf_of(cpu);
+    }
+
+    /// The engine has found a leaf empty. Somebody may have arrived since.
+    pub fn vacate(&mut self, leaf: LeafId) {
+        let there = |cpu: &usize| self.cpus[*cpu].present && self.leaf_of(*cpu) == leaf;
+        if !(0..self.cpus.len()).any(|cpu| there(&cpu)) {
+            self.occupied &= !(1 << leaf);
+        }
     }
 }
 
@@ -132,6 +147,13 @@ impl Host for Eyes<'_> {
         let lowest = leaf as u32 * self.machine.fanout;
         let width = u64::MAX >> (64 - self.machine.fanout);
         all.checked_shr(lowest).unwrap_or(0) & width
+    }
+
+    fn occupied(&self, group: usize) -> u64 {
+        match group {
+            0 => self.machine.occupied,
+            _ => 0,
+        }
     }
 
     fn own_quiescent(&self, cpu: CpuId) -> bool {
@@ -321,6 +343,7 @@ impl State {
                 },
                 always_quiescent: bounds.broken == Broken::OwnQuiescent,
                 known,
+                occupied: u64::MAX,
                 fanout: bounds.fanout,
             },
             role,

@@ -1,0 +1,141 @@
+//! Walks over the tree that leave out what has nothing for them.
+//!
+//! With [`skip_empty`](crate::Config::skip_empty) a grace period costs what is occupied now, whatever the tree
+//! has grown to: a node with nobody below it is neither set up nor ended, and a scan steps from one leaf that
+//! still owes to the next. Both walks follow the set bits of the parents' masks, `qsmaskinit` or `qsmask`: a
+//! step goes up until there is a bit further right, and down along the lowest bits. O(levels) a step.
+//!
+//! # A node that is left out
+//! knows nothing of the grace periods that pass it by. So
+//! * its numbers are brought up to date when it [joins](Tree::join) again (they might have wrapped round by
+//!   then, and be taken for new ones);
+//! * no request is noted there, since nobody would look at it at the end of the grace period: a
+//!   request enters at the first node above that takes part ([`Tree::entry`]). The root always does;
+//! * a report there is none: its masks are empty.
+//!
+//! A request that was noted at a node before it was left out is not lost. It was noted before the leaf was
+//! looked at in [`Phase::Hotplug`](crate::Phase::Hotplug), so either the end of the grace period before has
+//! seen it, or all nodes up to the root were between grace periods, and the root has noted it too.
+
+use super::{Node, Tree};
+use crate::host::{Host, LeafId};
+
+/// Leaves in a group: bits of a word of [`Host::occupied`].
+const GROUP: usize = 64;
+
+impl Tree {
+    /// Do grace periods visit this node?
+    pub(crate) fn takes_part(&self, node: usize) -> bool {
+        let n = &self.nodes[node];
+        !self.sparse || node == 0 || n.qsmaskinit != 0 || n.wait_blkd_tasks
+    }
+
+    /// A node takes part again from the grace period on that is being set up.
+    pub(super) fn join(&mut self, node: usize) {
+        if self.sparse {
+            // That of the last grace period that ended, as all nodes have it that took part.
+            let last = self.nodes[0].gp_seq;
+            if node != 0 {
+                self.nodes[node].gp_seq = last;
+                self.nodes[node].gp_seq_needed = last;
+                self.nodes[node].completedqs = last;
+            }
+        }
+    }
+
+    /// Where a request from this leaf enters the tree.
+    pub(crate) fn entry(&self, leaf: LeafId) -> usize {
+        let mut node = self.leaf_node(leaf);
+        while !self.takes_part(node)
+            && let Some((parent, _)) = self.nodes[node].parent
+        {
+            node = parent as usize;
+        }
+        node
+    }
+
+    /// The first leaf from `from` on at which somebody may have arrived or left. O(groups).
+    pub(crate) fn occupied_from(&self, from: LeafId, host: &impl Host) -> Option<LeafId> {
+        let groups = self.leaves().div_ceil(GROUP);
+        let mut above = u64::MAX << (from % GROUP);
+        for group in from / GROUP..groups {
+            let mask = host.occupied(group) & above;
+            if mask != 0 {
+                let leaf = group * GROUP + mask.trailing_zeros() as usize;
+                return (leaf < self.leaves()).then_some(leaf);
+            }
+            above = u64::MAX;
+        }
+        None
+    }
+
+    /// The node that a grace period visits after `node`: breadth first, from the root to the last leaf.
+    pub(crate) fn after(&self, node: usize) -> Option<usize> {
+        if !self.sparse {
+            return (node + 1 < self.nodes.len()).then_some(node + 1);
+        }
+        let level = self.geometry.node(node).level;
+        let below = || {
+            let deeper = level + 1 < self.geometry.levels();
+            deeper.then(|| self.down(0, level + 1, participants))?
+        };
+        self.right_of(node, participants).or_else(below)
+    }
+
+    /// The first leaf from `from` on that still owes a quiescent state or holds a preempted reader. Only
+    /// while the masks of a grace period are set up.
+    pub(crate) fn owing_from(&self, from: LeafId) -> Option<LeafId> {
+        if from >= self.leaves() {
+            return None;
+        }
+        let node = self.leaf_node(from);
+        let found = match self.nodes[node].finished() {
+            false => Some(node),
+            true => self.right_of(node, owing),
+        };
+        found.map(|node| node - self.geometry.first_leaf())
+    }
+
+    /// The leaf that a scan looks at first, counted from `from`: any, unless finished ones are skipped.
+    pub(crate) fn scan_from(&self, from: LeafId) -> Option<LeafId> {
+        match self.sparse {
+            true => self.owing_from(from),
+            false => (from < self.leaves()).then_some(from),
+        }
+    }
+
+    /// The next node on the same level whose bit is set.
+    fn right_of(&self, node: usize, mask: fn(&Node) -> u64) -> Option<usize> {
+        let (mut at, mut levels) = (node, 0);
+        loop {
+            let (parent, bit) = self.nodes[at].parent?;
+            at = parent as usize;
+            let right = mask(&self.nodes[at]) & !(bit | (bit - 1));
+            if right != 0 {
+                let child = self.geometry.child(at, right.trailing_zeros());
+                return self.down(child, levels, mask);
+            }
+            levels += 1;
+        }
+    }
+
+    /// So many levels down along the lowest bits.
+    fn down(&self, mut node: usize, levels: u8, mask: fn(&Node) -> u64) -> Option<usize> {
+        for _ in 0..levels {
+            let bits = mask(&self.nodes[node]);
+            if bits == 0 {
+                return None;
+            }
+            node = self.geometry.child(node, bits.trailing_zeros());
+        }
+        Some(node)
+    }
+}
+
+fn participants(node: &Node) -> u64 {
+    node.qsmaskinit
+}
+
+fn owing(node: &Node) -> u64 {
+    node.qsmask
+}
