@@ -128,6 +128,18 @@ pub struct Counters {
     pub wakeups: u64,
 }
 
+impl Counters {
+    /// What was counted between `before` and this.
+    pub fn since(self, before: Counters) -> Counters {
+        Counters {
+            grace_periods: self.grace_periods - before.grace_periods,
+            scans: self.scans - before.scans,
+            fences: self.fences - before.fences,
+            wakeups: self.wakeups - before.wakeups,
+        }
+    }
+}
+
 /// How a subject waits for a grace period.
 #[derive(Debug, Clone, Copy)]
 pub struct Waiting {

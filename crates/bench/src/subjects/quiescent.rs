@@ -43,7 +43,7 @@ fn counters() -> Counters {
     Counters {
         grace_periods: now.grace_periods,
         scans: now.scans,
-        fences: now.fences_gp + now.fences_flag,
+        fences: now.fences_gp + now.fences_flag + now.fences_take,
         wakeups: now.wakeups + now.reader_wakeups,
     }
 }
