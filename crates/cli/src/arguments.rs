@@ -2,6 +2,8 @@
 //!
 //! A count is refused here, with what would be accepted, before anything is started: clap then exits with code 2.
 
+pub mod quiet;
+
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use quiescent_bench::{instructions::LoopCase, pool::MOST_THREADS, sync::SyncCase};
@@ -19,7 +21,7 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Show on this machine what the library claims: comparisons, the kernel's grace periods, targets (about two minutes)
+    /// Show on this machine what the library claims: comparisons, the kernel's grace periods, targets (two to three minutes)
     Reproduce(Reproduce),
     /// Measure one side of the library, alone or beside others
     #[command(subcommand)]
@@ -49,6 +51,8 @@ pub enum Bench {
     Retire(Retire),
     /// Reads beside updates: one thread reads, another replaces and retires
     Mixed(Mixed),
+    #[command(flatten)]
+    Quiet(quiet::Quiet),
 }
 
 /// Options that every measuring command has.
