@@ -47,6 +47,15 @@ PEER_CALLBACK(free_owning, struct owning, {
 	free(object);
 })
 
+/* Who is told that a block was freed: `told` of src/tally.rs. */
+static void (*who_is_told)(uint64_t value);
+
+PEER_CALLBACK(free_and_tell, struct block, {
+	uint64_t value = object->value;
+	free(object);
+	who_is_told(value);
+})
+
 static inline struct block *make_block(uint64_t value)
 {
 	struct block *block = malloc(sizeof(*block));
@@ -173,4 +182,44 @@ uint64_t DEFER(update)(struct qb_reader_control *control)
 		updates += QB_TURNS_A_LOOK;
 	}
 	return updates;
+}
+
+/* One block that tells when it is freed; the stamps that the call took. A program that retires seldom polls each time. */
+uint64_t DEFER(one)(uint64_t value, void (*told)(uint64_t))
+{
+	PEER_LOCALS;
+	who_is_told = told;
+	struct block *block = make_block(value);
+	uint64_t begin = qb_stamp();
+	PEER_RETIRE(block, free_and_tell);
+	PEER_POLL(0);
+	return qb_stamp() - begin;
+}
+
+/* So many of them. */
+void DEFER(many)(uint64_t n, void (*told)(uint64_t))
+{
+	PEER_LOCALS;
+	who_is_told = told;
+	for (uint64_t i = n; i; i--) {
+		struct block *block = make_block(0);
+		PEER_RETIRE(block, free_and_tell);
+		PEER_POLL(i);
+		QB_TURN();
+	}
+}
+
+/* Stays in a section until told to stop. */
+void DEFER(hold)(struct qb_reader_control *control)
+{
+	PEER_LOCALS;
+	const struct timespec a_little = { .tv_sec = 0, .tv_nsec = 5000000 };
+	PEER_LOCK();
+	const struct block *block = PEER_DEREF(the_block);
+	__atomic_store_n(&control->heartbeat, 1, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&control->stop, __ATOMIC_ACQUIRE))
+		nanosleep(&a_little, NULL);
+	uint64_t value = block->value;
+	QB_USE(value);
+	PEER_UNLOCK();
 }

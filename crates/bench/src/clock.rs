@@ -7,7 +7,7 @@ use std::time::Instant;
 /// # Panics
 /// When the kernel has no per-thread CPU clock (Linux always has).
 pub fn thread_cpu_ns() -> u64 {
-    cpu_ns(libc::CLOCK_THREAD_CPUTIME_ID)
+    clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
 /// CPU time of all threads of this process, in ns.
@@ -15,18 +15,35 @@ pub fn thread_cpu_ns() -> u64 {
 /// # Panics
 /// As [`thread_cpu_ns`].
 pub fn process_cpu_ns() -> u64 {
-    cpu_ns(libc::CLOCK_PROCESS_CPUTIME_ID)
+    clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID)
 }
 
-fn cpu_ns(clock: libc::clockid_t) -> u64 {
+fn clock_ns(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
     // SAFETY: `time` is a valid, writable timespec for the whole call.
     let result = unsafe { libc::clock_gettime(clock, &mut time) };
-    assert_eq!(result, 0, "clock_gettime refuses CPU clock {clock}");
+    assert_eq!(result, 0, "clock_gettime refuses clock {clock}");
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Time of the monotonic clock, in ns.
+pub fn monotonic_ns() -> u64 {
+    clock_ns(libc::CLOCK_MONOTONIC)
+}
+
+/// Sleeps until the monotonic clock has come to this. How late the last turn was does not add up.
+pub fn sleep_until(ns: u64) {
+    let until = libc::timespec {
+        tv_sec: (ns / 1_000_000_000) as libc::time_t,
+        tv_nsec: (ns % 1_000_000_000) as libc::c_long,
+    };
+    let (clock, absolute) = (libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME);
+    // SAFETY: `until` is valid; with an absolute time nothing is written back.
+    let sleep = || unsafe { libc::clock_nanosleep(clock, absolute, &until, std::ptr::null_mut()) };
+    while sleep() == libc::EINTR {}
 }
 
 /// A cheap time stamp, the same on all CPUs (the processor's counter on x86-64, monotonic ns elsewhere).
@@ -86,6 +103,10 @@ mod tests {
         }
         assert!(thread_cpu_ns() >= cpu);
         assert!(process_cpu_ns() >= cpu, "one thread of several");
+        let soon = monotonic_ns() + 100_000;
+        sleep_until(soon);
+        sleep_until(0);
+        assert!(monotonic_ns() >= soon);
         assert!(
             stamp() >= ticks,
             "the stamp must not run backwards on one thread"

@@ -7,7 +7,7 @@
 use crate::clock;
 use crate::deferral::Deferring;
 use std::sync::mpsc::channel;
-use std::thread::Builder;
+use std::thread::{Builder, JoinHandle};
 use std::time::Instant;
 
 /// What a crew did.
@@ -19,6 +19,23 @@ pub struct Ran<T> {
     pub cpu_ns: u64,
     /// Time that passed.
     pub wall_ns: u64,
+}
+
+/// What is said of a thread that panicked.
+pub const DIED: &str = "a measuring thread died; its panic message is above";
+
+/// Starts a thread that is no member of a crew.
+///
+/// # Errors
+/// A text with the reason and the remedy.
+pub fn thread<T: Send + 'static>(
+    name: &str,
+    body: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, String> {
+    let thread = Builder::new().name(name.into()).spawn(body);
+    thread.map_err(|why| {
+        format!("cannot start a thread: {why}; raise the limit (ulimit -u, pids.max)")
+    })
 }
 
 /// Has `members` threads do `work`, each with what it had `prepare`d; the calling thread does `during` beside them. Both
@@ -62,7 +79,7 @@ pub fn run<S, T: Send>(
             threads.push((go, thread));
         }
         drop(ready);
-        let died = || "a measuring thread died; its panic message is above".to_string();
+        let died = || DIED.to_string();
         for _ in &threads {
             readies.recv().map_err(|_| died())?;
         }

@@ -4,6 +4,7 @@
 //! parent puts the figures of all rounds together: a row is the median and the range over the rounds.
 
 use crate::Row;
+use crate::deferral::Deferring;
 use serde::{Deserialize, Serialize};
 
 /// One figure of one process.
@@ -63,6 +64,23 @@ impl Samples {
         }
     }
 
+    /// The rows of these subjects and cases, in order; after each case, those that say more about it (`CASE, thread NAME`).
+    pub fn rows_of(&self, subjects: &[Deferring], cases: &[String]) -> Vec<Row> {
+        let subjects: Vec<&str> = subjects.iter().map(|subject| subject.name).collect();
+        let mut all: Vec<&str> = Vec::new();
+        for case in cases {
+            all.push(case);
+            let threads = format!("{case}, thread ");
+            for series in &self.0 {
+                let more = series.first.case.as_str();
+                if more.starts_with(&threads) && !all.contains(&more) {
+                    all.push(more);
+                }
+            }
+        }
+        self.rows(&subjects, &all)
+    }
+
     /// The rows: cases in the order of `cases`, in each the subjects in the order of `subjects`, whatever the rotation
     /// of the first round was.
     pub fn rows(&self, subjects: &[&str], cases: &[&str]) -> Vec<Row> {
@@ -79,6 +97,17 @@ impl Samples {
         }
         rows
     }
+}
+
+/// Names, each once, in the order of their first appearance.
+pub fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
+    let mut distinct = Vec::new();
+    for name in names {
+        if !distinct.contains(&name) {
+            distinct.push(name);
+        }
+    }
+    distinct
 }
 
 #[cfg(test)]

@@ -10,6 +10,8 @@
 //! | [`read`] | CPU time of a read-side pair |
 //! | [`sync`] | latency and fences of a grace period, one child process a subject and case |
 //! | [`scale`] | grace periods, registration, exit and memory with up to thousands of registered threads |
+//! | [`retire`], [`mixed`] | what it costs to have a block reclaimed later, alone and beside readers |
+//! | [`idle`], [`trickle`], [`flood`], [`stall`], [`barrier`] | how quiet a library is, and how bounded; [`waves`] measures several at once |
 //! | [`instructions`] | callgrind instruction counts of the same loops, and the disassembly of ours |
 //! | [`kernel`], [`published`], [`benchmark`], [`verdict`], [`reproduce`] | the main job: tables, the kernel's own grace periods, targets |
 //!
@@ -26,6 +28,7 @@
 //! assert_eq!(Report::from_json(&text).unwrap().rows[0].median, 1.4);
 //! ```
 
+pub mod barrier;
 pub mod benchmark;
 pub mod clock;
 pub mod control;
@@ -33,7 +36,9 @@ pub mod crew;
 pub mod deferral;
 pub mod error;
 pub mod figures;
+pub mod flood;
 pub mod host;
+pub mod idle;
 pub mod instructions;
 pub mod kernel;
 pub mod mixed;
@@ -46,13 +51,18 @@ pub mod published;
 pub mod read;
 pub mod report;
 pub mod reproduce;
+pub mod rest;
 pub mod retire;
 pub mod scale;
+pub mod stall;
 pub mod stats;
 pub mod subjects;
 pub mod sync;
 pub mod table;
+pub mod tally;
+pub mod trickle;
 pub mod verdict;
+pub mod waves;
 
 pub use control::{Control, Progress};
 pub use error::Error;

@@ -4,10 +4,15 @@
 //! library's worker thread and an allocator's pools must not be inherited from the case before. The parent waits in
 //! short steps, so Ctrl-C takes effect at once: the process that is running is ended, its figures are not used.
 
+use crate::barrier::BarrierAsk;
 use crate::figures::Figure;
+use crate::flood::FloodAsk;
+use crate::idle::IdleAsk;
 use crate::mixed::child::MixedAsk;
 use crate::retire::child::RetireAsk;
 use crate::scale::child::ScaleAsk;
+use crate::stall::StallAsk;
+use crate::trickle::child::TrickleAsk;
 use crate::{Control, Error};
 use serde::{Deserialize, Serialize};
 use std::io::Read;
@@ -26,6 +31,16 @@ pub enum Ask {
     Mixed(MixedAsk),
     /// One measurement of `bench scale`.
     Scale(ScaleAsk),
+    /// One measurement of `bench trickle`.
+    Trickle(TrickleAsk),
+    /// One measurement of `bench idle`.
+    Idle(IdleAsk),
+    /// One measurement of `bench flood`.
+    Flood(FloodAsk),
+    /// One measurement of `bench stall`.
+    Stall(StallAsk),
+    /// One measurement of `bench barrier`.
+    Barrier(BarrierAsk),
 }
 
 /// The words before it. The command line looks for them before anything else: a parser of options would weigh as much as
@@ -45,6 +60,11 @@ impl Ask {
             Ask::Retire(ask) => format!("{}, {}", ask.subject, ask.case.name()),
             Ask::Mixed(ask) => format!("{}, reads beside updates", ask.subject),
             Ask::Scale(ask) => format!("{}, {} threads", ask.subject, ask.threads),
+            Ask::Trickle(ask) => format!("{}, a trickle of {}", ask.subject, ask.case()),
+            Ask::Idle(ask) => format!("{}, idle, {}", ask.subject, ask.case()),
+            Ask::Flood(ask) => format!("{}, a flood of {}", ask.subject, ask.case()),
+            Ask::Stall(ask) => format!("{}, {} behind a stalled reader", ask.subject, ask.verb),
+            Ask::Barrier(ask) => format!("{}, barrier, {}", ask.subject, ask.case()),
         }
     }
 
@@ -57,6 +77,16 @@ impl Ask {
             Ask::Mixed(ask) => Duration::from_millis(10 * ask.ms),
             Ask::Scale(ask) => {
                 Duration::from_millis(20 * ask.threads) + Duration::from_millis(50 * ask.calls)
+            }
+            Ask::Trickle(ask) => Duration::from_millis(2 * ask.ms + 2 * ask.patience_ms),
+            Ask::Idle(ask) => Duration::from_millis(2 * ask.ms),
+            Ask::Flood(ask) => Duration::from_millis(20 * ask.ms),
+            Ask::Stall(ask) => {
+                Duration::from_millis(10 * ask.ms) + Duration::from_micros(20 * ask.objects)
+            }
+            Ask::Barrier(ask) => {
+                Duration::from_micros(10 * ask.objects * ask.calls)
+                    + Duration::from_millis(100 * ask.calls)
             }
         };
         asked + Duration::from_secs(30)
@@ -189,6 +219,11 @@ pub fn serve(ask: &str) -> u8 {
         Ok(Ask::Retire(ask)) => crate::retire::child::measure(&ask),
         Ok(Ask::Mixed(ask)) => crate::mixed::child::measure(&ask),
         Ok(Ask::Scale(ask)) => crate::scale::child::measure(&ask),
+        Ok(Ask::Trickle(ask)) => crate::trickle::child::measure(&ask),
+        Ok(Ask::Idle(ask)) => crate::idle::measure(&ask),
+        Ok(Ask::Flood(ask)) => crate::flood::measure(&ask),
+        Ok(Ask::Stall(ask)) => crate::stall::measure(&ask),
+        Ok(Ask::Barrier(ask)) => crate::barrier::measure(&ask),
         Err(why) => Err(format!("not a question: `{ask}` ({why})")),
     };
     let said = match measured {

@@ -5,8 +5,17 @@ use std::fs;
 /// The largest resident set since the program was started (`VmHWM`), in bytes; `None` without `/proc`. (`ru_maxrss`
 /// would not do: it survives `exec`, so it may be the parent's.)
 pub fn peak_rss_bytes() -> Option<u64> {
+    own_bytes("VmHWM:")
+}
+
+/// The resident set now (`VmRSS`), in bytes; `None` without `/proc`.
+pub fn rss_bytes() -> Option<u64> {
+    own_bytes("VmRSS:")
+}
+
+fn own_bytes(field: &str) -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
-    kilobytes(&status, "VmHWM:").map(|kb| kb * 1024)
+    kilobytes(&status, field).map(|kb| kb * 1024)
 }
 
 /// Anonymous memory that is resident: heap, stacks, mappings of no file. Counted by the kernel page by page; `None`
@@ -44,6 +53,30 @@ pub fn voluntary_switches(threads: &[u32]) -> u64 {
         kilobytes(&status, "voluntary_ctxt_switches:")
     };
     threads.iter().filter_map(of).sum()
+}
+
+/// What the kernel knows of one thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Thread {
+    /// Its name.
+    pub name: String,
+    /// How often it went to sleep by itself.
+    pub switches: u64,
+    /// Its time on a CPU, in ns.
+    pub cpu_ns: u64,
+}
+
+/// A thread of this process; `None` when it has ended.
+pub fn thread(number: u32) -> Option<Thread> {
+    let of = |file| fs::read_to_string(format!("/proc/self/task/{number}/{file}")).ok();
+    Some(Thread {
+        name: of("comm")?.trim_end().to_string(),
+        switches: voluntary_switches(&[number]),
+        // Kernels without scheduler statistics have no such file.
+        cpu_ns: of("schedstat")
+            .and_then(|text| text.split_whitespace().next()?.parse().ok())
+            .unwrap_or(0),
+    })
 }
 
 /// Timers of this process that are running: armed timer descriptors and POSIX timers.
@@ -113,7 +146,12 @@ mod tests {
             assert!(after - before > 7 << 20, "{before} {after}");
             drop(more);
         }
+        assert!(rss_bytes().is_some_and(|bytes| bytes > 100 << 10));
         assert!(threads().contains(&this_thread()));
+        let name = std::fs::read_to_string("/proc/thread-self/comm").unwrap();
+        let this = thread(this_thread()).unwrap();
+        assert_eq!(this.name, name.trim_end());
+        assert_eq!(thread(u32::MAX), None);
         assert_eq!(kilobytes("VmHWM:\t  3708 kB\n", "VmHWM:"), Some(3708));
         assert_eq!(kilobytes("", "VmHWM:"), None);
     }

@@ -3,9 +3,10 @@
 //! 1. The comparison tables of `bench read`, `bench sync`, `bench retire` and `bench mixed`; instruction counts when
 //!    valgrind is there.
 //! 2. The published synchronize benchmark, on this kernel and on our runtime ([`crate::benchmark`]).
-//! 3. The targets, met or not ([`crate::verdict`]).
+//! 3. A trickle: a block retired now and then, and how often that wakes a thread. Last, when nothing is being timed.
+//! 4. The targets, met or not ([`crate::verdict`]).
 //!
-//! In all it takes about two minutes.
+//! In all it takes a little more than two minutes.
 
 use crate::benchmark::{self, Benchmark};
 use crate::instructions::{self, InstructionOptions};
@@ -13,6 +14,7 @@ use crate::mixed::{self, MixedOptions};
 use crate::read::{self, ReadOptions};
 use crate::retire::{self, RetireCase, RetireOptions};
 use crate::sync::{self, SyncCase, SyncOptions};
+use crate::trickle::{self, TrickleOptions};
 use crate::verdict::{self, Target};
 use crate::{Control, Error, Report, subjects};
 use std::path::PathBuf;
@@ -75,6 +77,9 @@ pub fn run(options: &ReproduceOptions, control: Control<'_>) -> Result<Reproduce
     }
     if !control.stopped() {
         idle = sync::idle(&sync_options, 300)?;
+    }
+    if !control.stopped() {
+        trickle(&mut found, options, control)?;
     }
     note_missing(&mut found);
     if control.stopped() {
@@ -179,6 +184,31 @@ fn mixed_options(options: &ReproduceOptions) -> MixedOptions {
     }
 }
 
+/// `bench trickle`, all of it at the same time: these processes sleep. Once longer than a flush takes, so that one is seen,
+/// and then as long as the last block may take.
+fn trickle(
+    found: &mut Reproduced,
+    options: &ReproduceOptions,
+    control: Control<'_>,
+) -> Result<(), Error> {
+    if options.quick {
+        let note = "trickle: left out by --quick; see bench trickle";
+        found.notes.push(note.into());
+        return Ok(());
+    }
+    let wanted = TrickleOptions {
+        compare: true,
+        seed: options.seed,
+        rates: vec![10, 100, 1_000],
+        ms: 15_000,
+        capacity: u64::MAX,
+        ..TrickleOptions::new(options.program.clone())
+    };
+    let trickle = trickle::measure(&wanted, control)?;
+    absorb(&mut found.report, trickle);
+    Ok(())
+}
+
 /// Takes over a part's rows; its options under the part's name.
 fn absorb(report: &mut Report, part: Report) {
     report.rows.extend(part.rows);
@@ -257,6 +287,9 @@ pub fn text(found: &Reproduced) -> String {
         parts.push(instructions::text(report));
     }
     parts.extend(found.benchmark.as_ref().map(benchmark::text));
+    if measured("wakeups_per_s") {
+        parts.push(trickle::tables(report));
+    }
     parts.push(format!(
         "Targets (a bound that names a peer is that peer's figure of this run)\n\n{}",
         verdict::text(&found.targets)

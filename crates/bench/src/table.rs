@@ -96,15 +96,79 @@ pub fn of_cases(report: &Report, metric: &str, scale: f64, wanted: impl Fn(&str)
         let cells = cases.iter().map(|case| {
             report
                 .find(subject, case, metric)
-                .map_or("-".into(), |row| match row.n {
-                    1 => figure(row.median / scale),
-                    _ => spread(row.median / scale, row.min / scale, row.max / scale),
-                })
+                .map_or("-".into(), |row| cell(row, scale))
         });
         table.row(std::iter::once(subject.to_string()).chain(cells));
     }
     table
 }
+
+/// A column of [`of_metrics`]: its head, and its metric.
+#[derive(Debug, Clone, Copy)]
+pub struct Column(pub &'static str, pub &'static str);
+
+/// The rows of a report with the cases that `wanted` says: a subject and case a line, a metric a column. The case is left
+/// out where there is only one. Metrics in bytes are shown in MiB.
+pub fn of_metrics(report: &Report, wanted: impl Fn(&str) -> bool, columns: &[Column]) -> Table {
+    let mut lines: Vec<(&str, &str)> = Vec::new();
+    for row in &report.rows {
+        let known = columns
+            .iter()
+            .any(|Column(_, metric)| *metric == row.metric);
+        let line = (row.subject.as_str(), row.case.as_str());
+        if known && wanted(&row.case) && !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    let cases = lines.iter().any(|line| line.1 != lines[0].1);
+    let words = if cases {
+        &["subject", "case"][..]
+    } else {
+        &["subject"]
+    };
+    let heads = columns.iter().map(|Column(head, _)| *head);
+    let mut table = Table::new(
+        &words.iter().copied().chain(heads).collect::<Vec<_>>(),
+        words.len(),
+    );
+    for (subject, case) in lines {
+        let cells = columns.iter().map(|Column(_, metric)| {
+            let row = report.find(subject, case, metric);
+            let scale = if metric.ends_with("_bytes") {
+                MEBIBYTE
+            } else {
+                1.0
+            };
+            row.map_or("-".into(), |row| cell(row, scale))
+        });
+        let words = [subject, case].into_iter().take(words.len());
+        table.row(words.map(String::from).chain(cells));
+    }
+    table
+}
+
+/// Units of what is counted one by one.
+const COUNTS: [&str; 9] = [
+    "wake-ups",
+    "timers",
+    "threads",
+    "blocks",
+    "grace_periods",
+    "scans",
+    "fences",
+    "producers",
+    "readers",
+];
+
+fn cell(row: &crate::Row, scale: f64) -> String {
+    match row.n {
+        1 if COUNTS.contains(&row.unit.as_str()) => format!("{}", row.median),
+        1 => figure(row.median / scale),
+        _ => spread(row.median / scale, row.min / scale, row.max / scale),
+    }
+}
+
+const MEBIBYTE: f64 = (1 << 20) as f64;
 
 /// A figure with three significant digits or so, for people: `0.057`, `1.45`, `26.1`, `1480`.
 ///

@@ -6,6 +6,11 @@
 //! medians on a shared machine, so an unmet one is told plainly and is no failure of the command.
 
 mod deferral;
+#[cfg(test)]
+mod fixture;
+mod quiet;
+
+pub use quiet::{flood, idle, stall, trickle};
 
 use crate::{Report, Row, sync::Idle, table};
 
@@ -71,7 +76,7 @@ impl Target {
     }
 }
 
-/// Everything that was asked for under "How fast": reading and waiting, then reclaiming later.
+/// Everything that `reproduce` measures: reading and waiting, reclaiming later, a trickle.
 pub fn targets(report: &Report, idle: Option<Idle>) -> Vec<Target> {
     let mut targets = Vec::new();
     instruction_targets(report, &mut targets);
@@ -79,6 +84,7 @@ pub fn targets(report: &Report, idle: Option<Idle>) -> Vec<Target> {
     sync_targets(report, &mut targets);
     idle_targets(idle, &mut targets);
     deferral::targets(report, &mut targets);
+    targets.extend(trickle(report));
     targets
 }
 
@@ -194,6 +200,14 @@ pub fn rows(targets: &[Target]) -> Vec<Row> {
         .collect()
 }
 
+/// The targets as a section of a report; nothing when nothing was measured that has one.
+pub fn section(targets: &[Target]) -> String {
+    match targets.iter().any(|target| target.ours.is_some()) {
+        true => format!("\nTargets\n\n{}", text(targets)),
+        false => String::new(),
+    }
+}
+
 /// The targets as text.
 pub fn text(targets: &[Target]) -> String {
     let mut table = table::Table::new(&["target", "measured", "bound", "of bound", "met?"], 1);
@@ -223,25 +237,7 @@ pub fn text(targets: &[Target]) -> String {
 mod tests {
     use super::*;
     use crate::subjects::Counters;
-
-    fn report(figures: &[(&str, &str, &str, f64)]) -> Report {
-        let mut report = Report::new("reproduce", 1);
-        for &(subject, case, metric, value) in figures {
-            report
-                .rows
-                .extend(Row::single(subject, case, metric, "unit", value));
-        }
-        report
-    }
-
-    fn found<'a>(targets: &'a [Target], what: &str) -> &'a Target {
-        let mut found = targets.iter().filter(|target| target.what.contains(what));
-        let target = found
-            .next()
-            .unwrap_or_else(|| panic!("no target about `{what}`"));
-        assert!(found.next().is_none(), "two targets about `{what}`");
-        target
-    }
+    use fixture::{found, report};
 
     #[test]
     fn bounds_come_from_the_same_report() {

@@ -2,6 +2,8 @@
 //!
 //! A count is refused here, with what would be accepted, before anything is started: clap then exits with code 2.
 
+pub mod quiet;
+
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use quiescent_bench::{
@@ -21,7 +23,7 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Show on this machine what the library claims: comparisons, the kernel's grace periods, targets (about two minutes)
+    /// Show on this machine what the library claims: comparisons, the kernel's grace periods, targets (two to three minutes)
     Reproduce(Reproduce),
     /// Measure one side of the library, alone or beside others
     #[command(subcommand)]
@@ -53,6 +55,8 @@ pub enum Bench {
     Mixed(Mixed),
     /// Many registered threads: grace periods, registration, exit, memory a thread
     Scale(Scale),
+    #[command(flatten)]
+    Quiet(quiet::Quiet),
 }
 
 /// Options that every measuring command has.

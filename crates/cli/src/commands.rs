@@ -3,6 +3,8 @@
 //! The first Ctrl-C sets a flag that measurements look at between rounds: what was measured is printed, and the code
 //! is 130. The second ends the program at once.
 
+mod quiet;
+
 use crate::arguments::{
     Arguments, Bench, Command, Common, Internal, Mixed, Read, Reproduce, Retire, Scale, Sync,
 };
@@ -30,6 +32,7 @@ pub fn run(arguments: Arguments) -> Result<u8, Error> {
         Command::Bench(Bench::Retire(options)) => bench_retire(&options),
         Command::Bench(Bench::Mixed(options)) => bench_mixed(&options),
         Command::Bench(Bench::Scale(options)) => bench_scale(&options),
+        Command::Bench(Bench::Quiet(options)) => quiet::run(&options),
         Command::Completions { shell } => completions(shell),
         Command::Man { command } => man(&command),
         Command::Internal(internal) => run_internal(internal),

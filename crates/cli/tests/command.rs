@@ -326,25 +326,6 @@ fn refused_threads_are_said_in_the_case_of_bench_scale() {
     }
 }
 
-/// Waits until the process catches SIGINT, as the kernel sees it; false when it ended before.
-fn catches_ctrl_c(child: &mut std::process::Child) -> bool {
-    loop {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
-        let caught = status
-            .lines()
-            .find_map(|line| line.strip_prefix("SigCgt:"))
-            .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
-            .unwrap_or(0);
-        if caught & 1 << (libc::SIGINT - 1) != 0 {
-            return true;
-        }
-        if child.try_wait().unwrap().is_some() {
-            return false;
-        }
-        std::thread::yield_now();
-    }
-}
-
 #[test]
 fn ctrl_c_prints_what_was_measured() {
     for arguments in [
@@ -380,10 +361,11 @@ fn ctrl_c_prints_what_was_measured() {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        assert!(catches_ctrl_c(&mut child), "{arguments:?} ended by itself");
-        let id = libc::pid_t::try_from(child.id()).unwrap();
-        // SAFETY: `kill` takes two numbers; the process is our child and not yet waited for.
-        assert_eq!(unsafe { libc::kill(id, libc::SIGINT) }, 0);
+        assert!(
+            common::catches_ctrl_c(&mut child),
+            "{arguments:?} ended by itself"
+        );
+        common::ctrl_c(&child);
         let mut said = String::new();
         child
             .stdout

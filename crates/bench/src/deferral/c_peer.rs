@@ -4,7 +4,7 @@
 /// into the table of [`super`].
 macro_rules! c_peer {
     ($attach:ident $detach:ident $finish:ident $settle:ident $make:ident $retire:ident $stamped:ident
-     $all_in:ident $owning:ident $read:ident $update:ident) => {
+     $all_in:ident $owning:ident $read:ident $update:ident $one:ident $many:ident $hold:ident) => {
         // SAFETY: these are the functions of `shims/retire.h`, with the same parameters. They expect a thread that was
         // attached; everybody in this crate attaches a thread before it uses a subject.
         unsafe extern "C" {
@@ -19,6 +19,9 @@ macro_rules! c_peer {
             safe fn $owning(n: u64);
             safe fn $read(control: &$crate::subjects::ReaderControl) -> u64;
             safe fn $update(control: &$crate::subjects::ReaderControl) -> u64;
+            safe fn $one(value: u64, told: extern "C" fn(u64)) -> u64;
+            safe fn $many(n: u64, told: extern "C" fn(u64));
+            safe fn $hold(control: &$crate::subjects::ReaderControl);
         }
 
         pub(super) fn subject(name: &'static str) -> $crate::deferral::Deferring {
@@ -51,6 +54,16 @@ macro_rules! c_peer {
                     read: |control| $read(control),
                     update: |control| $update(control),
                 }),
+                verbs: &[$crate::deferral::Verb {
+                    name: $crate::deferral::RETIRE,
+                    one: |value| $one(value, $crate::tally::told),
+                    many: |n| $many(n, $crate::tally::told),
+                    silent: None,
+                    massed: true,
+                }],
+                hold: Some(|control| $hold(control)),
+                names: None,
+                barrier: None,
             }
         }
     };

@@ -2,6 +2,7 @@
 
 use super::Deferring;
 use super::loops::{Block, Defer, DeferBeside, DeferOwning, Owning, beside, deferring, owning};
+use super::told::{self, Noted, RetireNoted};
 use crossbeam_epoch::{Atomic, Guard, Owned, pin};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -35,6 +36,15 @@ impl DeferOwning for Crossbeam {
         let object = Owned::new(Owning::new()).into_shared(&guard);
         // SAFETY: known to nobody.
         unsafe { guard.defer_destroy(object) };
+    }
+}
+
+impl RetireNoted for Crossbeam {
+    #[inline(always)]
+    fn retire(noted: Box<Noted>) {
+        let guard = pin();
+        // SAFETY: known to nobody.
+        unsafe { guard.defer_destroy(Owned::<Noted>::from(noted).into_shared(&guard)) };
     }
 }
 
@@ -101,6 +111,8 @@ pub(super) fn subject() -> Deferring {
         settle,
         owning: Some(owning::<Crossbeam>),
         beside: beside::<Pointer>(),
+        verbs: const { &[told::retire::<Crossbeam>()] },
+        hold: Some(told::hold::<Pointer>),
         ..deferring::<Crossbeam>("crossbeam-epoch")
     }
 }

@@ -2,7 +2,10 @@
 
 use super::Deferring;
 use super::loops::{Block, Defer, deferring};
-use haphazard::{Domain, Global};
+use super::told::{self, Noted, RetireNoted};
+use crate::subjects::ReaderControl;
+use crate::subjects::loops::used;
+use haphazard::{AtomicPtr, Domain, Global, HazardPointer};
 
 struct Haphazard(&'static Domain<Global>);
 
@@ -23,6 +26,26 @@ impl Defer for Haphazard {
     }
 }
 
+impl RetireNoted for Haphazard {
+    #[inline(always)]
+    fn retire(noted: Box<Noted>) {
+        // SAFETY: from a box, and known to nobody.
+        unsafe { Domain::global().retire_ptr::<Noted, Box<Noted>>(Box::into_raw(noted)) };
+    }
+}
+
+/// A hazard pointer guards one block, and no other: there is no section.
+fn hold(control: &ReaderControl) {
+    let pointer: AtomicPtr<Block> = AtomicPtr::from(Box::new(Block::new(0)));
+    let mut hazard = HazardPointer::new();
+    // SAFETY: the block is retired below, when nobody guards it.
+    let guarded = unsafe { pointer.load(&mut hazard) };
+    told::stay(control);
+    used(guarded.map_or(0, |block| block.value));
+    // SAFETY: from a box; nobody else knows the pointer.
+    unsafe { pointer.retire() };
+}
+
 fn settle() {
     Domain::global().eager_reclaim();
 }
@@ -30,6 +53,8 @@ fn settle() {
 pub(super) fn subject() -> Deferring {
     Deferring {
         settle,
+        verbs: const { &[told::retire::<Haphazard>()] },
+        hold: Some(hold),
         ..deferring::<Haphazard>("haphazard")
     }
 }

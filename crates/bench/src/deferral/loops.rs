@@ -91,6 +91,10 @@ pub(super) const fn deferring<P: Defer>(name: &'static str) -> Deferring {
         all_in: all_in::<P>,
         owning: None,
         beside: None,
+        verbs: &[],
+        hold: None,
+        names: None,
+        barrier: None,
     }
 }
 
@@ -229,7 +233,7 @@ fn c() -> Option<Deferring> {
 mod bare_c {
     super::super::c_peer::c_peer!(qb_retire_bare_attach qb_retire_bare_detach qb_retire_bare_finish qb_retire_bare_settle
         qb_retire_bare_make qb_retire_bare_retire qb_retire_bare_stamped qb_retire_bare_all_in qb_retire_bare_owning
-        qb_retire_bare_read qb_retire_bare_update);
+        qb_retire_bare_read qb_retire_bare_update qb_retire_bare_one qb_retire_bare_many qb_retire_bare_hold);
 }
 
 #[cfg(not(have_c))]

@@ -30,6 +30,7 @@ mod quiescent;
 mod sdd;
 #[cfg(feature = "peers")]
 mod seize;
+mod told;
 
 pub use loops::bare;
 
@@ -60,6 +61,48 @@ pub struct Deferring {
     pub owning: Option<fn(u64)>,
     /// Reading beside updating.
     pub beside: Option<Beside>,
+    /// The ways of handing over blocks whose end is noticed.
+    pub verbs: &'static [Verb],
+    /// Stays in a section until told to leave it; beats once when it is in it.
+    pub hold: Option<fn(&ReaderControl)>,
+    /// Whether the library says that this thread is in the way of a grace period.
+    pub names: Option<fn(u32) -> bool>,
+    /// Waits until everything handed over before is freed, where a library can; by a thread that is not attached.
+    pub barrier: Option<fn()>,
+}
+
+/// A way of handing over a block whose end is noticed ([`crate::tally`]).
+#[derive(Debug, Clone, Copy)]
+pub struct Verb {
+    /// The name in reports; [`RETIRE`] where a library has only one.
+    pub name: &'static str,
+    /// Makes a block and hands it over: the [`crate::clock::stamp`]s that the call took. At its end, the block tells what
+    /// is given here.
+    pub one: fn(u64) -> u64,
+    /// Makes and hands over so many. At its end, each tells 0.
+    pub many: fn(u64),
+    /// Blocks are freed without telling anybody: how many are held, and their bytes, by the library's own counters.
+    pub silent: Option<fn() -> (u64, u64)>,
+    /// Meant for many blocks: measured in a flood and behind a stalled reader.
+    pub massed: bool,
+}
+
+/// The name of the verb that only frees memory.
+pub const RETIRE: &str = "retire";
+
+impl Deferring {
+    /// The verb of this name.
+    ///
+    /// # Errors
+    /// A text that names those there are.
+    pub fn verb(&self, name: &str) -> Result<Verb, String> {
+        let found = self.verbs.iter().find(|verb| verb.name == name);
+        found.copied().ok_or_else(|| {
+            let known: Vec<&str> = self.verbs.iter().map(|verb| verb.name).collect();
+            let known = known.join(", ");
+            format!("{} has no verb `{name}`; there are: {known}", self.name)
+        })
+    }
 }
 
 /// A pointer that some threads read while another replaces what it points to.
@@ -107,6 +150,23 @@ pub fn selected(compare: bool) -> Vec<Deferring> {
 /// The subject of this name.
 pub fn named(name: &str) -> Option<Deferring> {
     all().into_iter().find(|subject| subject.name == name)
+}
+
+/// The same, for a process that was asked to measure it.
+///
+/// # Errors
+/// A text with the remedy.
+pub fn find(name: &str) -> Result<Deferring, String> {
+    named(name).ok_or_else(|| format!("`{name}` is not in this build; see `host.absent_peers`"))
+}
+
+/// These subjects' verbs that are meant for many blocks.
+pub fn massed(subjects: &[Deferring]) -> Vec<(Deferring, Verb)> {
+    let verbs = |subject: &Deferring| subject.verbs.iter().filter(|verb| verb.massed);
+    let all = subjects
+        .iter()
+        .flat_map(|subject| verbs(subject).map(|verb| (*subject, *verb)));
+    all.collect()
 }
 
 /// Those that are not in this build, with the remedy.

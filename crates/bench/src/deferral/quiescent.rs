@@ -1,9 +1,12 @@
-//! quiescent itself: `retire_ptr`, `RcuCell::store` and `Retired::retire`, `barrier()`.
+//! quiescent itself: `retire_ptr`, `RcuCell::store` and `Retired::retire`, `call`, `barrier()`.
+//!
+//! [`VERBS`] is where `bench trickle`, `bench flood` and `bench stall` find its verbs; a new one is a `HandOver` and a line.
 
-use super::Deferring;
 use super::loops::{Block, Defer, DeferBeside, DeferOwning, Owning, beside, deferring, owning};
+use super::told::{self, HandOver, Noted, RetireNoted};
+use super::{Deferring, RETIRE, Verb};
 use crate::subjects::OURS;
-use quiescent::{Guard, RcuCell, read_lock, retire_ptr};
+use quiescent::{Guard, RcuCell, call, call_hurry, read_lock, retire_ptr, statistics};
 use std::ptr::NonNull;
 use std::sync::LazyLock;
 
@@ -46,7 +49,7 @@ impl Defer for Cell {
     }
 
     fn make(value: u64) -> *mut () {
-        Quiescent::make(value)
+        <Quiescent as Defer>::make(value)
     }
 
     unsafe fn retire(&self, block: *mut ()) {
@@ -74,6 +77,66 @@ impl DeferBeside for Cell {
     }
 }
 
+/// A plain block: given back to the allocator without running any code.
+impl HandOver for Quiescent {
+    type Object = *mut ();
+
+    #[inline(always)]
+    fn make(handed_over: u64) -> *mut () {
+        <Self as Defer>::make(handed_over)
+    }
+
+    #[inline(always)]
+    fn hand_over(block: *mut ()) {
+        // SAFETY: a box of `make`, known to nobody, handed over once.
+        unsafe { Quiescent.retire(block) };
+    }
+}
+
+/// What plain blocks leave behind, since they do not tell.
+fn held() -> (u64, u64) {
+    let now = statistics();
+    (now.queued, now.queued_bytes)
+}
+
+/// Whether this thread is among those that the grace period waits for, and known by name.
+fn names(thread: u32) -> bool {
+    let mut holdouts = quiescent::holdouts().into_iter();
+    holdouts.any(|holdout| holdout.thread_id == thread && holdout.name.is_some())
+}
+
+/// [`call`], prompt.
+struct Call;
+
+impl RetireNoted for Call {
+    #[inline(always)]
+    fn retire(noted: Box<Noted>) {
+        call(move || drop(noted));
+    }
+}
+
+/// [`call_hurry`]: the worker is woken at once.
+struct CallHurry;
+
+impl RetireNoted for CallHurry {
+    #[inline(always)]
+    fn retire(noted: Box<Noted>) {
+        call_hurry(move || drop(noted));
+    }
+}
+
+const VERBS: &[Verb] = &[
+    Verb {
+        silent: Some(held),
+        ..told::verb::<Quiescent>(RETIRE)
+    },
+    told::verb::<Call>("call"),
+    Verb {
+        massed: false, // a wake-up each
+        ..told::verb::<CallHurry>("call_hurry")
+    },
+];
+
 /// A thread registers at its first section.
 fn attach() {
     drop(read_lock());
@@ -85,6 +148,10 @@ pub(super) fn subject() -> Deferring {
         settle: quiescent::barrier,
         owning: Some(owning::<Quiescent>),
         beside: beside::<Cell>(),
+        verbs: VERBS,
+        hold: Some(told::hold::<Cell>),
+        names: Some(names),
+        barrier: Some(quiescent::barrier),
         ..deferring::<Quiescent>(OURS)
     }
 }

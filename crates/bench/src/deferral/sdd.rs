@@ -1,7 +1,10 @@
 //! sdd: an `Owned` dropped under a guard. Its header makes the block 80 bytes.
 
 use super::Deferring;
+use super::RETIRE;
 use super::loops::{Block, Defer, deferring};
+use super::told::{self, HandOver, Noted};
+use crate::subjects::ReaderControl;
 use sdd::{Guard, Owned};
 use std::mem::{self, ManuallyDrop};
 use std::sync::Arc;
@@ -32,6 +35,27 @@ impl Defer for Sdd {
     }
 }
 
+/// sdd has objects of its own kind; the box in it is dropped with it.
+impl HandOver for Sdd {
+    type Object = Owned<Box<Noted>>;
+
+    #[inline(always)]
+    fn make(handed_over: u64) -> Self::Object {
+        Owned::new(Noted::boxed(handed_over))
+    }
+
+    #[inline(always)]
+    fn hand_over(object: Self::Object) {
+        let _guard = Guard::new();
+        drop(object);
+    }
+}
+
+fn hold(control: &ReaderControl) {
+    let _guard = Guard::new();
+    told::stay(control);
+}
+
 /// What a thread has dropped is reclaimed as its guards move the epoch on; what it deferred last comes last. A bounded
 /// number of tries, as in `crossbeam.rs`.
 fn finish() {
@@ -50,6 +74,8 @@ fn finish() {
 pub(super) fn subject() -> Deferring {
     Deferring {
         finish,
+        verbs: const { &[told::verb::<Sdd>(RETIRE)] },
+        hold: Some(hold),
         ..deferring::<Sdd>("sdd")
     }
 }

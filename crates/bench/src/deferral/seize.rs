@@ -2,6 +2,7 @@
 
 use super::Deferring;
 use super::loops::{Block, Defer, DeferBeside, DeferOwning, Owning, beside, deferring, owning};
+use super::told::{self, Noted, RetireNoted};
 use seize::{Collector, Guard as _, LocalGuard, reclaim};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -38,6 +39,14 @@ impl DeferOwning for Seize {
         let object = Box::into_raw(Box::new(Owning::new()));
         // SAFETY: from a box, and known to nobody.
         unsafe { self.0.retire(object, reclaim::boxed) };
+    }
+}
+
+impl RetireNoted for Seize {
+    #[inline(always)]
+    fn retire(noted: Box<Noted>) {
+        // SAFETY: from a box, and known to nobody.
+        unsafe { COLLECTOR.retire(Box::into_raw(noted), reclaim::boxed) };
     }
 }
 
@@ -91,6 +100,8 @@ pub(super) fn subject() -> Deferring {
         settle,
         owning: Some(owning::<Seize>),
         beside: beside::<Pointer>(),
+        verbs: const { &[told::retire::<Seize>()] },
+        hold: Some(told::hold::<Pointer>),
         ..deferring::<Seize>("seize")
     }
 }

@@ -31,12 +31,7 @@ struct Did {
 /// # Errors
 /// A text with the reason and the remedy.
 pub fn measure(ask: &MixedAsk) -> Result<Vec<Figure>, String> {
-    let subject = deferral::named(&ask.subject).ok_or_else(|| {
-        format!(
-            "`{}` is not in this build; see `host.absent_peers`",
-            ask.subject
-        )
-    })?;
+    let subject = deferral::find(&ask.subject)?;
     let beside = subject
         .beside
         .ok_or_else(|| format!("{} is not measured with reads beside updates", subject.name))?;

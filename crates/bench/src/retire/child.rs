@@ -4,10 +4,9 @@ use super::RetireCase;
 use crate::crew;
 use crate::deferral::{self, Blocks, Deferring};
 use crate::figures::Figure;
-use crate::{clock, process};
+use crate::{clock, process, rest};
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
-use std::sync::mpsc::channel;
 use std::time::Duration;
 
 /// What is asked.
@@ -29,20 +28,13 @@ const BATCH: u64 = 4096;
 const MOST_AHEAD: u64 = 4_000_000;
 /// Objects retired before a rest.
 const BEFORE_REST: u64 = 100_000;
-/// How long a library may go on after the last object is reclaimed before it counts as at rest.
-const CALM: Duration = Duration::from_millis(300);
 
 /// Measures.
 ///
 /// # Errors
 /// A text with the reason and the remedy.
 pub fn measure(ask: &RetireAsk) -> Result<Vec<Figure>, String> {
-    let subject = deferral::named(&ask.subject).ok_or_else(|| {
-        format!(
-            "`{}` is not in this build; see `host.absent_peers`",
-            ask.subject
-        )
-    })?;
+    let subject = deferral::find(&ask.subject)?;
     let objects = ask.objects.max(1);
     match ask.case {
         RetireCase::Push => push(subject, objects),
@@ -58,7 +50,11 @@ pub fn measure(ask: &RetireAsk) -> Result<Vec<Figure>, String> {
                 .ok_or_else(|| format!("{} is not measured with owning objects", subject.name))?;
             all_in(subject, owning, &ask.case.name(), objects, 1)
         }
-        RetireCase::AtRest => at_rest(subject, objects, Duration::from_millis(ask.rest_ms)),
+        RetireCase::AtRest => {
+            let before = objects.min(BEFORE_REST);
+            let rest = rest::watch(subject, before, Duration::from_millis(ask.rest_ms))?;
+            Ok(rest.figures(&RetireCase::AtRest.name()))
+        }
     }
 }
 
@@ -171,57 +167,6 @@ fn all_in(
         figures.extend(bytes.map(|bytes| Figure::new(case, metric, "bytes", bytes as f64)));
     }
     Ok(figures)
-}
-
-/// Everything is reclaimed, the producer is still there but asleep: what do the library's own threads do?
-fn at_rest(subject: Deferring, objects: u64, rest: Duration) -> Result<Vec<Figure>, String> {
-    let objects = objects.min(BEFORE_REST);
-    let (done, is_done) = channel();
-    let (end, ended) = channel::<()>();
-    let producer = std::thread::Builder::new()
-        .name("producer".into())
-        .spawn(move || {
-            (subject.attach)();
-            (subject.all_in)(objects);
-            if let Some(owning) = subject.owning {
-                owning(objects);
-            }
-            (subject.finish)();
-            let _ = done.send(process::this_thread());
-            let _ = ended.recv();
-            (subject.detach)();
-        })
-        .map_err(|why| {
-            format!("cannot start a thread: {why}; raise the limit (ulimit -u, pids.max)")
-        })?;
-    let ours = [
-        process::this_thread(),
-        is_done
-            .recv()
-            .map_err(|_| "the producer died; its panic message is above")?,
-    ];
-    (subject.settle)();
-    std::thread::sleep(CALM);
-    // All threads but this one: the producer sleeps in its channel, the rest are the library's.
-    let others = || -> Vec<u32> {
-        let all = process::threads().into_iter();
-        all.filter(|thread| *thread != ours[0]).collect()
-    };
-    let before = process::voluntary_switches(&others());
-    std::thread::sleep(rest);
-    let others = others();
-    let wakeups = process::voluntary_switches(&others).saturating_sub(before);
-    let timers = process::armed_timers() + process::sleep_with_limit(&others);
-    let threads = others.iter().filter(|thread| **thread != ours[1]).count();
-    drop(end);
-    // It has nothing left to do that could fail.
-    let _ = producer.join();
-    let case = RetireCase::AtRest.name();
-    Ok(vec![
-        Figure::new(&case, "wakeups", "wake-ups", wakeups as f64),
-        Figure::new(&case, "timers", "timers", timers as f64),
-        Figure::new(&case, "threads", "threads", threads as f64),
-    ])
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The report of `bench retire` as text: one table a question.
 
-use crate::table::{self, Table};
-use crate::{Report, Row};
+use crate::Report;
+use crate::table::{self, Column};
 
 const MILLION: f64 = 1e6;
 const MEBIBYTE: f64 = (1 << 20) as f64;
@@ -17,13 +17,13 @@ pub fn text(report: &Report) -> String {
         ),
         (
             "Single calls, ns with the clock; the maximum has the machine's interruptions in it",
-            metrics(
+            table::of_metrics(
                 report,
-                "push",
+                |case| case == "push",
                 &[
-                    ("median", "latency_ns_p50"),
-                    ("p99.9", "latency_ns_p99.9"),
-                    ("maximum", "latency_ns_max"),
+                    Column("median", "latency_ns_p50"),
+                    Column("p99.9", "latency_ns_p99.9"),
+                    Column("maximum", "latency_ns_max"),
                 ],
             ),
         ),
@@ -41,13 +41,13 @@ pub fn text(report: &Report) -> String {
         ),
         (
             "At rest, everything reclaimed: wake-ups and timers of the library's own threads",
-            metrics(
+            table::of_metrics(
                 report,
-                "at rest",
+                |case| case == "at rest",
                 &[
-                    ("wake-ups", "wakeups"),
-                    ("timers", "timers"),
-                    ("threads", "threads"),
+                    Column("wake-ups", "wakeups"),
+                    Column("timers", "timers"),
+                    Column("threads", "threads"),
                 ],
             ),
         ),
@@ -63,38 +63,10 @@ pub fn text(report: &Report) -> String {
     text
 }
 
-/// The rows of one case: a subject a line, a metric a column.
-fn metrics(report: &Report, case: &str, columns: &[(&str, &str)]) -> Table {
-    let head: Vec<&str> = std::iter::once("subject")
-        .chain(columns.iter().map(|(head, _)| *head))
-        .collect();
-    let mut table = Table::new(&head, 1);
-    let mut subjects: Vec<&str> = Vec::new();
-    let known =
-        |row: &&Row| row.case == case && columns.iter().any(|(_, metric)| *metric == row.metric);
-    for row in report.rows.iter().filter(known) {
-        if !subjects.contains(&row.subject.as_str()) {
-            subjects.push(&row.subject);
-        }
-    }
-    for subject in subjects {
-        let cells = columns.iter().map(|(_, metric)| {
-            let row = report.find(subject, case, metric);
-            row.map_or("-".into(), |row| match row.n {
-                // A count, unless it is a time.
-                1 if row.median.fract() == 0.0 => format!("{}", row.median),
-                1 => table::figure(row.median),
-                _ => table::spread(row.median, row.min, row.max),
-            })
-        });
-        table.row(std::iter::once(subject.to_string()).chain(cells));
-    }
-    table
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Row;
 
     #[test]
     fn a_table_a_question_and_none_that_is_empty() {

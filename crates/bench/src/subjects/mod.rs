@@ -132,6 +132,20 @@ pub struct Counters {
     pub wakeups: u64,
 }
 
+impl Counters {
+    /// What was counted between `before` and this.
+    pub fn since(self, before: Counters) -> Counters {
+        Counters {
+            grace_periods: self.grace_periods - before.grace_periods,
+            scans: self.scans - before.scans,
+            leaves: self.leaves - before.leaves,
+            steps: self.steps - before.steps,
+            fences: self.fences - before.fences,
+            wakeups: self.wakeups - before.wakeups,
+        }
+    }
+}
+
 /// How a subject waits for a grace period.
 #[derive(Debug, Clone, Copy)]
 pub struct Waiting {

@@ -45,7 +45,7 @@ fn counters() -> Counters {
         scans: now.scans,
         leaves: now.leaves_scanned,
         steps: now.steps,
-        fences: now.fences_gp + now.fences_flag,
+        fences: now.fences_gp + now.fences_flag + now.fences_take,
         wakeups: now.wakeups + now.reader_wakeups,
     }
 }

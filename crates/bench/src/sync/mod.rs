@@ -256,14 +256,7 @@ pub fn idle(options: &SyncOptions, ms: u64) -> Result<Option<Idle>, Error> {
             after,
             threads,
         } => Ok(Some(Idle {
-            change: Counters {
-                grace_periods: after.grace_periods - before.grace_periods,
-                scans: after.scans - before.scans,
-                leaves: after.leaves - before.leaves,
-                steps: after.steps - before.steps,
-                fences: after.fences - before.fences,
-                wakeups: after.wakeups - before.wakeups,
-            },
+            change: after.since(before),
             threads: threads.saturating_sub(2),
         })),
         other => Err(child.confused(&other)),
@@ -322,10 +315,11 @@ pub fn text(report: &Report) -> String {
     let mut text = String::from(
         "Waiting for a grace period: latency in us: median [min..max] of the rounds' medians\n\n",
     );
-    text += &table::by_case(report, "latency_us").render();
+    let of = |metric| table::of_cases(report, metric, 1.0, |case| SyncCase::named(case).is_some());
+    text += &of("latency_us").render();
     text += "\n99th percentile of a round, us\n\n";
-    text += &table::by_case(report, "latency_us_p99").render();
-    let fences = table::by_case(report, "fences");
+    text += &of("latency_us_p99").render();
+    let fences = of("fences");
     if !fences.is_empty() {
         text += "\nProcess-wide fences (membarrier calls) a grace period\n\n";
         text += &fences.render();

@@ -88,25 +88,13 @@ fn beside(report: &Report, targets: &mut Vec<Target>) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::fixture::{self, met};
     use super::*;
-    use crate::Row;
 
     fn of(figures: &[(&str, &str, &str, f64)]) -> Vec<Target> {
-        let mut report = Report::new("reproduce", 1);
-        for &(subject, case, metric, value) in figures {
-            let row = Row::single(subject, case, metric, "unit", value);
-            report.rows.extend(row);
-        }
         let mut found = Vec::new();
-        targets(&report, &mut found);
+        targets(&fixture::report(figures), &mut found);
         found
-    }
-
-    fn met(targets: &[Target], what: &str) -> Option<bool> {
-        let mut found = targets.iter().filter(|target| target.what.contains(what));
-        let target = found.next().unwrap_or_else(|| panic!("no `{what}`"));
-        assert!(found.next().is_none(), "two of `{what}`");
-        target.met()
     }
 
     #[test]

@@ -1,0 +1,84 @@
+//! Carries out the requests about doing little.
+
+use super::{measure, this_program};
+use crate::arguments::quiet::{Barrier, Flood, Idle, Quiet, Stall, Trickle};
+use quiescent_bench::barrier::{self, BarrierOptions};
+use quiescent_bench::flood::{self, FloodOptions};
+use quiescent_bench::idle::{self, IdleOptions};
+use quiescent_bench::stall::{self, StallOptions};
+use quiescent_bench::trickle::{self, TrickleOptions};
+use quiescent_bench::{Control, Error};
+
+/// Does it; the exit code.
+pub fn run(quiet: &Quiet) -> Result<u8, Error> {
+    match quiet {
+        Quiet::Idle(options) => bench_idle(options),
+        Quiet::Trickle(options) => bench_trickle(options),
+        Quiet::Flood(options) => bench_flood(options),
+        Quiet::Stall(options) => bench_stall(options),
+        Quiet::Barrier(options) => bench_barrier(options),
+    }
+}
+
+fn bench_idle(options: &Idle) -> Result<u8, Error> {
+    let wanted = IdleOptions {
+        compare: options.compare,
+        ms: options.seconds,
+        seed: options.common.seed,
+        ..IdleOptions::new(this_program()?)
+    };
+    let run = |control: Control<'_>| idle::run(&wanted, control);
+    measure(&options.common, idle::text, run)
+}
+
+fn bench_trickle(options: &Trickle) -> Result<u8, Error> {
+    let wanted = TrickleOptions {
+        compare: options.compare,
+        rates: options.rate.clone(),
+        ms: options.seconds,
+        patience_ms: options.wait,
+        seed: options.common.seed,
+        ..TrickleOptions::new(this_program()?)
+    };
+    let run = |control: Control<'_>| trickle::run(&wanted, control);
+    measure(&options.common, trickle::text, run)
+}
+
+fn bench_flood(options: &Flood) -> Result<u8, Error> {
+    let wanted = FloodOptions {
+        compare: options.compare,
+        rounds: options.rounds,
+        producers: options.producers as u64,
+        ms: options.seconds,
+        seed: options.common.seed,
+        ..FloodOptions::new(this_program()?)
+    };
+    let run = |control: Control<'_>| flood::run(&wanted, control);
+    measure(&options.common, flood::text, run)
+}
+
+fn bench_stall(options: &Stall) -> Result<u8, Error> {
+    let wanted = StallOptions {
+        compare: options.compare,
+        objects: options.objects,
+        ms: options.seconds,
+        seed: options.common.seed,
+        ..StallOptions::new(this_program()?)
+    };
+    let run = |control: Control<'_>| stall::run(&wanted, control);
+    measure(&options.common, stall::text, run)
+}
+
+fn bench_barrier(options: &Barrier) -> Result<u8, Error> {
+    let wanted = BarrierOptions {
+        compare: options.compare,
+        rounds: options.rounds,
+        calls: options.calls,
+        objects: options.objects,
+        threads: options.threads as u64,
+        seed: options.common.seed,
+        ..BarrierOptions::new(this_program()?)
+    };
+    let run = |control: Control<'_>| barrier::run(&wanted, control);
+    measure(&options.common, barrier::text, run)
+}
