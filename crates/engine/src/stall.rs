@@ -15,7 +15,7 @@
 //! There is no tick, and no thread of its own to look: a driver that sleeps for a holdout sleeps until the
 //! report is due ([`Next::Sleep`](crate::Next)), so it costs one wake-up a report and nothing otherwise
 //! (rule R5). A driver that went away left nothing behind; whoever drives next finds the report due. A
-//! driver [in passing](Interest::Passing) tells nothing: it runs inside somebody's `retire`.
+//! driver [in passing](crate::Interest::Passing) tells nothing: it runs inside somebody's `retire`.
 //!
 //! *Due* is decided when a scan begins, and *told* when it has ended with somebody still in the way:
 //! readers that left in the last moment are not blamed. The count [`stalls`](crate::Counts::stalls) is of

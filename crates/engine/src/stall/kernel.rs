@@ -24,7 +24,7 @@ impl Global {
         }
     }
 
-    /// Has the grace period in flight stalled, as `cpu` sees it? Only a look: [`claim_stall`](Self::claim_stall)
+    /// Has the grace period in flight stalled, as `cpu` sees it? Only a look: a [tick](crate::Cpu::tick)
     /// decides who reports.
     pub fn stalled(&self, cpu: CpuId, now: Now) -> Option<Stall> {
         self.age(now)?;
