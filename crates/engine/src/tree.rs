@@ -14,6 +14,11 @@
 //!
 //! Walks are loops over parent links: no recursion, at most four levels.
 
+mod bits;
+mod walk;
+
+pub(crate) use bits::Bits;
+
 use alloc::vec::Vec;
 
 use crate::blocked::Blkd;
@@ -433,23 +438,5 @@ impl Tree {
                 );
             }
         }
-    }
-}
-
-mod walk;
-
-/// The set bits of a mask, lowest first.
-pub(crate) struct Bits(pub u64);
-
-impl Iterator for Bits {
-    type Item = u32;
-
-    fn next(&mut self) -> Option<u32> {
-        if self.0 == 0 {
-            return None;
-        }
-        let bit = self.0.trailing_zeros();
-        self.0 &= self.0 - 1;
-        Some(bit)
     }
 }
