@@ -87,6 +87,10 @@ pub struct Counts {
     /// Holdouts that a later scan found absent and credited: each is a departure that was not
     /// reported ([`Global::departed`]), a defect of the host.
     pub offline_holdouts: u64,
+    /// Times that low memory was acted upon ([`take_pressure`](Global::take_pressure)).
+    pub pressure: u64,
+    /// How often callbacks were sent on their way, by cause.
+    pub flushes: crate::credit::Flushes,
 }
 
 /// The grace-period engine of one domain.
@@ -140,6 +144,8 @@ impl Global {
                 sole: 0,
                 stalls: 0,
                 offline_holdouts: 0,
+                pressure: 0,
+                flushes: crate::credit::Flushes::new(),
             },
         }
     }
@@ -296,7 +302,7 @@ impl Global {
     pub fn forked(&mut self) {
         self.driver = None;
         self.waiters.forked();
-        self.disarm();
+        self.group = crate::group::Group::new();
         self.counts = Counts::default();
     }
 

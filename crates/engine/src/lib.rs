@@ -50,6 +50,7 @@ mod group;
 pub mod host;
 pub mod limits;
 pub mod polled;
+pub mod pressure;
 pub mod replay;
 pub mod report;
 pub mod seq;

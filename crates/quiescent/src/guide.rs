@@ -10,6 +10,7 @@
 //! | [A linked list by hand](linked_list) | links between objects, step by step; why each `unsafe` is right |
 //! | [Signal handlers](signal_handlers) | what a handler may do, and what it may not |
 //! | [Long loops](long_loops) | reading for long without holding up those who wait |
+//! | [Memory pressure](memory_pressure) | what goes at once when memory is low, who says so, and how fast |
 //! | [Fork](forks) | what the child goes on with, and what it leaves to the parent |
 //! | [Async code](async_code) | what may live across an `await`, and waiting without a thread |
 //! | [Coming from another crate](migration) | crossbeam-epoch and arc-swap, idiom by idiom |
@@ -31,6 +32,9 @@ pub mod signal_handlers {}
 
 #[doc = include_str!("guide/long_loops.md")]
 pub mod long_loops {}
+
+#[doc = include_str!("guide/memory_pressure.md")]
+pub mod memory_pressure {}
 
 #[doc = include_str!("guide/forks.md")]
 pub mod forks {}

@@ -208,6 +208,7 @@ mod list;
 mod looks;
 mod options;
 mod pointer;
+mod pressure;
 mod queue;
 mod rcu_ptr;
 mod reader;
@@ -239,6 +240,7 @@ pub use heads::Head;
 pub use list::{ListIter, RcuList};
 pub use options::{Options, init};
 pub use pointer::{Exchanged, ExchangedOption, RcuCell, RcuOption};
+pub use pressure::{PressureSource, PressureSources, memory_is_low};
 pub use rcu_ptr::{ExchangedPtr, RcuPtr, Shared};
 pub use report::{Report, on_report};
 pub use retire::{
@@ -246,7 +248,7 @@ pub use retire::{
     retire_ptr_no_reclaim,
 };
 pub use retired::Retired;
-pub use stats::{FenceMode, Holdout, Statistics};
+pub use stats::{FenceMode, Flushes, Holdout, Statistics, WorkerWakeups};
 pub use tuning::{
     FlushTimes, drain_ready, flush_times, offload_thread, on_ready, set_drained, set_flush_times,
     set_offload,

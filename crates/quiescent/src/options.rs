@@ -5,7 +5,7 @@ use crate::stats::FenceMode;
 use crate::sync;
 
 /// Settings for [`init`]. All have defaults: a program that needs none never calls `init`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Options {
     /// Demand a fence mode. Open: `membarrier(2)` where it is to be had, else fenced readers. The
@@ -28,6 +28,16 @@ pub struct Options {
     /// Do nothing about forks. For programs whose children only execute another program: the child must
     /// then call nothing of this library. Off by default.
     pub ignore_forks: bool,
+    /// Listen to the kernel about memory, as long as something is held that waits for its flush time: see the guide's
+    /// chapter on [memory pressure](crate::guide::memory_pressure). Up to three descriptors more. On by default; off,
+    /// [`memory_is_low`](crate::memory_is_low) still works.
+    pub memory_pressure: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options::new()
+    }
 }
 
 impl Options {
@@ -39,6 +49,7 @@ impl Options {
             inline_callbacks: false,
             inherit_callbacks: false,
             ignore_forks: false,
+            memory_pressure: true,
         }
     }
 
@@ -71,6 +82,13 @@ impl Options {
         self
     }
 
+    /// Listens to the kernel about memory, or does not; see [`memory_pressure`](Options::memory_pressure).
+    #[must_use]
+    pub const fn memory_pressure(mut self, listen: bool) -> Options {
+        self.memory_pressure = listen;
+        self
+    }
+
     /// Limits the slots.
     #[must_use]
     pub const fn max_threads(mut self, threads: u32) -> Options {
@@ -97,6 +115,8 @@ pub fn init(options: Options) -> Result<(), InitError> {
         domain.limit_threads(threads)?;
     }
     domain.set_inline(options.inline_callbacks);
+    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    domain.alarm.set_sources_wanted(options.memory_pressure);
     #[cfg(not(any(quiescent_loom, quiescent_double)))]
     domain
         .forking

@@ -6,13 +6,14 @@ use crate::barrier::{Begin, Visit};
 use crate::blocked::{Disabled, TaskId, Unlocked};
 use crate::callbacks::{Adopted, Called, Noticed};
 use crate::cpu::{LANES, Lane};
-use crate::credit::{Queued, Refill, Urgency};
+use crate::credit::{Cause, Queued, Refill, Urgency};
 use crate::exp::{Climb, ExpBegin, ExpEffects, ExpPoll, ExpWake, Expedite, Handled, Interrupted};
 use crate::fast_no_hz::IdleLook;
 use crate::global::Interest;
 use crate::host::{CpuId, Effects, LeafId, Next, Now, Pos, Published, Seen};
 use crate::limits::{Batch, Context};
 use crate::polled::FullCookie;
+use crate::pressure::Low;
 use crate::report::{self, Reported};
 use crate::seq::Seq;
 use crate::tick::{At, Ticked};
@@ -80,6 +81,13 @@ pub enum Input {
     SetDrained {
         drained: bool,
     },
+    MemoryLow {
+        now: Now,
+    },
+    TakePressure {
+        now: Now,
+    },
+    Calm,
     SetFqsWaits {
         first: u64,
         next: u64,
@@ -113,6 +121,7 @@ pub enum CpuInput {
     },
     Taken {
         queued: [Queued; LANES],
+        cause: Cause,
         now: Now,
     },
     Advance,
@@ -127,6 +136,7 @@ pub enum CpuInput {
     },
     Due {
         now: Now,
+        low: bool,
     },
     Deadline,
     Retime {
@@ -247,6 +257,8 @@ pub enum Output {
     /// Start and end of a range of positions.
     Range(Pos, Pos),
     Deadline(Option<u64>),
+    Due(Option<Cause>),
+    Low(Low),
     Count(u64),
     Begin(Begin),
     Visit(Visit),
