@@ -6,6 +6,7 @@
 
 use crate::figures::Figure;
 use crate::mixed::child::MixedAsk;
+use crate::pressure::child::PressureAsk;
 use crate::retire::child::RetireAsk;
 use crate::{Control, Error};
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,8 @@ pub enum Ask {
     Retire(RetireAsk),
     /// One measurement of `bench mixed`.
     Mixed(MixedAsk),
+    /// One measurement of `bench pressure`.
+    Pressure(PressureAsk),
 }
 
 /// The words before it. The command line looks for them before anything else: a parser of options would weigh as much as
@@ -41,6 +44,7 @@ impl Ask {
         match self {
             Ask::Retire(ask) => format!("{}, {}", ask.subject, ask.case.name()),
             Ask::Mixed(ask) => format!("{}, reads beside updates", ask.subject),
+            Ask::Pressure(ask) => format!("memory pressure, {} threads", ask.holders),
         }
     }
 
@@ -51,6 +55,7 @@ impl Ask {
                 Duration::from_micros(10 * ask.objects) + Duration::from_millis(ask.rest_ms)
             }
             Ask::Mixed(ask) => Duration::from_millis(10 * ask.ms),
+            Ask::Pressure(_) => Duration::ZERO,
         };
         asked + Duration::from_secs(30)
     }
@@ -181,6 +186,7 @@ pub fn serve(ask: &str) -> u8 {
     let measured = match serde_json::from_str(ask) {
         Ok(Ask::Retire(ask)) => crate::retire::child::measure(&ask),
         Ok(Ask::Mixed(ask)) => crate::mixed::child::measure(&ask),
+        Ok(Ask::Pressure(ask)) => crate::pressure::child::measure(&ask),
         Err(why) => Err(format!("not a question: `{ask}` ({why})")),
     };
     let said = match measured {
