@@ -45,6 +45,7 @@ pub mod mixed;
 pub mod once;
 pub mod order;
 pub mod pool;
+pub mod pressure;
 pub mod probes;
 pub mod process;
 pub mod published;

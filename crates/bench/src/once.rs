@@ -9,6 +9,7 @@ use crate::figures::Figure;
 use crate::flood::FloodAsk;
 use crate::idle::IdleAsk;
 use crate::mixed::child::MixedAsk;
+use crate::pressure::child::PressureAsk;
 use crate::retire::child::RetireAsk;
 use crate::scale::child::ScaleAsk;
 use crate::stall::StallAsk;
@@ -41,6 +42,8 @@ pub enum Ask {
     Stall(StallAsk),
     /// One measurement of `bench barrier`.
     Barrier(BarrierAsk),
+    /// One measurement of `bench pressure`.
+    Pressure(PressureAsk),
 }
 
 /// The words before it. The command line looks for them before anything else: a parser of options would weigh as much as
@@ -65,6 +68,7 @@ impl Ask {
             Ask::Flood(ask) => format!("{}, a flood of {}", ask.subject, ask.case()),
             Ask::Stall(ask) => format!("{}, {} behind a stalled reader", ask.subject, ask.verb),
             Ask::Barrier(ask) => format!("{}, barrier, {}", ask.subject, ask.case()),
+            Ask::Pressure(ask) => format!("memory pressure, {} threads", ask.holders),
         }
     }
 
@@ -88,6 +92,7 @@ impl Ask {
                 Duration::from_micros(10 * ask.objects * ask.calls)
                     + Duration::from_millis(100 * ask.calls)
             }
+            Ask::Pressure(_) => Duration::ZERO,
         };
         asked + Duration::from_secs(30)
     }
@@ -224,6 +229,7 @@ pub fn serve(ask: &str) -> u8 {
         Ok(Ask::Flood(ask)) => crate::flood::measure(&ask),
         Ok(Ask::Stall(ask)) => crate::stall::measure(&ask),
         Ok(Ask::Barrier(ask)) => crate::barrier::measure(&ask),
+        Ok(Ask::Pressure(ask)) => crate::pressure::child::measure(&ask),
         Err(why) => Err(format!("not a question: `{ask}` ({why})")),
     };
     let said = match measured {

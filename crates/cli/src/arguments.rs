@@ -7,7 +7,8 @@ pub mod quiet;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use quiescent_bench::{
-    instructions::LoopCase, pool::MOST_THREADS, scale::MOST_REGISTERED, sync::SyncCase,
+    instructions::LoopCase, pool::MOST_THREADS, pressure::MOST_OBJECTS as MOST_HELD,
+    scale::MOST_REGISTERED, sync::SyncCase,
 };
 
 /// Read-copy-update that does less, and later: measure it, compare it, reproduce its figures.
@@ -53,6 +54,8 @@ pub enum Bench {
     Retire(Retire),
     /// Reads beside updates: one thread reads, another replaces and retires
     Mixed(Mixed),
+    /// When memory is low: how long until the first of what is held is freed, and the last
+    Pressure(Pressure),
     /// Many registered threads: grace periods, registration, exit, memory a thread
     Scale(Scale),
     #[command(flatten)]
@@ -169,6 +172,18 @@ pub struct Scale {
     pub calls: u64,
 }
 
+#[derive(Debug, Args)]
+pub struct Pressure {
+    #[command(flatten)]
+    pub common: Common,
+    /// Rounds over all cases, a process each
+    #[arg(long, value_name = "N", default_value = "30", value_parser = rounds, allow_negative_numbers = true)]
+    pub rounds: u64,
+    /// Objects that a thread holds; more than 1000 would be a batch, which does not wait
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = held, allow_negative_numbers = true)]
+    pub objects: u64,
+}
+
 // `internal measure JSON`, one measuring process of `bench retire`, `bench mixed` or `bench scale`, is not here: see `main`.
 #[derive(Debug, Subcommand)]
 pub enum Internal {
@@ -239,6 +254,11 @@ const MOST_OBJECTS: u64 = 1_000_000_000;
 fn objects(text: &str) -> Result<u64, String> {
     let advice = format!("give 1 to {MOST_OBJECTS}; 1000000 or more for figures worth quoting");
     count(text, MOST_OBJECTS, &advice)
+}
+
+fn held(text: &str) -> Result<u64, String> {
+    let advice = format!("give 1 to {MOST_HELD}");
+    count(text, MOST_HELD, &advice)
 }
 
 /// Longer than anybody watches a single process.

@@ -6,13 +6,15 @@
 mod quiet;
 
 use crate::arguments::{
-    Arguments, Bench, Command, Common, Internal, Mixed, Read, Reproduce, Retire, Scale, Sync,
+    Arguments, Bench, Command, Common, Internal, Mixed, Pressure, Read, Reproduce, Retire, Scale,
+    Sync,
 };
 use crate::output::{self, DONE, STOPPED};
 use crate::progress::Bar;
 use clap::CommandFactory;
 use quiescent_bench::instructions::{self, InstructionOptions};
 use quiescent_bench::mixed::{self, MixedOptions};
+use quiescent_bench::pressure::{self, PressureOptions};
 use quiescent_bench::read::{self, ReadOptions};
 use quiescent_bench::reproduce::{self, ReproduceOptions};
 use quiescent_bench::retire::{self, RetireOptions};
@@ -33,6 +35,7 @@ pub fn run(arguments: Arguments) -> Result<u8, Error> {
         Command::Bench(Bench::Mixed(options)) => bench_mixed(&options),
         Command::Bench(Bench::Scale(options)) => bench_scale(&options),
         Command::Bench(Bench::Quiet(options)) => quiet::run(&options),
+        Command::Bench(Bench::Pressure(options)) => bench_pressure(&options),
         Command::Completions { shell } => completions(shell),
         Command::Man { command } => man(&command),
         Command::Internal(internal) => run_internal(internal),
@@ -135,6 +138,18 @@ fn bench_scale(options: &Scale) -> Result<u8, Error> {
     };
     measure(&options.common, scale::text, |control| {
         scale::run(&wanted, control)
+    })
+}
+
+fn bench_pressure(options: &Pressure) -> Result<u8, Error> {
+    let wanted = PressureOptions {
+        rounds: options.rounds,
+        objects: options.objects,
+        seed: options.common.seed,
+        ..PressureOptions::new(this_program()?)
+    };
+    measure(&options.common, pressure::text, |control| {
+        pressure::run(&wanted, control)
     })
 }
 

@@ -32,6 +32,10 @@ fn nonsense_is_a_usage_error_with_a_remedy() {
         ),
         (&["bench", "mixed", "--ms", "0"], "give 1 to"),
         (&["bench", "mixed", "--readers", "-1"], "give 1 to 1024"),
+        (
+            &["bench", "pressure", "--objects", "2000"],
+            "give 1 to 1000",
+        ),
         (&["bench", "write"], "--help"),
         (&["bench", "scale", "--threads", "1,0"], "from 1 to 65000"),
         (
@@ -219,7 +223,7 @@ fn completions_and_manual() {
     let output = run(&["man", "bench", "write"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(
-        text(&output.stderr).contains("read, sync, retire, mixed"),
+        text(&output.stderr).contains("read, sync, retire, mixed, pressure"),
         "{output:?}"
     );
 }

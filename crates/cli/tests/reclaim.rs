@@ -75,6 +75,32 @@ fn bench_mixed_reports_reads_and_updates() {
 }
 
 #[test]
+fn bench_pressure_reports_the_first_and_the_last() {
+    let report = report(&run(&[
+        "bench",
+        "pressure",
+        "--json",
+        "--rounds",
+        "2",
+        "--objects",
+        "50",
+    ]));
+    assert_eq!(report.command, "bench pressure");
+    for case in ["held by 1", "held by 8"] {
+        for metric in ["first_free_us", "last_free_us"] {
+            let row = report.find("quiescent", case, metric);
+            assert_eq!(row.map(|row| row.n), Some(2), "{case}, {metric}");
+        }
+    }
+    let output = run(&["bench", "pressure", "--rounds", "1"]);
+    let said = text(&output.stdout);
+    assert!(
+        said.contains("To the last one") && said.contains("held by 8"),
+        "{said}"
+    );
+}
+
+#[test]
 fn without_compare_retire_and_mixed_are_ours_alone_in_tables() {
     for (arguments, words) in [
         (

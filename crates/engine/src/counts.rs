@@ -24,6 +24,10 @@ pub struct Counts {
     /// Holdouts that a later scan found absent and credited: each is a departure that was not
     /// reported ([`Global::departed`](crate::Global::departed)), a defect of the host.
     pub offline_holdouts: u64,
+    /// Times that low memory was acted upon ([`take_pressure`](crate::Global::take_pressure)).
+    pub pressure: u64,
+    /// How often callbacks were sent on their way, by cause.
+    pub flushes: crate::credit::Flushes,
 }
 
 impl Counts {
@@ -39,6 +43,8 @@ impl Counts {
             usurped: 0,
             over_budget: 0,
             offline_holdouts: 0,
+            pressure: 0,
+            flushes: crate::credit::Flushes::new(),
         }
     }
 }

@@ -32,6 +32,8 @@ use crate::global::Global;
 use crate::host::{Host, LeafId, Now, Pos};
 use crate::seq::Seq;
 
+pub use cause::{Cause, Flushes};
+
 /// The policy's numbers. This project's own choice; `docs/architecture.md` says why these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Defer {
@@ -45,6 +47,8 @@ pub struct Defer {
     pub lazy_grid_ns: u64,
     /// A prompt callback waits at most this long for its stamp.
     pub prompt_ns: u64,
+    /// Low memory is acted upon at most once in this time ([`pressure`](crate::pressure)).
+    pub pressure_ns: u64,
     /// The program runs its code itself, when it drains: nobody is woken for code that is done.
     pub drained: bool,
 }
@@ -59,6 +63,7 @@ impl Defer {
             lazy_ns: 10_000_000_000,
             lazy_grid_ns: 1_000_000_000,
             prompt_ns: 50_000_000,
+            pressure_ns: Defer::PRESSURE_NS,
             drained: false,
         }
     }
@@ -193,8 +198,11 @@ impl Cpu {
         let full =
             |&(count, bytes): &(u64, u64)| count >= defer.batch || bytes >= defer.batch_bytes;
         let full = idle.iter().any(full);
-        if near || full || urgency == Urgency::Hurry {
-            self.ask(global, host);
+        match urgency {
+            Urgency::Hurry => self.flush(global, Cause::Hurry, host),
+            _ if full => self.flush(global, Cause::Batch, host),
+            _ if near => self.flush(global, Cause::Budget, host),
+            _ => {}
         }
         let offload = queued.iter().any(|lane| lane.offload);
         let plain_ready = self.lists[Lane::Plain as usize].ready() >= defer.batch;
@@ -228,13 +236,14 @@ impl Cpu {
         }
     }
 
-    /// Somebody else has taken the queue over, or its owner is gone for good: everything is stamped.
+    /// Somebody else has taken the queue over, for this `cause`: everything is stamped.
     /// True if some of it waits for a grace period. (What found no free segment is stamped by another
     /// such call after that.)
     pub fn taken(
         &mut self,
         global: &mut Global,
         queued: &[Queued; LANES],
+        cause: Cause,
         now: Now,
         host: &impl Host,
     ) -> bool {
@@ -252,7 +261,7 @@ impl Cpu {
         }
         self.hurry();
         self.stamp_all(global, stamp);
-        self.ask(global, host);
+        self.flush(global, cause, host);
         self.lists.iter().any(CbList::pending)
     }
 
@@ -280,14 +289,6 @@ impl Cpu {
         self.lists[lane as usize].ran(range);
         self.settle();
         self.barrier_share_done()
-    }
-
-    /// Has somebody else to take this queue over now? Its time is over, or something that is in a hurry
-    /// has found no free segment for its stamp.
-    pub fn due(&self, now: Now) -> bool {
-        let unstamped = || self.lists.iter().any(|list| list.unstamped() > 0);
-        let over = |deadline| deadline <= now.ns;
-        self.credit.deadline.is_some_and(over) || (self.is_hurried() && unstamped())
     }
 
     /// Is a time set by which prompt callbacks are stamped?
@@ -400,13 +401,6 @@ impl Cpu {
         }
     }
 
-    /// Asks for the grace period that all stamps given so far wait for, or an earlier one.
-    fn ask(&mut self, global: &mut Global, host: &impl Host) {
-        if self.lists.iter().any(CbList::pending) {
-            let _ = global.request(self.leaf_id(global), host);
-        }
-    }
-
     fn new_credit(&mut self, global: &Global) -> [Credit; LANES] {
         let defer = global.config.defer;
         let near = global.level() != Level::Easy;
@@ -443,6 +437,7 @@ impl Cpu {
     }
 }
 
+mod cause;
 mod flush;
 mod forked;
 #[cfg(test)]

@@ -287,7 +287,7 @@ impl Global {
     pub fn forked(&mut self) {
         self.driver = None;
         self.waiters.forked();
-        self.disarm();
+        self.group = crate::group::Group::new();
         self.stall = crate::stall::State::new();
         self.budget.forked();
         self.counts = Counts::default();

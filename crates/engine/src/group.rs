@@ -8,23 +8,33 @@
 //! wakes nobody.
 
 use crate::global::Global;
+use crate::pressure::Said;
 
 /// State of the group.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Group {
     /// What the timer is set to, in nanoseconds.
-    armed: Option<u64>,
+    pub(crate) armed: Option<u64>,
+    pub(crate) pressure: crate::pressure::State,
 }
 
 impl Group {
     pub(crate) const fn new() -> Group {
-        Group { armed: None }
+        Group {
+            armed: None,
+            pressure: crate::pressure::State::new(),
+        }
     }
 }
 
 impl Global {
-    /// Somebody has to look at `deadline_ns`. Returns it if the timer has to be set.
+    /// Somebody has to look at `deadline_ns`. Returns what the timer has to be set to, if it has to be: that, or
+    /// earlier, if low memory waits for its turn.
     pub fn arm(&mut self, deadline_ns: u64) -> Option<u64> {
+        let deadline_ns = match self.group.pressure.said {
+            Said::Later => deadline_ns.min(self.group.pressure.not_before),
+            _ => deadline_ns,
+        };
         if self.group.armed.is_some_and(|armed| armed <= deadline_ns) {
             return None;
         }

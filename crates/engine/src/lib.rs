@@ -54,6 +54,7 @@ pub mod host;
 pub mod limits;
 pub mod offload;
 pub mod polled;
+pub mod pressure;
 pub mod replay;
 pub mod report;
 pub mod seq;

@@ -1,4 +1,5 @@
-//! What the worker sleeps on: one `epoll_wait` for a timer and an event.
+//! What the worker sleeps on: one `epoll_wait` for a timer, an event, and while something is held that has to wait
+//! also for [memory pressure](crate::pressure).
 //!
 //! A word says whether it sleeps, so that a kick costs a system call only then:
 //!
@@ -11,7 +12,7 @@
 //! `[ALM-1]` what the kicker did, its swap of the word, the worker's swap or compare-and-swap: the worker
 //! sees it when it looks again.
 //!
-//! Both descriptors are edge-triggered, so nobody has to read them. Setting the timer is a system call
+//! All descriptors are edge-triggered, so nobody has to read them. Setting the timer is a system call
 //! of whoever queues, and wakes nobody. The timer and what it is set to are kept together by a lock of
 //! their own, which nobody holds while he takes another one but to ask the engine whether the timer is
 //! still wanted.
@@ -24,6 +25,17 @@ const AWAKE: u32 = 0;
 const ASLEEP: u32 = 1;
 /// The worker has to look again before it sleeps.
 const PENDING: u32 = 2;
+
+/// Why the worker woke up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Woken {
+    pub(crate) timer: bool,
+    pub(crate) kick: bool,
+    /// A source of memory pressure has spoken.
+    pub(crate) pressure: bool,
+    /// … and memory is low.
+    pub(crate) low: bool,
+}
 
 /// The timer and the event.
 #[derive(Debug)]
@@ -75,17 +87,44 @@ impl Alarm {
         *set = 0;
     }
 
+    /// Opens the sources of memory pressure. The worker does that when it starts.
+    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    pub(crate) fn open_sources(&self) {
+        let _set = self.timer();
+        self.os.sources.open();
+    }
+
+    /// The program wants to hear the kernel about memory, or not.
+    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    pub(crate) fn set_sources_wanted(&self, wanted: bool) {
+        let _set = self.timer();
+        self.os.sources.set_wanted(wanted, self.os.epoll());
+    }
+
+    /// How the sources of memory pressure stand.
+    pub(crate) fn sources(&self) -> crate::pressure::PressureSources {
+        #[cfg(any(quiescent_loom, quiescent_double))]
+        return crate::pressure::PressureSources::default();
+        #[cfg(not(any(quiescent_loom, quiescent_double)))]
+        self.os.sources.states()
+    }
+
     /// Nobody is going to look: whoever queues next sets the timer, and tries to start somebody.
     pub(crate) fn forget(&self) {
         *self.timer() = 0;
     }
 
-    /// Sees to it that the worker looks by `deadline` (monotonic nanoseconds).
-    pub(crate) fn arm(&self, deadline: u64) {
+    /// Sees to it that the worker looks by `deadline` (monotonic nanoseconds). If something may be held until
+    /// then (`holds`), it listens for memory pressure meanwhile.
+    pub(crate) fn arm(&self, deadline: u64, holds: bool) {
         let mut set = self.timer();
-        if *set == 0 || deadline < *set || *set <= crate::sync::now_ns() {
+        let now = crate::sync::now_ns();
+        if *set == 0 || deadline < *set || *set <= now {
             *set = deadline;
             self.os.set_timer(deadline);
+        }
+        if holds && is_worth(deadline, now) {
+            self.os.listen();
         }
     }
 
@@ -97,6 +136,11 @@ impl Alarm {
         if *set != 0 || wanted != 0 {
             *set = wanted;
             self.os.set_timer(wanted);
+        }
+        if wanted == 0 {
+            self.os.ignore();
+        } else if is_worth(wanted, crate::sync::now_ns()) {
+            self.os.listen();
         }
     }
 
@@ -112,22 +156,31 @@ impl Alarm {
         }
     }
 
-    /// Sleeps until kicked, or until the timer fires. Only the worker calls this.
-    pub(crate) fn sleep(&self) {
+    /// Sleeps until kicked, or until the timer fires, or memory is low. `None`: it did not sleep. Only the worker
+    /// calls this.
+    pub(crate) fn sleep(&self) -> Option<Woken> {
         let order = Ordering::AcqRel;
+        let mut woken = None;
         if self
             .word
             .compare_exchange(AWAKE, ASLEEP, order, Ordering::Relaxed)
             .is_ok()
         {
-            self.os.sleep(&self.word, ASLEEP);
+            woken = Some(self.os.sleep(&self.word, ASLEEP));
         }
         self.word.swap(AWAKE, order); // [ALM-1]
+        woken
     }
+}
+
+/// Is it worth the system calls to listen for memory pressure until then?
+fn is_worth(deadline: u64, now: u64) -> bool {
+    deadline >= now.saturating_add(crate::pressure::WORTH_NS)
 }
 
 #[cfg(any(quiescent_loom, quiescent_double))]
 mod os {
+    use super::Woken;
     use crate::sync::{AtomicU32, futex_wait, futex_wake};
 
     /// In models there are no descriptors: the worker sleeps on the word, and a scenario that wants
@@ -147,12 +200,19 @@ mod os {
 
         pub(super) fn set_timer(&self, _deadline: u64) {}
 
+        #[allow(clippy::unused_self, reason = "the same face as in the product")]
+        pub(super) fn listen(&self) {}
+
+        #[allow(clippy::unused_self, reason = "the same face as in the product")]
+        pub(super) fn ignore(&self) {}
+
         pub(super) fn wake(&self, word: &AtomicU32) {
             futex_wake(word);
         }
 
-        pub(super) fn sleep(&self, word: &AtomicU32, asleep: u32) {
+        pub(super) fn sleep(&self, word: &AtomicU32, asleep: u32) -> Woken {
             futex_wait(word, asleep, Some(std::time::Duration::from_secs(1)));
+            Woken::default()
         }
     }
 }
@@ -162,12 +222,21 @@ pub(crate) mod os {
     use std::io;
     use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
+    use super::Woken;
+    use crate::pressure::sources::Sources;
+
+    const EVENT: u64 = 0;
+    const TIMER: u64 = 1;
+    /// The first of the sources of memory pressure.
+    const SOURCES: u64 = 2;
+
     /// The descriptors; -1 until they are open.
     #[derive(Debug)]
     pub(super) struct Descriptors {
         epoll: AtomicI32,
         event: AtomicI32,
         timer: AtomicI32,
+        pub(super) sources: Sources,
     }
 
     impl Descriptors {
@@ -176,6 +245,7 @@ pub(crate) mod os {
                 epoll: AtomicI32::new(-1),
                 event: AtomicI32::new(-1),
                 timer: AtomicI32::new(-1),
+                sources: Sources::new(),
             }
         }
 
@@ -193,7 +263,10 @@ pub(crate) mod os {
             };
             let error = io::Error::last_os_error();
             let [epoll, event, timer] = made;
-            if made.iter().any(|&fd| fd < 0) || !watch(epoll, event) || !watch(epoll, timer) {
+            if made.iter().any(|&fd| fd < 0)
+                || !watch(epoll, event, EVENT)
+                || !watch(epoll, timer, TIMER)
+            {
                 for fd in made.into_iter().filter(|&fd| fd >= 0) {
                     // SAFETY: made above, and nobody else has seen it.
                     unsafe { libc::close(fd) };
@@ -211,6 +284,21 @@ pub(crate) mod os {
             for place in [&self.epoll, &self.event, &self.timer] {
                 close(place);
             }
+            self.sources.close();
+        }
+
+        /// Listens for memory pressure.
+        pub(super) fn listen(&self) {
+            self.sources.arm(self.epoll(), SOURCES);
+        }
+
+        /// Does so no more.
+        pub(super) fn ignore(&self) {
+            self.sources.disarm(self.epoll());
+        }
+
+        pub(super) fn epoll(&self) -> i32 {
+            self.epoll.load(Ordering::Acquire)
         }
 
         pub(super) fn set_timer(&self, deadline: u64) {
@@ -229,10 +317,22 @@ pub(crate) mod os {
             }
         }
 
-        pub(super) fn sleep(&self, _word: &AtomicU32, _asleep: u32) {
-            let mut event = libc::epoll_event { events: 0, u64: 0 };
-            // SAFETY: room for one event.
-            unsafe { libc::epoll_wait(self.epoll.load(Ordering::Acquire), &mut event, 1, -1) };
+        pub(super) fn sleep(&self, _word: &AtomicU32, _asleep: u32) -> Woken {
+            let mut events = [libc::epoll_event { events: 0, u64: 0 }; 8];
+            // SAFETY: room for so many events.
+            let came = unsafe { libc::epoll_wait(self.epoll(), events.as_mut_ptr(), 8, -1) };
+            let mut woken = Woken::default();
+            for event in &events[..usize::try_from(came).unwrap_or(0)] {
+                match event.u64 {
+                    EVENT => woken.kick = true,
+                    TIMER => woken.timer = true,
+                    source => {
+                        woken.pressure = true;
+                        woken.low |= self.sources.heard((source - SOURCES) as usize);
+                    }
+                }
+            }
+            woken
         }
     }
 
@@ -275,10 +375,10 @@ pub(crate) mod os {
         }
     }
 
-    fn watch(epoll: i32, fd: i32) -> bool {
+    fn watch(epoll: i32, fd: i32, tag: u64) -> bool {
         let mut event = libc::epoll_event {
             events: (libc::EPOLLIN | libc::EPOLLET).cast_unsigned(),
-            u64: 0,
+            u64: tag,
         };
         // SAFETY: `event` is readable.
         unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_ADD, fd, &mut event) == 0 }

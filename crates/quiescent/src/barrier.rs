@@ -10,6 +10,7 @@
 //! passed meanwhile.
 
 use quiescent_engine::barrier::Begin;
+use quiescent_engine::credit::Cause;
 
 use crate::domain::Domain;
 use crate::error::SyncError;
@@ -53,7 +54,10 @@ impl Domain {
         }
         self.barrier_word.store(OPEN, Ordering::Relaxed);
         full_fence(); // with the one in give_up_barrier: it sees this, or we see why
-        let swept = self.sweep(|core| !core.is_idle(), |core| self.visit(core));
+        let swept = self.sweep(
+            |core| (!core.is_idle()).then_some(Cause::Barrier),
+            |core| self.visit(core),
+        );
         if self.lock().barrier.visited_all() {
             self.barrier_word.store(COMPLETE, Ordering::Relaxed);
         }

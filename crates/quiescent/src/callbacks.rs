@@ -7,7 +7,8 @@ use std::ops::Range;
 
 use quiescent_engine::barrier::{Barrier, Begin, Visit};
 use quiescent_engine::cpu::{Cpu, LANES, Lane};
-use quiescent_engine::credit::{Queued, Refill, Urgency};
+use quiescent_engine::credit::{Cause, Queued, Refill, Urgency};
+use quiescent_engine::pressure::Low;
 use quiescent_engine::replay::{BarrierInput, CpuInput, Input, Output};
 use quiescent_engine::{Now, Pos, Seq};
 
@@ -54,16 +55,18 @@ impl Core {
         slots: &Slots,
         cpu: &mut Part<Cpu>,
         queued: &[Queued; LANES],
+        cause: Cause,
         now_ns: u64,
     ) -> bool {
         let now = Domain::now(now_ns);
         let input = CpuInput::Taken {
             queued: *queued,
+            cause,
             now,
         };
         through!(slots, Input::Cpu(cpu.id(), input), done, |host| cpu
             .inner()
-            .taken(self.engine.inner(), queued, now, host))
+            .taken(self.engine.inner(), queued, cause, now, host))
     }
 
     pub(crate) fn admit(
@@ -198,6 +201,28 @@ impl Core {
         );
     }
 
+    pub(crate) fn memory_low(&mut self, now_ns: u64) -> Low {
+        let now = Domain::now(now_ns);
+        straight!(
+            Input::MemoryLow { now },
+            |r: &Low| Output::Low(*r),
+            self.engine.inner().memory_low(now)
+        )
+    }
+
+    pub(crate) fn take_pressure(&mut self, now_ns: u64) -> bool {
+        let now = Domain::now(now_ns);
+        straight!(
+            Input::TakePressure { now },
+            done,
+            self.engine.inner().take_pressure(now)
+        )
+    }
+
+    pub(crate) fn calm(&mut self) {
+        straight!(Input::Calm, nothing, self.engine.inner().calm());
+    }
+
     pub(crate) fn set_drained(&mut self, drained: bool) {
         straight!(
             Input::SetDrained { drained },
@@ -276,11 +301,11 @@ impl Part<Cpu> {
         )
     }
 
-    pub(crate) fn due(&self, now: Now) -> bool {
+    pub(crate) fn due(&self, now: Now, low: bool) -> Option<Cause> {
         straight!(
-            Input::Cpu(self.id(), CpuInput::Due { now }),
-            done,
-            Cpu::due(self, now)
+            Input::Cpu(self.id(), CpuInput::Due { now, low }),
+            |r: &Option<Cause>| Output::Due(*r),
+            Cpu::due(self, now, low)
         )
     }
 

@@ -234,7 +234,8 @@ impl Domain {
             return;
         }
         if let Some(deadline) = refill.arm {
-            self.alarm.arm(deadline);
+            // One who is woken now looks for himself whether something is left.
+            self.alarm.arm(deadline, !refill.kick);
         }
         if refill.kick {
             self.kick_worker();

@@ -13,6 +13,7 @@
 //! | [A reader that stalls](stalls) | how it is named, how often, and what to do about it |
 //! | [Back-pressure](back_pressure) | when more is retired than can be freed: the budget |
 //! | [Event loops](event_loops) | threads with deadlines, callbacks on a thread of one's own, how long things wait |
+//! | [Memory pressure](memory_pressure) | what goes at once when memory is low, who says so, and how fast |
 //! | [Fork](forks) | what the child goes on with, and what it leaves to the parent |
 //! | [Async code](async_code) | what may live across an `await`, and waiting without a thread |
 //! | [Coming from another crate](migration) | crossbeam-epoch and arc-swap, idiom by idiom |
@@ -43,6 +44,9 @@ pub mod back_pressure {}
 
 #[doc = include_str!("guide/event_loops.md")]
 pub mod event_loops {}
+
+#[doc = include_str!("guide/memory_pressure.md")]
+pub mod memory_pressure {}
 
 #[doc = include_str!("guide/forks.md")]
 pub mod forks {}

@@ -234,6 +234,7 @@ mod list;
 mod looks;
 mod options;
 mod pointer;
+mod pressure;
 mod queue;
 mod queues;
 mod rcu_ptr;
@@ -270,6 +271,7 @@ pub use heads::Head;
 pub use list::{ListIter, RcuList};
 pub use options::{Options, init};
 pub use pointer::{Exchanged, ExchangedOption, RcuCell, RcuOption};
+pub use pressure::{PressureSource, PressureSources, memory_is_low};
 pub use rcu_ptr::{ExchangedPtr, RcuPtr, Shared};
 pub use refused::{Fullness, Refusal, Refused};
 pub use report::{Report, on_report};
@@ -279,7 +281,7 @@ pub use retire::{
 };
 pub use retired::Retired;
 pub use stall::{STALL_AFTER, StallReport, StalledReader, set_stall_after};
-pub use stats::{FenceMode, Holdout, Statistics};
+pub use stats::{FenceMode, Flushes, Holdout, Statistics, WorkerWakeups};
 pub use tuning::{
     FlushTimes, drain_ready, flush_times, offload_thread, on_ready, set_drained, set_flush_times,
     set_offload,

@@ -6,7 +6,7 @@ use quiescent_engine::CbList;
 
 use crate::domain::Domain;
 use crate::queue::Queue;
-use crate::stats::{Holdout, Statistics};
+use crate::stats::{Flushes, Holdout, Statistics, WorkerWakeups};
 use crate::sync::{self, Counter, Ordering};
 
 /// Counters of the host.
@@ -32,6 +32,11 @@ pub(crate) struct Counters {
     pub(crate) helpers: Counter,
     pub(crate) forks: Counter,
     pub(crate) not_inherited: Counter,
+    pub(crate) woken_timer: Counter,
+    pub(crate) woken_kick: Counter,
+    pub(crate) woken_pressure: Counter,
+    pub(crate) pressure_events: Counter,
+    pub(crate) pressure_calls: Counter,
 }
 
 impl Counters {
@@ -57,6 +62,11 @@ impl Counters {
             helpers: Counter::new(0),
             forks: Counter::new(0),
             not_inherited: Counter::new(0),
+            woken_timer: Counter::new(0),
+            woken_kick: Counter::new(0),
+            woken_pressure: Counter::new(0),
+            pressure_events: Counter::new(0),
+            pressure_calls: Counter::new(0),
         }
     }
 
@@ -82,6 +92,11 @@ impl Counters {
             &self.crowd_sections,
             &self.crowd_queued,
             &self.helpers,
+            &self.woken_timer,
+            &self.woken_kick,
+            &self.woken_pressure,
+            &self.pressure_events,
+            &self.pressure_calls,
         ] {
             counter.store(0, std::sync::atomic::Ordering::Relaxed);
         }
@@ -172,6 +187,16 @@ impl Domain {
             callbacks_stuck: self.stuck(),
             barriers: value(&c.barriers),
             worker_passes: value(&c.worker_passes),
+            worker_wakeups: WorkerWakeups {
+                timer: value(&c.woken_timer),
+                kick: value(&c.woken_kick),
+                pressure: value(&c.woken_pressure),
+            },
+            flushes: Flushes::of(&counts.flushes),
+            pressure_events: value(&c.pressure_events),
+            pressure_calls: value(&c.pressure_calls),
+            pressure_passes: counts.pressure,
+            pressure_sources: self.alarm.sources(),
             worker_errors: value(&c.worker_errors),
             timer_armed: self.alarm.is_armed(),
             leaked: value(&c.leaked),

@@ -7,7 +7,7 @@ use crate::stats::FenceMode;
 use crate::sync;
 
 /// Settings for [`init`]. All have defaults: a program that needs none never calls `init`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Options {
     /// Demand a fence mode. Open: `membarrier(2)` where it is to be had, else fenced readers. The
@@ -37,6 +37,16 @@ pub struct Options {
     /// Report a grace period whose readers have been in the way for this long; zero: none. Open: as it is,
     /// [`STALL_AFTER`](crate::STALL_AFTER) at first. Can be changed later: [`set_stall_after`](crate::set_stall_after).
     pub stall_after: Option<Duration>,
+    /// Listen to the kernel about memory, as long as something is held that waits for its flush time: see the guide's
+    /// chapter on [memory pressure](crate::guide::memory_pressure). Up to three descriptors more. On by default; off,
+    /// [`memory_is_low`](crate::memory_is_low) still works.
+    pub memory_pressure: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options::new()
+    }
 }
 
 impl Options {
@@ -51,6 +61,7 @@ impl Options {
             inherit_callbacks: false,
             ignore_forks: false,
             stall_after: None,
+            memory_pressure: true,
         }
     }
 
@@ -98,6 +109,13 @@ impl Options {
         self
     }
 
+    /// Listens to the kernel about memory, or does not; see [`memory_pressure`](Options::memory_pressure).
+    #[must_use]
+    pub const fn memory_pressure(mut self, listen: bool) -> Options {
+        self.memory_pressure = listen;
+        self
+    }
+
     /// Limits the slots.
     #[must_use]
     pub const fn max_threads(mut self, threads: u32) -> Options {
@@ -132,6 +150,8 @@ pub fn init(options: Options) -> Result<(), InitError> {
     if let Some(time) = options.stall_after {
         domain.set_stall_after(time);
     }
+    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    domain.alarm.set_sources_wanted(options.memory_pressure);
     #[cfg(not(any(quiescent_loom, quiescent_double)))]
     domain
         .forking

@@ -33,7 +33,7 @@ use std::sync::PoisonError;
 
 use quiescent_engine::Pos;
 use quiescent_engine::cpu::{Cpu, LANES, Lane as Which};
-use quiescent_engine::credit::{Credit, Queued};
+use quiescent_engine::credit::{Cause, Credit, Queued};
 
 use crate::chain::{Chain, Garbage, end_of_block, new_block};
 use crate::engine::Part;
@@ -74,8 +74,8 @@ pub(crate) struct Core {
     owned: bool,
     /// A take-over has begun.
     revoking: bool,
-    /// Chosen by the sweep under way.
-    pub(crate) chosen: bool,
+    /// Chosen by the sweep under way, for this.
+    pub(crate) chosen: Option<Cause>,
     /// Whether others reclaim, if the owner has asked for either.
     pub(crate) offload: Option<bool>,
     /// The owner does not reclaim, as of the last report.
@@ -98,7 +98,7 @@ impl Queue {
                     heads: Heads::new(),
                     owned: false,
                     revoking: false,
-                    chosen: false,
+                    chosen: None,
                     offload: None,
                     hands_off: false,
                 }),
@@ -377,7 +377,7 @@ impl Queue {
         let queued = self.take(core).unwrap_or_default(); // what is being revoked can be taken
         core.owned = false;
         core.offload = None;
-        core.chosen = false;
+        core.chosen = None;
         if !run_code {
             core.heads.abandon();
         }

@@ -110,6 +110,7 @@ mod real {
         /// What the worker does, as long as nobody else has its role.
         pub(crate) fn serve(&'static self, role: u32) {
             self.watch.take_role(role);
+            self.alarm.open_sources();
             loop {
                 count(&self.counters.worker_passes);
                 self.work(Until { deadline: None });
@@ -118,7 +119,9 @@ mod real {
                     break;
                 }
                 self.watch.rest();
-                self.alarm.sleep();
+                if let Some(woken) = self.alarm.sleep() {
+                    self.woken(woken);
+                }
             }
             uncount(&self.counters.helpers);
         }

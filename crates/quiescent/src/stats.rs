@@ -3,6 +3,10 @@
 use std::fmt;
 use std::time::Duration;
 
+use quiescent_engine::credit::{self, Cause};
+
+use crate::pressure::PressureSources;
+
 /// How readers and updaters order their accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -90,6 +94,19 @@ pub struct Statistics {
     pub barriers: u64,
     /// Times the worker looked whether something is due.
     pub worker_passes: u64,
+    /// Why it woke up for that, in all: it does not sleep between passes if there is more to do.
+    pub worker_wakeups: WorkerWakeups,
+    /// Times a queue's callbacks were sent on their way, by what ended their laziness.
+    pub flushes: Flushes,
+    /// Times the kernel said that memory is low while something was held.
+    pub pressure_events: u64,
+    /// Times the program said so ([`memory_is_low`](crate::memory_is_low)).
+    pub pressure_calls: u64,
+    /// Passes of the worker that took all that was queued since memory was low: ten a second at most, however often
+    /// it was said.
+    pub pressure_passes: u64,
+    /// Which of the kernel's sources the worker listens to now.
+    pub pressure_sources: PressureSources,
     /// Times the worker could not start, or could not go on (the fence was refused): what is queued is
     /// held.
     pub worker_errors: u64,
@@ -117,6 +134,56 @@ pub struct Statistics {
     pub busy: bool,
     /// The fence mode.
     pub fence_mode: FenceMode,
+}
+
+/// Times the worker woke up, each counted once. If several things woke it, the last of these counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WorkerWakeups {
+    /// A flush time had come.
+    pub timer: u64,
+    /// Somebody was in a hurry, waited for a barrier, had a batch of code ready, or said that memory is low.
+    pub kick: u64,
+    /// A source of memory pressure spoke.
+    pub pressure: u64,
+}
+
+/// What ended the laziness of queues: how often a queue's callbacks were sent on their way for each of these. A thread
+/// that comes back while its queue is being taken over does it in a hurry itself: that counts as both.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Flushes {
+    /// The flush time of what is lazy.
+    pub lazy: u64,
+    /// That of prompt calls.
+    pub prompt: u64,
+    /// A batch was full.
+    pub batch: u64,
+    /// `*_hurry`.
+    pub hurry: u64,
+    /// [`barrier`](crate::barrier()).
+    pub barrier: u64,
+    /// [`drain`](crate::drain).
+    pub drain: u64,
+    /// Memory was low.
+    pub pressure: u64,
+    /// The [budget](crate::set_budget()) was near.
+    pub budget: u64,
+}
+
+impl Flushes {
+    pub(crate) fn of(counts: &credit::Flushes) -> Flushes {
+        Flushes {
+            lazy: counts.of(Cause::Lazy),
+            prompt: counts.of(Cause::Prompt),
+            batch: counts.of(Cause::Batch),
+            hurry: counts.of(Cause::Hurry),
+            barrier: counts.of(Cause::Barrier),
+            drain: counts.of(Cause::Drain),
+            pressure: counts.of(Cause::Pressure),
+            budget: counts.of(Cause::Budget),
+        }
+    }
 }
 
 /// A reader that the grace period in flight waits for.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use quiescent_engine::Pos;
 use quiescent_engine::cblist::CbList;
 use quiescent_engine::cpu::{Cpu, LANES, Lane as Which};
+use quiescent_engine::credit::Cause;
 
 use crate::chain::Garbage;
 use crate::domain::Domain;
@@ -61,14 +62,14 @@ impl Domain {
         std::iter::once(&self.shared).chain(self.made.iter())
     }
 
-    /// Takes over the queues that `choose` chooses: everything in them is stamped, and consumed by
+    /// Takes over the queues for which `choose` has a cause: everything in them is stamped, and consumed by
     /// whoever runs what is done. `visit` sees each of them then, under its lock.
     ///
     /// # Errors
     /// The fence was refused: nothing was taken from threads that are alive.
     pub(crate) fn sweep(
         &'static self,
-        choose: impl Fn(&Core) -> bool,
+        choose: impl Fn(&Core) -> Option<Cause>,
         mut visit: impl FnMut(&mut Core),
     ) -> Result<Swept, SyncError> {
         let _one_at_a_time = self.sweeping();
@@ -77,7 +78,7 @@ impl Domain {
         for queue in self.queues() {
             let mut core = queue.lock();
             core.chosen = choose(&core);
-            if core.chosen {
+            if core.chosen.is_some() {
                 swept.chosen += 1;
                 owned |= queue.revoke(&mut core);
             }
@@ -93,16 +94,16 @@ impl Domain {
             owned = false;
             for queue in self.queues() {
                 let mut core = queue.lock();
-                if !core.chosen {
+                let Some(cause) = core.chosen else {
                     continue;
-                }
+                };
                 match queue.take(&mut core) {
                     Some(queued) => {
-                        core.chosen = false;
+                        core.chosen = None;
                         left -= 1;
                         let now = sync::coarse_ns();
                         let mut global = self.lock();
-                        global.taken(&self.slots, &mut core.cpu, &queued, now);
+                        global.taken(&self.slots, &mut core.cpu, &queued, cause, now);
                         self.show_level(&global);
                         drop(global);
                         visit(&mut core);

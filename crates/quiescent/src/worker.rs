@@ -15,6 +15,10 @@
 //! ready before that grace period ends, and what is queued or kicked meanwhile is found by the next
 //! pass.
 
+use quiescent_engine::credit::Cause;
+
+#[cfg(not(any(quiescent_loom, quiescent_double)))]
+use crate::alarm::Woken;
 use crate::domain::Domain;
 use crate::drive::How;
 use crate::error::SyncError;
@@ -50,8 +54,9 @@ impl Domain {
         if !refused {
             let retry = sync::now_ns() + RETRY;
             self.lock().arm(retry);
-            self.alarm.follow(|| self.lock().engine.armed());
         }
+        // Nobody listens for low memory either, if there is nothing to be done about it.
+        self.alarm.follow(|| self.lock().engine.armed());
     }
 
     /// One pass; false if there was nothing to do.
@@ -62,9 +67,13 @@ impl Domain {
         let now = sync::now_ns();
         let mut core = self.lock();
         core.expire(now);
+        let low = core.take_pressure(now);
         let all = core.sweeps_all(); // the budget is near
         drop(core);
-        let due = |core: &Core| core.cpu.due(Domain::now(now)) || (all && !core.is_idle());
+        let due = |core: &Core| {
+            let whole = || (all && !core.is_idle()).then_some(Cause::Budget);
+            core.cpu.due(Domain::now(now), low).or_else(whole)
+        };
         let swept = self.sweep(due, |_| ())?;
         let code = !self.is_drained();
         let mut ran = self.run_ready(until, code);
@@ -80,6 +89,23 @@ impl Domain {
         Ok(swept.chosen > 0 || ran > 0 || self.taken_is_ready())
     }
 
+    /// The worker has slept, and this woke it.
+    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    pub(crate) fn woken(&'static self, by: Woken) {
+        let counters = &self.counters;
+        match by {
+            Woken { pressure: true, .. } => count(&counters.woken_pressure),
+            Woken { kick: true, .. } => count(&counters.woken_kick),
+            Woken { timer: true, .. } => count(&counters.woken_timer),
+            _ => {} // by a signal
+        }
+        if by.low {
+            count(&counters.pressure_events);
+            // It is up already; what has to wait for its time is left to the timer, which it sets before it sleeps.
+            let _ = self.lock().memory_low(sync::now_ns());
+        }
+    }
+
     /// Sets the timer to the earliest deadline there is.
     pub(crate) fn set_alarm(&'static self) {
         // From here on whoever queues sets the timer; what was queued before is seen below.
@@ -89,6 +115,8 @@ impl Domain {
             .filter_map(|queue| queue.lock().cpu.deadline());
         if let Some(earliest) = deadlines.min() {
             self.lock().arm(earliest);
+        } else {
+            self.lock().calm();
         }
         self.alarm.follow(|| self.lock().engine.armed());
     }
@@ -115,7 +143,7 @@ impl Domain {
     fn drain_passes(&'static self, until: Until, ran: &mut u64) -> Result<(), SyncError> {
         let can_wait = !crate::reader::in_section() && !crate::run::in_callback();
         loop {
-            self.sweep(|core| !core.is_idle(), |_| ())?;
+            self.sweep(|core| (!core.is_idle()).then_some(Cause::Drain), |_| ())?;
             let now = self.run_ready(until, true);
             *ran += now;
             let waits = self.taken_waits();

@@ -1,4 +1,5 @@
 use super::*;
+use crate::credit::Cause;
 use crate::credit::{Defer, Refill, Urgency};
 use crate::host::Host;
 use crate::testhost::TestHost;
@@ -86,7 +87,13 @@ impl Rig {
             lane.credit = faster;
         }
         let now = self.now();
-        let _ = self.cpus[cpu].taken(self.machine.engine_mut(), &queued, now, &Quiet);
+        let _ = self.cpus[cpu].taken(
+            self.machine.engine_mut(),
+            &queued,
+            Cause::Budget,
+            now,
+            &Quiet,
+        );
         self.told(cpu);
         self.queued[cpu][PLAIN].freed_to = None;
     }

@@ -60,9 +60,13 @@ impl Rig {
         for lane in &mut queued {
             lane.credit = faster;
         }
-        let waits = self
-            .cpu
-            .taken(self.machine.engine_mut(), &queued, now(ns), &Quiet);
+        let waits = self.cpu.taken(
+            self.machine.engine_mut(),
+            &queued,
+            Cause::Lazy,
+            now(ns),
+            &Quiet,
+        );
         self.told();
         waits
     }
@@ -102,7 +106,7 @@ fn nothing_queued_asks_for_nothing() {
         "the first push is to be told"
     );
     assert_eq!((rig.cpu.deadline(), rig.cpu.is_empty()), (None, true));
-    assert!(!rig.cpu.due(now(u64::MAX)));
+    assert_eq!(rig.cpu.due(now(u64::MAX), true), None);
 }
 
 #[test]
@@ -122,7 +126,8 @@ fn the_first_callback_sets_the_timer_to_a_whole_second_and_buys_a_batch() {
     rig.push(PLAIN, 9, 576);
     assert_eq!(rig.refill(Urgency::Lazy, 5 * SECOND).arm, None);
     assert_eq!(rig.cpu.deadline(), Some(13 * SECOND));
-    assert!(!rig.cpu.due(now(13 * SECOND - 1)) && rig.cpu.due(now(13 * SECOND)));
+    assert_eq!(rig.cpu.due(now(13 * SECOND - 1), false), None);
+    assert_eq!(rig.cpu.due(now(13 * SECOND), false), Some(Cause::Lazy));
 }
 
 #[test]
@@ -250,7 +255,8 @@ fn what_is_taken_over_is_stamped_and_needs_no_deadline() {
     rig.push(PLAIN, 5, 0);
     assert!(rig.taken(false, 20 * SECOND), "it waits for a grace period");
     assert_eq!((rig.cpu.deadline(), rig.cpu.len()), (None, 10));
-    assert!(rig.cpu.is_hurried() && !rig.cpu.due(now(u64::MAX)));
+    assert!(rig.cpu.is_hurried());
+    assert_eq!(rig.cpu.due(now(u64::MAX), true), None);
     rig.grace_period();
     let range = rig.cpu.extract(Lane::Plain, u64::MAX);
     assert_eq!(range, 0..10);
@@ -332,10 +338,11 @@ fn a_fork_leaves_memory_and_takes_code() {
         assert_eq!((global.armed(), global.is_driven()), (None, false));
         let prompt = rig.cpu.deadline().expect("something is queued") < 2 * SECOND;
         assert_eq!(prompt, run_code, "what is prompt is code");
-        assert!(rig.cpu.due(crate::Now {
+        let later = crate::Now {
             ns: 20 * SECOND,
-            jiffies: 20_000
-        }));
+            jiffies: 20_000,
+        };
+        assert!(rig.cpu.due(later, false).is_some());
     }
 }
 

@@ -6,7 +6,7 @@ use crate::barrier::{Begin, Visit};
 use crate::blocked::{Disabled, TaskId, Unlocked};
 use crate::callbacks::{Adopted, Called, Noticed};
 use crate::cpu::{LANES, Lane};
-use crate::credit::{Queued, Refill, Urgency};
+use crate::credit::{Cause, Queued, Refill, Urgency};
 use crate::exp::{Climb, ExpBegin, ExpEffects, ExpPoll, ExpWake, Expedite, Handled, Interrupted};
 use crate::fast_no_hz::IdleLook;
 use crate::global::Interest;
@@ -14,6 +14,7 @@ use crate::host::{CpuId, Effects, LeafId, Next, Now, Pos, Published, Seen};
 use crate::limits::{Batch, Context};
 use crate::offload::{self, Call, GroupId};
 use crate::polled::FullCookie;
+use crate::pressure::Low;
 use crate::report::{self, Reported};
 use crate::seq::Seq;
 use crate::tick::{At, Ticked};
@@ -96,6 +97,13 @@ pub enum Input {
     SetDrained {
         drained: bool,
     },
+    MemoryLow {
+        now: Now,
+    },
+    TakePressure {
+        now: Now,
+    },
+    Calm,
     SetFqsWaits {
         first: u64,
         next: u64,
@@ -138,6 +146,7 @@ pub enum CpuInput {
     },
     Taken {
         queued: [Queued; LANES],
+        cause: Cause,
         now: Now,
     },
     Admit {
@@ -159,6 +168,7 @@ pub enum CpuInput {
     },
     Due {
         now: Now,
+        low: bool,
     },
     Deadline,
     Retime {
@@ -354,6 +364,8 @@ pub enum Output {
     /// Start and end of a range of positions.
     Range(Pos, Pos),
     Deadline(Option<u64>),
+    Due(Option<Cause>),
+    Low(Low),
     Count(u64),
     Begin(Begin),
     Visit(Visit),

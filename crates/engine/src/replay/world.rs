@@ -67,7 +67,9 @@ impl World {
                 urgency,
                 now,
             } => Output::Refill(cpu.refill(global, &queued, urgency, now, host)),
-            CpuInput::Taken { queued, now } => Output::Done(cpu.taken(global, &queued, now, host)),
+            CpuInput::Taken { queued, cause, now } => {
+                Output::Done(cpu.taken(global, &queued, cause, now, host))
+            }
             CpuInput::Advance => {
                 cpu.advance(global);
                 Output::Done(true)
@@ -85,7 +87,7 @@ impl World {
                 Output::Range(range.start, range.end)
             }
             CpuInput::Ran { lane, start, end } => Output::Done(cpu.ran(lane, start..end)),
-            CpuInput::Due { now } => Output::Done(cpu.due(now)),
+            CpuInput::Due { now, low } => Output::Due(cpu.due(now, low)),
             CpuInput::Deadline => Output::Deadline(cpu.deadline()),
             CpuInput::Retime { now_ns } => Output::Deadline(cpu.retime(global, now_ns)),
             CpuInput::Hurry => {
@@ -255,6 +257,12 @@ impl Global {
             }
             Input::SetDrained { drained } => {
                 self.set_drained(drained);
+                Output::Done(true)
+            }
+            Input::MemoryLow { now } => Output::Low(self.memory_low(now)),
+            Input::TakePressure { now } => Output::Done(self.take_pressure(now)),
+            Input::Calm => {
+                self.calm();
                 Output::Done(true)
             }
             Input::SetFqsWaits { first, next } => Output::Done(self.set_fqs_waits(first, next)),

@@ -1,5 +1,7 @@
 //! The thread host's calls, at random.
 
+use quiescent_engine::credit::Cause;
+
 use super::*;
 
 impl Rig {
@@ -25,11 +27,12 @@ impl Rig {
             }
             2 => {
                 let (queued, now) = (self.queued(at), self.now());
-                let input = CpuInput::Taken { queued, now };
+                let cause = Cause::ALL[self.random.below(8) as usize];
+                let input = CpuInput::Taken { queued, cause, now };
                 self.on(
                     at,
                     input,
-                    |cpu, global, _, host| cpu.taken(global, &queued, now, host),
+                    |cpu, global, _, host| cpu.taken(global, &queued, cause, now, host),
                     |waits| Output::Done(*waits),
                 );
             }
@@ -109,14 +112,30 @@ impl Rig {
         );
     }
 
+    /// Somebody says that memory is low, or not; the worker looks.
+    fn pressure(&mut self, now: Now) -> bool {
+        let global = self.host.engine_mut();
+        let low = global.memory_low(now);
+        let take = global.take_pressure(now);
+        self.write(Input::MemoryLow { now }, Output::Low(low));
+        self.write(Input::TakePressure { now }, Output::Done(take));
+        take
+    }
+
     fn timer(&mut self, at: usize) {
         if self.random.below(4) == 0 {
             return self.tune(at);
         }
         let now = self.now();
-        let look = |cpu: &mut Cpu| cpu.due(now);
-        let due = |due: &bool| Output::Done(*due);
-        self.on(at, CpuInput::Due { now }, |cpu, _, _, _| look(cpu), due);
+        let low = self.pressure(now);
+        let due = |due: &Option<Cause>| Output::Due(*due);
+        let look = |cpu: &mut Cpu| cpu.due(now, low);
+        self.on(
+            at,
+            CpuInput::Due { now, low },
+            |cpu, _, _, _| look(cpu),
+            due,
+        );
         let deadline = self.on(
             at,
             CpuInput::Deadline,
@@ -129,6 +148,8 @@ impl Rig {
         } else {
             self.host.engine_mut().disarm();
             self.write(Input::Disarm, Output::Done(true));
+            self.host.engine_mut().calm();
+            self.write(Input::Calm, Output::Done(true));
         }
     }
 }
