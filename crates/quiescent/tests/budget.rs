@@ -186,6 +186,7 @@ fn one_who_waits_in_vain_gets_it_back_with_the_readers_name() {
             );
             assert!(matches!(refused.reason, Refusal::TimedOut { .. }));
             assert_eq!(*refused.object, 7, "it is as it was");
+            assert_eq!(statistics().refused, 1, "only the last one that tried");
             // The weight is, too.
             let refused = try_retire(refused.object).expect_err("still");
             let Refusal::Full(Fullness { held_bytes, .. }) = refused.reason else {
