@@ -117,6 +117,17 @@ pub(crate) unsafe fn try_box<T: Send + 'static>(
     pointer: NonNull<T>,
     owned: usize,
 ) -> Result<(), Refusal> {
+    // SAFETY: the caller's promise.
+    let result = unsafe { attempt(pointer, owned) };
+    if result.is_err() {
+        count(&sync::domain().counters.refused);
+    }
+    result
+}
+
+/// # Safety
+/// As [`retire_ptr`](crate::retire_ptr).
+unsafe fn attempt<T: Send + 'static>(pointer: NonNull<T>, owned: usize) -> Result<(), Refusal> {
     let domain = sync::domain();
     // Without a queue of its own a thread has no credit, and goes to the lock anyway.
     if domain.level.is_easy() && !std::ptr::eq(sync::queue(), sync::dummy_queue()) {
@@ -146,7 +157,7 @@ pub(crate) unsafe fn wait_box<T: Send + 'static>(
         return Err(Refusal::CannotWait(error));
     }
     // SAFETY: the caller's promise.
-    match unsafe { try_box(pointer, owned) } {
+    match unsafe { attempt(pointer, owned) } {
         Err(Refusal::Full(_)) => {}
         result => return result,
     }
@@ -191,7 +202,6 @@ impl Domain {
                 return Ok(());
             }
         }
-        count(&self.counters.refused);
         Err(Refusal::Full(self.fullness()))
     }
 

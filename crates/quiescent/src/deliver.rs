@@ -200,9 +200,6 @@ impl Domain {
     /// Carries out what the engine asked for. With no lock held.
     fn carry_out(&'static self, own: Option<&'static Queue>, refill: Refill) {
         self.arm_and_kick(refill);
-        if refill.over {
-            self.over_budget();
-        }
         let ended = refill.drive && self.drive_in_passing();
         let Some(queue) = own else { return };
         if ended {
@@ -227,18 +224,20 @@ impl Domain {
         });
     }
 
-    /// Arms the timer and wakes the worker, as asked. If there is no worker and none to be had, the
-    /// next push of any owner tries again.
+    /// Arms the timer, wakes the worker and tells the program, as asked. If there is no worker and none to
+    /// be had, the next push of any owner tries again.
     pub(crate) fn arm_and_kick(&'static self, refill: Refill) {
-        if refill.arm.is_some() && !self.start_worker() {
-            return;
-        }
-        if let Some(deadline) = refill.arm {
+        if let Some(deadline) = refill.arm
+            && self.start_worker()
+        {
             // One who is woken now looks for himself whether something is left.
             self.alarm.arm(deadline, !refill.kick);
         }
         if refill.kick {
             self.kick_worker();
+        }
+        if refill.over {
+            self.over_budget();
         }
     }
 
