@@ -30,72 +30,67 @@ pub fn idle(report: &Report) -> Vec<Target> {
     targets
 }
 
+/// Targets of cases that were measured; one that was not asked for has none.
+struct Measured<'a> {
+    report: &'a Report,
+    targets: Vec<Target>,
+}
+
+impl Measured<'_> {
+    fn ours(&self, case: &str, metric: &str) -> Option<f64> {
+        median(self.report, OURS, case, metric)
+    }
+
+    fn at_most(&mut self, case: &str, what: &str, metric: &str, bound: f64, unit: &'static str) {
+        let measured = self.ours(case, metric);
+        // Where a case was measured at all, a missing figure is told.
+        if measured.is_some() || self.ours(case, "wakeups_per_s").is_some() {
+            let what = format!("{case}: {what}");
+            let target = Target::at_most(what, measured, Some(bound), unit);
+            self.targets.push(target);
+        }
+    }
+
+    /// A wake-up at the edge of the time that was watched belongs to it or not.
+    fn wakeups(&mut self, case: &str, bound: f64) {
+        let wakeups = self.ours(case, "wakeups").filter(|wakeups| *wakeups > 0.0);
+        let rate = self.ours(case, "wakeups_per_s");
+        let one_more = wakeups
+            .zip(rate)
+            .map_or(0.0, |(wakeups, rate)| rate / wakeups);
+        let what = format!("at most {bound} wake-ups/s (and one at the edge)");
+        self.at_most(case, &what, "wakeups_per_s", bound + one_more, "wake-ups/s");
+    }
+
+    fn all_freed(&mut self, case: &str) {
+        let what = "everything freed by the flush time + 20 %";
+        self.at_most(case, what, "never_run", 0.0, "blocks left");
+        let what = "the latest freed by the flush time + 20 %";
+        let latest = trickles::patience_ms() as f64;
+        self.at_most(case, what, "delay_ms_max", latest, "ms");
+    }
+}
+
 /// Quiet under a trickle, and everything freed in time. A rate that was not measured has no target.
 pub fn trickle(report: &Report) -> Vec<Target> {
-    let ours = |case: &str, metric| median(report, OURS, case, metric);
-    let mut targets = Vec::new();
-    let mut at_most = |case: &str, what: &str, metric, bound, unit| {
-        let measured = ours(case, metric);
-        // Where a case was measured at all, a missing figure is told; a case that was not asked for is no target.
-        if measured.is_some() || ours(case, "wakeups_per_s").is_some() {
-            let what = format!("{case}: {what}");
-            targets.push(Target::at_most(what, measured, Some(bound), unit));
-        }
+    let mut found = Measured {
+        report,
+        targets: Vec::new(),
     };
-    // A wake-up at the edge of the time that was watched belongs to it or not.
-    let one_more = |case: &str| {
-        let wakeups = ours(case, "wakeups").filter(|wakeups| *wakeups > 0.0);
-        let rate = ours(case, "wakeups_per_s");
-        wakeups
-            .zip(rate)
-            .map_or(0.0, |(wakeups, rate)| rate / wakeups)
-    };
-    let latest = trickles::patience_ms() as f64;
     for rate in [1, 10, 100, 1_000, 10_000] {
         let case = format!("retire {rate}/s");
-        at_most(
-            &case,
-            "at most 0.1 wake-ups/s (and one at the edge)",
-            "wakeups_per_s",
-            0.1 + one_more(&case),
-            "wake-ups/s",
-        );
-        for case in [case.clone(), format!("{case}, exits")] {
-            at_most(
-                &case,
-                "everything freed by the flush time + 20 %",
-                "never_run",
-                0.0,
-                "blocks left",
-            );
-            at_most(
-                &case,
-                "the latest freed by the flush time + 20 %",
-                "delay_ms_max",
-                latest,
-                "ms",
-            );
-        }
+        found.wakeups(&case, 0.1);
+        found.all_freed(&case);
+        found.all_freed(&format!("{case}, exits"));
         if rate >= 1_000 {
-            at_most(
-                &case,
-                "99.9 % of calls take at most 2 us",
-                "latency_us_p99.9",
-                2.0,
-                "us",
-            );
+            let what = "99.9 % of calls take at most 2 us";
+            found.at_most(&case, what, "latency_us_p99.9", 2.0, "us");
         }
     }
     let (call, hurry) = ("call 100/s", "call_hurry 100/s");
-    at_most(
-        call,
-        "at most 20 wake-ups/s (and one at the edge)",
-        "wakeups_per_s",
-        20.0 + one_more(call),
-        "wake-ups/s",
-    );
-    at_most(call, "run within 60 ms", "delay_ms_max", 60.0, "ms");
-    at_most(
+    found.wakeups(call, 20.0);
+    found.at_most(call, "run within 60 ms", "delay_ms_max", 60.0, "ms");
+    found.at_most(
         hurry,
         "half of them run within 0.2 ms",
         "delay_ms",
@@ -103,9 +98,9 @@ pub fn trickle(report: &Report) -> Vec<Target> {
         "ms",
     );
     for case in [call, hurry] {
-        at_most(case, "everything run", "never_run", 0.0, "blocks left");
+        found.at_most(case, "everything run", "never_run", 0.0, "blocks left");
     }
-    targets
+    found.targets
 }
 
 /// Bounded, and not slower for it.
