@@ -139,7 +139,17 @@ fn switches(thread: u32) -> u64 {
 fn gets_there(urgent: fn()) {
     stay_on_one_processor();
     let permitted = Permitted::find_out();
-    for _ in 0..3 {
+    // The kernel may let an idle thread run for a moment now and then, however busy real-time threads are: such a round
+    // tells nothing.
+    let mut starved = 0;
+    for round in 0.. {
+        if starved == 3 || (round == 3 && !permitted.real_time) {
+            break;
+        }
+        assert!(
+            round < 30,
+            "the driver was not starved, but {starved} times"
+        );
         let busy = AtomicBool::new(false);
         let before = statistics().usurped;
         thread::scope(|scope| {
@@ -155,8 +165,8 @@ fn gets_there(urgent: fn()) {
             });
             let (slept, finished) = waiter.join().expect("no panic");
             busy.store(false, Ordering::Release);
-            if permitted.real_time {
-                assert!(!finished, "the driver was not starved");
+            if permitted.real_time && !finished {
+                starved += 1;
                 assert_eq!(statistics().usurped, before + 1, "its role was taken");
                 assert!(slept < 20, "two looks were enough, not {slept}");
             }
@@ -209,16 +219,23 @@ fn callbacks_of_a_real_time_thread_run_though_a_driver_is_starved() {
             let ran = common::deferral::flag();
             call(|| ran.store(true, Ordering::Release));
             until("the worker runs it", || ran.load(Ordering::Acquire));
-            let busy = AtomicBool::new(false);
-            thread::scope(|scope| {
-                let driver = starved_driver(scope, permitted, &busy);
-                let again = common::deferral::flag();
-                call(|| again.store(true, Ordering::Release));
-                until("the worker runs it", || again.load(Ordering::Acquire));
-                assert!(!permitted.real_time || !driver.load(Ordering::Acquire));
-                busy.store(false, Ordering::Release);
-            });
-            assert_eq!((statistics().stalls, statistics().busy), (0, false));
+            let mut starved = !permitted.real_time;
+            for _ in 0..10 {
+                let busy = AtomicBool::new(false);
+                thread::scope(|scope| {
+                    let driver = starved_driver(scope, permitted, &busy);
+                    let again = common::deferral::flag();
+                    call(|| again.store(true, Ordering::Release));
+                    until("the worker runs it", || again.load(Ordering::Acquire));
+                    starved |= !driver.load(Ordering::Acquire);
+                    busy.store(false, Ordering::Release);
+                });
+                assert_eq!((statistics().stalls, statistics().busy), (0, false));
+                if starved {
+                    return;
+                }
+            }
+            panic!("the driver was not starved");
         },
     );
 }

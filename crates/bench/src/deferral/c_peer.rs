@@ -60,6 +60,7 @@ macro_rules! c_peer {
                     many: |n| $many(n, $crate::tally::told),
                     silent: None,
                     massed: true,
+                    trickled: true,
                 }],
                 hold: Some(|control| $hold(control)),
                 names: None,

@@ -85,6 +85,8 @@ pub struct Verb {
     pub silent: Option<fn() -> (u64, u64)>,
     /// Meant for many blocks: measured in a flood and behind a stalled reader.
     pub massed: bool,
+    /// Measured in a trickle, where those that only differ at a limit do not differ.
+    pub trickled: bool,
 }
 
 /// The name of the verb that only frees memory.

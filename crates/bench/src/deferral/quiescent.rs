@@ -6,9 +6,13 @@ use super::loops::{Block, Defer, DeferBeside, DeferOwning, Owning, beside, defer
 use super::told::{self, HandOver, Noted, RetireNoted};
 use super::{Deferring, RETIRE, Verb};
 use crate::subjects::OURS;
-use quiescent::{Guard, RcuCell, call, call_hurry, read_lock, retire_ptr, statistics};
+use quiescent::{
+    Guard, RcuCell, call, call_hurry, read_lock, retire_ptr, retire_ptr_no_reclaim,
+    retire_ptr_wait, statistics, try_retire_ptr,
+};
 use std::ptr::NonNull;
 use std::sync::LazyLock;
+use std::time::Duration;
 
 static CELL: LazyLock<RcuCell<Block>> = LazyLock::new(|| RcuCell::new(Block::new(0)));
 
@@ -93,6 +97,75 @@ impl HandOver for Quiescent {
     }
 }
 
+/// A plain block, for which there may be no room.
+fn made(handed_over: u64) -> NonNull<Block> {
+    NonNull::from(Box::leak(Box::new(Block::new(handed_over))))
+}
+
+/// What was refused is the caller's again: nobody has seen it here, so it goes at once.
+fn refused(block: NonNull<Block>) {
+    // SAFETY: from `made`, known to nobody, and not handed over.
+    drop(unsafe { Box::from_raw(block.as_ptr()) });
+}
+
+/// [`try_retire_ptr`]: gives the block back where there is no room.
+struct TryRetire;
+
+impl HandOver for TryRetire {
+    type Object = NonNull<Block>;
+
+    #[inline(always)]
+    fn make(handed_over: u64) -> NonNull<Block> {
+        made(handed_over)
+    }
+
+    #[inline(always)]
+    fn hand_over(block: NonNull<Block>) {
+        // SAFETY: a box of `made`, known to nobody, handed over once.
+        if let Err(full) = unsafe { try_retire_ptr(block) } {
+            refused(full.object);
+        }
+    }
+}
+
+/// [`retire_ptr_wait`]: waits where there is no room, for a second at most.
+struct RetireWait;
+
+impl HandOver for RetireWait {
+    type Object = NonNull<Block>;
+
+    #[inline(always)]
+    fn make(handed_over: u64) -> NonNull<Block> {
+        made(handed_over)
+    }
+
+    #[inline(always)]
+    fn hand_over(block: NonNull<Block>) {
+        // SAFETY: as for `TryRetire`.
+        if let Err(full) = unsafe { retire_ptr_wait(block, Duration::from_secs(1)) } {
+            refused(full.object);
+        }
+    }
+}
+
+/// [`retire_ptr_no_reclaim`]: queues, and does nothing else.
+struct NoReclaim;
+
+impl HandOver for NoReclaim {
+    type Object = NonNull<Block>;
+
+    #[inline(always)]
+    fn make(handed_over: u64) -> NonNull<Block> {
+        made(handed_over)
+    }
+
+    #[inline(always)]
+    fn hand_over(block: NonNull<Block>) {
+        // SAFETY: as for `TryRetire`.
+        unsafe { retire_ptr_no_reclaim(block) };
+    }
+}
+
 /// What plain blocks leave behind, since they do not tell.
 fn held() -> (u64, u64) {
     let now = statistics();
@@ -129,6 +202,20 @@ const VERBS: &[Verb] = &[
     Verb {
         silent: Some(held),
         ..told::verb::<Quiescent>(RETIRE)
+    },
+    Verb {
+        silent: Some(held),
+        ..told::verb::<NoReclaim>("retire_no_reclaim")
+    },
+    Verb {
+        silent: Some(held),
+        trickled: false,
+        ..told::verb::<TryRetire>("try_retire")
+    },
+    Verb {
+        silent: Some(held),
+        trickled: false,
+        ..told::verb::<RetireWait>("retire_wait")
     },
     told::verb::<Call>("call"),
     Verb {

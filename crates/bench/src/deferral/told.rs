@@ -55,6 +55,7 @@ pub(super) const fn verb<H: HandOver>(name: &'static str) -> Verb {
         many: many::<H>,
         silent: None,
         massed: true,
+        trickled: true,
     }
 }
 

@@ -90,7 +90,7 @@ impl TrickleOptions {
         for rate in rates {
             for place in order::round(subjects.len(), 0, self.seed) {
                 let subject = &subjects[place];
-                for verb in subject.verbs {
+                for verb in subject.verbs.iter().filter(|verb| verb.trickled) {
                     let lazy = verb.name == RETIRE;
                     if !lazy && !(1..=CALLS_UP_TO).contains(&rate) {
                         continue;

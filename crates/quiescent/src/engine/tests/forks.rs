@@ -97,7 +97,7 @@ fn landmarks(run: &Run) -> [usize; 5] {
         before(|e| matches!(e.input, Input::Cpu(_, CpuInput::Taken { .. }))),
         before(|e| {
             let due = matches!(e.input, Input::Cpu(_, CpuInput::Due { .. }));
-            due && e.output == Output::Done(true)
+            due && matches!(e.output, Output::Due(Some(_)))
         }),
         before(|e| matches!(e.input, Input::Cpu(_, CpuInput::Ran { .. }))),
         // A driver that was silent lost its role, and came back.
