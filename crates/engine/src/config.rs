@@ -59,7 +59,7 @@ pub struct Config {
     /// ([`usurp`](crate::usurp)); never, if none: a kernel has a thread for it.
     pub usurp_after_ns: Option<u64>,
     /// Nodes with nobody below them are left out of a grace period, and a scan looks only at leaves that
-    /// still owe ([`tree`](crate::tree)). A kernel visits every node.
+    /// still owe. A kernel visits every node.
     pub skip_empty: bool,
     /// `synchronize_rcu` waiters woken straight from the grace period, at most; the rest are left to
     /// a work item (the kernel: 5).

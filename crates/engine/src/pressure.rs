@@ -11,8 +11,8 @@
 //! period in that time, and nothing that was said is lost.
 //!
 //! # Invariants
-//! * What was said and not acted upon has a worker that was woken for it ([`Said::Now`]), or a timer no later than
-//!   the end of the time ([`Said::Later`]): [`arm`](Global::arm) sees to the second.
+//! * What was said and not acted upon has a worker that was woken for it (`Said::Now`), or a timer no later than
+//!   the end of the time (`Said::Later`): [`arm`](Global::arm) sees to the second.
 //! * Where nothing is queued nobody is woken: a host asks only if something is held, and a worker that leaves nothing
 //!   behind forgets what was to be done later ([`calm`](Global::calm)).
 //!
