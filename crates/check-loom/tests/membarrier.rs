@@ -84,7 +84,7 @@ fn two_sections_and_a_repin() {
 #[test]
 fn a_waiter_is_satisfied_by_another_who_drives() {
     with_membarrier(|| {
-        check("membarrier: waiter", 3, || {
+        check("membarrier: waiter", 4, || {
             let world = World::new(Domain::new());
             let reader = world.thread(World::read);
             let driver = world.thread(|_| rcu::synchronize());

@@ -84,6 +84,7 @@ pub(crate) struct Turn<'a> {
 }
 
 impl<'a> Turn<'a> {
+    #[inline]
     fn new(domain: &'a Domain, core: MutexGuard<'a, Core>) -> Turn<'a> {
         Turn {
             domain,
@@ -97,6 +98,7 @@ impl<'a> Turn<'a> {
     }
 
     /// The role was `taken` just now.
+    #[inline] // it is large
     pub(crate) fn begin(domain: &'a Domain, core: MutexGuard<'a, Core>, taken: Look) -> Turn<'a> {
         let mut turn = Turn::new(domain, core);
         if taken == Look::Usurped {
@@ -327,7 +329,7 @@ impl<'a> Turn<'a> {
 
 impl Turn<'static> {
     /// Reports a stall. The role is given up first: others may drive while the reporter runs.
-    pub(crate) fn tell(mut self, stalled: Stalled) {
+    pub(crate) fn tell(&mut self, stalled: Stalled) {
         let domain = self.domain;
         let report = self.unlocked(|domain| domain.stall_report(stalled));
         self.leave();

@@ -52,8 +52,8 @@ impl Domain {
                 },
                 taken => {
                     core.waiters.unlink(&waiter);
-                    let turn = Turn::begin(self, core, taken);
-                    match Domain::drive_for(turn, ticket, how) {
+                    let mut turn = Turn::begin(self, core, taken);
+                    match Domain::drive_for(&mut turn, ticket, how) {
                         Some(result) => return result,
                         None => self.lock(),
                     }
@@ -78,7 +78,7 @@ impl Domain {
 
     /// Drives for the waiter `ticket`, who has the role, and leaves. `None`: the role was lost, or given up for a report,
     /// and the waiter has to go on waiting.
-    fn drive_for(mut turn: Turn<'static>, ticket: Pos, how: How) -> Option<Result<(), SyncError>> {
+    fn drive_for(turn: &mut Turn<'static>, ticket: Pos, how: How) -> Option<Result<(), SyncError>> {
         let end = turn.drive(Interest::Waiter(ticket), how.deadline);
         match end {
             Drive::Stalled(stalled) => {

@@ -10,6 +10,7 @@ use quiescent::{
     Guard, RcuCell, call, call_hurry, read_lock, retire_ptr, retire_ptr_no_reclaim,
     retire_ptr_wait, statistics, try_retire_ptr,
 };
+use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -82,22 +83,6 @@ impl DeferBeside for Cell {
 }
 
 /// A plain block: given back to the allocator without running any code.
-impl HandOver for Quiescent {
-    type Object = *mut ();
-
-    #[inline(always)]
-    fn make(handed_over: u64) -> *mut () {
-        <Self as Defer>::make(handed_over)
-    }
-
-    #[inline(always)]
-    fn hand_over(block: *mut ()) {
-        // SAFETY: a box of `make`, known to nobody, handed over once.
-        unsafe { Quiescent.retire(block) };
-    }
-}
-
-/// A plain block, for which there may be no room.
 fn made(handed_over: u64) -> NonNull<Block> {
     NonNull::from(Box::leak(Box::new(Block::new(handed_over))))
 }
@@ -108,10 +93,17 @@ fn refused(block: NonNull<Block>) {
     drop(unsafe { Box::from_raw(block.as_ptr()) });
 }
 
-/// [`try_retire_ptr`]: gives the block back where there is no room.
-struct TryRetire;
+/// A way of handing over plain blocks.
+trait Way {
+    /// # Safety
+    /// From [`made`], known to nobody, handed over once.
+    unsafe fn hand_over(block: NonNull<Block>);
+}
 
-impl HandOver for TryRetire {
+/// Blocks handed over in that way.
+struct Plain<W>(PhantomData<W>);
+
+impl<W: Way> HandOver for Plain<W> {
     type Object = NonNull<Block>;
 
     #[inline(always)]
@@ -122,6 +114,28 @@ impl HandOver for TryRetire {
     #[inline(always)]
     fn hand_over(block: NonNull<Block>) {
         // SAFETY: a box of `made`, known to nobody, handed over once.
+        unsafe { W::hand_over(block) };
+    }
+}
+
+/// [`retire_ptr`].
+struct Retire;
+
+impl Way for Retire {
+    #[inline(always)]
+    unsafe fn hand_over(block: NonNull<Block>) {
+        // SAFETY: the caller's promise.
+        unsafe { retire_ptr(block) };
+    }
+}
+
+/// [`try_retire_ptr`]: gives the block back where there is no room.
+struct TryRetire;
+
+impl Way for TryRetire {
+    #[inline(always)]
+    unsafe fn hand_over(block: NonNull<Block>) {
+        // SAFETY: the caller's promise.
         if let Err(full) = unsafe { try_retire_ptr(block) } {
             refused(full.object);
         }
@@ -131,17 +145,10 @@ impl HandOver for TryRetire {
 /// [`retire_ptr_wait`]: waits where there is no room, for a second at most.
 struct RetireWait;
 
-impl HandOver for RetireWait {
-    type Object = NonNull<Block>;
-
+impl Way for RetireWait {
     #[inline(always)]
-    fn make(handed_over: u64) -> NonNull<Block> {
-        made(handed_over)
-    }
-
-    #[inline(always)]
-    fn hand_over(block: NonNull<Block>) {
-        // SAFETY: as for `TryRetire`.
+    unsafe fn hand_over(block: NonNull<Block>) {
+        // SAFETY: the caller's promise.
         if let Err(full) = unsafe { retire_ptr_wait(block, Duration::from_secs(1)) } {
             refused(full.object);
         }
@@ -151,17 +158,10 @@ impl HandOver for RetireWait {
 /// [`retire_ptr_no_reclaim`]: queues, and does nothing else.
 struct NoReclaim;
 
-impl HandOver for NoReclaim {
-    type Object = NonNull<Block>;
-
+impl Way for NoReclaim {
     #[inline(always)]
-    fn make(handed_over: u64) -> NonNull<Block> {
-        made(handed_over)
-    }
-
-    #[inline(always)]
-    fn hand_over(block: NonNull<Block>) {
-        // SAFETY: as for `TryRetire`.
+    unsafe fn hand_over(block: NonNull<Block>) {
+        // SAFETY: the caller's promise.
         unsafe { retire_ptr_no_reclaim(block) };
     }
 }
@@ -201,21 +201,21 @@ impl RetireNoted for CallHurry {
 const VERBS: &[Verb] = &[
     Verb {
         silent: Some(held),
-        ..told::verb::<Quiescent>(RETIRE)
+        ..told::verb::<Plain<Retire>>(RETIRE)
     },
     Verb {
         silent: Some(held),
-        ..told::verb::<NoReclaim>("retire_no_reclaim")
-    },
-    Verb {
-        silent: Some(held),
-        trickled: false,
-        ..told::verb::<TryRetire>("try_retire")
+        ..told::verb::<Plain<NoReclaim>>("retire_no_reclaim")
     },
     Verb {
         silent: Some(held),
         trickled: false,
-        ..told::verb::<RetireWait>("retire_wait")
+        ..told::verb::<Plain<TryRetire>>("try_retire")
+    },
+    Verb {
+        silent: Some(held),
+        trickled: false,
+        ..told::verb::<Plain<RetireWait>>("retire_wait")
     },
     told::verb::<Call>("call"),
     Verb {

@@ -71,8 +71,11 @@ impl Tree {
 
     /// The node that a grace period visits after `node`: breadth first, from the root to the last leaf.
     pub(crate) fn after(&self, node: usize) -> Option<usize> {
+        if node + 1 >= self.nodes.len() {
+            return None; // also of a tree of one node, which most are
+        }
         if !self.sparse {
-            return (node + 1 < self.nodes.len()).then_some(node + 1);
+            return Some(node + 1);
         }
         let level = self.geometry.node(node).level;
         let below = || {
@@ -91,6 +94,7 @@ impl Tree {
         let node = self.leaf_node(from);
         let found = match self.nodes[node].finished() {
             false => Some(node),
+            true if node == 0 => None,
             true => self.right_of(node, owing),
         };
         found.map(|node| node - self.geometry.first_leaf())
