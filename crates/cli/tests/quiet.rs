@@ -267,7 +267,7 @@ fn a_measuring_process_that_is_asked_nonsense_says_so() {
         ),
         (
             r#"{"stall":{"subject":"quiescent","verb":"sell","objects":1,"ms":1}}"#,
-            "retire, call",
+            "there are: retire, ",
         ),
         (
             r#"{"flood":{"subject":"quiescent","producers":1}}"#,
