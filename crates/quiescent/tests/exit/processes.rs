@@ -122,6 +122,9 @@ fn the_end_is_clean_under_valgrind() {
         barrier();
         (WAYS..2 * WAYS).for_each(|n| queue_somehow(ledger.thing(n), n));
         let _ = drain(PATIENCE);
+        // What a thread of ours is about to take over when another one forks is nobody's in the child.
+        quiescent::synchronize();
+        super::common::deferral::until_at_rest();
         super::common::children::in_child(|| {
             (2 * WAYS..3 * WAYS).for_each(|n| queue_somehow(ledger.thing(n), n));
             barrier();
