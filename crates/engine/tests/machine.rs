@@ -2,9 +2,12 @@
 //! escalation, in a random order that is always the same. Nothing is too short, nothing is lost, and every
 //! run is replayed from its recording.
 
+#[path = "common/chance.rs"]
+mod chance;
 #[path = "machine/rig.rs"]
 mod rig;
 
+use chance::Random;
 use quiescent_engine::fast_no_hz::{FastNoHz, IdleRule};
 use quiescent_engine::geometry::GeometryParams;
 use quiescent_engine::limits::Limits;
@@ -12,7 +15,7 @@ use quiescent_engine::replay::{Answer, CpuInput, Entry, Input, Output, World};
 use quiescent_engine::tick::Settings;
 use quiescent_engine::urgency::Escalation;
 use quiescent_engine::{Config, EarlyQs, Global};
-use rig::{CPUS, Random, Rig, Seldom};
+use rig::{CPUS, Rig, Seldom};
 
 /// Seconds are short, too.
 const HZ: u32 = 10;

@@ -2,6 +2,8 @@
 //! is always the same, under both policies. No callback is lost, runs twice, runs too early or out of order,
 //! nothing lazy waits longer than it is promised, and every run is replayed from its recording.
 
+#[path = "common/chance.rs"]
+mod chance;
 #[path = "offloaded/fifo.rs"]
 mod fifo;
 #[path = "offloaded/machine.rs"]
@@ -9,12 +11,13 @@ mod machine;
 #[path = "offloaded/rig.rs"]
 mod rig;
 
+use chance::Random;
 use quiescent_engine::geometry::GeometryParams;
 use quiescent_engine::limits::Limits;
 use quiescent_engine::offload::{Offload, Policy};
 use quiescent_engine::replay::{Entry, Input, Output, World};
 use quiescent_engine::{Config, EarlyQs, Global};
-use rig::{CPUS, Random, Rig, Seldom};
+use rig::{CPUS, Rig, Seldom};
 
 /// Seconds are short, too.
 const HZ: u32 = 10;

@@ -32,7 +32,7 @@ use quiescent_engine::budget::{Held, Level};
 
 use crate::chain::Garbage;
 use crate::deliver::{Parcel, Terms};
-use crate::domain::{Core, Domain, SLEEPER_NOBODY};
+use crate::domain::{Core, Domain};
 use crate::drive::How;
 use crate::error::SyncError;
 use crate::lane::Entry;
@@ -164,9 +164,7 @@ pub(crate) unsafe fn wait_box<T: Send + 'static>(
     let Some((lane, entry, bytes)) = retire::pack(pointer, owned) else {
         return Ok(());
     };
-    let limit = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
-    let deadline = sync::now_ns().saturating_add(limit);
-    sync::domain().deliver_when_room(lane, entry, bytes, deadline)
+    sync::domain().deliver_when_room(lane, entry, bytes, Until::after(limit))
 }
 
 /// The level that the engine found last, for a look without the lock.
@@ -215,11 +213,8 @@ impl Domain {
         lane: usize,
         entry: Entry,
         bytes: u64,
-        deadline: u64,
+        until: Until,
     ) -> Result<(), Refusal> {
-        let until = Until {
-            deadline: Some(deadline),
-        };
         loop {
             let how = How {
                 deadline: until.deadline,
@@ -325,9 +320,7 @@ impl Domain {
         self.untold.store(1, Ordering::Release);
         self.kick_worker();
         // A driver that sleeps looks again; if it is the worker, it finds this.
-        if self.sleeper.swap(SLEEPER_NOBODY, Ordering::AcqRel) != SLEEPER_NOBODY {
-            sync::futex_wake(&self.sleeper);
-        }
+        self.rouse_driver();
     }
 
     /// Is the calling thread to tell the program something?

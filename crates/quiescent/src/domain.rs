@@ -397,6 +397,13 @@ impl Domain {
 
     // Waking the driver.
 
+    /// A driver that sleeps looks again, for another reason than its readers.
+    pub(crate) fn rouse_driver(&self) {
+        if self.sleeper.swap(SLEEPER_NOBODY, Ordering::AcqRel) != SLEEPER_NOBODY {
+            sync::futex_wake(&self.sleeper);
+        }
+    }
+
     /// A reader that was flagged has ended its section: clears its flag and wakes the driver, if it
     /// sleeps. Called by readers, perhaps in a signal handler: no lock.
     pub(crate) fn wake_driver(&self, reader: &Reader) {

@@ -93,8 +93,7 @@ pub(crate) fn ready() {
     let notify = READY.load(Ordering::Acquire);
     if !notify.is_null() {
         // SAFETY: `set_ready` stored a function of this type.
-        let notify = unsafe { std::mem::transmute::<*mut (), fn()>(notify) };
-        catch_unwind(AssertUnwindSafe(notify)).unwrap_or_else(crate::run::discard);
+        contained(unsafe { std::mem::transmute::<*mut (), fn()>(notify) });
     }
 }
 

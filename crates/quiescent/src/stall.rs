@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use quiescent_engine::stall::{Stalled, THREADS_NS};
 
-use crate::domain::{Domain, SLEEPER_NOBODY};
+use crate::domain::Domain;
 use crate::reader::{generation, nesting};
 use crate::report::{self, Report};
 use crate::run;
@@ -166,8 +166,8 @@ impl Domain {
         let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let asleep = self.lock().set_stall_ns(ns);
         // A driver that sleeps until another time looks again, and learns the new one.
-        if asleep && self.sleeper.swap(SLEEPER_NOBODY, Ordering::AcqRel) != SLEEPER_NOBODY {
-            sync::futex_wake(&self.sleeper);
+        if asleep {
+            self.rouse_driver();
         }
     }
 

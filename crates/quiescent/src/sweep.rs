@@ -124,12 +124,18 @@ impl Domain {
             if until.is_over() {
                 break;
             }
-            let ready = self.ready(queue);
-            ran += self.free_plain(queue, ready[PLAIN], until);
-            if code && !run::in_callback() {
-                ran += self.run_code(queue, ready[CODE], until);
-                ran += self.run_heads(queue, ready[Which::Head as usize], until);
-            }
+            ran += self.run_queue(queue, u64::MAX, until, code);
+        }
+        ran
+    }
+
+    /// Runs and frees at most `most` of what is done in this queue; code only where that is allowed.
+    fn run_queue(&'static self, queue: &Queue, most: u64, until: Until, code: bool) -> u64 {
+        let [plain, closures, heads] = self.ready(queue);
+        let mut ran = self.free_plain(queue, plain.min(most), until);
+        if code && !run::in_callback() {
+            ran += self.run_code(queue, closures.min(most - ran), until);
+            ran += self.run_heads(queue, heads.min(most - ran), until);
         }
         ran
     }
@@ -297,12 +303,7 @@ impl Domain {
             if ran == most || until.is_over() {
                 break;
             }
-            let ready = self.ready(queue).map(|ready| ready.min(most));
-            ran += self.free_plain(queue, ready[PLAIN].min(most - ran), until);
-            if !run::in_callback() {
-                ran += self.run_code(queue, ready[CODE].min(most - ran), until);
-                ran += self.run_heads(queue, ready[Which::Head as usize].min(most - ran), until);
-            }
+            ran += self.run_queue(queue, most - ran, until, true);
         }
         ran
     }

@@ -11,45 +11,11 @@ use quiescent_engine::{Config, CpuId, Interest};
 use crate::fifo::{Fifos, Oracle, What};
 use crate::machine::Barriers;
 
+use crate::chance::{Random, seldom};
+
 pub const CPUS: usize = 6;
 /// The last CPU is never offloaded.
 pub const CHOSEN: usize = CPUS - 1;
-
-/// The usual shift register.
-pub struct Random(u64);
-
-impl Random {
-    pub fn new(seed: u64) -> Random {
-        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    pub fn below(&mut self, n: u64) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % n) as usize
-    }
-}
-
-macro_rules! seldom {
-    ($($name:ident,)+) => {
-        /// How often the interesting things happened.
-        #[derive(Debug, Default)]
-        pub struct Seldom {
-            $(pub $name: u32,)+
-        }
-
-        impl Seldom {
-            pub fn add(&mut self, one: &Seldom) {
-                $(self.$name += one.$name;)+
-            }
-
-            pub fn named(&self) -> Vec<(&'static str, u32)> {
-                vec![$((stringify!($name), self.$name),)+]
-            }
-        }
-    };
-}
 
 seldom! {
     lazy, hurried, bypass_by_caller, bypass_by_rcuog, bypass_by_barrier, bypass_by_toggle, bypass_by_adopter,
