@@ -67,16 +67,21 @@ fn retire_one_no_reclaim() {
     unsafe { retire_ptr_no_reclaim(object()) };
 }
 
+/// How many of the objects the calling thread gives back itself meanwhile.
+fn watched(body: impl FnOnce()) -> u64 {
+    FREED_HERE.store(0, Ordering::Relaxed);
+    WATCHED.store(thread_id(), Ordering::Relaxed);
+    body();
+    WATCHED.store(0, Ordering::Relaxed);
+    FREED_HERE.load(Ordering::Relaxed)
+}
+
 /// Retires so many on a thread of its own; how many of them that thread has freed itself.
 fn freed_by_its_thread(n: u64, before: impl FnOnce() + Send + 'static, retire: fn()) -> u64 {
     let freed = FREED.load(Ordering::Relaxed);
     let here = on_thread("retires", move || {
         before();
-        FREED_HERE.store(0, Ordering::Relaxed);
-        WATCHED.store(thread_id(), Ordering::Relaxed);
-        (0..n).for_each(|_| retire());
-        WATCHED.store(0, Ordering::Relaxed);
-        FREED_HERE.load(Ordering::Relaxed)
+        watched(|| (0..n).for_each(|_| retire()))
     });
     barrier();
     assert_eq!(FREED.load(Ordering::Relaxed) - freed, n, "each once");
@@ -107,16 +112,25 @@ fn one_thread_alone_is_offloaded() {
     in_both_modes("one_thread_alone_is_offloaded", || {
         let wish = || offload_thread(Some(true));
         assert_eq!(freed_by_its_thread(MANY, wish, retire_one), 0);
-        let not_even_what_is_done = || {
+        // Not even what is done already: it stops in the middle of a batch.
+        let freed = FREED.load(Ordering::Relaxed);
+        let (queued, before, after) = on_thread("changes its mind", || {
+            let mut queued = 600;
+            let before = watched(|| {
+                while FREED_HERE.load(Ordering::Relaxed) == 0 && queued < MANY {
+                    retire_one();
+                    queued += 1;
+                }
+            });
             offload_thread(Some(true));
-            (0..300).for_each(|_| retire_one_no_reclaim());
-            quiescent::synchronize(); // not a batch: nobody comes for these
-            FREED.fetch_sub(300, Ordering::Relaxed); // the caller counts its own only
-        };
-        assert_eq!(
-            freed_by_its_thread(600, not_even_what_is_done, retire_one),
-            0
-        );
+            retire_one(); // finds out
+            let after = watched(|| (0..600).for_each(|_| retire_one()));
+            (queued + 1, before, after)
+        });
+        assert!(before > 0, "it frees its own at first");
+        assert_eq!(after, 0);
+        barrier();
+        assert_eq!(FREED.load(Ordering::Relaxed) - freed, queued, "each once");
         let change_of_mind = || {
             offload_thread(Some(true));
             offload_thread(None);
@@ -138,11 +152,7 @@ fn retiring_without_reclaiming_frees_nothing_here() {
         let freed = FREED.load(Ordering::Relaxed);
         let here = on_thread("mixes", move || {
             done_ones();
-            FREED_HERE.store(0, Ordering::Relaxed);
-            WATCHED.store(thread_id(), Ordering::Relaxed);
-            (0..MANY).for_each(|_| retire_one_no_reclaim());
-            WATCHED.store(0, Ordering::Relaxed);
-            FREED_HERE.load(Ordering::Relaxed)
+            watched(|| (0..MANY).for_each(|_| retire_one_no_reclaim()))
         });
         assert_eq!(here, 0);
         barrier();
