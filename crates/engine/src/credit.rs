@@ -54,12 +54,12 @@ pub struct Defer {
 }
 
 impl Defer {
-    /// A batch of 2048 or 128 KiB; lazy ones wait ten seconds, prompt ones 50 ms: at most 20 wake-ups a
+    /// A batch of 2048 or 192 KiB; lazy ones wait ten seconds, prompt ones 50 ms: at most 20 wake-ups a
     /// second under any trickle of prompt callbacks, and one in ten seconds under any of lazy ones.
     pub const fn threads() -> Defer {
         Defer {
             batch: 2048,
-            batch_bytes: 128 << 10,
+            batch_bytes: 192 << 10, // so many objects of 64 bytes, each with its share of allocator and queue
             lazy_ns: 10_000_000_000,
             lazy_grid_ns: 1_000_000_000,
             prompt_ns: 50_000_000,

@@ -98,7 +98,8 @@ pub unsafe fn retire_ptr_wait<T: Send + 'static>(
     unsafe { wait_box(pointer, 0, limit) }.map_err(|reason| Refused::new(pointer, reason))
 }
 
-/// Sets the budget: how many bytes and how many callbacks may be queued. `u64::MAX` is no limit. The
+/// Sets the budget: how many bytes and how many callbacks may be queued. Bytes are what objects take while they
+/// are queued, with the allocator's share and the queue's ([`Statistics::queued_bytes`](crate::Statistics)). `u64::MAX` is no limit. The
 /// default is 64 MiB and 2²⁰ callbacks; [`Options::budget`](crate::Options::budget) sets it at the start.
 ///
 /// Works at any time, and at once; what is queued stays queued.

@@ -13,6 +13,7 @@ use crate::lane::Entry;
 use crate::queue::CODE;
 use crate::sweep::Until;
 use crate::sync;
+use crate::weight;
 
 /// Runs `f` after a grace period, on the worker (or in [`drain`]). Never waits, never fails.
 ///
@@ -34,7 +35,7 @@ pub fn call<F: FnOnce() + Send + 'static>(f: F) {
     let (object, what) = kind::called(f);
     deliver::code(
         Entry { object, what },
-        size_of::<F>() as u64,
+        weight::closure::<F>(),
         Urgency::Prompt,
     );
 }
@@ -42,7 +43,7 @@ pub fn call<F: FnOnce() + Send + 'static>(f: F) {
 /// As [`call`], but at once: the worker is woken now. What this thread has queued before goes along.
 pub fn call_hurry<F: FnOnce() + Send + 'static>(f: F) {
     let (object, what) = kind::called(f);
-    let parcel = Parcel::Entry(CODE, Entry { object, what }, size_of::<F>() as u64);
+    let parcel = Parcel::Entry(CODE, Entry { object, what }, weight::closure::<F>());
     sync::domain().deliver(parcel, Terms::of(Urgency::Hurry));
 }
 
@@ -58,7 +59,11 @@ pub fn call_hurry<F: FnOnce() + Send + 'static>(f: F) {
 /// ```
 pub fn call_lazy<F: FnOnce() + Send + 'static>(f: F) {
     let (object, what) = kind::called(f);
-    deliver::code(Entry { object, what }, size_of::<F>() as u64, Urgency::Lazy);
+    deliver::code(
+        Entry { object, what },
+        weight::closure::<F>(),
+        Urgency::Lazy,
+    );
 }
 
 /// Runs `run(head)` after a grace period, as [`call`] does. Never allocates once the thread has queued

@@ -54,13 +54,17 @@ impl<F: FnOnce() + Send + 'static> Called<F> {
     };
 }
 
+/// Does a closure fit into the entry's word?
+pub(crate) const fn fits<F>() -> bool {
+    !cfg!(miri)
+        && size_of::<F>() <= size_of::<*mut u8>()
+        && align_of::<F>() <= align_of::<*mut u8>()
+}
+
 /// The entry's words for a closure: inside the word if it fits, else in a box.
 #[inline]
 pub(crate) fn called<F: FnOnce() + Send + 'static>(closure: F) -> (*mut u8, u64) {
-    if !cfg!(miri)
-        && size_of::<F>() <= size_of::<*mut u8>()
-        && align_of::<F>() <= align_of::<*mut u8>()
-    {
+    if fits::<F>() {
         let mut word = MaybeUninit::<*mut u8>::uninit();
         // SAFETY: it fits, by size and alignment; it is owned by the word from here on.
         unsafe { word.as_mut_ptr().cast::<F>().write(closure) };

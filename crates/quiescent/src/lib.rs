@@ -255,6 +255,7 @@ mod wait;
 mod waiting;
 mod waitlist;
 mod watch;
+mod weight;
 mod worker;
 
 pub use breakers::{Breaker, breakers};

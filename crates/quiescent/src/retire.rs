@@ -24,6 +24,7 @@ use crate::lane::Entry;
 use crate::queue::{CODE, PLAIN};
 use crate::retired::Retired;
 use crate::sync;
+use crate::weight;
 
 /// The longest that something retired lazily waits before a grace period is asked for on its account,
 /// but for rounding up to the next whole second.
@@ -141,7 +142,7 @@ pub(crate) fn pack<T: Send + 'static>(
     owned: usize,
 ) -> Option<(usize, Entry, u64)> {
     let object = pointer.as_ptr();
-    let bytes = size_of::<T>().saturating_add(owned).min(MOST_BYTES) as u64;
+    let bytes = weight::boxed::<T>().saturating_add(owned).min(MOST_BYTES) as u64;
     if !needs_drop::<T>() && size_of::<T>() == 0 {
         return None;
     }

@@ -144,7 +144,8 @@ impl<T: Send + Sync + 'static> Retired<T> {
     }
 
     /// Says that the value owns this many bytes beside its own size, so that a few large objects are
-    /// not held as long as many small ones. Adds up over calls.
+    /// not held as long as many small ones. Adds up over calls. What the box itself takes, rounded as
+    /// allocators do, and the queue's entry are counted anyway.
     #[must_use = "weighing does not retire"]
     pub fn weigh(mut self, bytes: usize) -> Retired<T> {
         self.owned_bytes = self.owned_bytes.saturating_add(bytes);

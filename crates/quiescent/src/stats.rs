@@ -67,7 +67,8 @@ pub struct Statistics {
     pub fences_take: u64,
     /// Callbacks and objects queued and not gone yet.
     pub queued: u64,
-    /// Their bytes: sizes, and what was said by [`Retired::weigh`](crate::Retired::weigh). What a thread
+    /// Their bytes, as the budget counts them: sizes, rounded up as allocators do (a word more, then to 16), 16 bytes of
+    /// queue for each, and what was said by [`Retired::weigh`](crate::Retired::weigh). What a thread
     /// has queued since it last asked for credit, a batch at most, is not in there yet.
     pub queued_bytes: u64,
     /// For how long the oldest of it has been queued, at most, as far as it is known. What is being run

@@ -51,7 +51,7 @@ pub fn flush_times() -> FlushTimes {
 /// Moves reclaiming off the threads that retire, or back to them; at any time, for the whole process.
 ///
 /// On: `retire` only queues. The worker starts grace periods, issues their fences, and frees: once a batch
-/// (2048 objects or 128 KiB of a thread), and at the flush time. Off, as at first: threads that retire do it for
+/// (2048 objects or 192 KiB of a thread), and at the flush time. Off, as at first: threads that retire do it for
 /// themselves in passing, which is cheaper (no hop to another thread, warm caches) but not even: once a batch
 /// a call takes some microseconds more. Nothing queued is lost, and the order in which one thread's objects
 /// are freed stays. Closures and destructors are the worker's in either case (but see

@@ -307,7 +307,7 @@ fn an_eighth_is_lent_in_fair_shares() {
         rig.cpus[0].lent(),
         Held {
             count: 512,
-            bytes: 256 << 10
+            bytes: 2 * Defer::threads().batch_bytes - 64 // less what is queued
         }
     );
     for cpu in 1..3000 {

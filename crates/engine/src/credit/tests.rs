@@ -117,7 +117,7 @@ fn the_first_callback_sets_the_timer_to_a_whole_second_and_buys_a_batch() {
     assert_eq!(refill.arm, Some(13 * SECOND));
     assert_eq!((refill.kick, refill.drive), (false, false), "it is lazy");
     assert_eq!(refill.credit[PLAIN].until, BATCH);
-    assert_eq!(refill.credit[PLAIN].bytes, (128 << 10) - 64);
+    assert_eq!(refill.credit[PLAIN].bytes, (192 << 10) - 64);
     assert_eq!(refill.credit[CODE].until, BATCH, "each lane has its own");
     let list = rig.cpu.list(Lane::Plain);
     assert_eq!(list.segment(Segment::Wait).0, 1, "stamped, for nothing");
@@ -148,7 +148,7 @@ fn credit_is_outstanding_until_the_next_look_so_an_empty_queue_has_a_deadline() 
 #[test]
 fn a_batch_is_stamped_by_count_or_by_bytes_and_driven_in_passing() {
     // One short of a batch, and what makes it full.
-    for (short, last) in [((BATCH - 1, 0), (1, 0)), ((1, (128 << 10) - 1), (1, 1))] {
+    for (short, last) in [((BATCH - 1, 0), (1, 0)), ((1, (192 << 10) - 1), (1, 1))] {
         let mut rig = Rig::new();
         rig.push(PLAIN, short.0, short.1);
         assert!(!rig.refill(Urgency::Lazy, SECOND).drive);
