@@ -53,6 +53,7 @@ mod group;
 pub mod host;
 pub mod limits;
 pub mod offload;
+mod own_cpu;
 pub mod polled;
 pub mod pressure;
 pub mod replay;

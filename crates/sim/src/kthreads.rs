@@ -1,0 +1,225 @@
+//! What tasks do when they run: the grace-period thread, the threads of offloaded callbacks, the workload.
+
+use quiescent_engine::limits::Context;
+use quiescent_engine::offload::{GroupId, Rest};
+use quiescent_engine::{CpuId, Next, Phase, Until};
+
+use crate::cpu::Callback;
+use crate::events::Event;
+use crate::exec::Act;
+use crate::machine::Machine;
+use crate::stats::{GracePeriod, Synchronized};
+use crate::task::{Kind, Op, State};
+use crate::wheel::{Timer, expiry};
+
+impl Machine {
+    /// The task that runs on `cpu` goes on.
+    pub(crate) fn run_task(&mut self, cpu: CpuId, task: usize) -> Act {
+        match self.tasks[task].kind {
+            Kind::GpThread => self.gp_thread(cpu),
+            Kind::Rcuog(group) => self.rcuog(cpu, task, group),
+            Kind::Rcuop(whose) => self.rcuop(cpu, whose),
+            Kind::Work(_) => self.work(cpu, task),
+        }
+    }
+
+    /// What it did takes so long; then it sleeps.
+    fn then_sleeps(&mut self, cpu: CpuId, cost: u64) -> Act {
+        self.cores[cpu as usize].sleeps = true;
+        Act::Busy(cost)
+    }
+
+    /// rcu_preempt: from one sleep to the next.
+    fn gp_thread(&mut self, cpu: CpuId) -> Act {
+        self.rcu.drive_on(cpu);
+        let mut cost = self.options.costs.gp_thread;
+        loop {
+            let now = self.engine_now();
+            let scanning = matches!(self.rcu.global.phase(), Phase::Scan(_));
+            let owed = if scanning {
+                self.rcu.global.holdouts().count() as u64
+            } else {
+                0
+            };
+            let scans_before = self.rcu.told.scans.get();
+            let (global, cpus, _, view) = self.rcu.parts();
+            let effects = global.step_on(&mut cpus[cpu as usize], now, &view);
+            let waits = matches!(self.rcu.global.phase(), Phase::Wait(_));
+            if scanning {
+                cost += if waits {
+                    owed * self.options.costs.scan
+                } else {
+                    0
+                };
+                if scans_before == 1 && waits {
+                    self.in_flight.holdouts = self.rcu.global.holdouts().collect();
+                }
+            }
+            self.note_edges();
+            self.effects(cpu, &effects);
+            let ticks = match effects.next {
+                Next::Again => continue,
+                Next::Fence(_) => {
+                    let Next::Again = self.rcu.global.fenced() else {
+                        unreachable!("a kernel's fence is its lock");
+                    };
+                    continue;
+                }
+                Next::Sleep(Until::Jiffies(ticks)) => Some(ticks),
+                Next::Done => None,
+                other => unreachable!("a grace-period thread is told {other:?}"),
+            };
+            if let Some(ticks) = ticks {
+                let at = expiry(self.jiffies(), ticks);
+                self.set_timer(Timer::Wake(self.gp_thread), cpu, at);
+            }
+            self.took(cost);
+            return self.then_sleeps(cpu, cost);
+        }
+    }
+
+    /// Grace periods that have begun, or ended.
+    fn note_edges(&mut self) {
+        if self.rcu.told.ended.take() {
+            let ended = GracePeriod {
+                end: self.now,
+                scans: self.rcu.told.scans.get(),
+                ..self.in_flight.clone()
+            };
+            if self.stats.counts(self.now) {
+                self.stats.grace_periods.push(ended);
+            }
+        }
+        if self.rcu.told.started.take() {
+            self.in_flight.start = self.now;
+            self.in_flight.holdouts.clear();
+        }
+    }
+
+    /// One look of an offload group's thread.
+    fn rcuog(&mut self, cpu: CpuId, task: usize, group: GroupId) -> Act {
+        let tick = self.jiffies();
+        let (global, _, groups, view) = self.rcu.parts();
+        let it = groups[group as usize].as_mut().expect("it has a thread");
+        if !it.goes_on(global) && !matches!(it.rest(), Some(Rest::Poll { .. })) {
+            return self.then_sleeps(cpu, 0);
+        }
+        let timer = it.begin_pass(tick, global, &view);
+        self.set_group_timer(cpu, group, timer);
+        let mut cost = self.options.costs.rcuog;
+        loop {
+            let (global, cpus, groups, view) = self.rcu.parts();
+            let it = groups[group as usize].as_mut().expect("it has a thread");
+            let Some(member) = it.next_member() else {
+                break;
+            };
+            cost += self.options.costs.scan;
+            let visited = cpus[member as usize].visit(tick, it, global, &view);
+            self.carry_out(cpu, Some(group), visited.todo);
+        }
+        let (global, _, groups, view) = self.rcu.parts();
+        let it = groups[group as usize].as_mut().expect("it has a thread");
+        let rested = it.end_pass(tick, global, &view);
+        let again = it.goes_on(global);
+        self.set_group_timer(cpu, group, rested.timer);
+        self.took(cost);
+        if let Rest::Poll { ticks } = rested.rest {
+            self.set_timer(Timer::Wake(task), cpu, expiry(tick, ticks));
+        } else if again {
+            return Act::Busy(cost);
+        }
+        self.then_sleeps(cpu, cost)
+    }
+
+    /// Invokes `whose` callbacks.
+    fn rcuop(&mut self, cpu: CpuId, whose: CpuId) -> Act {
+        let mut cost = self.options.costs.rcuop;
+        loop {
+            let (_, cpus, _, view) = self.rcu.parts();
+            if !cpus[whose as usize].rcuop_woke(&view) {
+                break;
+            }
+            self.rcu.watch[cpu as usize].momentary_eqs();
+            cost += self.batch(whose, cpu, Context::Rcuop);
+            if self.rcu.cpus[whose as usize].member().rcuop_sleeps() {
+                break;
+            }
+        }
+        self.took(cost);
+        self.then_sleeps(cpu, cost)
+    }
+
+    /// A workload's task.
+    fn work(&mut self, cpu: CpuId, task: usize) -> Act {
+        let core = &mut self.cores[cpu as usize];
+        let left = std::mem::take(&mut self.tasks[task].left).max(core.left);
+        core.left = left;
+        if left > 0 {
+            return Act::Compute(left);
+        }
+        if let Some(start) = self.tasks[task].waits_since.take() {
+            let call = Synchronized {
+                start,
+                end: self.now,
+            };
+            if self.stats.counts(self.now) {
+                self.stats.calls.push(call);
+            }
+        }
+        let now = self.now;
+        let Kind::Work(work) = &mut self.tasks[task].kind else {
+            unreachable!("the kernel's threads have their own work");
+        };
+        match work.next(now) {
+            Op::Compute(ns) => {
+                self.cores[cpu as usize].left = ns;
+                Act::Compute(ns)
+            }
+            Op::Kernel(ns) => Act::Busy(ns),
+            Op::Call {
+                func,
+                lazy,
+                can_wake,
+            } => {
+                let callback = Callback {
+                    func,
+                    queued_at: now,
+                    wakes: None,
+                };
+                self.call(cpu, callback, lazy, can_wake);
+                Act::Busy(self.options.costs.callback)
+            }
+            Op::Synchronize => self.synchronize(cpu, task),
+            Op::SleepUntil(at) => {
+                let round = self.tasks[task].round;
+                let at = at.max(now + 1);
+                self.queue.put(at, Event::Alarm { cpu, task, round });
+                self.then_sleeps(cpu, 0)
+            }
+            Op::Exit => {
+                self.tasks[task].state = State::Over;
+                self.live_tasks -= 1;
+                self.then_sleeps(cpu, 0)
+            }
+        }
+    }
+
+    fn synchronize(&mut self, cpu: CpuId, task: usize) -> Act {
+        self.tasks[task].waits_since = Some(self.now);
+        if self.options.wake_from_gp {
+            let leaf = self.rcu.leaf_of(cpu);
+            let (global, _, _, view) = self.rcu.parts();
+            let (ticket, effects) = global.wait_for_gp(leaf, false, &view);
+            self.waiters.push_back((ticket, task));
+            self.effects(cpu, &effects);
+        } else {
+            let callback = Callback {
+                func: self.func("wakeme_after_rcu"),
+                queued_at: self.now,
+                wakes: Some(task),
+            };
+            self.call(cpu, callback, false, true);
+        }
+        self.then_sleeps(cpu, self.options.costs.callback)
+    }
+}

@@ -1,0 +1,49 @@
+//! A deterministic model of a machine with many CPUs, on which the engine of *quiescent* is the kernel's RCU.
+//!
+//! Virtual time in nanoseconds, one queue of events, whole numbers only: a seed gives the same run again, on any
+//! processor. CPUs take ticks, soft interrupts and interrupts from each other, run tasks, and idle; the timers of the wheel are taken by whoever
+//! a real machine would have take them. What RCU decides is the engine's (crate `quiescent-engine`); this crate only
+//! carries it out, so that a run is also the strongest test of the engine there is.
+//!
+//! ```
+//! use quiescent_sim::{Caller, Machine, Options};
+//!
+//! let mut machine = Machine::new(Options::kernel_6_12(8, 1000));
+//! machine.spawn("caller", 1, 0, Caller::new(100, 0));
+//! assert!(machine.run_tasks(2_000_000_000), "a hundred calls take a second of virtual time");
+//! let stats = machine.stats();
+//! assert!(stats.grace_periods.iter().all(|gp| gp.scans == 2)); // only the thread's own CPU was in the way
+//! ```
+//!
+//! | file | is about |
+//! |---|---|
+//! | `events` | what happens next |
+//! | `wheel` | when timers fire, and who takes them |
+//! | `machine` | the parts, and who may execute |
+//! | `exec` | what a CPU does: interrupts, soft interrupts, tasks, idling |
+//! | `rcu` | the engine's host: its questions and what it asks for |
+//! | `kthreads` | what tasks do |
+//! | `options` | what a machine is like |
+//! | `stats` | what a run has shown |
+
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+pub mod chance;
+mod cpu;
+mod events;
+mod exec;
+mod kthreads;
+mod machine;
+mod options;
+mod rcu;
+mod stats;
+mod task;
+mod wheel;
+mod work;
+
+pub use machine::Machine;
+pub use options::{Costs, IdleLoop, Options, Smp};
+pub use stats::{GracePeriod, Stats, Synchronized, Totals};
+pub use task::{Op, Work};
+pub use work::{Arrivals, Caller, Churn, Hog};

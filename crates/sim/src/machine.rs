@@ -1,0 +1,369 @@
+//! The machine: its parts, and the loop that lets time pass.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use quiescent_engine::{CpuId, Pos};
+
+use crate::chance::Chance;
+use crate::cpu::{Core, Exec};
+use crate::events::{Event, Queue};
+use crate::options::{Options, Smp};
+use crate::rcu::Rcu;
+use crate::stats::{Func, GracePeriod, Stats};
+use crate::task::{Kind, State, Task, Work};
+use crate::wheel::{Timer, Wheel};
+
+/// A machine.
+pub struct Machine {
+    pub(crate) options: Options,
+    pub(crate) now: u64,
+    pub(crate) queue: Queue,
+    pub(crate) rcu: Rcu,
+    pub(crate) cores: Vec<Core>,
+    pub(crate) tasks: Vec<Task>,
+    pub(crate) wheel: Wheel,
+    pub(crate) stats: Stats,
+    pub(crate) gp_thread: usize,
+    pub(crate) rcuogs: Vec<Option<usize>>,
+    pub(crate) rcuops: Vec<Option<usize>>,
+    /// Tasks that the grace-period thread wakes directly.
+    pub(crate) waiters: VecDeque<(Pos, usize)>,
+    pub(crate) in_flight: GracePeriod,
+    /// The jiffy that is to begin next, if anybody cares.
+    jiffy_at: Option<u64>,
+    /// One CPU at a time: who executes, who did last, and who wants to.
+    pub(crate) executing: Option<CpuId>,
+    last: CpuId,
+    waiting: BTreeSet<CpuId>,
+    pub(crate) live_tasks: usize,
+    pub(crate) chance: Chance,
+}
+
+impl Machine {
+    /// A machine that has booted: nothing runs, and nothing was ever queued.
+    pub fn new(options: Options) -> Machine {
+        let cpus = options.cpus;
+        let rcu = Rcu::new(options.config(), cpus, &options.nocbs);
+        let mut it = Machine {
+            now: 0,
+            queue: Queue::default(),
+            cores: (0..cpus).map(|_| Core::new()).collect(),
+            tasks: Vec::new(),
+            wheel: Wheel::default(),
+            stats: Stats {
+                until: u64::MAX,
+                ..Stats::default()
+            },
+            gp_thread: 0,
+            rcuogs: vec![None; rcu.groups.len()],
+            rcuops: vec![None; cpus as usize],
+            waiters: VecDeque::new(),
+            in_flight: GracePeriod {
+                start: 0,
+                end: 0,
+                scans: 0,
+                holdouts: Vec::new(),
+            },
+            jiffy_at: None,
+            executing: None,
+            last: cpus - 1,
+            waiting: BTreeSet::new(),
+            live_tasks: 0,
+            chance: Chance::new(options.seed),
+            rcu,
+            options,
+        };
+        it.boot();
+        it
+    }
+
+    fn boot(&mut self) {
+        let gp_cpu = self.options.gp_cpu;
+        self.gp_thread = self.add("rcu_preempt".into(), Kind::GpThread, Some(gp_cpu));
+        for group in 0..self.rcu.groups.len() {
+            let Some(it) = &self.rcu.groups[group] else {
+                continue;
+            };
+            let (leader, members) = (it.leader(), it.members().to_vec());
+            let name = format!("rcuog/{leader}");
+            self.rcuogs[group] = Some(self.add(name, Kind::Rcuog(group as u32), Some(gp_cpu)));
+            for cpu in members {
+                let task = self.add(format!("rcuop/{cpu}"), Kind::Rcuop(cpu), None);
+                self.rcuops[cpu as usize] = Some(task);
+            }
+        }
+        self.rcu.drive_on(gp_cpu);
+        for cpu in 0..self.options.cpus {
+            self.rcu.watch[cpu as usize].idle_enter();
+        }
+    }
+
+    fn add(&mut self, name: String, kind: Kind, cpu: Option<CpuId>) -> usize {
+        self.tasks.push(Task::new(name, kind, cpu));
+        self.tasks.len() - 1
+    }
+
+    /// The number of a callback function.
+    pub fn func(&mut self, name: &str) -> usize {
+        let funcs = &mut self.stats.funcs;
+        funcs
+            .iter()
+            .position(|it| it.name == name)
+            .unwrap_or_else(|| {
+                funcs.push(Func {
+                    name: name.to_owned(),
+                    ..Func::default()
+                });
+                funcs.len() - 1
+            })
+    }
+
+    /// A task of the workload, which starts at `start` nanoseconds on `cpu` and stays there.
+    pub fn spawn(&mut self, name: &str, cpu: CpuId, start: u64, work: impl Work + 'static) {
+        let task = self.add(name.to_owned(), Kind::Work(Box::new(work)), Some(cpu));
+        self.live_tasks += 1;
+        let round = self.tasks[task].round;
+        self.queue.put(start, Event::Alarm { cpu, task, round });
+    }
+
+    /// Where a kernel thread runs, from which times (in nanoseconds) on.
+    pub fn place(&mut self, name: &str, places: Vec<(u64, CpuId)>) {
+        if let Some(task) = self.tasks.iter_mut().find(|it| it.name == name) {
+            task.places = places;
+        }
+    }
+
+    /// Only what happens from `from` until `until` counts.
+    pub fn window(&mut self, from: u64, until: u64) {
+        (self.stats.from, self.stats.until) = (from, until);
+    }
+
+    /// Lets time pass until `until` nanoseconds.
+    pub fn run(&mut self, until: u64) {
+        while let Some((at, event)) = self.queue.take(until) {
+            self.now = at;
+            self.happen(event);
+        }
+        self.now = until;
+    }
+
+    /// Lets time pass until all tasks of the workload are over, or until `until` nanoseconds. False if some are not.
+    pub fn run_tasks(&mut self, until: u64) -> bool {
+        while self.live_tasks > 0 {
+            let Some((at, event)) = self.queue.take(until) else {
+                self.now = until;
+                return false;
+            };
+            self.now = at;
+            self.happen(event);
+        }
+        true
+    }
+
+    /// What the run has shown so far.
+    pub fn stats(&self) -> Stats {
+        let mut stats = self.stats.clone();
+        let named = |task: &Task| (task.name.clone(), task.wakeups);
+        stats.wakeups = self.tasks.iter().map(named).collect();
+        stats.until = stats.until.min(self.now);
+        stats
+    }
+
+    /// The time, in nanoseconds.
+    pub fn now(&self) -> u64 {
+        self.now
+    }
+
+    pub(crate) fn jiffies(&self) -> u64 {
+        self.options.jiffies + self.now / self.options.jiffy_ns()
+    }
+
+    fn happen(&mut self, event: Event) {
+        match event {
+            Event::Jiffy => self.jiffy(),
+            Event::Done { cpu, work } => {
+                if self.cores[cpu as usize].work == work {
+                    self.done(cpu);
+                }
+            }
+            Event::Ipi { cpu } => {
+                self.cores[cpu as usize].ipi = true;
+                self.poke(cpu);
+            }
+            Event::Alarm { cpu, task, round } => {
+                self.cores[cpu as usize].alarms.push((task, round));
+                self.poke(cpu);
+            }
+        }
+    }
+
+    // Ticks.
+
+    /// A jiffy begins.
+    fn jiffy(&mut self) {
+        if self.jiffy_at != Some(self.now) {
+            return; // asked for twice
+        }
+        self.jiffy_at = None;
+        let rung = self.wheel.ring(self.jiffies());
+        let mut due: BTreeSet<CpuId> = self.wheel.active().collect();
+        due.extend(&rung);
+        for &cpu in &due {
+            self.cores[cpu as usize].tick = true;
+        }
+        for &cpu in &rung {
+            self.cores[cpu as usize].rung = true;
+        }
+        self.freeze(&rung, due.len());
+        for &cpu in &due {
+            self.wants(cpu);
+        }
+        self.start_some();
+        self.expect_jiffy();
+    }
+
+    /// Several CPUs take a tick at the same instant and only one at a time executes: by chance another one has entered
+    /// its handler when the first is at it, and is found there by whoever looks.
+    fn freeze(&mut self, rung: &[CpuId], due: usize) {
+        if self.options.frozen_permille == 0 || self.options.smp == Smp::Parallel || due < 2 {
+            return;
+        }
+        for &cpu in rung {
+            let core = &mut self.cores[cpu as usize];
+            if core.exec == Exec::Halted && self.chance.permille(self.options.frozen_permille) {
+                core.in_irq = true;
+                core.from_halt = true;
+                self.rcu.watch[cpu as usize].irq_enter();
+            }
+        }
+    }
+
+    /// Sees to it that the next jiffy begins in which somebody ticks.
+    pub(crate) fn expect_jiffy(&mut self) {
+        let length = self.options.jiffy_ns();
+        let next = (self.now / length + 1) * length;
+        let clock = self.wheel.next_clock();
+        let clock = clock.map(|at| ((at - self.options.jiffies) * length).max(next));
+        let ticks = self.wheel.any_ticks().then_some(next);
+        let Some(at) = ticks.into_iter().chain(clock).min() else {
+            return;
+        };
+        if self.jiffy_at.is_none_or(|known| at < known) {
+            self.jiffy_at = Some(at);
+            self.queue.put(at, Event::Jiffy);
+        }
+    }
+
+    pub(crate) fn set_timer(&mut self, timer: Timer, cpu: CpuId, at: u64) {
+        self.wheel.set(timer, cpu, at);
+        self.expect_jiffy();
+    }
+
+    // Who executes.
+
+    /// An interrupt is due on `cpu`, or something is ready to run there.
+    pub(crate) fn poke(&mut self, cpu: CpuId) {
+        self.wants(cpu);
+        self.start_some();
+    }
+
+    fn wants(&mut self, cpu: CpuId) {
+        let core = &mut self.cores[cpu as usize];
+        match core.exec {
+            Exec::Halted => {}
+            Exec::Computing => {
+                core.left = core.left.saturating_sub(self.now - core.since);
+            }
+            Exec::Waiting | Exec::Running => return,
+        }
+        core.exec = Exec::Waiting;
+        core.work += 1;
+        self.waiting.insert(cpu);
+    }
+
+    /// Lets those execute that may.
+    pub(crate) fn start_some(&mut self) {
+        match self.options.smp {
+            Smp::Parallel => {
+                while let Some(cpu) = self.waiting.pop_first() {
+                    self.begin(cpu);
+                }
+            }
+            Smp::Serial => {
+                if self.executing.is_some() {
+                    return;
+                }
+                let after = self.waiting.range(self.last + 1..).next();
+                let Some(&cpu) = after.or_else(|| self.waiting.first()) else {
+                    return;
+                };
+                self.waiting.remove(&cpu);
+                self.executing = Some(cpu);
+                self.begin(cpu);
+            }
+        }
+    }
+
+    fn begin(&mut self, cpu: CpuId) {
+        let core = &mut self.cores[cpu as usize];
+        core.exec = Exec::Running;
+        core.work += 1;
+        let work = core.work;
+        self.queue.put(self.now, Event::Done { cpu, work });
+    }
+
+    /// `cpu` does not execute any more: others may.
+    pub(crate) fn release(&mut self, cpu: CpuId) {
+        if self.executing == Some(cpu) {
+            self.executing = None;
+            self.last = cpu;
+            self.start_some();
+        }
+    }
+
+    /// `waker` wants `cpu` to look.
+    pub(crate) fn send_ipi(&mut self, cpu: CpuId, waker: CpuId) {
+        if cpu == waker {
+            return;
+        }
+        self.stats.totals.ipis += u64::from(self.stats.counts(self.now));
+        match self.options.smp {
+            Smp::Parallel => {
+                let at = self.now + self.options.costs.ipi;
+                self.queue.put(at, Event::Ipi { cpu });
+            }
+            Smp::Serial => {
+                self.cores[cpu as usize].ipi = true;
+                self.poke(cpu);
+            }
+        }
+    }
+
+    /// `waker` wakes a task.
+    pub(crate) fn wake(&mut self, task: usize, waker: CpuId) {
+        let it = &mut self.tasks[task];
+        match it.state {
+            State::Sleeping => {}
+            State::Awake => {
+                it.woken = true;
+                return;
+            }
+            State::Over => return,
+        }
+        it.state = State::Awake;
+        it.woken = false;
+        it.round += 1;
+        it.wakeups += u64::from(self.stats.counts(self.now));
+        let target = it.target(self.now, waker);
+        it.cpu = Some(target);
+        self.wheel.stop(Timer::Wake(task));
+        let core = &mut self.cores[target as usize];
+        core.ready.push_back(task);
+        let gives_way = core.current.is_some_and(|it| self.tasks[it].gives_way());
+        let core = &mut self.cores[target as usize];
+        core.resched |= gives_way;
+        if matches!(core.exec, Exec::Halted | Exec::Computing) {
+            self.send_ipi(target, waker);
+        }
+    }
+}

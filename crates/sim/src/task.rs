@@ -1,0 +1,97 @@
+//! Tasks: the kernel's threads that RCU needs, and what a workload does.
+
+use quiescent_engine::CpuId;
+use quiescent_engine::offload::GroupId;
+
+/// What a task does next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// It computes for so many nanoseconds, in user space.
+    Compute(u64),
+    /// It is in the kernel for so many nanoseconds.
+    Kernel(u64),
+    /// It queues a callback.
+    Call {
+        /// The function that it calls: an index that [`Machine::func`](crate::Machine::func) gave.
+        func: usize,
+        /// Nobody waits for it.
+        lazy: bool,
+        /// Interrupts are enabled, so that threads can be woken from here.
+        can_wake: bool,
+    },
+    /// It waits for a grace period.
+    Synchronize,
+    /// It sleeps until then, in nanoseconds.
+    SleepUntil(u64),
+    /// It is over.
+    Exit,
+}
+
+/// A workload's task.
+pub trait Work {
+    /// What it does next; `now` is the time in nanoseconds.
+    fn next(&mut self, now: u64) -> Op;
+}
+
+pub(crate) enum Kind {
+    GpThread,
+    Rcuog(GroupId),
+    /// It invokes the callbacks of this CPU.
+    Rcuop(CpuId),
+    Work(Box<dyn Work>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    Sleeping,
+    /// It runs, or wants to.
+    Awake,
+    Over,
+}
+
+pub(crate) struct Task {
+    pub name: String,
+    pub kind: Kind,
+    pub state: State,
+    /// Where it runs, or ran last; none if it never did.
+    pub cpu: Option<CpuId>,
+    /// Where it runs from which time on, if that is an input.
+    pub places: Vec<(u64, CpuId)>,
+    /// It was woken while it was about to sleep.
+    pub woken: bool,
+    /// Which sleep it is in: an alarm for another one is stale.
+    pub round: u64,
+    /// What is left of what it computes, while it does not run.
+    pub left: u64,
+    /// When it began to wait for a grace period.
+    pub waits_since: Option<u64>,
+    pub wakeups: u64,
+}
+
+impl Task {
+    pub fn new(name: String, kind: Kind, cpu: Option<CpuId>) -> Task {
+        Task {
+            name,
+            kind,
+            state: State::Sleeping,
+            cpu,
+            places: Vec::new(),
+            woken: false,
+            round: 0,
+            left: 0,
+            waits_since: None,
+            wakeups: 0,
+        }
+    }
+
+    /// Where it goes when `waker` wakes it at `now`.
+    pub fn target(&self, now: u64, waker: CpuId) -> CpuId {
+        let placed = self.places.iter().rev().find(|&&(from, _)| from <= now);
+        placed.map_or_else(|| self.cpu.unwrap_or(waker), |&(_, cpu)| cpu)
+    }
+
+    /// Does a task that wakes up take the CPU from it?
+    pub fn gives_way(&self) -> bool {
+        matches!(self.kind, Kind::Work(_))
+    }
+}

@@ -1,0 +1,277 @@
+//! Timers of the wheel, and which CPU has to wake up for them.
+//!
+//! # When one fires
+//! A timer of the wheel fires in a tick, never between two. One that was set in jiffy `J` for `d` jiffies fires in jiffy
+//! `J + d + 1` if `d` is below 63, so that it is never early. From 63 on the wheel is coarser: level `n`
+//! serves `63·8ⁿ⁻¹` jiffies and more in steps of `8ⁿ`, counted from jiffy 0, rounded up.
+//!
+//! # Who takes it
+//! A CPU whose tick runs takes its own timers in its own ticks. All other CPUs' timers are common property, and one CPU
+//! has the duty to look at them:
+//! * while any tick runs, the *migrator*: whoever was the first with a running tick, and if its tick stops, the one
+//!   with the lowest number among the others;
+//! * when the last tick stops, the CPU on which it did: it sets its clock to the earliest timer of all. CPUs that
+//!   stopped before it have set nothing.
+//!
+//! A clock that was set so is not stopped when another CPU wakes later; so two CPUs may tick at the same instant. If the
+//! owner of a timer is one of them it takes the timer itself.
+//!
+//! The rules are those that traces of Linux 6.12 show (`reference/machine-facts.md`, W1-W3, T1-T8). It decides much: who
+//! takes the grace-period thread's timer decides whether that thread's CPU has a tick, and so whether a grace period
+//! takes one wait or two.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use quiescent_engine::CpuId;
+
+/// What a timer does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Timer {
+    /// Wakes this task.
+    Wake(usize),
+    /// It is the timer of this offload group.
+    Group(u32),
+}
+
+/// The jiffy in which a timer fires that was set in jiffy `now` for `delay` jiffies.
+pub(crate) fn expiry(now: u64, delay: u64) -> u64 {
+    let end = now.saturating_add(delay);
+    let mut level = 0;
+    while level < 8 && delay >= 63 << (3 * level) {
+        level += 1;
+    }
+    let grain = 1u64 << (3 * level);
+    (end / grain + 1).saturating_mul(grain)
+}
+
+/// Everybody's timers, and whose ticks run.
+#[derive(Debug, Default)]
+pub(crate) struct Wheel {
+    /// Where each timer is: its owner, and when it fires.
+    set: BTreeMap<Timer, (CpuId, u64)>,
+    /// Timers of CPUs whose tick runs.
+    own: BTreeSet<(CpuId, u64, Timer)>,
+    /// Timers of all others, the earliest first.
+    pool: BTreeSet<(u64, CpuId, Timer)>,
+    /// Whose ticks run.
+    active: BTreeSet<CpuId>,
+    migrator: Option<CpuId>,
+    /// Clocks that were set by whoever stopped last, by jiffy.
+    clocks: BTreeSet<(u64, CpuId)>,
+}
+
+impl Wheel {
+    /// Sets a timer of `owner`, wherever it was set before.
+    pub fn set(&mut self, timer: Timer, owner: CpuId, at: u64) {
+        self.stop(timer);
+        self.set.insert(timer, (owner, at));
+        if self.active.contains(&owner) {
+            self.own.insert((owner, at, timer));
+        } else {
+            self.pool.insert((at, owner, timer));
+        }
+    }
+
+    /// It does not fire.
+    pub fn stop(&mut self, timer: Timer) {
+        if let Some((owner, at)) = self.set.remove(&timer) {
+            self.own.remove(&(owner, at, timer));
+            self.pool.remove(&(at, owner, timer));
+        }
+    }
+
+    /// Does this CPU's tick run?
+    pub fn ticks(&self, cpu: CpuId) -> bool {
+        self.active.contains(&cpu)
+    }
+
+    /// CPUs whose ticks run.
+    pub fn active(&self) -> impl Iterator<Item = CpuId> + '_ {
+        self.active.iter().copied()
+    }
+
+    /// Does any tick run?
+    pub fn any_ticks(&self) -> bool {
+        !self.active.is_empty()
+    }
+
+    /// The tick of `cpu` runs from now on.
+    pub fn start_tick(&mut self, cpu: CpuId) {
+        if !self.active.insert(cpu) {
+            return;
+        }
+        self.migrator.get_or_insert(cpu);
+        self.clocks.retain(|&(_, whose)| whose != cpu); // its clock has the tick to look after
+        let mine: Vec<_> = self.pool.iter().filter(|it| it.1 == cpu).copied().collect();
+        for (at, owner, timer) in mine {
+            self.pool.remove(&(at, owner, timer));
+            self.own.insert((owner, at, timer));
+        }
+    }
+
+    /// Its tick stops. If it was the last one, its clock is set to the earliest timer there is.
+    pub fn stop_tick(&mut self, cpu: CpuId) {
+        if !self.active.remove(&cpu) {
+            return;
+        }
+        while let Some(&(owner, at, timer)) = self.own.range((cpu, 0, Timer::Wake(0))..).next() {
+            if owner != cpu {
+                break;
+            }
+            self.own.remove(&(owner, at, timer));
+            self.pool.insert((at, owner, timer));
+        }
+        if self.migrator == Some(cpu) {
+            self.migrator = self.active.first().copied();
+        }
+        if self.active.is_empty() {
+            self.look_after_all(cpu);
+        }
+    }
+
+    /// No tick runs, and `cpu` is the last to have looked: it sets its clock.
+    pub fn look_after_all(&mut self, cpu: CpuId) {
+        if let (true, Some(&(at, ..))) = (self.active.is_empty(), self.pool.first()) {
+            self.clocks.insert((at, cpu));
+        }
+    }
+
+    /// The jiffy of the first clock that was set.
+    pub fn next_clock(&self) -> Option<u64> {
+        self.clocks.first().map(|&(at, _)| at)
+    }
+
+    /// Clocks that go off in jiffy `now`; they are not set any more.
+    pub fn ring(&mut self, now: u64) -> Vec<CpuId> {
+        let mut rung = Vec::new();
+        while let Some(&(at, cpu)) = self.clocks.first() {
+            if at > now {
+                break;
+            }
+            self.clocks.remove(&(at, cpu));
+            rung.push(cpu);
+        }
+        rung
+    }
+
+    /// When its own next timer is due.
+    pub fn next_own(&self, cpu: CpuId) -> Option<u64> {
+        let first = |own: &BTreeSet<_>| {
+            let next = own.range((cpu, 0, Timer::Wake(0))..).next().copied();
+            next.filter(|it: &(CpuId, u64, Timer)| it.0 == cpu)
+                .map(|it| it.1)
+        };
+        first(&self.own)
+    }
+
+    /// Has `cpu`, in its tick of jiffy `now`, timers to take?
+    pub fn has_due(&self, cpu: CpuId, now: u64) -> bool {
+        let own = self.next_own(cpu).is_some_and(|at| at <= now);
+        let pool = self.pool.first().is_some_and(|it| it.0 <= now);
+        own || (pool && (self.has_duty(cpu) || self.has_in_pool(cpu, now)))
+    }
+
+    fn has_duty(&self, cpu: CpuId) -> bool {
+        match self.active.is_empty() {
+            true => true, // its clock has brought it here
+            false => self.migrator == Some(cpu),
+        }
+    }
+
+    fn has_in_pool(&self, cpu: CpuId, now: u64) -> bool {
+        let due = self.pool.iter().take_while(|it| it.0 <= now);
+        due.into_iter().any(|it| it.1 == cpu)
+    }
+
+    /// Takes the next timer that `cpu` has to take in jiffy `now`. `ticking` says who else takes a tick at the same
+    /// instant and has not had its turn: their own timers are left to them.
+    pub fn take_due(
+        &mut self,
+        cpu: CpuId,
+        now: u64,
+        ticking: impl Fn(CpuId) -> bool,
+    ) -> Option<Timer> {
+        let next = self.own.range((cpu, 0, Timer::Wake(0))..).next().copied();
+        if let Some((owner, at, timer)) = next
+            && owner == cpu
+            && at <= now
+        {
+            self.stop(timer);
+            return Some(timer);
+        }
+        let duty = self.has_duty(cpu);
+        let due = self.pool.iter().take_while(|it| it.0 <= now);
+        let mine = |owner| owner == cpu || (duty && !ticking(owner));
+        let timer = due.into_iter().find(|it| mine(it.1))?.2;
+        self.stop(timer);
+        Some(timer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timer_is_a_jiffy_late_and_far_ones_are_coarse() {
+        assert_eq!(expiry(5020, 3), 5024);
+        assert_eq!(expiry(0, 62), 63);
+        assert_eq!(expiry(0, 63), 64, "steps of eight");
+        assert_eq!(expiry(1, 63), 72);
+        // As a trace shows it: armed at 22.146 for ten seconds, fired at 32.270 (HZ=1000).
+        let base = 4_294_667_250;
+        assert_eq!(expiry(base + 22_146, 10_000), base + 32_270);
+    }
+
+    #[test]
+    fn the_last_to_stop_sets_its_clock_for_all() {
+        let mut wheel = Wheel::default();
+        wheel.start_tick(1);
+        wheel.start_tick(0);
+        wheel.set(Timer::Wake(7), 1, 30);
+        wheel.stop_tick(1);
+        assert_eq!(wheel.next_clock(), None, "CPU 0 looks after it");
+        assert!(wheel.has_due(0, 30), "as the migrator");
+        wheel.stop_tick(0);
+        assert_eq!(wheel.next_clock(), Some(30));
+        assert_eq!(wheel.ring(30), [0]);
+        assert_eq!(wheel.take_due(0, 30, |cpu| cpu == 1), None, "its owner's");
+        assert_eq!(wheel.take_due(1, 30, |_| false), Some(Timer::Wake(7)));
+    }
+
+    #[test]
+    fn the_migrator_is_the_first_and_then_the_lowest() {
+        let mut wheel = Wheel::default();
+        for cpu in [3, 2, 5] {
+            wheel.start_tick(cpu);
+        }
+        assert_eq!(wheel.migrator, Some(3));
+        wheel.stop_tick(3);
+        assert_eq!(wheel.migrator, Some(2));
+        wheel.stop_tick(5);
+        assert_eq!(wheel.migrator, Some(2));
+    }
+
+    #[test]
+    fn a_clock_that_was_set_rings_although_others_woke() {
+        let mut wheel = Wheel::default();
+        wheel.start_tick(1);
+        wheel.set(Timer::Wake(0), 1, 24);
+        wheel.stop_tick(1);
+        wheel.start_tick(6);
+        wheel.stop_tick(6);
+        assert_eq!(wheel.ring(24), [1, 6]);
+        wheel.start_tick(1);
+        wheel.set(Timer::Wake(0), 1, 40);
+        wheel.stop_tick(1);
+        wheel.start_tick(1);
+        assert_eq!(
+            wheel.next_clock(),
+            None,
+            "but not on a CPU that itself woke"
+        );
+        wheel.stop(Timer::Wake(0));
+        wheel.stop_tick(1);
+        assert_eq!(wheel.next_clock(), None);
+    }
+}
