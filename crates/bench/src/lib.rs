@@ -42,6 +42,7 @@ pub mod idle;
 pub mod instructions;
 pub mod kernel;
 pub mod mixed;
+pub mod model;
 pub mod once;
 pub mod order;
 pub mod pool;

@@ -4,13 +4,15 @@
 //!    valgrind is there.
 //! 2. The published synchronize benchmark, on this kernel and on our runtime ([`crate::benchmark`]).
 //! 3. A trickle: a block retired now and then, and how often that wakes a thread. Last, when nothing is being timed.
-//! 4. The targets, met or not ([`crate::verdict`]).
+//! 4. The machine model beside real kernels and published figures ([`crate::model`]).
+//! 5. The targets, met or not ([`crate::verdict`]).
 //!
 //! In all it takes a little more than two minutes.
 
 use crate::benchmark::{self, Benchmark};
 use crate::instructions::{self, InstructionOptions};
 use crate::mixed::{self, MixedOptions};
+use crate::model::{self, Modelled};
 use crate::read::{self, ReadOptions};
 use crate::retire::{self, RetireCase, RetireOptions};
 use crate::sync::{self, SyncCase, SyncOptions};
@@ -37,6 +39,8 @@ pub struct Reproduced {
     pub report: Report,
     /// The benchmark; `None` when stopped before.
     pub benchmark: Option<Benchmark>,
+    /// The experiments on the machine model.
+    pub modelled: Modelled,
     /// The targets.
     pub targets: Vec<Target>,
     /// What could not be done, with the remedy.
@@ -51,6 +55,7 @@ pub fn run(options: &ReproduceOptions, control: Control<'_>) -> Result<Reproduce
     let mut found = Reproduced {
         report: Report::new("reproduce", options.seed),
         benchmark: None,
+        modelled: Modelled::default(),
         targets: Vec::new(),
         notes: Vec::new(),
     };
@@ -81,6 +86,8 @@ pub fn run(options: &ReproduceOptions, control: Control<'_>) -> Result<Reproduce
     if !control.stopped() {
         trickle(&mut found, options, control)?;
     }
+    found.modelled = model::run(options.seed, control)?;
+    model::report(&found.modelled, &mut found.report);
     note_missing(&mut found);
     if control.stopped() {
         found
@@ -289,6 +296,9 @@ pub fn text(found: &Reproduced) -> String {
     parts.extend(found.benchmark.as_ref().map(benchmark::text));
     if measured("wakeups_per_s") {
         parts.push(trickle::tables(report));
+    }
+    if !found.modelled.is_empty() {
+        parts.push(model::text(&found.modelled));
     }
     parts.push(format!(
         "Targets (a bound that names a peer is that peer's figure of this run)\n\n{}",

@@ -33,6 +33,7 @@ pub mod chance;
 mod cpu;
 mod events;
 mod exec;
+pub mod experiments;
 mod kthreads;
 mod machine;
 mod options;

@@ -160,6 +160,11 @@ impl Machine {
         true
     }
 
+    /// What the run has shown so far, but for the wake-ups.
+    pub fn stats_so_far(&self) -> &Stats {
+        &self.stats
+    }
+
     /// What the run has shown so far.
     pub fn stats(&self) -> Stats {
         let mut stats = self.stats.clone();

@@ -1,0 +1,195 @@
+//! The experiments on the machine model, as `reproduce` shows them: published or measured beside the model.
+//!
+//! They run in virtual time: nothing here is timed, and the figures are the same on every machine. Subjects are `kernel`
+//! or `published` for the real figure and `model` for ours, with the same case and metric, so that a script can
+//! join them. The 108 configurations of one experiment are one line of text, and all of them rows of JSON.
+
+use quiescent_sim::experiments::{self, Comparison, Outcome, Source};
+
+use crate::table::{Table, figure};
+use crate::{Control, Error, Report, Row};
+
+/// An experiment as it is run.
+struct Experiment {
+    name: &'static str,
+    what: &'static str,
+    run: fn(u64) -> Outcome,
+}
+
+const EXPERIMENTS: [Experiment; 3] = [
+    Experiment {
+        name: "kernel synchronize",
+        what: "synchronize_rcu on Linux 6.12, idle, 108 configurations (measured)",
+        run: |_| experiments::synchronize::all(),
+    },
+    Experiment {
+        name: "early-qs-v2",
+        what: "the early report, 32 CPUs (published)",
+        run: experiments::early_qs::v2,
+    },
+    Experiment {
+        name: "early-qs-rfc",
+        what: "the same, first version (published)",
+        run: experiments::early_qs::rfc,
+    },
+];
+
+/// Rows with more comparisons than this are one line of text.
+const MANY: usize = 8;
+
+/// What the experiments have shown.
+#[derive(Debug, Clone, Default)]
+pub struct Modelled {
+    outcomes: Vec<(&'static str, Outcome)>,
+}
+
+impl Modelled {
+    /// Was anything run?
+    pub fn is_empty(&self) -> bool {
+        self.outcomes.is_empty()
+    }
+
+    /// Every figure, the real one and the model's.
+    pub fn rows(&self) -> Vec<Row> {
+        let all = self.outcomes.iter().flat_map(|it| &it.1.comparisons);
+        all.flat_map(|it| {
+            let of = |subject, value| Row::single(subject, &it.case, it.metric, it.unit, value);
+            [of(subject(it.source), it.real), of("model", it.model)]
+        })
+        .flatten()
+        .collect()
+    }
+
+    /// Experiments whose figures are not all near enough.
+    pub fn missed(&self) -> impl Iterator<Item = &Comparison> {
+        let all = self.outcomes.iter().flat_map(|it| &it.1.comparisons);
+        all.filter(|it| !it.holds())
+    }
+}
+
+fn subject(source: Source) -> &'static str {
+    match source {
+        Source::Kernel => "kernel",
+        Source::Published => "published",
+    }
+}
+
+/// Runs all experiments, or as many as there is time for.
+///
+/// # Errors
+/// None so far; the shape is that of the other parts.
+pub fn run(seed: u64, control: Control<'_>) -> Result<Modelled, Error> {
+    let mut modelled = Modelled::default();
+    for experiment in &EXPERIMENTS {
+        if control.stopped() {
+            break;
+        }
+        let outcome = (experiment.run)(seed);
+        modelled.outcomes.push((experiment.name, outcome));
+    }
+    Ok(modelled)
+}
+
+/// Notes the rows and what was assumed.
+pub fn report(modelled: &Modelled, report: &mut Report) {
+    report.rows.extend(modelled.rows());
+    for (name, outcome) in &modelled.outcomes {
+        let basis: Vec<&str> = outcome
+            .comparisons
+            .iter()
+            .map(|it| it.basis.name())
+            .collect();
+        let basis = basis.first().copied().unwrap_or("predicted");
+        report.option(
+            &format!("model {name}"),
+            serde_json::json!({"basis": basis, "notes": outcome.notes}),
+        );
+    }
+}
+
+/// As text: real figure, model, ratio, verdict.
+pub fn text(modelled: &Modelled) -> String {
+    let mut table = Table::new(&["", "real", "model", "ratio", "at most off by", "", ""], 1);
+    let mut notes = String::new();
+    for (name, outcome) in &modelled.outcomes {
+        let of_name = EXPERIMENTS.iter().find(|it| it.name == *name);
+        let what = of_name.map_or("", |it| it.what);
+        if outcome.comparisons.len() > MANY {
+            table.row(summary(name, outcome));
+        } else {
+            for it in &outcome.comparisons {
+                table.row(line(it));
+            }
+        }
+        notes += &format!("{name}: {what}\n");
+        for note in &outcome.notes {
+            notes += &format!("  - {note}\n");
+        }
+    }
+    format!(
+        "The machine model beside real machines (virtual time; the same on every machine)\n\n{}\n{notes}",
+        table.render()
+    )
+}
+
+fn line(it: &Comparison) -> Vec<String> {
+    vec![
+        it.case.clone(),
+        format!("{} {}", figure(it.real), it.unit),
+        format!("{} {}", figure(it.model), it.unit),
+        format!("{:.3}", it.ratio()),
+        format!("{} %", figure(100.0 * it.allowed)),
+        verdict(it.holds()).into(),
+        it.basis.name().into(),
+    ]
+}
+
+fn summary(name: &str, outcome: &Outcome) -> Vec<String> {
+    let off = |it: &Comparison| (it.ratio() - 1.0).abs();
+    let mut all: Vec<&Comparison> = outcome.comparisons.iter().collect();
+    all.sort_by(|a, b| off(a).total_cmp(&off(b)));
+    let median = all[all.len() / 2];
+    let worst = all[all.len() - 1];
+    vec![
+        format!("{name}: worst of {}", all.len()),
+        format!("{} {}", figure(worst.real), worst.unit),
+        format!("{} {}", figure(worst.model), worst.unit),
+        format!("{:.3} (median {:.5})", worst.ratio(), median.ratio()),
+        format!("{} %", figure(100.0 * worst.allowed)),
+        verdict(worst.holds()).into(),
+        worst.basis.name().into(),
+    ]
+}
+
+fn verdict(holds: bool) -> &'static str {
+    match holds {
+        true => "met",
+        false => "MISSED",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::Silent;
+    use std::sync::atomic::AtomicBool;
+
+    #[test]
+    fn each_real_figure_has_the_models_beside_it() {
+        let stop = AtomicBool::new(false);
+        let modelled = run(1, Control::new(&stop, &Silent)).unwrap();
+        let mut found = Report::new("reproduce", 1);
+        report(&modelled, &mut found);
+        found.check().unwrap();
+        let real: Vec<&Row> = found
+            .rows
+            .iter()
+            .filter(|row| row.subject != "model")
+            .collect();
+        assert!(real.len() > 100);
+        for row in real {
+            assert!(found.find("model", &row.case, &row.metric).is_some());
+        }
+        assert_eq!(modelled.missed().count(), 0, "{}", text(&modelled));
+    }
+}

@@ -1,0 +1,96 @@
+//! Experiments: what real machines have shown, beside what the model shows.
+//!
+//! An experiment sets a machine up as a publication or a measurement describes it, says what it had to assume, runs it,
+//! and puts the model's figure beside the real one. Nothing here is computed from a formula: every figure comes out of a run. A
+//! figure to which a parameter was fitted says so, and is no prediction.
+
+use serde::Deserialize;
+
+pub mod early_qs;
+pub mod synchronize;
+
+/// Where a real figure comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Measured on a real kernel, for this project.
+    Kernel,
+    /// Published by others.
+    Published,
+}
+
+/// What the model's figure is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis {
+    /// Nothing in the model was set by it.
+    Predicted,
+    /// Something that the publication leaves open was assumed.
+    Assumed,
+    /// A parameter was set so that it comes out.
+    Fitted,
+}
+
+impl Basis {
+    /// In one word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Basis::Predicted => "predicted",
+            Basis::Assumed => "assumed",
+            Basis::Fitted => "fitted",
+        }
+    }
+}
+
+/// A figure of a real machine and the model's.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// The experiment's name.
+    pub experiment: &'static str,
+    /// Its variant.
+    pub case: String,
+    /// What is compared; ends in its unit.
+    pub metric: &'static str,
+    /// The unit in words.
+    pub unit: &'static str,
+    /// Where the real figure comes from.
+    pub source: Source,
+    /// The real figure.
+    pub real: f64,
+    /// The model's.
+    pub model: f64,
+    /// How far the model may be off, as a share of the real figure.
+    pub allowed: f64,
+    /// What the model's figure is worth.
+    pub basis: Basis,
+}
+
+impl Comparison {
+    /// The model's figure over the real one.
+    pub fn ratio(&self) -> f64 {
+        self.model / self.real
+    }
+
+    /// Is the model near enough?
+    pub fn holds(&self) -> bool {
+        (self.ratio() - 1.0).abs() <= self.allowed
+    }
+}
+
+/// What an experiment has shown.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// Figures beside each other.
+    pub comparisons: Vec<Comparison>,
+    /// What was assumed, and what else has to be known.
+    pub notes: Vec<String>,
+}
+
+pub(crate) fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
+    let (sum, n) = values
+        .into_iter()
+        .fold((0.0, 0u64), |(sum, n), value| (sum + value, n + 1));
+    sum / n.max(1) as f64
+}
+
+pub(crate) fn parse<T: for<'a> Deserialize<'a>>(text: &'static str) -> T {
+    serde_json::from_str(text).expect("the data that is built in is read by a test")
+}
