@@ -19,7 +19,7 @@
 //! callbacks is followed by `WakeNot` and counts as not lazy.
 //!
 //! **Interrupts off.** `rcu_callback` is written inside a section that has them off, so its own flags say nothing. It is
-//! seen by a put-off wake-up (`…IsDeferred`) or by the hard-interrupt letter of the flags. Where the list was not empty,
+//! seen by a put-off wake-up (`WakeEmptyIsDeferred`, `WakeOvfIsDeferred`) or by the hard-interrupt letter of the flags. Where the list was not empty,
 //! or the CPU is not offloaded, nobody's behaviour depends on it and it is not seen: then it says false.
 //!
 //! **Silence.** A kernel without the extra trace call of the shared traces writes no `rcu_callback` for what goes to a
@@ -70,10 +70,8 @@ pub struct Arrival {
     /// On which CPU.
     pub cpu: u32,
     /// Its function; `kvfree` for a block that is only freed.
-    #[serde(serialize_with = "as_str")]
     pub func: Arc<str>,
     /// The task that queued it.
-    #[serde(serialize_with = "as_str")]
     pub task: Arc<str>,
     /// That task's id.
     pub pid: u32,
@@ -92,18 +90,21 @@ impl Arrival {
     }
 }
 
-pub(crate) fn as_str<S: serde::Serializer>(text: &Arc<str>, s: S) -> Result<S::Ok, S::Error> {
-    s.serialize_str(text)
-}
-
-/// An offload event right after an arrival: where the callback went.
+/// An offload event after an arrival: where the callback went. The first event that tells decides; what follows belongs
+/// to a later call, which may be silent.
 pub(crate) fn after(now: Queued, first_q: bool, what: &str) -> Queued {
     match what {
+        _ if now != Queued::Unknown => now,
         "FirstBQ" | "FirstBQwake" | "FirstBQnoWake" => Queued::OpenedBypass,
         "WakeEmpty" | "WakeEmptyIsDeferred" if !first_q => Queued::FlushedBypass,
-        _ if now == Queued::Unknown && is_main(what) => Queued::Main,
+        _ if is_main(what) => Queued::Main,
         _ => now,
     }
+}
+
+/// The wake-up after an arrival waits because interrupts are off.
+pub(crate) fn is_put_off(what: &str) -> bool {
+    matches!(what, "WakeEmptyIsDeferred" | "WakeOvfIsDeferred")
 }
 
 fn is_main(what: &str) -> bool {
@@ -132,5 +133,7 @@ mod tests {
         assert_eq!(opened, Queued::OpenedBypass);
         assert_eq!(go(false, &["DoWake", "WakeEmpty"]), Queued::FlushedBypass);
         assert_eq!(go(false, &[]), Queued::Unknown);
+        // A silent call that follows: not this one's.
+        assert_eq!(go(false, &["WakeNot", "FirstBQ"]), Queued::Main);
     }
 }

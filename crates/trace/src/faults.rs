@@ -42,7 +42,7 @@ impl fmt::Display for Fault {
             Fault::Long => write!(f, "longer than {} bytes", crate::LINE_MOST),
             Fault::Field(name) => write!(f, "the event has no readable field `{name}`"),
             Fault::Hidden => {
-                f.write_str("the pointer is hidden; record with kernel.kptr_restrict=0")
+                f.write_str("the pointer is hidden; write `nohash-ptr` to trace_options")
             }
         }
     }

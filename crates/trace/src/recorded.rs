@@ -10,6 +10,7 @@ use crate::names::{Role, role};
 use crate::placement::{self, Placements};
 use crate::window::Follow;
 use crate::{CpuSet, Error, Event, Faults, Reader, Record, Summary, Window};
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io::BufRead;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ pub struct Options {
 }
 
 /// A thread that is none of RCU's became runnable.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Wakeup {
     /// When, ns.
     pub time_ns: u64,
@@ -37,7 +38,7 @@ pub struct Wakeup {
 }
 
 /// The input of a replay.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Recorded {
     /// CPUs of the machine.
     pub cpus: u32,
@@ -148,8 +149,18 @@ impl Recorder {
             }
             _ => {}
         }
-        // Any other event on the CPU ends what belongs to the last arrival.
-        if !matches!(event, Event::Callback { .. } | Event::Kvfree { .. }) {
+        self.go_on(record, &event);
+    }
+
+    /// Any other event of the same task ends what belongs to its last arrival, unless an interrupt came in between.
+    fn go_on(&mut self, record: &Record<'_>, event: &Event<'_>) {
+        let arrives = matches!(event, Event::Callback { .. } | Event::Kvfree { .. });
+        let interrupt = record.flags.hardirq() || record.flags.softirq();
+        let own = self
+            .open
+            .get(&record.cpu)
+            .is_some_and(|o| o.pid == record.pid);
+        if own && !arrives && !interrupt {
             self.open.remove(&record.cpu);
         }
     }
@@ -191,8 +202,8 @@ impl Recorder {
             return;
         };
         if let Some(arrival) = self.arrivals.get_mut(open.place) {
+            arrival.irqs_off |= arrival.queued == Queued::Unknown && arrival::is_put_off(what);
             arrival.queued = arrival::after(arrival.queued, open.first_q, what);
-            arrival.irqs_off |= what.ends_with("IsDeferred") && what != "WakeLazyIsDeferred";
         }
     }
 

@@ -46,6 +46,32 @@ fn a_lazy_trace_tells_lazy_callbacks_from_others() {
 }
 
 #[test]
+fn an_interrupt_between_an_arrival_and_its_wakeup_does_not_part_them() {
+    let text = "\
+        a-1 [000] d..1. 1.0: rcu_nocb_wake: rcu_preempt 0 FirstQ\n\
+        a-1 [000] d..1. 1.1: rcu_callback: rcu_preempt rhp=1 func=f 1\n\
+        a-1 [000] d.h1. 1.2: hrtimer_expire_entry: hrtimer=1 function=x now=1\n\
+        a-1 [000] d..1. 1.3: rcu_nocb_wake: rcu_preempt 0 WakeEmptyIsDeferred\n\
+        a-1 [000] d..1. 1.4: rcu_callback: rcu_preempt rhp=2 func=f 2\n\
+        a-1 [000] d..1. 1.5: sched_wakeup: comm=b pid=2 prio=1 target_cpu=000\n\
+        a-1 [000] d..1. 1.6: rcu_nocb_wake: rcu_preempt 0 WakeNot\n\
+        a-1 [000] d.h1. 1.7: rcu_callback: rcu_preempt rhp=3 func=f 3\n\
+        b-2 [000] d..1. 1.8: rcu_nocb_wake: rcu_preempt 0 WakeNot\n";
+    let given = Options {
+        hz: Some(250),
+        ..Options::default()
+    };
+    let r = from(text, given).expect("HZ is given");
+    let seen = r.arrivals.iter().map(|a| (a.queued, a.irqs_off));
+    let expected = [
+        (Queued::Main, true),
+        (Queued::Unknown, false),
+        (Queued::Unknown, true),
+    ];
+    assert_eq!(seen.collect::<Vec<_>>(), expected);
+}
+
+#[test]
 fn without_laziness_nothing_is_said_about_it_and_functions_tell() {
     let r = of("classic-b-nocb-file100");
     assert!(!r.lazy && !r.offloaded.is_empty());
