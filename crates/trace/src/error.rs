@@ -1,0 +1,69 @@
+//! Errors that end the reading: they name the input, the place and the remedy.
+
+use std::{fmt, io};
+
+/// What ends the reading of a trace.
+///
+/// A line that cannot be read is no such error: it is counted ([`Faults`](crate::Faults)).
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The input cannot be opened or read on.
+    Input {
+        /// The file as it was named.
+        name: String,
+        /// What the system or the decompressor said.
+        source: io::Error,
+        /// What to do about it.
+        remedy: &'static str,
+    },
+    /// The input is not ftrace text, plain or compressed with xz.
+    Kind {
+        /// The file as it was named.
+        name: String,
+        /// What it looks like.
+        found: &'static str,
+        /// What to do about it.
+        remedy: &'static str,
+    },
+    /// The trace lacks what was asked for.
+    Missing {
+        /// What is missing.
+        what: &'static str,
+        /// Up to which line it was looked for.
+        lines: u64,
+        /// What to do about it.
+        remedy: &'static str,
+    },
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Input {
+                name,
+                source,
+                remedy,
+            } => write!(f, "{name}: {source}; {remedy}"),
+            Error::Kind {
+                name,
+                found,
+                remedy,
+            } => write!(f, "{name}: this is {found}; {remedy}"),
+            Error::Missing {
+                what,
+                lines,
+                remedy,
+            } => write!(f, "the trace has no {what} in its {lines} lines; {remedy}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Input { source, .. } => Some(source),
+            Error::Kind { .. } | Error::Missing { .. } => None,
+        }
+    }
+}

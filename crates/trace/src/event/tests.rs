@@ -1,0 +1,204 @@
+use super::*;
+use crate::Reader;
+
+fn decode(event: &str, text: &str) -> Result<Event<'static>, Fault> {
+    let line = format!("a-1 [001] d..2. 1.5: {event}: {text}\n").leak();
+    let mut reader = Reader::new("test", line.as_bytes());
+    let record = reader.next_record().expect("reads").expect("a record");
+    // The reader owns its line; the test needs the text for longer.
+    let (event, text) = (event.to_owned().leak(), record.text.to_owned().leak());
+    Record {
+        task: "a",
+        flags: crate::Flags(""),
+        event,
+        text,
+        line: 1,
+        pid: 1,
+        cpu: 1,
+        time_ns: record.time_ns,
+        unit: record.unit,
+    }
+    .decode()
+}
+
+#[test]
+fn scheduler_events_in_the_kernels_and_trace_cmds_form() {
+    let wakeup = Event::Wakeup {
+        task: "rcu gp:1",
+        pid: 15,
+        target: 1,
+        new: false,
+    };
+    for text in [
+        "comm=rcu gp:1 pid=15 prio=120 target_cpu=001",
+        "comm=rcu gp:1 pid=0xf (15) prio=0x78 (120) success=1 target_cpu=0x1 (1)",
+        "rcu gp:1:15 [120] success=1 CPU:001",
+    ] {
+        assert_eq!(decode("sched_wakeup", text), Ok(wakeup), "{text}");
+    }
+    let switch = Event::Switch {
+        prev: "swapper/1",
+        prev_pid: 0,
+        next: "rcu_preempt",
+        next_pid: 15,
+    };
+    for text in [
+        "prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=rcu_preempt next_pid=15 next_prio=120",
+        "prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=0x0 next_comm=rcu_preempt next_pid=15 next_prio=120",
+        "swapper/1:0 [120] R ==> rcu_preempt:15 [120]",
+    ] {
+        assert_eq!(decode("sched_switch", text), Ok(switch), "{text}");
+    }
+}
+
+#[test]
+fn timers_and_idle() {
+    let tick = "hrtimer=ff function=tick_nohz_handler now=1427011773";
+    let plugin = "hrtimer=0xff now=1427011773 function=tick_nohz_handler/0x0";
+    for text in [tick, plugin] {
+        assert_eq!(
+            decode("hrtimer_expire_entry", text),
+            Ok(Event::Tick {
+                now_ns: 1_427_011_773
+            })
+        );
+    }
+    assert_eq!(
+        decode(
+            "hrtimer_expire_entry",
+            "hrtimer=ff function=hrtimer_wakeup now=1"
+        ),
+        Ok(Event::Hrtimer {
+            function: "hrtimer_wakeup"
+        })
+    );
+    assert_eq!(
+        decode(
+            "timer_expire_entry",
+            "timer=ff function=process_timeout now=4294668680 baseclk=1"
+        ),
+        Ok(Event::Timer {
+            function: "process_timeout",
+            jiffies: 4_294_668_680
+        })
+    );
+    for text in ["state=4294967295 cpu_id=6", "state=-1 cpu_id=6"] {
+        assert_eq!(decode("cpu_idle", text), Ok(Event::IdleExit { cpu: 6 }));
+    }
+    let entry = Event::IdleEntry { cpu: 6, state: 1 };
+    assert_eq!(decode("cpu_idle", "state=1 cpu_id=6"), Ok(entry));
+    let softirq = decode("softirq_entry", "vec=9 [action=RCU]");
+    assert_eq!(softirq, Ok(Event::Softirq { vec: 9 }));
+}
+
+#[test]
+fn events_of_rcu() {
+    let cases = [
+        (
+            "rcu_grace_period",
+            "rcu_preempt -1095 start",
+            Event::GracePeriod {
+                seq: -1095,
+                what: "start",
+            },
+        ),
+        (
+            "rcu_grace_period_init",
+            "rcu_preempt -1095 1 16 31 ffff",
+            Event::NodeInit {
+                level: 1,
+                first_cpu: 16,
+                mask: 0xffff,
+            },
+        ),
+        (
+            "rcu_quiescent_state_report",
+            "rcu_preempt -1095 9f>40 0 0 7 0",
+            Event::Report {
+                level: 0,
+                first_cpu: 0,
+                cleared: 0x9f,
+                left: 0x40,
+            },
+        ),
+        (
+            "rcu_fqs",
+            "rcu_preempt -1108 1 dti",
+            Event::Scan {
+                cpu: 1,
+                what: "dti",
+            },
+        ),
+        (
+            "rcu_nocb_wake",
+            "rcu_preempt 5 FirstQ",
+            Event::NocbWake {
+                cpu: 5,
+                what: "FirstQ",
+            },
+        ),
+        (
+            "rcu_batch_start",
+            "rcu_preempt CBs=2 bl=10",
+            Event::BatchStart { callbacks: 2 },
+        ),
+        (
+            "rcu_batch_start",
+            "rcu_preempt CBs=1/7 bl=10",
+            Event::BatchStart { callbacks: 7 },
+        ),
+        (
+            "rcu_batch_end",
+            "rcu_preempt CBs-invoked=1 idle=...R",
+            Event::BatchEnd { invoked: 1 },
+        ),
+        (
+            "rcu_invoke_callback",
+            "rcu_preempt rhp=ff88 func=i_callback",
+            Event::Invoke {
+                head: 0xff88,
+                function: "i_callback",
+            },
+        ),
+        (
+            "rcu_invoke_kvfree_callback",
+            "rcu_preempt rhp=ff88 func=304",
+            Event::InvokeKvfree { head: 0xff88 },
+        ),
+        (
+            "rcu_kvfree_callback",
+            "rcu_preempt rhp=ff88 func=304 2",
+            Event::Kvfree { head: 0xff88 },
+        ),
+        ("rcu_utilization", "Start context switch", Event::Other),
+    ];
+    for (event, text, expected) in cases {
+        assert_eq!(decode(event, text), Ok(expected), "{event} {text}");
+    }
+}
+
+#[test]
+fn a_missing_field_is_named() {
+    let cases = [
+        ("rcu_grace_period", "rcu_preempt -1095", "gpevent"),
+        (
+            "rcu_grace_period_init",
+            "rcu_preempt -1095 0 70000 7 ff",
+            "grplo",
+        ),
+        (
+            "rcu_quiescent_state_report",
+            "rcu_preempt 1 ff 0 0 7",
+            "mask",
+        ),
+        ("rcu_callback", "rcu_preempt func=a", "rhp"),
+        ("sched_wakeup", "comm=a pid=1", "target_cpu"),
+        ("sched_switch", "odd", "==>"),
+        ("cpu_idle", "state=1 cpu_id=70000", "cpu_id"),
+    ];
+    for (event, text, field) in cases {
+        assert_eq!(decode(event, text), Err(Fault::Field(field)), "{event}");
+    }
+    let hidden = decode("rcu_callback", "rcu_preempt rhp=(____ptrval____) func=a 1");
+    assert_eq!(hidden, Err(Fault::Hidden));
+}

@@ -1,0 +1,111 @@
+//! Pieces of an event's text by name, as the kernel's own format prints them.
+//!
+//! Values end at a blank, except names of tasks, which may have blanks and end at the field that follows them. The
+//! `fields` option prints numbers as `pid=0xf (15)`: the first form is read.
+
+use crate::Fault;
+
+/// The value of `name=`, up to a blank. The name must stand at the start or after a blank.
+pub(crate) fn value<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    memchr::memmem::find_iter(text.as_bytes(), name).find_map(|at| {
+        let first = at == 0 || text.as_bytes()[at - 1].is_ascii_whitespace();
+        let rest = text[at + name.len()..].strip_prefix('=')?;
+        first.then(|| rest.split_whitespace().next().unwrap_or(""))
+    })
+}
+
+/// The name of a task between `name=` and the field `next=`.
+pub(crate) fn task<'a>(text: &'a str, name: &'static str, next: &str) -> Result<&'a str, Fault> {
+    let rest = text
+        .find(name)
+        .and_then(|at| text[at + name.len()..].strip_prefix('='));
+    let rest = rest.ok_or(Fault::Field(name))?;
+    let end = rest
+        .match_indices(next)
+        .map(|(at, _)| at)
+        .find(|at| {
+            let bytes = rest.as_bytes();
+            *at > 0
+                && bytes[at - 1].is_ascii_whitespace()
+                && bytes.get(at + next.len()) == Some(&b'=')
+        })
+        .ok_or(Fault::Field(name))?;
+    Ok(rest[..end].trim())
+}
+
+/// A decimal number, or a hexadecimal one after `0x`.
+pub(crate) fn number<T: TryFrom<i128>>(word: &str) -> Option<T> {
+    let (negative, digits) = match word.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, word),
+    };
+    let size = match digits.strip_prefix("0x") {
+        Some(hex) => i128::from(u64::from_str_radix(hex, 16).ok()?),
+        None => i128::from(digits.parse::<u64>().ok()?),
+    };
+    T::try_from(if negative { -size } else { size }).ok()
+}
+
+/// The number `name=`.
+pub(crate) fn numbered<T: TryFrom<i128>>(text: &str, name: &'static str) -> Result<T, Fault> {
+    value(text, name).and_then(number).ok_or(Fault::Field(name))
+}
+
+/// A pointer: hexadecimal, with or without `0x`.
+pub(crate) fn pointer(text: &str, name: &'static str) -> Result<u64, Fault> {
+    let word = value(text, name).ok_or(Fault::Field(name))?;
+    if word.contains("ptrval") {
+        return Err(Fault::Hidden);
+    }
+    hex(word.strip_prefix("0x").unwrap_or(word)).ok_or(Fault::Field(name))
+}
+
+/// A hexadecimal number without `0x`.
+pub(crate) fn hex(word: &str) -> Option<u64> {
+    u64::from_str_radix(word, 16).ok()
+}
+
+/// A function's name without offset, size and module.
+pub(crate) fn function<'a>(text: &'a str, name: &'static str) -> Result<&'a str, Fault> {
+    let word = value(text, name).ok_or(Fault::Field(name))?;
+    let end = word.find(['+', '/']).unwrap_or(word.len());
+    Ok(&word[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_found_by_their_whole_name() {
+        let text = "prev_pid=7 pid=0xf (15) prio=0x78 (120) func=a+0x1/0x2 [mod]";
+        assert_eq!(numbered::<u32>(text, "pid"), Ok(15));
+        assert_eq!(numbered::<u32>(text, "prev_pid"), Ok(7));
+        assert_eq!(function(text, "func"), Ok("a"));
+        assert_eq!(numbered::<u32>(text, "rio"), Err(Fault::Field("rio")));
+    }
+
+    #[test]
+    fn names_of_tasks_may_have_blanks_and_other_fields_in_them() {
+        let text = "comm=a pid b=c pid=12 prio=1";
+        assert_eq!(task(text, "comm", "pid"), Ok("a pid b=c"));
+        assert_eq!(task("comm=x", "comm", "pid"), Err(Fault::Field("comm")));
+    }
+
+    #[test]
+    fn numbers_keep_to_their_type() {
+        assert_eq!(number::<u32>("4294967296"), None);
+        assert_eq!(number::<i64>("-1108"), Some(-1108));
+        assert_eq!(number::<u32>("-1"), None);
+        assert_eq!(number::<u64>("0xffffffffffffffff"), Some(u64::MAX));
+        assert_eq!(number::<u64>(""), None);
+    }
+
+    #[test]
+    fn a_hidden_pointer_is_told_from_a_missing_one() {
+        assert_eq!(pointer("rhp=ffff88", "rhp"), Ok(0xffff88));
+        assert_eq!(pointer("rhp=0x10", "rhp"), Ok(16));
+        assert_eq!(pointer("rhp=(____ptrval____)", "rhp"), Err(Fault::Hidden));
+        assert_eq!(pointer("func=a", "rhp"), Err(Fault::Field("rhp")));
+    }
+}

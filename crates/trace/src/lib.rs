@@ -1,0 +1,65 @@
+//! Reads kernel traces in ftrace text, and says what a model of the machine needs and what it is held against.
+//!
+//! | module | job |
+//! |---|---|
+//! | `input` | [`open`]: files, plain or compressed by xz, and standard input |
+//! | `line`, `reader` | [`Reader`]: a [`Record`] for each event, in every text layout met so far, in the memory of one line |
+//! | `fields`, `event` | [`Event`]: what an event says, by the kernel's text formats |
+//! | `window`, `clock` | the part that is looked at; HZ and the jiffy number |
+//! | `recorded`, `arrival`, `placement` | [`Recorded`]: the input of a replay |
+//! | `measure` | [`Figures`]: grace periods, callbacks, wake-ups, ticks, idle entries of a window |
+//! | `faults`, `error` | what was counted and passed over; what ends the reading |
+//!
+//! Three rules hold throughout. A line or a field that cannot be read is counted with its line number and never guessed
+//! at. Nothing panics, whatever the bytes. Nothing grows with the length of a trace, except what is asked for by name:
+//! arrivals and wake-ups of a replay, grace periods of the figures.
+//!
+//! Both consumers can be fed in one pass:
+//!
+//! ```
+//! use quiescent_trace::{Measure, Options, Reader, Recorder, open};
+//!
+//! let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/traces/classic-b-nocb-file100.txt.xz");
+//! let mut reader = Reader::new(path, open(path)?);
+//! let (mut measure, mut recorder) = (Measure::new(None), Recorder::new(Options::default()));
+//! while let Some(record) = reader.next_record()? {
+//!     measure.feed(&record);
+//!     recorder.feed(&record);
+//! }
+//! let figures = measure.finish(reader.summary())?;
+//! let recorded = recorder.finish(reader.summary())?;
+//! assert_eq!(figures.callbacks, recorded.in_window().count() as u64);
+//! # Ok::<(), quiescent_trace::Error>(())
+//! ```
+
+mod arrival;
+mod clock;
+mod cpuset;
+mod dist;
+mod error;
+mod event;
+mod faults;
+mod fields;
+mod input;
+mod line;
+mod measure;
+mod names;
+mod placement;
+mod reader;
+mod recorded;
+mod window;
+
+pub use arrival::{Arrival, Queued, never_lazy};
+pub use cpuset::CpuSet;
+pub use dist::{Distribution, Percentiles};
+pub use error::Error;
+pub use event::Event;
+pub use faults::{Fault, Faults, Malformed};
+pub use input::{from_read, open};
+pub use line::{Flags, Record, Unit};
+pub use measure::{Figures, FirstScan, Function, GracePeriod, Holdouts, Measure, measure};
+pub use names::{Role, kind_of, role};
+pub use placement::{Placed, Placements, placed_at};
+pub use reader::{LINE_MOST, Reader, Summary};
+pub use recorded::{Options, Recorded, Recorder, Wakeup, recorded};
+pub use window::{END_MARK, START_MARK, Window};

@@ -1,0 +1,337 @@
+//! One line of ftrace text, in every layout met so far.
+//!
+//! ```text
+//! ftrace        comm-pid  [cpu] FLAGS  sec.usec: event: text
+//!   tgid        comm-pid  (  tgid) [cpu] FLAGS  sec.usec: event: text      an unknown tgid is dashes
+//!   no irq-info comm-pid  [cpu]  sec.usec: event: text
+//!   latency     comm-pid  cpuFLAGS  NNNus+: event: text                    one mark of delay, or a blank
+//!   clocks      a time without a dot has no unit (uptime, counter, x86-tsc)
+//! trace-cmd     as ftrace; the event is padded; nanoseconds with -t; `(+5)` before the event with --ts-diff
+//!   instance    `name: ` before the line
+//! perf script   comm  pid [cpu]  sec.usec: sys:event: text
+//! functions     ... sec.usec: callee <-caller                            the callee stands for the event
+//! ```
+//!
+//! What makes it unambiguous: the task is all that stands before the *first* `[number]` in front of which a pid is
+//! found, and its name ends at the *last* dash there, so that names with blanks, dashes and brackets are read right.
+//! Nothing is allocated: a [`Record`] borrows the line. Any text gives a record, a header or a [`Fault`], never a
+//! panic (checked with arbitrary bytes).
+
+use crate::Fault;
+
+/// CPU numbers from here on are taken for damage: tables by CPU must not grow without bound.
+const CPUS_MOST: u32 = 1 << 16;
+
+/// The irq-info column of a record: five letters, four on old kernels, up to eight on new ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Flags<'a>(pub &'a str);
+
+impl Flags<'_> {
+    fn at(self, place: usize) -> u8 {
+        *self.0.as_bytes().get(place).unwrap_or(&b'.')
+    }
+
+    /// Interrupts were off when the event was written. Many events are written in a section that turns them off itself.
+    pub fn irqs_off(self) -> bool {
+        matches!(self.at(0), b'd' | b'D')
+    }
+
+    /// In a hard interrupt or an NMI.
+    pub fn hardirq(self) -> bool {
+        matches!(self.at(2), b'h' | b'H' | b'z' | b'Z')
+    }
+
+    /// In a soft interrupt, with no hard one on top.
+    pub fn softirq(self) -> bool {
+        self.at(2) == b's'
+    }
+}
+
+/// What a time without its unit is worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Unit {
+    /// Seconds with a fraction, or microseconds in the latency layout: [`Record::time_ns`] is right.
+    Seconds,
+    /// A bare number: only its order means something.
+    None,
+}
+
+/// One event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Record<'a> {
+    /// Line number, from 1.
+    pub line: u64,
+    /// Name of the task that ran.
+    pub task: &'a str,
+    /// Its id; 0 is the idle loop.
+    pub pid: u32,
+    /// The CPU that wrote the event.
+    pub cpu: u32,
+    /// The irq-info column; empty when it was left out.
+    pub flags: Flags<'a>,
+    /// Time in nanoseconds, or the bare number when the clock has no unit.
+    pub time_ns: u64,
+    /// Whether `time_ns` is nanoseconds.
+    pub unit: Unit,
+    /// Name of the event, without the subsystem.
+    pub event: &'a str,
+    /// The rest of the line.
+    pub text: &'a str,
+}
+
+/// What a line is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Line<'a> {
+    Record(Record<'a>),
+    /// `entries-in-buffer/entries-written`, and the number of CPUs.
+    Entries {
+        kept: u64,
+        written: u64,
+        cpus: Option<u32>,
+    },
+    /// `cpus=N`, the first line of `trace-cmd report`.
+    Cpus(u32),
+    /// `CPU:n [LOST k EVENTS]`.
+    Lost(u64),
+    /// A header line or a blank one: nothing in it is needed.
+    Nothing,
+}
+
+/// Reads a line (without its end).
+pub(crate) fn parse(line: &str) -> Result<Line<'_>, Fault> {
+    let line = without_grep(line);
+    let start = line.trim_start();
+    if start.is_empty() {
+        return Ok(Line::Nothing);
+    }
+    if start.starts_with('#') {
+        return Ok(header(start));
+    }
+    if let Some(n) = start.strip_prefix("cpus=") {
+        return n.trim().parse().map(Line::Cpus).map_err(|_| Fault::Shape);
+    }
+    if let Some(lost) = lost(start) {
+        return Ok(Line::Lost(lost));
+    }
+    // Notes that a test bench printed before the trace, in front of the first header line.
+    if start.starts_with("RAWUS ") || start.starts_with("version = ") {
+        return Ok(Line::Nothing);
+    }
+    let line = without_instance(line);
+    let found = bracketed(line).or_else(|| latency(line));
+    match found {
+        Some(record) => record.map(Line::Record),
+        None => Err(if is_raw(start) {
+            Fault::Raw
+        } else {
+            Fault::Shape
+        }),
+    }
+}
+
+/// `grep -n` puts `12:` before a line.
+fn without_grep(line: &str) -> &str {
+    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+    match line.get(digits..) {
+        Some(rest) if digits > 0 && rest.starts_with(':') => &rest[1..],
+        _ => line,
+    }
+}
+
+/// The buffer of an instance has its name before every line. Names of tasks are padded on the left, so a
+/// line that starts with a word, a colon and a blank has one.
+fn without_instance(line: &str) -> &str {
+    let word = line
+        .bytes()
+        .take_while(|b| !b.is_ascii_whitespace() && *b != b':')
+        .count();
+    match line.get(word..) {
+        Some(rest) if word > 0 && rest.starts_with(": ") => &rest[2..],
+        _ => line,
+    }
+}
+
+fn header(line: &str) -> Line<'_> {
+    let Some(rest) = line.split("entries-in-buffer/entries-written:").nth(1) else {
+        return Line::Nothing;
+    };
+    let mut words = rest.split_whitespace();
+    let counts = words.next().and_then(|w| w.split_once('/'));
+    let cpus = words
+        .next()
+        .and_then(|w| w.strip_prefix("#P:")?.parse().ok());
+    match counts.map(|(a, b)| (a.parse(), b.parse())) {
+        Some((Ok(kept), Ok(written))) => Line::Entries {
+            kept,
+            written,
+            cpus,
+        },
+        _ => Line::Nothing,
+    }
+}
+
+fn lost(line: &str) -> Option<u64> {
+    let rest = line.strip_prefix("CPU:")?;
+    let (_, rest) = rest.split_once("[LOST ")?;
+    rest.split_once(" EVENTS]")?.0.trim().parse().ok()
+}
+
+/// `pid cpu time type: N ...`.
+fn is_raw(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    let number = |w: Option<&str>| w.is_some_and(|w| w.bytes().all(|b| b.is_ascii_digit()));
+    number(words.next())
+        && number(words.next())
+        && number(words.next())
+        && words.next() == Some("type:")
+}
+
+/// The layouts with `[cpu]`. `None` when there is none; an error when there is and the rest cannot be read.
+fn bracketed(line: &str) -> Option<Result<Record<'_>, Fault>> {
+    for open in memchr::memchr_iter(b'[', line.as_bytes()) {
+        let length = line[open..].find(']')?;
+        let number = &line[open + 1..open + length];
+        if number.is_empty() || !number.bytes().all(|b| b.is_ascii_digit()) {
+            continue;
+        }
+        let Some((task, pid)) = who(&line[..open]) else {
+            continue;
+        };
+        let cpu = match number.parse::<u32>() {
+            Ok(cpu) if cpu < CPUS_MOST => cpu,
+            _ => return Some(Err(Fault::Cpu)),
+        };
+        let rest = line[open + length + 1..].trim_start();
+        let (first, after) = word(rest);
+        let (flags, time, rest) = match first.strip_suffix(':') {
+            Some(time) => ("", time, after),
+            None => {
+                let (second, after) = word(after);
+                match second.strip_suffix(':') {
+                    Some(time) => (first, time, after),
+                    None => return Some(Err(Fault::Shape)),
+                }
+            }
+        };
+        let made = time_of(time).and_then(|when| record((task, pid, cpu), flags, when, rest));
+        return Some(made);
+    }
+    None
+}
+
+/// The latency layout: CPU and flags in one word, microseconds with a mark.
+fn latency(line: &str) -> Option<Result<Record<'_>, Fault>> {
+    let bytes = line.as_bytes();
+    let is_time = |at: &usize| {
+        let digit = at.checked_sub(1).is_some_and(|i| bytes[i].is_ascii_digit());
+        let marked = matches!(
+            bytes.get(at + 2),
+            Some(b' ' | b'+' | b'!' | b'#' | b'*' | b'@' | b'$')
+        );
+        digit && (bytes.get(at + 2) == Some(&b':') || marked && bytes.get(at + 3) == Some(&b':'))
+    };
+    let at = memchr::memmem::find_iter(bytes, "us").find(is_time)?;
+    let head = &line[..at];
+    let digits = head.bytes().rev().take_while(u8::is_ascii_digit).count();
+    let (head, time) = head.split_at(head.len() - digits);
+    let head = head.trim_end();
+    let column = head.rfind(char::is_whitespace)? + 1;
+    let (left, column) = head.split_at(column);
+    let digits = column.bytes().take_while(u8::is_ascii_digit).count();
+    let (cpu, flags) = column.split_at(digits);
+    let (task, pid) = who(left)?;
+    let cpu = match cpu.parse::<u32>() {
+        Ok(cpu) if cpu < CPUS_MOST => cpu,
+        Ok(_) => return Some(Err(Fault::Cpu)),
+        Err(_) => return None,
+    };
+    let us = time.parse::<u64>().ok().and_then(|us| us.checked_mul(1000));
+    let rest = line[at..].split_once(':').map_or("", |(_, rest)| rest);
+    let when = us.ok_or(Fault::Time).map(|ns| (ns, Unit::Seconds));
+    Some(when.and_then(|when| record((task, pid, cpu), flags, when, rest)))
+}
+
+/// The task and its id out of what stands before the CPU.
+fn who(text: &str) -> Option<(&str, u32)> {
+    let mut text = text.trim_end();
+    if text.ends_with(')') {
+        // The thread group: not needed.
+        text = text[..text.rfind('(')?].trim_end();
+    }
+    let last = text
+        .bytes()
+        .rev()
+        .take_while(|b| !b.is_ascii_whitespace())
+        .count();
+    let (before, last) = text.split_at(text.len() - last);
+    let (task, pid) = if last.bytes().all(|b| b.is_ascii_digit()) {
+        (before, last)
+    } else {
+        let dash = text.rfind('-')?;
+        (&text[..dash], &text[dash + 1..])
+    };
+    let task = task.trim();
+    let pid = pid.parse().ok()?;
+    (!task.is_empty()).then_some((task, pid))
+}
+
+/// Nanoseconds out of `sec.fraction`, or the number itself when it has no fraction.
+fn time_of(text: &str) -> Result<(u64, Unit), Fault> {
+    let Some((whole, fraction)) = text.split_once('.') else {
+        let number = text.parse().map_err(|_| Fault::Time)?;
+        return Ok((number, Unit::None));
+    };
+    let digits = fraction.len();
+    if !(1..=9).contains(&digits) || !fraction.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(Fault::Time);
+    }
+    let scale = 10u64.pow(9 - digits as u32);
+    let fraction = fraction.parse::<u64>().map_err(|_| Fault::Time)? * scale;
+    let whole = whole.parse::<u64>().map_err(|_| Fault::Time)?;
+    let ns = whole
+        .checked_mul(1_000_000_000)
+        .and_then(|ns| ns.checked_add(fraction));
+    Ok((ns.ok_or(Fault::Time)?, Unit::Seconds))
+}
+
+/// `event: text`, after a difference of times if there is one.
+fn record<'a>(
+    (task, pid, cpu): (&'a str, u32, u32),
+    flags: &'a str,
+    (time_ns, unit): (u64, Unit),
+    rest: &'a str,
+) -> Result<Record<'a>, Fault> {
+    let mut rest = rest.trim_start();
+    if rest.starts_with("(+") {
+        rest = rest
+            .split_once(')')
+            .map_or(rest, |(_, after)| after.trim_start());
+    }
+    let (name, text) = word(rest);
+    let event = match name.strip_suffix(':') {
+        Some(name) => name.rsplit(':').next().unwrap_or(name),
+        // The function tracer: `callee <-caller`.
+        None if text.trim_start().starts_with("<-") => name,
+        None => return Err(Fault::Shape),
+    };
+    Ok(Record {
+        line: 0,
+        task,
+        pid,
+        cpu,
+        flags: Flags(flags),
+        time_ns,
+        unit,
+        event,
+        text: text.trim(),
+    })
+}
+
+/// The first word, and what follows it.
+fn word(text: &str) -> (&str, &str) {
+    let text = text.trim_start();
+    text.split_at(text.find(char::is_whitespace).unwrap_or(text.len()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,58 @@
+//! Which thread is which, by name.
+
+/// What a thread does for RCU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// `rcu_preempt` (`rcu_sched` without preemption): runs grace periods.
+    GracePeriods,
+    /// `rcuog/N`: grace periods for the offloaded CPUs of a group.
+    OffloadGroup,
+    /// `rcuop/N` (`rcuos/N`): invokes the callbacks of an offloaded CPU.
+    OffloadInvoker,
+    /// Another thread of RCU's: boost, expedited workers, tasks flavours.
+    OtherRcu,
+    /// None of RCU's.
+    Other,
+}
+
+/// The role of the thread of this name.
+///
+/// ```
+/// use quiescent_trace::{Role, role};
+///
+/// assert_eq!(role("rcuog/4"), Role::OffloadGroup);
+/// assert_eq!(role("rcu_preempt"), Role::GracePeriods);
+/// assert_eq!(role("cbload/0"), Role::Other);
+/// ```
+pub fn role(task: &str) -> Role {
+    match task {
+        "rcu_preempt" | "rcu_sched" => Role::GracePeriods,
+        _ if task.starts_with("rcuog/") => Role::OffloadGroup,
+        _ if task.starts_with("rcuop/") || task.starts_with("rcuos/") => Role::OffloadInvoker,
+        _ if task.starts_with("rcu_") || task.starts_with("rcub/") || task.starts_with("rcuc/") => {
+            Role::OtherRcu
+        }
+        _ => Role::Other,
+    }
+}
+
+/// A thread's name without the number of its CPU: `kworker/3:1` is `kworker/N`, `kworker/u34:1` stays.
+///
+/// ```
+/// assert_eq!(quiescent_trace::kind_of("rcuop/12"), ("rcuop", true));
+/// assert_eq!(quiescent_trace::kind_of("kworker/u34:1"), ("kworker/u34:1", false));
+/// ```
+pub fn kind_of(task: &str) -> (&str, bool) {
+    match task.split_once('/') {
+        Some((kind, rest)) if rest.starts_with(|c: char| c.is_ascii_digit()) => (kind, true),
+        _ => (task, false),
+    }
+}
+
+/// The kind as a key of tables: with `/N` for what has a number.
+pub(crate) fn key(task: &str) -> String {
+    match kind_of(task) {
+        (kind, true) => format!("{kind}/N"),
+        (kind, false) => kind.to_owned(),
+    }
+}

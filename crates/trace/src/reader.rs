@@ -1,0 +1,266 @@
+//! Record after record out of any amount of text, in the memory of one line.
+//!
+//! The reader holds one line of at most [`LINE_MOST`] bytes and uses the same buffer for all. A line that is longer is
+//! skipped to its end without being stored. Bytes that are no UTF-8 (a task may name itself as it likes) become `?`.
+//! What cannot be read is counted in the [`Summary`] with its line number, and reading goes on; only the input itself
+//! can end it with an error.
+//!
+//! A record borrows the reader, so `Iterator` cannot be implemented; the loop is
+//! `while let Some(record) = reader.next_record()? { … }`.
+
+use crate::line::{self, Line, Unit};
+use crate::{Error, Fault, Faults, Flags, Record};
+use serde::Serialize;
+use std::io::BufRead;
+use std::mem;
+use std::ops::Range;
+
+/// Bytes that a line may have.
+pub const LINE_MOST: usize = 64 * 1024;
+
+/// What was met on the way, other than the records.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Summary {
+    /// Lines read, of every kind.
+    pub lines: u64,
+    /// Records among them.
+    pub records: u64,
+    /// Lines that could not be read.
+    pub malformed: Faults,
+    /// CPUs of the machine, if a header says it.
+    pub cpus_stated: Option<u32>,
+    /// The highest CPU number that wrote an event.
+    pub cpu_highest: Option<u32>,
+    /// Events that the kernel dropped, as headers and `LOST` lines tell.
+    pub lost: u64,
+    /// Records with an earlier time than the one before.
+    pub backwards: u64,
+    /// Records whose time has no unit: their order is known, no duration is.
+    pub unitless: u64,
+    /// Time of the first record.
+    pub first_ns: Option<u64>,
+    /// Time of the last record.
+    pub last_ns: Option<u64>,
+}
+
+impl Summary {
+    /// CPUs of the machine: as a header says, or as many as are needed for the highest number.
+    pub fn cpus(&self) -> u32 {
+        let seen = self.cpu_highest.map_or(0, |cpu| cpu + 1);
+        self.cpus_stated.unwrap_or(0).min(1 << 16).max(seen)
+    }
+}
+
+/// Reads records out of `R`.
+///
+/// ```
+/// use quiescent_trace::Reader;
+///
+/// let text = "\
+/// ## tracer: nop
+///           <idle>-0       [005] d.s2.     1.430013: softirq_raise: vec=9 [action=RCU]
+/// what is this?
+/// opt cgu.08-21143   [001] dNs4.  1150.804017: sched_wakeup: comm=rcu_preempt pid=15 prio=120 target_cpu=001
+/// ";
+/// let mut reader = Reader::new("example", text.as_bytes());
+/// let record = reader.next_record()?.expect("a record");
+/// assert_eq!((record.task, record.pid, record.cpu), ("<idle>", 0, 5));
+/// assert_eq!((record.time_ns, record.event), (1_430_013_000, "softirq_raise"));
+/// assert!(record.flags.softirq());
+/// assert_eq!(reader.next_record()?.expect("another").task, "opt cgu.08");
+/// assert!(reader.next_record()?.is_none());
+/// assert_eq!(reader.summary().malformed.first()[0].line, 3);
+/// # Ok::<(), quiescent_trace::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Reader<R> {
+    name: String,
+    input: R,
+    line: String,
+    summary: Summary,
+}
+
+impl<R: BufRead> Reader<R> {
+    /// A reader at the start of `input`; `name` is for messages.
+    pub fn new(name: &str, input: R) -> Self {
+        Reader {
+            name: name.to_owned(),
+            input,
+            line: String::new(),
+            summary: Summary::default(),
+        }
+    }
+
+    /// The next record; `None` at the end.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when the input cannot be read on: it names the input and the line.
+    pub fn next_record(&mut self) -> Result<Option<Record<'_>>, Error> {
+        loop {
+            if !self.next_line()? {
+                return Ok(None);
+            }
+            let number = self.summary.lines;
+            match line::parse(&self.line) {
+                Ok(Line::Record(record)) => {
+                    self.summary.note(&record);
+                    let places = Places::of(&self.line, &record);
+                    return Ok(Some(places.on(&self.line, number)));
+                }
+                Ok(other) => self.summary.note_header(other),
+                Err(fault) => self.summary.malformed.add(number, fault),
+            }
+        }
+    }
+
+    /// What was met so far.
+    pub fn summary(&self) -> &Summary {
+        &self.summary
+    }
+
+    /// The name given to [`Reader::new`].
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The next line that is short enough, without its end; false at the end of the input.
+    fn next_line(&mut self) -> Result<bool, Error> {
+        loop {
+            let mut bytes = mem::take(&mut self.line).into_bytes();
+            bytes.clear();
+            let met = fill(&mut self.input, &mut bytes).map_err(|source| Error::Input {
+                name: format!("{}, after line {}", self.name, self.summary.lines),
+                source,
+                remedy: "the file is cut short or damaged: copy or record it again",
+            })?;
+            let Some(length) = met else {
+                return Ok(false);
+            };
+            self.summary.lines += 1;
+            self.line = text(bytes);
+            if length <= LINE_MOST {
+                return Ok(true);
+            }
+            self.summary.malformed.add(self.summary.lines, Fault::Long);
+        }
+    }
+}
+
+impl Summary {
+    fn note(&mut self, record: &Record<'_>) {
+        self.records += 1;
+        self.cpu_highest = self.cpu_highest.max(Some(record.cpu));
+        self.unitless += u64::from(record.unit == Unit::None);
+        self.backwards += u64::from(self.last_ns.is_some_and(|last| record.time_ns < last));
+        self.first_ns.get_or_insert(record.time_ns);
+        self.last_ns = Some(record.time_ns);
+    }
+
+    fn note_header(&mut self, line: Line<'_>) {
+        match line {
+            Line::Entries {
+                kept,
+                written,
+                cpus,
+            } => {
+                self.lost = self.lost.saturating_add(written.saturating_sub(kept));
+                self.cpus_stated = cpus.or(self.cpus_stated);
+            }
+            Line::Cpus(cpus) => self.cpus_stated = Some(cpus),
+            Line::Lost(lost) => self.lost = self.lost.saturating_add(lost),
+            Line::Record(_) | Line::Nothing => {}
+        }
+    }
+}
+
+/// Appends a line without its end, or its start if it is too long; gives its whole length, `None` at the end.
+fn fill(input: &mut impl BufRead, bytes: &mut Vec<u8>) -> std::io::Result<Option<usize>> {
+    let mut length = 0;
+    let mut any = false;
+    loop {
+        let part = match input.fill_buf() {
+            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
+            part => part?,
+        };
+        if part.is_empty() {
+            break;
+        }
+        any = true;
+        let end = memchr::memchr(b'\n', part);
+        let piece = &part[..end.unwrap_or(part.len())];
+        length += piece.len();
+        let room = LINE_MOST - bytes.len();
+        bytes.extend_from_slice(&piece[..piece.len().min(room)]);
+        let used = piece.len() + usize::from(end.is_some());
+        input.consume(used);
+        if end.is_some() {
+            break;
+        }
+    }
+    Ok(any.then_some(length))
+}
+
+/// The same bytes as text; what is no UTF-8 becomes `?`.
+fn text(bytes: Vec<u8>) -> String {
+    let mut bytes = match String::from_utf8(bytes) {
+        Ok(text) => return text,
+        Err(e) => e.into_bytes(),
+    };
+    let mut from = 0;
+    while let Err(e) = std::str::from_utf8(&bytes[from..]) {
+        from += e.valid_up_to();
+        bytes[from] = b'?';
+    }
+    String::from_utf8(bytes).unwrap_or_default()
+}
+
+/// Where the pieces of a record stand in its line: what is kept while the line may not be borrowed.
+struct Places {
+    pid: u32,
+    cpu: u32,
+    time_ns: u64,
+    unit: Unit,
+    task: Range<usize>,
+    flags: Range<usize>,
+    event: Range<usize>,
+    text: Range<usize>,
+}
+
+impl Places {
+    /// All pieces of `record` are pieces of `line`, or empty.
+    fn of(line: &str, record: &Record<'_>) -> Self {
+        let place = |piece: &str| {
+            let start = (piece.as_ptr() as usize).wrapping_sub(line.as_ptr() as usize);
+            start..start.wrapping_add(piece.len())
+        };
+        Places {
+            pid: record.pid,
+            cpu: record.cpu,
+            time_ns: record.time_ns,
+            unit: record.unit,
+            task: place(record.task),
+            flags: place(record.flags.0),
+            event: place(record.event),
+            text: place(record.text),
+        }
+    }
+
+    /// The record, from the same line. An empty piece may lie anywhere: it stays empty.
+    fn on(self, line: &str, number: u64) -> Record<'_> {
+        let piece = |range| line.get::<Range<usize>>(range).unwrap_or("");
+        Record {
+            line: number,
+            task: piece(self.task),
+            pid: self.pid,
+            cpu: self.cpu,
+            flags: Flags(piece(self.flags)),
+            time_ns: self.time_ns,
+            unit: self.unit,
+            event: piece(self.event),
+            text: piece(self.text),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

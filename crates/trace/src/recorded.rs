@@ -1,0 +1,282 @@
+//! What a replay takes from a trace: the machine, and what happened to it from outside RCU.
+//!
+//! A model is fed with arrivals, with where RCU's threads were, and with the wake-ups of all other threads; everything
+//! else it must produce itself. All of the trace is kept, not only the [`Window`]: what was queued before it decides how
+//! it begins. Memory grows with the number of arrivals and wake-ups.
+
+use crate::arrival::{self, Arrival, Queued};
+use crate::clock::Clock;
+use crate::names::{Role, role};
+use crate::placement::{self, Placements};
+use crate::window::Follow;
+use crate::{CpuSet, Error, Event, Faults, Reader, Record, Summary, Window};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::io::BufRead;
+use std::sync::Arc;
+
+/// What is known better than the trace tells it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Options {
+    /// The window; `None`: between the marks, or everything.
+    pub window: Option<Window>,
+    /// The tick rate; `None`: from the trace.
+    pub hz: Option<u32>,
+}
+
+/// A thread that is none of RCU's became runnable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Wakeup {
+    /// When, ns.
+    pub time_ns: u64,
+    /// Where it will run.
+    pub cpu: u32,
+    /// Its name.
+    pub task: Arc<str>,
+    /// Its id.
+    pub pid: u32,
+}
+
+/// The input of a replay.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Recorded {
+    /// CPUs of the machine.
+    pub cpus: u32,
+    /// Its tick rate.
+    pub hz: u32,
+    /// The jiffy number at time 0 of the trace's clock, if a wheel timer told it.
+    pub jiffies_at_zero: Option<u64>,
+    /// The part to be compared.
+    pub window: Window,
+    /// Callbacks queued, in order.
+    pub arrivals: Vec<Arrival>,
+    /// Where `rcu_preempt`, each `rcuog/N` and each `rcuop/N` was.
+    pub placements: Placements,
+    /// Wake-ups of all other threads, in order.
+    pub other_wakeups: Vec<Wakeup>,
+    /// CPUs whose callbacks are offloaded, as far as the trace shows it.
+    pub offloaded: CpuSet,
+    /// Laziness was on.
+    pub lazy: bool,
+    /// Callbacks that were invoked and whose queueing is not in the trace.
+    pub unseen: u64,
+    /// Known events that could not be decoded.
+    pub undecoded: Faults,
+}
+
+impl Recorded {
+    /// The arrivals of the window.
+    pub fn in_window(&self) -> impl Iterator<Item = &Arrival> {
+        let window = self.window;
+        self.arrivals
+            .iter()
+            .filter(move |a| window.contains(a.time_ns))
+    }
+}
+
+/// The last arrival of a CPU while its offload events may follow.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    place: usize,
+    pid: u32,
+    first_q: bool,
+}
+
+/// Collects while somebody else reads: feed it every record, then finish.
+#[derive(Debug)]
+pub struct Recorder {
+    options: Options,
+    window: Follow,
+    clock: Clock,
+    placement: placement::Follow,
+    names: BTreeSet<Arc<str>>,
+    arrivals: Vec<Arrival>,
+    other_wakeups: Vec<Wakeup>,
+    open: BTreeMap<u32, Open>,
+    first_q: BTreeMap<u32, u32>,
+    offloaded: CpuSet,
+    lazy: bool,
+    waiting: HashSet<u64>,
+    unseen: u64,
+    undecoded: Faults,
+}
+
+impl Recorder {
+    /// With what is known better.
+    pub fn new(options: Options) -> Self {
+        Recorder {
+            options,
+            window: Follow::new(options.window),
+            clock: Clock::default(),
+            placement: placement::Follow::default(),
+            names: BTreeSet::new(),
+            arrivals: Vec::new(),
+            other_wakeups: Vec::new(),
+            open: BTreeMap::new(),
+            first_q: BTreeMap::new(),
+            offloaded: CpuSet::default(),
+            lazy: false,
+            waiting: HashSet::new(),
+            unseen: 0,
+            undecoded: Faults::default(),
+        }
+    }
+
+    /// The next record of the trace.
+    pub fn feed(&mut self, record: &Record<'_>) {
+        let event = match record.decode() {
+            Ok(event) => event,
+            Err(fault) => return self.undecoded.add(record.line, fault),
+        };
+        self.window.at(record, &event);
+        self.clock.see(record, &event);
+        self.placement.see(record, &event);
+        match event {
+            Event::Callback { head, function } => self.arrives(record, head, function),
+            Event::Kvfree { head } => self.arrives(record, head, "kvfree"),
+            Event::Invoke { head, .. } => self.unseen += u64::from(!self.waiting.remove(&head)),
+            Event::NocbWake { cpu, what } => return self.offload(record, cpu, what),
+            Event::Wakeup {
+                task, target, pid, ..
+            } if role(task) == Role::Other => {
+                let task = self.name(task);
+                self.other_wakeups.push(Wakeup {
+                    time_ns: record.time_ns,
+                    cpu: target,
+                    task,
+                    pid,
+                });
+            }
+            _ => {}
+        }
+        self.go_on(record, &event);
+    }
+
+    /// Any other event of the same task ends what belongs to its last arrival, unless an interrupt came in between.
+    fn go_on(&mut self, record: &Record<'_>, event: &Event<'_>) {
+        let arrives = matches!(event, Event::Callback { .. } | Event::Kvfree { .. });
+        let interrupt = record.flags.hardirq() || record.flags.softirq();
+        let own = self
+            .open
+            .get(&record.cpu)
+            .is_some_and(|o| o.pid == record.pid);
+        if own && !arrives && !interrupt {
+            self.open.remove(&record.cpu);
+        }
+    }
+
+    fn arrives(&mut self, record: &Record<'_>, head: u64, function: &str) {
+        self.waiting.insert(head);
+        let first_q = self.first_q.remove(&record.cpu) == Some(record.pid);
+        let open = Open {
+            place: self.arrivals.len(),
+            pid: record.pid,
+            first_q,
+        };
+        self.open.insert(record.cpu, open);
+        let (func, task) = (self.name(function), self.name(record.task));
+        self.arrivals.push(Arrival {
+            time_ns: record.time_ns,
+            cpu: record.cpu,
+            func,
+            task,
+            pid: record.pid,
+            irqs_off: record.flags.hardirq(),
+            queued: Queued::Unknown,
+            lazy: None,
+        });
+    }
+
+    fn offload(&mut self, record: &Record<'_>, cpu: u32, what: &str) {
+        self.offloaded.insert(cpu);
+        self.lazy |= arrival::tells_laziness(what);
+        if cpu != record.cpu {
+            return;
+        }
+        if what == "FirstQ" {
+            self.first_q.insert(cpu, record.pid);
+            self.open.remove(&cpu);
+            return;
+        }
+        let Some(open) = self.open.get(&cpu).filter(|open| open.pid == record.pid) else {
+            return;
+        };
+        if let Some(arrival) = self.arrivals.get_mut(open.place) {
+            arrival.irqs_off |= arrival.queued == Queued::Unknown && arrival::is_put_off(what);
+            arrival.queued = arrival::after(arrival.queued, open.first_q, what);
+        }
+    }
+
+    /// One allocation for all uses of a name.
+    fn name(&mut self, name: &str) -> Arc<str> {
+        if let Some(known) = self.names.get(name) {
+            return Arc::clone(known);
+        }
+        let new: Arc<str> = Arc::from(name);
+        self.names.insert(Arc::clone(&new));
+        new
+    }
+
+    /// What was collected.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] as for [`Measure::finish`](crate::Measure::finish), and when HZ is neither given nor told.
+    pub fn finish(mut self, summary: &Summary) -> Result<Recorded, Error> {
+        let window = self.window.finish(summary)?;
+        let hz = self.options.hz.or_else(|| self.clock.hz());
+        let hz = hz.filter(|hz| *hz > 0).ok_or(Error::Missing {
+            what: "tick or timer that tells HZ",
+            lines: summary.lines,
+            remedy: "give the tick rate (`grep CONFIG_HZ= /boot/config-$(uname -r)`)",
+        })?;
+        for arrival in &mut self.arrivals {
+            let silent = arrival.queued == Queued::Unknown;
+            if silent && self.lazy && self.offloaded.contains(arrival.cpu) {
+                arrival.queued = Queued::Bypass;
+            }
+            if self.lazy && arrival.queued != Queued::Unknown {
+                arrival.lazy = Some(arrival.queued != Queued::Main);
+            }
+        }
+        Ok(Recorded {
+            cpus: summary.cpus(),
+            hz,
+            jiffies_at_zero: self.clock.jiffies_at_zero(hz),
+            window,
+            arrivals: self.arrivals,
+            placements: self.placement.finish(),
+            other_wakeups: self.other_wakeups,
+            offloaded: self.offloaded,
+            lazy: self.lazy,
+            unseen: self.unseen,
+            undecoded: self.undecoded,
+        })
+    }
+}
+
+/// Reads a whole trace and gives the input of a replay.
+///
+/// # Errors
+/// As [`Reader::next_record`] and [`Recorder::finish`].
+///
+/// ```
+/// use quiescent_trace::{Options, Reader, open, recorded};
+///
+/// let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/traces/classic-c-lazy-file100.txt.xz");
+/// let recorded = recorded(&mut Reader::new(path, open(path)?), Options::default())?;
+/// assert_eq!((recorded.cpus, recorded.hz), (8, 1000));
+/// assert_eq!(recorded.jiffies_at_zero, Some(4294667250));
+/// let hurried = recorded.in_window().find(|a| a.lazy == Some(false)).unwrap();
+/// assert_eq!((&*hurried.func, hurried.irqs_off), ("rcu_work_rcufn", true));
+/// # Ok::<(), quiescent_trace::Error>(())
+/// ```
+pub fn recorded<R: BufRead>(reader: &mut Reader<R>, options: Options) -> Result<Recorded, Error> {
+    let mut recorder = Recorder::new(options);
+    while let Some(record) = reader.next_record()? {
+        recorder.feed(&record);
+    }
+    recorder.finish(reader.summary())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,119 @@
+//! The part of a trace that is looked at.
+//!
+//! A window is given, or lies between two marks that the recorder wrote into the trace (`WORKLOAD_START …` and
+//! `WORKLOAD_END`, the first of each), or is the whole trace. Both ends belong to it. With marks the trace is read
+//! once: all that was counted is dropped at the first mark, what is known (callbacks queued, who is idle) is kept.
+
+use crate::{Error, Event, Record, Summary};
+use serde::Serialize;
+
+/// What a recorder writes to `trace_marker` when the part to be measured starts.
+pub const START_MARK: &str = "WORKLOAD_START";
+
+/// What it writes when that part ends.
+pub const END_MARK: &str = "WORKLOAD_END";
+
+/// A span of time of the trace's clock, both ends included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Window {
+    /// Its first instant, ns.
+    pub start_ns: u64,
+    /// Its last.
+    pub end_ns: u64,
+}
+
+impl Window {
+    /// Whether an instant lies in it.
+    pub fn contains(&self, time_ns: u64) -> bool {
+        (self.start_ns..=self.end_ns).contains(&time_ns)
+    }
+
+    /// How long it is, s.
+    pub fn seconds(&self) -> f64 {
+        self.end_ns.saturating_sub(self.start_ns) as f64 / 1e9
+    }
+}
+
+/// Where in the window the reading is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    Inside,
+    Outside,
+    /// At the first mark: what was counted so far does not count.
+    Starts,
+}
+
+/// Follows the window through the trace.
+#[derive(Debug, Default)]
+pub(crate) struct Follow {
+    given: Option<Window>,
+    start: Option<u64>,
+    end: Option<u64>,
+}
+
+impl Follow {
+    pub(crate) fn new(given: Option<Window>) -> Self {
+        Follow {
+            given,
+            ..Follow::default()
+        }
+    }
+
+    pub(crate) fn at(&mut self, record: &Record<'_>, event: &Event<'_>) -> Place {
+        if let Some(window) = self.given {
+            return if window.contains(record.time_ns) {
+                Place::Inside
+            } else {
+                Place::Outside
+            };
+        }
+        if let Event::Mark { text } = event {
+            if self.start.is_none() && self.end.is_none() && text.starts_with(START_MARK) {
+                self.start = Some(record.time_ns);
+                return Place::Starts;
+            }
+            if self.end.is_none() && text.starts_with(END_MARK) {
+                self.end = Some(record.time_ns);
+            }
+        }
+        if self.end.is_some() {
+            Place::Outside
+        } else {
+            Place::Inside
+        }
+    }
+
+    /// The instant from which things count, as far as it is known.
+    pub(crate) fn start(&self) -> u64 {
+        self.given.map(|w| w.start_ns).or(self.start).unwrap_or(0)
+    }
+
+    /// The window, at the end of the trace.
+    pub(crate) fn finish(&self, summary: &Summary) -> Result<Window, Error> {
+        let missing = |what, remedy| Error::Missing {
+            what,
+            lines: summary.lines,
+            remedy,
+        };
+        let (Some(first), Some(last)) = (summary.first_ns, summary.last_ns) else {
+            return Err(missing("record", "give ftrace text with events in it"));
+        };
+        if summary.unitless > 0 {
+            return Err(missing(
+                "clock with a unit",
+                "record with trace_clock mono or boot: no duration can be told from this one",
+            ));
+        }
+        let window = self.given.unwrap_or(Window {
+            start_ns: self.start.unwrap_or(first),
+            end_ns: self.end.unwrap_or(last),
+        });
+        if window.end_ns <= window.start_ns {
+            return Err(missing(
+                "time in its window",
+                "give a window whose end is after its start",
+            ));
+        }
+        Ok(window)
+    }
+}
