@@ -16,11 +16,16 @@ struct Experiment {
     run: fn(u64) -> Outcome,
 }
 
-const EXPERIMENTS: [Experiment; 3] = [
+const EXPERIMENTS: [Experiment; 4] = [
     Experiment {
         name: "kernel synchronize",
         what: "synchronize_rcu on Linux 6.12, idle, 108 configurations (measured)",
         run: |_| experiments::synchronize::all(),
+    },
+    Experiment {
+        name: "kernel callbacks",
+        what: "callbacks on Linux 6.12, eight traces replayed (measured)",
+        run: |_| experiments::replays::all(),
     },
     Experiment {
         name: "early-qs-v2",

@@ -328,9 +328,6 @@ impl Machine {
             return self.switch(cpu);
         }
         self.note_switch(cpu);
-        let core = &mut self.cores[cpu as usize];
-        core.idle = true;
-        core.ticked_in_idle = false;
         Act::Busy(self.options.costs.switch)
     }
 
@@ -338,7 +335,10 @@ impl Machine {
 
     /// One pass of the idle loop.
     fn pass_idle(&mut self, cpu: CpuId) -> Act {
-        if !std::mem::replace(&mut self.cores[cpu as usize].passing, true) {
+        let core = &mut self.cores[cpu as usize];
+        if !std::mem::replace(&mut core.passing, true) {
+            core.ticked_in_idle &= core.idle; // a new period begins if it comes from a task
+            core.idle = true;
             return Act::Busy(self.options.costs.idle);
         }
         self.cores[cpu as usize].passing = false;

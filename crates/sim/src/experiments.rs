@@ -6,7 +6,9 @@
 
 use serde::Deserialize;
 
+mod data;
 pub mod early_qs;
+pub mod replays;
 pub mod synchronize;
 
 /// Where a real figure comes from.

@@ -38,6 +38,7 @@ mod kthreads;
 mod machine;
 mod options;
 mod rcu;
+pub mod replay;
 mod stats;
 mod task;
 mod wheel;

@@ -5,23 +5,16 @@
 //! first are in step with the tick.
 
 use quiescent_engine::EarlyQs;
-use serde::Deserialize;
 
-use super::{Basis, Comparison, Outcome, Source, mean, parse};
+use super::data::{Measured, Measurement, measurements};
+use super::{Basis, Comparison, Outcome, Source, mean};
 use crate::{Caller, IdleLoop, Machine, Options, Smp};
-
-/// The measurements (`data/kernel-synchronize.json`).
-const DATA: &str = include_str!("../../../../data/kernel-synchronize.json");
 
 /// Calls of a run, as they were measured.
 const CALLS: u64 = 100;
 
-#[derive(Deserialize)]
-struct File {
-    rows: Vec<Row>,
-}
-
-#[derive(Clone, Debug, Deserialize)]
+/// One configuration.
+#[derive(Clone, Debug)]
 struct Row {
     cpus: u32,
     idle: String,
@@ -31,6 +24,36 @@ struct Row {
     jiffies: u64,
     expedited: bool,
     mean_ms: f64,
+}
+
+/// All configurations that were measured, in the order of the file.
+fn rows() -> Vec<Row> {
+    let machines = measurements().synchronize;
+    machines
+        .iter()
+        .flat_map(|it| it.results.iter().map(|result| row(it, result)))
+        .collect()
+}
+
+/// A label is `early=0,wake=1,j=def,exp=0`; `def` is the kernel's own number.
+fn row(machine: &Measured, result: &Measurement) -> Row {
+    let of = |key: &str| {
+        let parts = result.label.split(',');
+        parts
+            .filter_map(|part| part.split_once('='))
+            .find(|it| it.0 == key)
+            .map_or("0", |it| it.1)
+    };
+    Row {
+        cpus: machine.cpus,
+        idle: machine.idle.clone(),
+        nocbs: machine.nocbs,
+        early: of("early") == "1",
+        wake: of("wake") == "1",
+        jiffies: of("j").parse().unwrap_or(3),
+        expedited: of("exp") == "1",
+        mean_ms: result.mean_ms,
+    }
 }
 
 impl Row {
@@ -86,10 +109,9 @@ fn run(options: Options) -> (f64, Vec<u32>) {
 
 /// All rows without `rcu_expedited`: mean latency, and scans of a grace period in the notes.
 pub fn all() -> Outcome {
-    let file: File = parse(DATA);
     let mut outcome = Outcome::default();
     let (mut one, mut two) = (0, 0);
-    for row in file.rows.iter().filter(|row| !row.expedited) {
+    for row in rows().iter().filter(|row| !row.expedited) {
         let (model, scans) = run(row.options());
         match scans.iter().max() {
             Some(2..) => two += 1,

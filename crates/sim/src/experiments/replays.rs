@@ -1,0 +1,287 @@
+//! Callbacks on a real kernel: its traces, replayed.
+//!
+//! The model gets what was queued when and where, and where RCU's threads ran; the kernel's own figures of the same seconds
+//! stand beside what the model makes of it. Nothing is fitted. Every machine also does a little that has nothing to do with
+//! callbacks: the trace of an idle machine tells how many ticks and idle entries that is, and they are added.
+//!
+//! Offloaded callbacks show one thing that no rule predicts: where two CPUs tick at the same instant and one CPU executes at a
+//! time, one of them may be found inside its handler and hold the grace period up (machine-facts, Q5). With a
+//! share of 0.22, which was *fitted* to these traces, the model is nearer; that is shown beside it, as a fit.
+
+use quiescent_engine::EarlyQs;
+use quiescent_trace::{Figures, Measure, Reader, Recorded, Recorder, from_read};
+
+use super::{Basis, Comparison, Outcome, Source};
+use crate::{IdleLoop, Options, Smp, Stats, replay};
+
+/// A trace, and the machine it was taken on.
+struct Trace {
+    name: &'static str,
+    bytes: &'static [u8],
+    idle_loop: IdleLoop,
+    early_qs: EarlyQs,
+    jiffies: u64,
+    offloaded: bool,
+    lazy: bool,
+}
+
+macro_rules! trace {
+    ($file:literal, $idle_loop:ident, $early:ident, $jiffies:literal, $offloaded:literal, $lazy:literal) => {
+        Trace {
+            name: $file,
+            bytes: include_bytes!(concat!("../../../../data/traces/", $file, ".txt.xz")),
+            idle_loop: IdleLoop::$idle_loop,
+            early_qs: EarlyQs::$early,
+            jiffies: $jiffies,
+            offloaded: $offloaded,
+            lazy: $lazy,
+        }
+    };
+}
+
+const TRACES: [Trace; 8] = [
+    trace!("classic-a-softirq-file100", Classic, Off, 3, false, false),
+    trace!(
+        "classic-a-softirq-file100-early",
+        Classic, Init, 3, false, false
+    ),
+    trace!("a-softirq-file100-cut", Retain, Off, 3, false, false),
+    trace!("classic-b-nocb-file100", Classic, Off, 3, true, false),
+    trace!("b-nocb-file100-cut", Retain, Off, 3, true, false),
+    trace!(
+        "classic-d-nocb-j8-file100-cut",
+        Classic, Off, 8, true, false
+    ),
+    trace!("classic-d-nocb-j32-file100", Classic, Off, 32, true, false),
+    trace!("classic-c-lazy-file100", Classic, Off, 3, true, true),
+];
+
+/// An idle machine.
+const IDLE: Trace = trace!("classic-idle", Classic, Off, 3, false, false);
+
+/// The share of rule Q5 that fits these traces, in permille.
+const FITTED: u32 = 220;
+
+impl Trace {
+    /// What the model is fed with, and what the kernel did.
+    fn read(&self) -> (Recorded, Figures) {
+        let input = from_read(self.name, self.bytes).expect("the data that is built in is whole");
+        let mut reader = Reader::new(self.name, input);
+        let mut recorder = Recorder::new(quiescent_trace::Options::default());
+        let mut measure = Measure::new(None);
+        while let Some(record) = reader.next_record().expect("it is whole") {
+            recorder.feed(&record);
+            measure.feed(&record);
+        }
+        let summary = reader.summary();
+        let recorded = recorder.finish(summary).expect("it has a window");
+        (recorded, measure.finish(summary).expect("it has a window"))
+    }
+
+    fn options(&self, frozen_permille: u32) -> Options {
+        let cpus = 8;
+        Options {
+            smp: Smp::Serial,
+            idle_loop: self.idle_loop,
+            early_qs: self.early_qs,
+            first_fqs: Some(self.jiffies),
+            next_fqs: Some(self.jiffies),
+            nocbs: (0..cpus).filter(|_| self.offloaded).collect(),
+            lazy: self.lazy,
+            frozen_permille,
+            ..Options::kernel_6_12(cpus, 1000)
+        }
+    }
+
+    fn run(&self, recorded: &Recorded, frozen_permille: u32) -> Stats {
+        let options = replay::options(recorded, self.options(frozen_permille));
+        let mut machine = replay::machine(recorded, options);
+        machine.run(recorded.window.end_ns);
+        machine.stats()
+    }
+}
+
+/// What an idle machine does a second, whatever else it does.
+struct Background {
+    ticks: f64,
+    entries: f64,
+}
+
+/// A figure of the kernel, the model's, and its unit.
+type Pair = (&'static str, &'static str, f64, f64);
+
+fn pairs(figures: &Figures, stats: &Stats, background: &Background) -> Vec<Pair> {
+    let seconds = stats.seconds();
+    let kernel = |count: u64| figures.per_second(count);
+    let model = |count: u64| count as f64 / seconds;
+    let woken = |name: &str| figures.wakeups.get(name).copied().unwrap_or(0);
+    let mut pairs = vec![(
+        "grace_periods_per_s",
+        "1/s",
+        kernel(figures.grace_periods),
+        model(stats.grace_periods.len() as u64),
+    )];
+    let threads = [
+        ("wakeups_per_s rcu_preempt", "rcu_preempt", "rcu_preempt"),
+        ("wakeups_per_s rcuog", "rcuog/N", "rcuog"),
+        ("wakeups_per_s rcuop", "rcuop/N", "rcuop"),
+    ];
+    for (metric, name, prefix) in threads {
+        if woken(name) != 0 {
+            let modelled = model(stats.wakeups_of(prefix));
+            pairs.push((metric, "1/s", kernel(woken(name)), modelled));
+        }
+    }
+    let ticks = model(stats.totals.idle_ticks) + background.ticks;
+    let entries = model(stats.totals.idle_entries) + background.entries;
+    let total = figures.total_ticks_on_idle();
+    pairs.push(("idle_ticks_per_s", "1/s", kernel(total), ticks));
+    let total = figures.total_idle_entries();
+    pairs.push(("idle_entries_per_s", "1/s", kernel(total), entries));
+    if let (Some(delay), Some(p50)) = (&figures.callback_delay, median_delay(stats)) {
+        pairs.push(("delay_ms_p50", "ms", delay.p50 as f64 / 1e6, p50));
+    }
+    pairs
+}
+
+fn median_delay(stats: &Stats) -> Option<f64> {
+    let mut delays: Vec<u64> = stats
+        .funcs
+        .iter()
+        .flat_map(|it| it.delays.iter().copied())
+        .collect();
+    delays.sort_unstable();
+    delays.get(delays.len() / 2).map(|&ns| ns as f64 / 1e6)
+}
+
+fn scans(gps: impl Iterator<Item = u32>) -> String {
+    let mut histogram = std::collections::BTreeMap::new();
+    for scans in gps {
+        *histogram.entry(scans).or_insert(0) += 1;
+    }
+    let parts: Vec<String> = histogram
+        .iter()
+        .map(|(scans, gps)| format!("{scans}: {gps}"))
+        .collect();
+    parts.join(", ")
+}
+
+fn compare(trace: &Trace, background: &Background, outcome: &mut Outcome) {
+    let (recorded, figures) = trace.read();
+    let shares: &[u32] = match trace.offloaded {
+        true => &[0, FITTED],
+        false => &[0],
+    };
+    for &share in shares {
+        let stats = trace.run(&recorded, share);
+        let (case, basis) = match share {
+            0 => (trace.name.to_owned(), Basis::Predicted),
+            _ => (format!("{} frozen={share}", trace.name), Basis::Fitted),
+        };
+        outcome.notes.push(format!(
+            "{case}: grace periods by their number of scans: {} (kernel), {} (model)",
+            scans(
+                figures
+                    .gps
+                    .iter()
+                    .filter(|gp| gp.end_ns.is_some())
+                    .map(|gp| gp.scans)
+            ),
+            scans(stats.grace_periods.iter().map(|gp| gp.scans))
+        ));
+        for (metric, unit, real, model) in pairs(&figures, &stats, background) {
+            outcome.comparisons.push(Comparison {
+                experiment: "kernel callbacks",
+                case: case.clone(),
+                metric,
+                unit,
+                source: Source::Kernel,
+                real,
+                model,
+                allowed: if trace.offloaded { 0.15 } else { 0.05 },
+                basis,
+            });
+        }
+    }
+}
+
+/// All traces.
+pub fn all() -> Outcome {
+    let (_, idle) = IDLE.read();
+    let background = Background {
+        ticks: idle.per_second(idle.total_ticks_on_idle()),
+        entries: idle.per_second(idle.total_idle_entries()),
+    };
+    let mut outcome = Outcome::default();
+    for trace in &TRACES {
+        compare(trace, &background, &mut outcome);
+    }
+    outcome.notes.push(format!(
+        "one CPU executes at a time, as on the machine that was traced; added is what an idle machine does anyway: {:.1} \
+         ticks and {:.1} idle entries a second; frozen=220 is fitted to these traces",
+        background.ticks, background.entries
+    ));
+    outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_model_does_what_the_kernel_did() {
+        for it in all().comparisons {
+            // Seven wake-ups of a thread in 25 s: one more or less is 14 %.
+            let few = it.case.contains("lazy") && it.metric.starts_with("wakeups");
+            assert!(it.holds() || few, "{it:?} {}", it.ratio());
+        }
+    }
+
+    #[test]
+    fn who_was_in_the_way_is_the_same_grace_period_by_grace_period() {
+        for trace in &TRACES[..2] {
+            let (recorded, figures) = trace.read();
+            let stats = trace.run(&recorded, 0);
+            let mut model = stats.grace_periods.iter().peekable();
+            let (mut met, mut other) = (0, Vec::new());
+            for gp in figures.gps.iter().filter(|gp| gp.end_ns.is_some()) {
+                while model
+                    .next_if(|it| it.start + 500_000 < gp.start_ns)
+                    .is_some()
+                {}
+                let Some(same) = model.next_if(|it| it.start < gp.start_ns + 500_000) else {
+                    continue;
+                };
+                let scan = gp.first_scan.as_ref().expect("it had a scan");
+                met += 1;
+                if !scan.holdouts.iter().eq(same.holdouts.iter().copied()) || gp.scans != same.scans
+                {
+                    other.push((gp.start_ns, same.holdouts.clone()));
+                }
+            }
+            // One of 825 on the kernel had a second CPU in the way, in whose tick it began.
+            assert!(
+                met >= 800,
+                "{}: only {met} began at the same time",
+                trace.name
+            );
+            assert!(other.len() <= 1, "{}: {other:?}", trace.name);
+        }
+    }
+
+    #[test]
+    fn lazy_lists_are_flushed_when_they_were() {
+        let trace = TRACES.iter().find(|it| it.lazy).expect("there is one");
+        let (recorded, figures) = trace.read();
+        let stats = trace.run(&recorded, 0);
+        let kernel: Vec<u64> = figures.gps.iter().map(|gp| gp.start_ns).collect();
+        let model: Vec<u64> = stats.grace_periods.iter().map(|gp| gp.start).collect();
+        assert_eq!(kernel.len(), model.len());
+        for (kernel, model) in kernel.iter().zip(&model) {
+            assert!(
+                kernel.abs_diff(*model) < 500_000_000,
+                "{kernel} and {model}"
+            );
+        }
+    }
+}
