@@ -120,6 +120,8 @@ pub struct Refill {
     pub arm: Option<u64>,
     /// Wake the worker.
     pub kick: bool,
+    /// Wake the second worker, too ([`crew`](crate::crew)).
+    pub second: bool,
     /// Some callbacks wait for a grace period that nobody drives: do it, as far as that needs no
     /// waiting.
     pub drive: bool,
@@ -214,8 +216,7 @@ impl Cpu {
         let owned = queued.iter().any(|lane| lane.credit);
         self.credit.tight = !owned || (self.is_empty() && global.armed().is_none());
         let arm = self.set_deadline(global, now.ns);
-        let code_ready =
-            self.lists[Lane::Code as usize].ready() + self.lists[Lane::Head as usize].ready();
+        let code_ready = self.ready_code();
         let mut credit = self.new_credit(global);
         self.lend(global, &mut credit);
         Refill {
@@ -225,6 +226,7 @@ impl Cpu {
                 || urgency == Urgency::Hurry
                 || others
                 || (code_ready >= defer.batch && !defer.drained),
+            second: global.calls_second(),
             drive: !offload && self.waits(global) && !global.is_driven(),
             prompt: self.credit.prompt.is_some(),
             help: if near && !offload {

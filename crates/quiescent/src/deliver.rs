@@ -236,6 +236,9 @@ impl Domain {
         if refill.kick {
             self.kick_worker();
         }
+        if refill.second {
+            self.call_second();
+        }
         if refill.over {
             self.over_budget();
         }

@@ -191,6 +191,7 @@ impl Domain {
                 timer: value(&c.woken_timer),
                 kick: value(&c.woken_kick),
                 pressure: value(&c.woken_pressure),
+                backlog: counts.backlogs,
             },
             flushes: Flushes::of(&counts.flushes),
             pressure_events: value(&c.pressure_events),
