@@ -129,6 +129,8 @@ pub struct Refill {
     pub prompt: bool,
     /// The [budget](crate::budget) is near: free this many done ones here and now, if they are the caller's.
     pub help: u64,
+    /// The budget is near, and code of this queue is done: give the processor to those who run it.
+    pub give_way: bool,
     /// The budget is passed: tell the program.
     pub over: bool,
 }
@@ -234,6 +236,7 @@ impl Cpu {
             } else {
                 0
             },
+            give_way: near && code_ready != 0 && !defer.drained,
             over: global.take_news(now.ns),
         }
     }

@@ -84,6 +84,8 @@ pub struct Statistics {
     /// Objects that were freed by threads that retire in passing, beyond the usual, since the budget was
     /// near.
     pub helped: u64,
+    /// Times a thread that queues code gave its processor up, once, to those who run it, since the budget was near.
+    pub gave_way: u64,
     /// Callbacks and destructors run by the reclaimer.
     pub callbacks: u64,
     /// Of those, how many panicked. Each panic was contained; the panic hook has spoken.

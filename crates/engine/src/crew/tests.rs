@@ -229,3 +229,21 @@ fn in_the_child_of_a_fork_nobody_is_at_it() {
         "whoever looks next calls one of the child's"
     );
 }
+
+/// Who queues faster than is run gives way near the budget, and nowhere else.
+#[test]
+fn near_the_budget_a_producer_gives_way_to_those_who_run() {
+    let mut rig = Rig::new(2);
+    let _ = rig.machine.engine_mut().set_budget(u64::MAX, 1000);
+    assert!(!rig.done(0, 700).give_way, "far from it");
+    assert!(rig.done(0, 100).give_way);
+    assert!(
+        !rig.refill(1).give_way,
+        "it has queued nothing that could run"
+    );
+    rig.invoke(0, 800);
+    assert!(!rig.refill(0).give_way);
+    // What waits for a grace period is nobody's work yet.
+    rig.queued[0][CODE].end += 900;
+    assert!(!rig.refill(0).give_way);
+}
