@@ -29,7 +29,7 @@ fn two_workers_at_one_queue() {
 /// rests. No deadline comes to the rescue.
 #[test]
 fn what_the_worker_passes_by_is_not_forgotten() {
-    check("passed by", 2, 1, || {
+    check("passed by", 1, 1, || {
         let world = reclaiming(Domain::patient(4));
         world.domain.enter();
         world.call_in_turn(0);
@@ -49,7 +49,7 @@ fn what_the_worker_passes_by_is_not_forgotten() {
 /// A barrier waits for what either of them runs.
 #[test]
 fn a_barrier_beside_two_workers() {
-    check("barrier, two workers", 2, 1, || {
+    check("barrier, two workers", 1, 1, || {
         let world = reclaiming(Domain::patient(4));
         world.domain.enter();
         world.call_long(0);
