@@ -362,8 +362,9 @@ impl Cpu {
         gone != 0 && (held.count == 0 || gone >= SLACK.count || gone_bytes >= SLACK.bytes)
     }
 
-    /// The total hears what has become of this CPU's share.
+    /// The totals hear what has become of this CPU's shares.
     pub fn tell(&mut self, global: &mut Global) {
+        self.tell_untended(global);
         let held = self.held();
         if held != self.share.told {
             global.budget.held.replace(self.share.told, held);

@@ -19,7 +19,7 @@ use crate::barrier::{Barrier, CpuMark, Visit};
 use crate::cblist::CbList;
 use crate::host::CpuId;
 use crate::seq::Seq;
-use crate::{budget, credit, fast_no_hz, limits, offload, report};
+use crate::{budget, credit, crew, fast_no_hz, limits, offload, report};
 
 /// Lists of a CPU.
 pub const LANES: usize = 3;
@@ -61,6 +61,7 @@ pub struct Cpu {
     pub(crate) barrier: CpuMark,
     pub(crate) credit: credit::State,
     pub(crate) share: budget::Share,
+    pub(crate) turn: crew::Turn,
 }
 
 impl Cpu {
@@ -80,6 +81,7 @@ impl Cpu {
             barrier: CpuMark::new(),
             credit: credit::State::new(),
             share: budget::Share::new(),
+            turn: crew::Turn::new(),
         }
     }
 

@@ -120,6 +120,8 @@ pub struct Refill {
     pub arm: Option<u64>,
     /// Wake the worker.
     pub kick: bool,
+    /// Wake the second worker, too ([`crew`](crate::crew)).
+    pub second: bool,
     /// Some callbacks wait for a grace period that nobody drives: do it, as far as that needs no
     /// waiting.
     pub drive: bool,
@@ -127,6 +129,8 @@ pub struct Refill {
     pub prompt: bool,
     /// The [budget](crate::budget) is near: free this many done ones here and now, if they are the caller's.
     pub help: u64,
+    /// The budget is near, and code of this queue is done: give the processor to those who run it.
+    pub give_way: bool,
     /// The budget is passed: tell the program.
     pub over: bool,
 }
@@ -214,8 +218,7 @@ impl Cpu {
         let owned = queued.iter().any(|lane| lane.credit);
         self.credit.tight = !owned || (self.is_empty() && global.armed().is_none());
         let arm = self.set_deadline(global, now.ns);
-        let code_ready =
-            self.lists[Lane::Code as usize].ready() + self.lists[Lane::Head as usize].ready();
+        let code_ready = self.ready_code();
         let mut credit = self.new_credit(global);
         self.lend(global, &mut credit);
         Refill {
@@ -225,6 +228,7 @@ impl Cpu {
                 || urgency == Urgency::Hurry
                 || others
                 || (code_ready >= defer.batch && !defer.drained),
+            second: global.calls_second(),
             drive: !offload && self.waits(global) && !global.is_driven(),
             prompt: self.credit.prompt.is_some(),
             help: if near && !offload {
@@ -232,6 +236,7 @@ impl Cpu {
             } else {
                 0
             },
+            give_way: near && code_ready != 0 && !defer.drained,
             over: global.take_news(now.ns),
         }
     }

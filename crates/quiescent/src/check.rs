@@ -183,6 +183,11 @@ impl Model {
         self.0.work(Until { deadline: None });
     }
 
+    /// What the second worker does when it is called.
+    pub fn relieve(self) {
+        self.0.relieve(crate::second::turn_of_second(1));
+    }
+
     /// What it does then: sleeps until it is kicked (or until the timer fires, where the scenario lets
     /// time-outs happen).
     pub fn sleep(self) {

@@ -201,6 +201,9 @@ impl Domain {
     fn carry_out(&'static self, own: Option<&'static Queue>, refill: Refill) {
         self.arm_and_kick(refill);
         let ended = refill.drive && self.drive_in_passing();
+        if refill.give_way {
+            self.give_way();
+        }
         let Some(queue) = own else { return };
         if ended {
             // A grace period has ended: what waited for it may be freed from the next push on.
@@ -235,6 +238,9 @@ impl Domain {
         }
         if refill.kick {
             self.kick_worker();
+        }
+        if refill.second {
+            self.call_second();
         }
         if refill.over {
             self.over_budget();

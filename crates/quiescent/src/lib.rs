@@ -244,6 +244,7 @@ mod report;
 mod retire;
 mod retired;
 mod run;
+mod second;
 mod slots;
 mod staff;
 mod stall;

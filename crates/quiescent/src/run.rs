@@ -49,6 +49,7 @@ pub(crate) fn marked(run: impl FnOnce()) {
 fn contained(domain: &'static Domain, name: fn() -> &'static str, run: impl FnOnce()) {
     let marked = Marked::new();
     domain.watch.begin(domain, name);
+    domain.watch.second.begin(name);
     let result = catch_unwind(AssertUnwindSafe(run));
     // What a panic carried, and the reporter, are the program's code as well.
     if let Err(payload) = result {
@@ -57,6 +58,7 @@ fn contained(domain: &'static Domain, name: fn() -> &'static str, run: impl FnOn
         report(Report::Panicked { name: name() });
     }
     domain.watch.end();
+    domain.watch.second.end();
     drop(marked);
     count(&domain.counters.callbacks);
 }

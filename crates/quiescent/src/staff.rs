@@ -111,6 +111,7 @@ mod real {
         pub(crate) fn serve(&'static self, role: u32) {
             self.watch.take_role(role);
             self.alarm.open_sources();
+            self.find_processors();
             loop {
                 count(&self.counters.worker_passes);
                 self.work(Until { deadline: None });

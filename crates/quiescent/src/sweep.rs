@@ -129,6 +129,21 @@ impl Domain {
         ran
     }
 
+    /// The same for the worker: it runs code in [turns](crate::second).
+    pub(crate) fn run_as_worker(&'static self, until: Until, code: bool) -> u64 {
+        let mut ran = 0;
+        for queue in self.queues() {
+            if until.is_over() {
+                break;
+            }
+            ran += self.run_queue(queue, u64::MAX, until, false);
+            if code {
+                ran += self.run_turn(queue, self.watch.turn(), until);
+            }
+        }
+        ran
+    }
+
     /// Runs and frees at most `most` of what is done in this queue; code only where that is allowed.
     fn run_queue(&'static self, queue: &Queue, most: u64, until: Until, code: bool) -> u64 {
         let [plain, closures, heads] = self.ready(queue);
@@ -188,7 +203,7 @@ impl Domain {
     }
 
     /// One at a time: a callback that does not return holds up itself only.
-    fn run_code(&'static self, queue: &Queue, ready: u64, until: Until) -> u64 {
+    pub(crate) fn run_code(&'static self, queue: &Queue, ready: u64, until: Until) -> u64 {
         let mut places = [Entry::NONE];
         let mut total = 0;
         while total < ready && !until.is_over() {
@@ -208,7 +223,7 @@ impl Domain {
         total
     }
 
-    fn run_heads(&'static self, queue: &Queue, ready: u64, until: Until) -> u64 {
+    pub(crate) fn run_heads(&'static self, queue: &Queue, ready: u64, until: Until) -> u64 {
         let mut total = 0;
         while total < ready && !until.is_over() {
             let mut core = queue.lock();
@@ -256,12 +271,17 @@ impl Domain {
         }
         let mut core = queue.lock();
         let share_done = core.cpu.ran(lane, range);
+        let mut second = false;
         if core.cpu.untold() {
             let mut global = self.lock();
             global.tell(&mut core.cpu);
+            second = global.calls_second();
             self.show_level(&global);
         }
         drop(core);
+        if second {
+            self.call_second();
+        }
         if share_done {
             self.barrier_share_done();
         }
@@ -274,12 +294,13 @@ impl Domain {
 
     /// Does something that was taken over wait for a grace period?
     pub(crate) fn taken_waits(&'static self) -> bool {
-        self.any_hurried(CbList::pending)
+        let waits = |cpu: &Cpu| cpu.lists().iter().any(CbList::pending);
+        self.any_hurried(waits)
     }
 
-    /// Has something that was taken over become done meanwhile?
+    /// Has something that was taken over become done meanwhile, that nobody is at?
     pub(crate) fn taken_is_ready(&'static self) -> bool {
-        self.any_hurried(|list| list.ready() > 0)
+        self.any_hurried(Cpu::is_untended)
     }
 
     /// Is there code that is done?
@@ -308,8 +329,8 @@ impl Domain {
         ran
     }
 
-    fn any_hurried(&'static self, test: impl Fn(&CbList) -> bool) -> bool {
-        let hurried = |cpu: &Cpu| cpu.is_hurried() && cpu.lists().iter().any(&test);
+    fn any_hurried(&'static self, test: impl Fn(&Cpu) -> bool) -> bool {
+        let hurried = |cpu: &Cpu| cpu.is_hurried() && test(cpu);
         self.queues().any(|queue| hurried(&queue.lock().cpu))
     }
 
