@@ -77,6 +77,10 @@ pub(crate) const CELL_ROLE: usize = 4;
 #[cfg(not(any(quiescent_loom, quiescent_double)))]
 pub(crate) const CELL_FORKING: usize = 5;
 
+/// Cell that says that the callback this thread runs is watched.
+#[cfg(not(any(quiescent_loom, quiescent_double)))]
+pub(crate) const CELL_WATCHED: usize = 6;
+
 #[cfg(any(quiescent_loom, quiescent_double))]
 mod model;
 #[cfg(not(any(quiescent_loom, quiescent_double)))]
