@@ -271,8 +271,10 @@ mod real {
                         _ => return None,
                     }
                 }
+                // By the clock that `begin` looked at: the other one may be ahead of it: by hours, after a virtual
+                // machine was stopped.
                 let since = self.since.load(Ordering::Acquire);
-                let running = sync::now_ns().saturating_sub(since);
+                let running = sync::coarse_ns().saturating_sub(since);
                 let order = (Ordering::AcqRel, Ordering::Relaxed);
                 if since != 0
                     && running >= STUCK
