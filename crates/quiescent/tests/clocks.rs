@@ -6,19 +6,21 @@ mod common;
 #[path = "clocks/shifted.rs"]
 mod shifted;
 
+use std::ptr::NonNull;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use common::children::in_child;
 use common::deferral::{Gate, Ledger, flag, in_both_modes, queue_somehow, until_at_rest};
 use common::{PATIENCE, Reader, on_thread, sleepers, until};
 use shifted::{WALL, WALL_ASKED, catch_up, jump, jump_ahead};
 
 use quiescent::{
-    FlushTimes, Options, RcuCell, Refusal, Report, SyncError, barrier, call_hurry, drain, init,
-    memory_is_low, on_report, read, set_budget, set_flush_times, set_stall_after, statistics,
-    synchronize, synchronize_timeout,
+    FlushTimes, Options, RcuCell, Refusal, Report, SyncError, barrier, call_hurry, call_lazy,
+    drain, flush_times, init, memory_is_low, on_report, read, retire_ptr, set_budget,
+    set_flush_times, set_stall_after, statistics, synchronize, synchronize_timeout,
 };
 
 const SECOND: i64 = 1_000_000_000;
@@ -142,6 +144,63 @@ fn what_a_jump_makes_due_goes_once() {
         assert_eq!(drain(PATIENCE).left, 0);
         ledger.assert_all_once();
         end();
+    });
+}
+
+#[test]
+fn later_ones_do_not_put_off_the_first() {
+    in_both_modes("later_ones_do_not_put_off_the_first", || {
+        const QUARTER: i64 = HOUR / 4;
+        flush_after(FLUSH_HOUR, FLUSH_HOUR);
+        let ledger = Ledger::new(10);
+        for quarter in 0..10 {
+            // Each goes to the engine, which looks at the deadline again.
+            let thing = ledger.thing(quarter);
+            call_lazy(move || drop(thing));
+            set_flush_times(flush_times());
+            if quarter < 4 {
+                assert_eq!(ledger.count(), 0);
+            } else if quarter == 4 {
+                until("the first has waited for an hour", || ledger.count() >= 4);
+            }
+            jump(QUARTER + SECOND);
+        }
+        jump(HOUR + SECOND);
+        until("all of it goes", || ledger.count() == 10);
+        ledger.assert_all_once();
+    });
+}
+
+/// Retires `count` objects of plain memory.
+fn retire_plain(count: u64) {
+    for n in 0..count {
+        // SAFETY: a box of ours, retired once.
+        unsafe { retire_ptr(NonNull::from(Box::leak(Box::new([n; 4])))) };
+    }
+}
+
+#[test]
+fn a_child_frees_in_time_what_it_inherited() {
+    in_both_modes("a_child_frees_in_time_what_it_inherited", || {
+        flush_after(FLUSH_HOUR, FLUSH_HOUR);
+        // It is still held at the fork, and the child has nobody's section but its own.
+        let reader = Reader::inside("keeps it");
+        on_thread("departed", || retire_plain(200));
+        retire_plain(100);
+        in_child(|| {
+            let inherited = statistics().queued;
+            assert!(inherited >= 300 - 2, "{inherited}");
+            // The worker of the child, which comes for something else.
+            let came = flag();
+            on_thread("hurries", || {
+                call_hurry(|| came.store(true, Ordering::Release));
+            });
+            until("it comes", || came.load(Ordering::Acquire));
+            jump(HOUR + 2 * SECOND);
+            until("all of it goes", || statistics().queued == 0);
+        });
+        reader.end();
+        barrier();
     });
 }
 
