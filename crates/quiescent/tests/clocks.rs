@@ -205,6 +205,37 @@ fn a_child_frees_in_time_what_it_inherited() {
 }
 
 #[test]
+fn what_a_thread_has_left_goes_in_time() {
+    in_both_modes("what_a_thread_has_left_goes_in_time", || {
+        flush_after(FLUSH_HOUR, FLUSH_HOUR);
+        let ledger = Ledger::new(20);
+        on_thread("departed", || {
+            (0..20).for_each(|index| queue_somehow(ledger.thing(index), 8));
+        });
+        assert_eq!(ledger.count(), 0);
+        jump(HOUR + 2 * SECOND); // and nobody else comes by
+        until("all of it goes", || ledger.count() == 20);
+        ledger.assert_all_once();
+    });
+}
+
+#[test]
+fn a_barrier_covers_what_would_wait_for_an_hour() {
+    in_both_modes("a_barrier_covers_what_would_wait_for_an_hour", || {
+        flush_after(FLUSH_HOUR, FLUSH_HOUR);
+        let ledger = Ledger::new(20);
+        let queue = |from: usize| {
+            (from..from + 10).for_each(|index| queue_somehow(ledger.thing(index), 8));
+        };
+        on_thread("departed", move || queue(0));
+        queue(10);
+        assert_eq!(ledger.count(), 0);
+        barrier();
+        ledger.assert_all_once();
+    });
+}
+
+#[test]
 fn deadlines_that_a_jump_passes_are_over() {
     in_both_modes("deadlines_that_a_jump_passes_are_over", || {
         set_stall_after(Duration::from_secs(1_000_000));
