@@ -216,6 +216,7 @@ mod engine;
 mod error;
 #[cfg(not(any(quiescent_loom, quiescent_double)))]
 mod exit;
+mod exited;
 #[cfg(not(any(quiescent_loom, quiescent_double)))]
 mod fork;
 #[cfg(not(any(quiescent_loom, quiescent_double)))]

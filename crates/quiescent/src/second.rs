@@ -244,7 +244,7 @@ mod real {
         /// it, has decided that.
         fn claim(&self) -> Option<Stuck> {
             let since = self.since.load(Ordering::Acquire);
-            let running = sync::now_ns().saturating_sub(since);
+            let running = sync::coarse_ns().saturating_sub(since); // the clock that `begin` looked at
             if since == 0 || running < STUCK {
                 return None;
             }
@@ -318,6 +318,24 @@ mod real {
                     sync::futex_wait(&second.calls, calls, None);
                 }
             }
+            uncount(&self.counters.helpers);
+        }
+
+        /// The calling thread, which has been the second worker, ends inside the program's code. Somebody else is at its
+        /// next call; until then the worker has all there is to do.
+        pub(crate) fn lose_second(&'static self) {
+            let second = &self.watch.second;
+            second.end();
+            if second.is_dismissed() {
+                self.watch.come_back();
+            } else {
+                let role = second.role.fetch_add(1, Ordering::AcqRel);
+                second.state.store(NONE, Ordering::Release);
+                self.end_turns(turn_of_second(role));
+                self.lock().stand_down(true);
+                self.alarm.kick();
+            }
+            sync::tls_set(CELL_SECOND, 0);
             uncount(&self.counters.helpers);
         }
 

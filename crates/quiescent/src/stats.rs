@@ -91,6 +91,8 @@ pub struct Statistics {
     pub callbacks: u64,
     /// Of those, how many panicked. Each panic was contained; the panic hook has spoken.
     pub callback_panics: u64,
+    /// Of those, how many ended the worker's thread (`pthread_exit`): each time another one went on.
+    pub callback_exits: u64,
     /// Callbacks that did not return within a second: each has a thread to itself since.
     pub callbacks_stuck: u64,
     /// Barriers completed.

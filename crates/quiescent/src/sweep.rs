@@ -14,6 +14,7 @@ use quiescent_engine::credit::Cause;
 use crate::chain::Garbage;
 use crate::domain::Domain;
 use crate::error::SyncError;
+use crate::exited::Taken;
 use crate::lane::Entry;
 use crate::looks::count;
 use crate::queue::{CODE, Core, PLAIN, Queue};
@@ -145,7 +146,7 @@ impl Domain {
     }
 
     /// Runs and frees at most `most` of what is done in this queue; code only where that is allowed.
-    fn run_queue(&'static self, queue: &Queue, most: u64, until: Until, code: bool) -> u64 {
+    fn run_queue(&'static self, queue: &'static Queue, most: u64, until: Until, code: bool) -> u64 {
         let [plain, closures, heads] = self.ready(queue);
         let mut ran = self.free_plain(queue, plain.min(most), until);
         if code && !run::in_callback() {
@@ -203,7 +204,7 @@ impl Domain {
     }
 
     /// One at a time: a callback that does not return holds up itself only.
-    pub(crate) fn run_code(&'static self, queue: &Queue, ready: u64, until: Until) -> u64 {
+    pub(crate) fn run_code(&'static self, queue: &'static Queue, ready: u64, until: Until) -> u64 {
         let mut places = [Entry::NONE];
         let mut total = 0;
         while total < ready && !until.is_over() {
@@ -215,15 +216,15 @@ impl Domain {
             if range.is_empty() {
                 break;
             }
-            let era = self.era();
-            run::code(self, places[0]);
-            self.report_ran_since(era, queue, Which::Code, range);
+            let taken = self.taken(queue, Which::Code, &range);
+            run::code(self, taken, places[0]);
+            self.report_ran_since(taken.era, queue, Which::Code, range);
             total += 1;
         }
         total
     }
 
-    pub(crate) fn run_heads(&'static self, queue: &Queue, ready: u64, until: Until) -> u64 {
+    pub(crate) fn run_heads(&'static self, queue: &'static Queue, ready: u64, until: Until) -> u64 {
         let mut total = 0;
         while total < ready && !until.is_over() {
             let mut core = queue.lock();
@@ -233,9 +234,9 @@ impl Domain {
             let Some((head, run)) = taken else {
                 break;
             };
-            let era = self.era();
-            run::head(self, head, run);
-            self.report_ran_since(era, queue, Which::Head, range);
+            let taken = self.taken(queue, Which::Head, &range);
+            run::head(self, taken, head, run);
+            self.report_ran_since(taken.era, queue, Which::Head, range);
             total += 1;
         }
         total
@@ -244,7 +245,7 @@ impl Domain {
     /// In a domain that runs callbacks inline: their owner runs two of those that are done.
     #[cold]
     #[inline(never)]
-    pub(crate) fn run_inline(&'static self, queue: &Queue) {
+    pub(crate) fn run_inline(&'static self, queue: &'static Queue) {
         if !run::in_callback() {
             self.run_code(queue, 2, Until { deadline: None });
             queue.hint(&queue.lock());
@@ -256,9 +257,27 @@ impl Domain {
         crate::looks::value(&self.counters.forks)
     }
 
+    /// What is about to run.
+    fn taken(&self, queue: &'static Queue, lane: Which, range: &Range<Pos>) -> Taken {
+        let Range { start, end } = *range;
+        Taken {
+            queue,
+            lane,
+            start,
+            end,
+            era: self.era(),
+        }
+    }
+
     /// As [`report_ran`](Domain::report_ran); but what forked while it ran was taken out by the parent, and
     /// in the child nobody knows of it.
-    fn report_ran_since(&'static self, era: u64, queue: &Queue, lane: Which, range: Range<Pos>) {
+    pub(crate) fn report_ran_since(
+        &'static self,
+        era: u64,
+        queue: &Queue,
+        lane: Which,
+        range: Range<Pos>,
+    ) {
         if era == self.era() {
             self.report_ran(queue, lane, range);
         }

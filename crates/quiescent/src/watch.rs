@@ -70,7 +70,7 @@ mod real {
     use crate::report::{Report, report};
     use crate::second::{Second, turn_of_worker};
     use crate::staff;
-    use crate::sync::{self, CELL_ROLE, CELL_SECOND};
+    use crate::sync::{self, CELL_ROLE, CELL_SECOND, CELL_WATCHED};
 
     /// A callback that runs for longer is taken for stuck, in nanoseconds.
     pub(crate) const STUCK: u64 = 1_000_000_000;
@@ -138,6 +138,11 @@ mod real {
             sync::tls_set(CELL_ROLE, role as usize);
         }
 
+        /// The calling thread is through with being a worker.
+        pub(crate) fn leave(&self) {
+            sync::tls_set(CELL_ROLE, 0);
+        }
+
         /// In the child of a fork: nobody has the role or stands by. If the thread that forked is a worker
         /// (in a callback), it goes home from there as one that was replaced.
         pub(crate) fn forked(&self) {
@@ -169,6 +174,7 @@ mod real {
             if !self.is_worker() {
                 return;
             }
+            sync::tls_set(CELL_WATCHED, 1);
             let now = sync::coarse_ns();
             self.name.store(name as *mut (), Ordering::Relaxed);
             self.since.store(now, Ordering::Release);
@@ -181,9 +187,20 @@ mod real {
 
         /// It has returned. If the stand-by was faster, it has the role now, or is about to take it.
         pub(crate) fn end(&self) {
-            if self.is_worker() && self.since.swap(0, Ordering::AcqRel) == 0 {
+            let watched = sync::tls_get(CELL_WATCHED) != 0;
+            sync::tls_set(CELL_WATCHED, 0);
+            if watched && self.is_worker() && self.since.swap(0, Ordering::AcqRel) == 0 {
                 sync::tls_set(CELL_ROLE, DISMISSED);
             }
+        }
+
+        /// The calling thread ends inside the program's code. If it is the worker, it is that no more, and somebody else
+        /// has to be, with this number.
+        pub(crate) fn resign(&self) -> Option<u32> {
+            self.end();
+            // Nobody else can take the role now: no callback is running.
+            self.is_worker()
+                .then(|| self.role.fetch_add(1, Ordering::AcqRel) + 1)
         }
 
         /// A worker that was replaced is through with its callback, and ends.
@@ -293,8 +310,10 @@ mod real {
                         _ => return None,
                     }
                 }
+                // By the clock that `begin` looked at: the other one may be ahead of it: by hours, after a virtual
+                // machine was stopped.
                 let since = self.since.load(Ordering::Acquire);
-                let running = sync::now_ns().saturating_sub(since);
+                let running = sync::coarse_ns().saturating_sub(since);
                 let order = (Ordering::AcqRel, Ordering::Relaxed);
                 if since != 0
                     && running >= STUCK
