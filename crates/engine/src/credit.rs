@@ -83,6 +83,9 @@ pub struct Queued {
     pub credit: bool,
     /// Its owner is not to reclaim: it starts no grace period, and others consume.
     pub offload: bool,
+    /// If its credit lasts, the owner may queue so many before it calls again, and looks at the bytes of
+    /// its credit once a [`look`](crate::budget::Budget::look). Anything up to that is that.
+    pub reach: u64,
 }
 
 /// How urgent the newest callback is.
@@ -220,7 +223,7 @@ impl Cpu {
         let arm = self.set_deadline(global, now.ns);
         let code_ready = self.ready_code();
         let mut credit = self.new_credit(global);
-        self.lend(global, &mut credit);
+        self.lend(global, queued, &mut credit);
         Refill {
             credit,
             arm,

@@ -94,11 +94,12 @@ impl Domain {
             }
             owned = false;
             for queue in self.queues() {
+                let mut garbage = Garbage::new();
                 let mut core = queue.lock();
                 let Some(cause) = core.chosen else {
                     continue;
                 };
-                match queue.take(&mut core) {
+                match queue.take(&mut core, Some(&mut garbage)) {
                     Some(queued) => {
                         core.chosen = None;
                         left -= 1;

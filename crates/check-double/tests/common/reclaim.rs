@@ -17,7 +17,7 @@ use rcu::check::{Model as Domain, observe_frees};
 use super::World;
 
 /// Things in a world.
-const THINGS: usize = 10;
+const THINGS: usize = 20;
 
 #[derive(Default)]
 struct Thing {
