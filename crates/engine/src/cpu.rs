@@ -118,6 +118,11 @@ impl Cpu {
         barrier.visit_entrain(&mut self.barrier, list)
     }
 
+    /// A barrier of the thread host visits this CPU, whose queue was just [`taken`](Cpu::taken).
+    pub fn visit_barrier(&mut self, barrier: &mut Barrier) -> Visit {
+        barrier.visit_positions(&mut self.barrier, &mut self.lists)
+    }
+
     /// Some callbacks have been invoked, or freed by their owner. True, once, if that completes this
     /// CPU's share of the barrier ([`CpuMark::ran`]).
     pub fn barrier_share_done(&mut self) -> bool {

@@ -435,16 +435,6 @@ impl Cpu {
     }
 }
 
-impl Cpu {
-    /// A barrier of the thread host visits this CPU, whose queue was just [`taken`](Cpu::taken).
-    pub fn visit_barrier(
-        &mut self,
-        barrier: &mut crate::barrier::Barrier,
-    ) -> crate::barrier::Visit {
-        barrier.visit_positions(&mut self.barrier, &mut self.lists)
-    }
-}
-
 mod cause;
 mod flush;
 mod forked;
