@@ -73,6 +73,7 @@ impl Domain {
         choose: impl Fn(&Core) -> Option<Cause>,
         mut visit: impl FnMut(&mut Core),
     ) -> Result<Swept, SyncError> {
+        let mut garbage = Garbage::new(); // given back when no lock is held: the sweep's is one as well
         let _one_at_a_time = self.sweeping();
         let mut swept = Swept::default();
         let mut owned = false;
@@ -94,7 +95,6 @@ impl Domain {
             }
             owned = false;
             for queue in self.queues() {
-                let mut garbage = Garbage::new();
                 let mut core = queue.lock();
                 let Some(cause) = core.chosen else {
                     continue;
