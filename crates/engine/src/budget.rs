@@ -49,7 +49,8 @@ pub struct Budget {
     pub bytes: u64,
     /// Callbacks; `u64::MAX` for any.
     pub count: u64,
-    /// An owner calls at least once in so many pushes, whatever its credit.
+    /// An owner calls at least once in so many pushes, whatever its credit, unless it asked to go further
+    /// ([`reach`](Queued::reach)); and then it looks at the bytes of its credit that often.
     pub look: u64,
     /// Objects below this many bytes may be pushed without a look at the bytes of the credit.
     pub small: u64,
@@ -362,8 +363,9 @@ impl Cpu {
         gone != 0 && (held.count == 0 || gone >= SLACK.count || gone_bytes >= SLACK.bytes)
     }
 
-    /// The total hears what has become of this CPU's share.
+    /// The totals hear what has become of this CPU's shares.
     pub fn tell(&mut self, global: &mut Global) {
+        self.tell_untended(global);
         let held = self.held();
         if held != self.share.told {
             global.budget.held.replace(self.share.told, held);
@@ -392,25 +394,41 @@ impl Cpu {
     }
 
     /// Cuts new credit down to what can be lent, and notes it.
-    pub(crate) fn lend(&mut self, global: &mut Global, credit: &mut [Credit; LANES]) {
+    pub(crate) fn lend(
+        &mut self,
+        global: &mut Global,
+        queued: &[Queued; LANES],
+        credit: &mut [Credit; LANES],
+    ) {
         self.give_back(global);
         let loan = global.loan(global.budget.borrowers + 1);
         let Budget { look, small, .. } = global.config.budget;
         let mut lent = Held::default();
         for lane in [Lane::Plain, Lane::Code] {
             let (credit, end) = (&mut credit[lane as usize], self.lists[lane as usize].end());
-            let mut count = credit.until.wrapping_sub(end).min(look);
+            let reach = queued[lane as usize].reach.max(look);
+            let mut count = credit.until.wrapping_sub(end).min(reach);
             if count == 0 {
                 continue; // each push is told
+            }
+            // What it pushes before a look at the bytes may be small, and heavier than its credit.
+            let mut bytes = credit.bytes.max(count.min(look) * small);
+            if count > look {
+                bytes = credit.bytes + look * small;
+                if count > loan.count || bytes > loan.bytes {
+                    (count, bytes) = (look, credit.bytes.max(look * small));
+                    credit.until = end.wrapping_add(look);
+                }
             }
             let most = loan.count.min(loan.bytes / small.max(1));
             if most < look {
                 count = count.min(most.max(LEAST.count));
                 credit.until = end.wrapping_add(count);
                 credit.bytes = credit.bytes.min(loan.bytes);
+                bytes = credit.bytes.max(count * small);
             }
             lent.count += count;
-            lent.bytes += credit.bytes.max(count * small);
+            lent.bytes += bytes;
         }
         self.borrow(global, lent);
     }

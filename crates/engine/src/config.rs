@@ -81,6 +81,8 @@ pub struct Config {
     pub offload: crate::offload::Offload,
     /// The thread host's policy for callbacks.
     pub defer: crate::credit::Defer,
+    /// Who invokes callbacks in the thread host.
+    pub crew: crate::crew::Crew,
     /// How much a domain of the thread host may hold.
     pub budget: crate::budget::Budget,
 }
@@ -115,6 +117,7 @@ impl Config {
             limits: crate::limits::Limits::kernel_6_12(),
             offload: crate::offload::Offload::kernel_6_12(hz),
             defer: crate::credit::Defer::threads(),
+            crew: crate::crew::Crew::threads(),
             budget: crate::budget::Budget::none(),
         }
     }
@@ -152,6 +155,7 @@ impl Config {
             limits: crate::limits::Limits::kernel_6_12(),
             offload: crate::offload::Offload::quiescent(1000),
             defer: crate::credit::Defer::threads(),
+            crew: crate::crew::Crew::threads(),
             budget: crate::budget::Budget::threads(),
         }
     }

@@ -26,6 +26,8 @@ pub struct Counts {
     pub offline_holdouts: u64,
     /// Times that low memory was acted upon ([`take_pressure`](crate::Global::take_pressure)).
     pub pressure: u64,
+    /// Times the second worker was called ([`crew`](crate::crew)).
+    pub backlogs: u64,
     /// How often callbacks were sent on their way, by cause.
     pub flushes: crate::credit::Flushes,
 }
@@ -44,6 +46,7 @@ impl Counts {
             over_budget: 0,
             offline_holdouts: 0,
             pressure: 0,
+            backlogs: 0,
             flushes: crate::credit::Flushes::new(),
         }
     }

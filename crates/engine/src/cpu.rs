@@ -19,7 +19,7 @@ use crate::barrier::{Barrier, CpuMark, Visit};
 use crate::cblist::CbList;
 use crate::host::CpuId;
 use crate::seq::Seq;
-use crate::{budget, credit, fast_no_hz, limits, offload, report};
+use crate::{budget, credit, crew, fast_no_hz, limits, offload, report};
 
 /// Lists of a CPU.
 pub const LANES: usize = 3;
@@ -61,6 +61,7 @@ pub struct Cpu {
     pub(crate) barrier: CpuMark,
     pub(crate) credit: credit::State,
     pub(crate) share: budget::Share,
+    pub(crate) turn: crew::Turn,
 }
 
 impl Cpu {
@@ -80,6 +81,7 @@ impl Cpu {
             barrier: CpuMark::new(),
             credit: credit::State::new(),
             share: budget::Share::new(),
+            turn: crew::Turn::new(),
         }
     }
 
@@ -114,6 +116,11 @@ impl Cpu {
     pub fn entrain_barrier(&mut self, barrier: &mut Barrier) -> Visit {
         let list = &mut self.lists[Lane::Code as usize];
         barrier.visit_entrain(&mut self.barrier, list)
+    }
+
+    /// A barrier of the thread host visits this CPU, whose queue was just [`taken`](Cpu::taken).
+    pub fn visit_barrier(&mut self, barrier: &mut Barrier) -> Visit {
+        barrier.visit_positions(&mut self.barrier, &mut self.lists)
     }
 
     /// Some callbacks have been invoked, or freed by their owner. True, once, if that completes this

@@ -83,6 +83,9 @@ pub struct Queued {
     pub credit: bool,
     /// Its owner is not to reclaim: it starts no grace period, and others consume.
     pub offload: bool,
+    /// If its credit lasts, the owner may queue so many before it calls again, and looks at the bytes of
+    /// its credit once a [`look`](crate::budget::Budget::look). Anything up to that is that.
+    pub reach: u64,
 }
 
 /// How urgent the newest callback is.
@@ -120,6 +123,8 @@ pub struct Refill {
     pub arm: Option<u64>,
     /// Wake the worker.
     pub kick: bool,
+    /// Wake the second worker, too ([`crew`](crate::crew)).
+    pub second: bool,
     /// Some callbacks wait for a grace period that nobody drives: do it, as far as that needs no
     /// waiting.
     pub drive: bool,
@@ -127,6 +132,8 @@ pub struct Refill {
     pub prompt: bool,
     /// The [budget](crate::budget) is near: free this many done ones here and now, if they are the caller's.
     pub help: u64,
+    /// The budget is near, and code of this queue is done: give the processor to those who run it.
+    pub give_way: bool,
     /// The budget is passed: tell the program.
     pub over: bool,
 }
@@ -214,10 +221,9 @@ impl Cpu {
         let owned = queued.iter().any(|lane| lane.credit);
         self.credit.tight = !owned || (self.is_empty() && global.armed().is_none());
         let arm = self.set_deadline(global, now.ns);
-        let code_ready =
-            self.lists[Lane::Code as usize].ready() + self.lists[Lane::Head as usize].ready();
+        let code_ready = self.ready_code();
         let mut credit = self.new_credit(global);
-        self.lend(global, &mut credit);
+        self.lend(global, queued, &mut credit);
         Refill {
             credit,
             arm,
@@ -225,6 +231,7 @@ impl Cpu {
                 || urgency == Urgency::Hurry
                 || others
                 || (code_ready >= defer.batch && !defer.drained),
+            second: global.calls_second(),
             drive: !offload && self.waits(global) && !global.is_driven(),
             prompt: self.credit.prompt.is_some(),
             help: if near && !offload {
@@ -232,6 +239,7 @@ impl Cpu {
             } else {
                 0
             },
+            give_way: near && code_ready != 0 && !defer.drained,
             over: global.take_news(now.ns),
         }
     }
@@ -424,16 +432,6 @@ impl Cpu {
             };
         }
         credit
-    }
-}
-
-impl Cpu {
-    /// A barrier of the thread host visits this CPU, whose queue was just [`taken`](Cpu::taken).
-    pub fn visit_barrier(
-        &mut self,
-        barrier: &mut crate::barrier::Barrier,
-    ) -> crate::barrier::Visit {
-        barrier.visit_positions(&mut self.barrier, &mut self.lists)
     }
 }
 

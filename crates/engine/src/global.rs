@@ -98,6 +98,7 @@ pub struct Global {
     pub(crate) stall: crate::stall::State,
     pub(crate) group: crate::group::Group,
     pub(crate) budget: crate::budget::State,
+    pub(crate) crew: crate::crew::State,
     /// So many hurry all callbacks to come ([`offload`](crate::offload)).
     pub(crate) hurry: u32,
     pub(crate) now: Now,
@@ -127,6 +128,7 @@ impl Global {
             stall: crate::stall::State::new(),
             group: crate::group::Group::new(),
             budget: crate::budget::State::new(),
+            crew: crate::crew::State::new(),
             hurry: 1,
             now: Now { ns: 0, jiffies: 0 },
             counts: Counts::new(),
@@ -290,6 +292,7 @@ impl Global {
         self.group = crate::group::Group::new();
         self.stall = crate::stall::State::new();
         self.budget.forked();
+        self.crew.forked();
         self.counts = Counts::default();
     }
 

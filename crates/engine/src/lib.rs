@@ -41,6 +41,7 @@ pub mod config;
 mod counts;
 pub mod cpu;
 pub mod credit;
+pub mod crew;
 pub mod event;
 pub mod exp;
 pub mod fast_no_hz;

@@ -350,7 +350,8 @@ pub(crate) mod os {
         }
     }
 
-    /// A timer on the monotonic clock; negative if there is none to be had.
+    /// A timer; negative if there is none to be had. On the monotonic clock, as everything here: it does not jump when the
+    /// time of day is set, does not count suspend, and ends none.
     pub(crate) fn timerfd() -> i32 {
         // SAFETY: takes flags only.
         unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_CLOEXEC) }

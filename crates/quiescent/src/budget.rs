@@ -302,6 +302,19 @@ impl Domain {
         popped as u64
     }
 
+    /// The calling thread has queued code, and those who run it do not keep up: it gives its processor up, once, to
+    /// whoever could run now. That is no wait: where nobody else could, it goes on. Not inside a section, which
+    /// would only last longer, nor in a callback.
+    #[cold]
+    pub(crate) fn give_way(&'static self) {
+        if crate::reader::in_section() || crate::run::in_callback() {
+            return;
+        }
+        count(&self.counters.gave_way);
+        #[cfg(not(any(quiescent_loom, quiescent_double)))]
+        std::thread::yield_now();
+    }
+
     /// How much is held, as far as the engine knows, and the budget.
     fn fullness(&self) -> Fullness {
         let core = self.lock();

@@ -19,9 +19,12 @@ use crate::weight;
 ///
 /// Prompt: a grace period is asked for after [`PROMPT`](crate::PROMPT) at the latest, or when enough is
 /// queued to be worth one, so that a trickle of calls wakes the worker 20 times a second at most. A
-/// closure of up to one word is queued as it is, a larger one in a box. No order is promised. A panic in
-/// `f` is contained and counted ([`Statistics::callback_panics`](crate::Statistics)). Inside `f` nothing
-/// may wait for a grace period or a barrier. Not for signal handlers.
+/// closure of up to one word is queued as it is, a larger one in a box. Near the [budget](crate::set_budget())
+/// it may give the processor up, once, to those who run what is queued; beyond it, it goes on, and the program is told
+/// ([`Report::OverBudget`](crate::Report)). No order is promised. A panic in
+/// `f` is contained and counted ([`Statistics::callback_panics`](crate::Statistics)); so is the end of the
+/// worker's thread, by `pthread_exit`. Inside `f` nothing may wait for a grace period or a barrier. Not for
+/// signal handlers.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicBool, Ordering};

@@ -8,6 +8,7 @@ use std::ops::Range;
 use quiescent_engine::barrier::{Barrier, Begin, Visit};
 use quiescent_engine::cpu::{Cpu, LANES, Lane};
 use quiescent_engine::credit::{Cause, Queued, Refill, Urgency};
+use quiescent_engine::crew::TurnId;
 use quiescent_engine::pressure::Low;
 use quiescent_engine::replay::{BarrierInput, CpuInput, Input, Output};
 use quiescent_engine::{Now, Pos, Seq};
@@ -87,6 +88,22 @@ impl Core {
             done,
             cpu.inner().admit(self.engine.inner(), queued, bytes, now)
         )
+    }
+
+    pub(crate) fn take_turn(&mut self, cpu: &mut Part<Cpu>, who: TurnId) -> bool {
+        straight!(
+            Input::Cpu(cpu.id(), CpuInput::TakeTurn { who }),
+            done,
+            cpu.inner().take_turn(self.engine.inner(), who)
+        )
+    }
+
+    pub(crate) fn end_turn(&mut self, cpu: &mut Part<Cpu>, who: TurnId) {
+        straight!(
+            Input::Cpu(cpu.id(), CpuInput::EndTurn { who }),
+            nothing,
+            cpu.inner().end_turn(self.engine.inner(), who)
+        );
     }
 
     pub(crate) fn tell(&mut self, cpu: &mut Part<Cpu>) {
@@ -189,6 +206,28 @@ impl Core {
 
     pub(crate) fn sweeps_all(&mut self) -> bool {
         straight!(Input::SweepsAll, done, self.engine.inner().sweeps_all())
+    }
+
+    /// True if the second worker has to be woken.
+    pub(crate) fn calls_second(&mut self) -> bool {
+        straight!(Input::CallsSecond, done, self.engine.inner().calls_second())
+    }
+
+    pub(crate) fn stand_down(&mut self, idle: bool) -> bool {
+        straight!(
+            Input::StandDown { idle },
+            done,
+            self.engine.inner().stand_down(idle)
+        )
+    }
+
+    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    pub(crate) fn set_workers(&mut self, workers: u32) {
+        straight!(
+            Input::SetWorkers { workers },
+            nothing,
+            self.engine.inner().set_workers(workers)
+        );
     }
 
     pub(crate) fn arm(&mut self, deadline: u64) {

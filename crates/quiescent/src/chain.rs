@@ -11,13 +11,15 @@ use std::ptr;
 use quiescent_engine::Pos;
 
 use crate::lane::{Block, Lane};
-use crate::sync::{AtomicPtr, BLOCK, Ordering};
+use crate::sync::{AtomicPtr, BLOCK, Ordering, const_new};
 
 /// The blocks of a lane.
 #[derive(Debug)]
 pub(crate) struct Chain {
     pub(crate) first: *mut Block,
     pub(crate) last: *mut Block,
+    /// The block of the end, or one before it: where to look for it.
+    near_end: *mut Block,
     /// Others consume, not the owner.
     pub(crate) taken: bool,
     /// The owner's head as the taker saw it.
@@ -35,20 +37,23 @@ impl Garbage {
         Garbage(ptr::null_mut())
     }
 
-    /// Keeps one as the next spare, if there is none: a queue in steady use asks no allocator.
-    pub(crate) fn recycle(&mut self, spare: &AtomicPtr<Block>) {
+    /// One to be used again: a queue in steady use asks no allocator.
+    pub(crate) fn pop(&mut self) -> Option<*mut Block> {
         let block = self.0;
-        if block.is_null() || !spare.load(Ordering::Relaxed).is_null() {
-            return;
+        if block.is_null() {
+            return None;
         }
         // SAFETY: out of every chain, and followed by the next such block.
-        let next = unsafe { (*block).next.load(Ordering::Relaxed) };
-        let order = Ordering::AcqRel;
-        if spare
-            .compare_exchange(ptr::null_mut(), block, order, Ordering::Relaxed)
-            .is_ok()
-        {
-            self.0 = next;
+        self.0 = unsafe { (*block).next.load(Ordering::Relaxed) };
+        Some(block)
+    }
+
+    /// Takes in all that is linked from `block` on.
+    pub(crate) fn push_all(&mut self, mut block: *mut Block) {
+        while !block.is_null() {
+            let next = Chain::next(block);
+            self.push(block);
+            block = next;
         }
     }
 
@@ -76,6 +81,43 @@ impl Drop for Garbage {
     }
 }
 
+/// Blocks that were brought along, linked to each other. Whoever takes takes all of them, so that a block is
+/// nobody else's before its link is read.
+#[derive(Debug)]
+pub(crate) struct Spares(AtomicPtr<Block>);
+
+impl Spares {
+    const_new! {
+        pub(crate) fn new() -> Spares {
+            Spares(AtomicPtr::new(ptr::null_mut()))
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.load(Ordering::Relaxed).is_null()
+    }
+
+    /// All of them.
+    pub(crate) fn take(&self) -> *mut Block {
+        self.0.swap(ptr::null_mut(), Ordering::AcqRel)
+    }
+
+    /// Adds one, which is nobody else's.
+    pub(crate) fn add(&self, block: *mut Block) {
+        let mut first = self.0.load(Ordering::Relaxed);
+        loop {
+            // SAFETY: the caller's.
+            unsafe { (*block).next.store(first, Ordering::Relaxed) };
+            let order = (Ordering::AcqRel, Ordering::Relaxed);
+            match self.0.compare_exchange(first, block, order.0, order.1) {
+                Ok(_) => return,
+                Err(other) => first = other,
+            }
+        }
+    }
+}
+
+/// A block, written whole: whoever crosses into it meets no page for the first time. Null without memory.
 pub(crate) fn new_block() -> *mut Block {
     // SAFETY: the layout has a size.
     let block: *mut Block = unsafe { alloc(Layout::new::<Block>()) }.cast();
@@ -95,6 +137,7 @@ impl Chain {
         Chain {
             first: ptr::null_mut(),
             last: ptr::null_mut(),
+            near_end: ptr::null_mut(),
             taken: true,
             seen: 0,
             given: 0,
@@ -112,18 +155,22 @@ impl Chain {
         unsafe { (*block).base.load(Ordering::Relaxed) }
     }
 
-    fn next(block: *mut Block) -> *mut Block {
-        // SAFETY: callers pass a block of the chain.
+    /// The block behind it.
+    pub(crate) fn next(block: *mut Block) -> *mut Block {
+        // SAFETY: callers pass a block of the chain, or of what left it.
         unsafe { (*block).next.load(Ordering::Relaxed) }
     }
 
-    /// The end of the last block.
+    /// The end of the last block; 0 if there is none.
     pub(crate) fn end(&self) -> u64 {
-        Chain::base(self.last) + BLOCK as u64
+        match self.last.is_null() {
+            true => 0,
+            false => Chain::base(self.last) + BLOCK as u64,
+        }
     }
 
     pub(crate) fn holds(&self, at: u64) -> bool {
-        !self.last.is_null() && at < self.end()
+        at < self.end()
     }
 
     pub(crate) fn append(&mut self, block: *mut Block, at: u64) {
@@ -136,6 +183,7 @@ impl Chain {
         }
         if self.last.is_null() {
             self.first = block;
+            self.near_end = block;
         } else {
             // SAFETY: the last block is in the chain.
             unsafe { (*self.last).next.store(block, Ordering::Relaxed) };
@@ -150,6 +198,38 @@ impl Chain {
             block = Chain::next(block);
         }
         block
+    }
+
+    /// The block of the end; null if there is none.
+    pub(crate) fn block_of_end(&mut self, end: u64) -> *mut Block {
+        if !self.holds(end) {
+            return ptr::null_mut();
+        }
+        while end >= Chain::base(self.near_end) + BLOCK as u64 {
+            self.near_end = Chain::next(self.near_end);
+        }
+        self.near_end
+    }
+
+    /// Lets go of the blocks behind that of the end. Nobody may be on the way there: the limit is lowered,
+    /// and a heavy fence was issued since; or it is the owner who asks for it.
+    pub(crate) fn cut(&mut self, end: u64, garbage: &mut Garbage) {
+        let block = self.block_of_end(end);
+        if !block.is_null() {
+            let surplus = Chain::next(block);
+            // SAFETY: the block is in the chain.
+            unsafe { (*block).next.store(ptr::null_mut(), Ordering::Relaxed) };
+            self.last = block;
+            garbage.push_all(surplus);
+        }
+    }
+
+    /// Lets go of all blocks: nothing is queued, and nobody owns the queue.
+    pub(crate) fn clear(&mut self, garbage: &mut Garbage) {
+        garbage.push_all(self.first);
+        self.first = ptr::null_mut();
+        self.last = ptr::null_mut();
+        self.near_end = ptr::null_mut();
     }
 
     /// Lets go of the blocks wholly below `below`, but for the last one and that of `pin`.
@@ -169,6 +249,9 @@ impl Chain {
                     unsafe { (*kept).next.store(next, Ordering::Relaxed) };
                 }
                 garbage.push(block);
+                if self.near_end == block {
+                    self.near_end = next;
+                }
             }
             block = next;
         }

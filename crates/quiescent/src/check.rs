@@ -31,6 +31,9 @@ pub const BLOCK: usize = sync::BLOCK;
 thread_local! {
     /// Who is told of plain objects. Model threads are fibers on one OS thread.
     static OBSERVER: Cell<Option<fn(*mut u8)>> = const { Cell::new(None) };
+    /// How often an owner went on into the next block without a lock, in this execution, and how often its push
+    /// came for the lock.
+    static HELPED: Cell<[u64; 2]> = const { Cell::new([0; 2]) };
     /// Blocks that were given back in this execution.
     static BURIED: RefCell<BTreeSet<usize>> = const { RefCell::new(BTreeSet::new()) };
 }
@@ -60,9 +63,19 @@ pub(crate) fn touch(block: *const Block) {
     assert!(!gone, "a block of a queue was used after it was given back");
 }
 
+/// A push has called for help: did it go on into the next block?
+pub(crate) fn helped(crossed: bool) {
+    let [across, locked] = HELPED.get();
+    HELPED.set(match crossed {
+        true => [across + 1, locked],
+        false => [across, locked + 1],
+    });
+}
+
 /// A new execution: the blocks of the one before are not used any more.
 fn forget_blocks() {
     OBSERVER.set(None);
+    HELPED.set([0; 2]);
     for block in BURIED.take() {
         // SAFETY: made by the queue with this layout, and out of use.
         unsafe {
@@ -183,6 +196,11 @@ impl Model {
         self.0.work(Until { deadline: None });
     }
 
+    /// What the second worker does when it is called.
+    pub fn relieve(self) {
+        self.0.relieve(crate::second::turn_of_second(1));
+    }
+
     /// What it does then: sleeps until it is kicked (or until the timer fires, where the scenario lets
     /// time-outs happen).
     pub fn sleep(self) {
@@ -209,6 +227,21 @@ impl Model {
     /// Empties the domain in this thread.
     pub fn drain(self) {
         self.0.drain(Until { deadline: None });
+    }
+
+    /// How often an owner went on into the next block without a lock.
+    pub fn crossings(self) -> u64 {
+        HELPED.get()[0]
+    }
+
+    /// How often a push of an owner came for its queue's lock.
+    pub fn helps(self) -> u64 {
+        HELPED.get()[1]
+    }
+
+    /// An owner is to look at the engine at its next push: as when the program changes its mind about who reclaims.
+    pub fn ask_soon(self) {
+        self.0.queues().for_each(|queue| queue.ask_soon());
     }
 
     /// Callbacks and objects that are queued.

@@ -80,9 +80,14 @@ impl Domain {
         if std::ptr::eq(queue, sync::dummy_queue()) {
             return self.deliver(Parcel::Entry(lane, entry, bytes), terms);
         }
-        if queue.wants_block(lane) {
-            queue.provide(lane);
+        let words = &queue.lanes[lane];
+        let crossed = words.cross(&self.root_seq);
+        #[cfg(any(quiescent_loom, quiescent_double))]
+        crate::check::helped(crossed);
+        if crossed {
+            return run::free(words.popped_before(popped));
         }
+        queue.prepare(lane);
         let mut garbage = Garbage::new();
         full_fence(); // [SNAP-1]
         let mut core = queue.lock();
@@ -187,8 +192,12 @@ impl Domain {
         let mut global = self.lock();
         let refill = global.refill(&self.slots, &mut core.cpu, &queued, urgency, now);
         self.show_level(&global);
+        let published = global.engine.published().root.to_bits();
         drop(global);
-        queue.settle(core, &refill.credit, garbage);
+        queue.settle(core, &refill.credit, refill.drive, garbage);
+        for words in &queue.lanes {
+            words.published.store(published, Ordering::Relaxed);
+        }
         if self.runs_inline() {
             queue.hint(core);
         }
@@ -201,6 +210,9 @@ impl Domain {
     fn carry_out(&'static self, own: Option<&'static Queue>, refill: Refill) {
         self.arm_and_kick(refill);
         let ended = refill.drive && self.drive_in_passing();
+        if refill.give_way {
+            self.give_way();
+        }
         let Some(queue) = own else { return };
         if ended {
             // A grace period has ended: what waited for it may be freed from the next push on.
@@ -235,6 +247,9 @@ impl Domain {
         }
         if refill.kick {
             self.kick_worker();
+        }
+        if refill.second {
+            self.call_second();
         }
         if refill.over {
             self.over_budget();

@@ -104,6 +104,7 @@ impl Heads {
             freed_to: None,
             credit: false,
             offload: false,
+            reach: 0, // no credit
         }
     }
 }

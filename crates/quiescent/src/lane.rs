@@ -9,7 +9,8 @@
 //!
 //! A lane is a chain of [`Block`]s. The owner pushes at `end` and frees, at `head`, what is done. It
 //! calls for help (the queue's lock, the engine) when `end` reaches `limit`: at the end of its credit,
-//! at the end of a block, or because somebody has lowered the limit to 0.
+//! at the end of a block, or because somebody has lowered the limit to 0. The second needs no more than
+//! another block, and that may be linked already: then the owner goes on there by itself.
 //!
 //! # Publish, then check
 //! The owner may be preempted at any instruction, so a taker cannot tell it to stop; it can only find
@@ -22,6 +23,22 @@
 //!
 //! `[RET-1]` an entry's words, release of `end`; the taker's load of `end` acquires.
 //!
+//! # At the end of a block
+//! The owner raises the limit from the end of its block to that of the next (at most to `reach`, the end of
+//! its credit) by compare-and-exchange, from the value it has seen `[RET-3]`. Two things follow from its success:
+//!
+//! * nobody had lowered the limit. It is one more look at it, after the publishing of `[RET-2]`: so what was
+//!   popped in this push is the owner's, and a taker that comes later sees `end`, and leaves the block there;
+//! * a limit that somebody lowers is not overwritten: the word's changes have one order, and the owner's
+//!   next look, or its exchange at the next end, finds the 0.
+//!
+//! The full block is not looked at: it may have been given back. The address of the next one is in the
+//! owner's words; it is followed after the exchange only. If that fails, a taker may have given the
+//! next block back as well, unless it holds `end`; the owner comes for the lock, and is told anew.
+//!
+//! Bytes are looked at here too: with the bytes of its credit used up, the owner comes for the lock.
+//!
+//! # Entries popped
 //! The words of the popped entry are read after the look at the limit. So a taker never gives back the
 //! block that holds the last popped entry, nor the one that holds `end`.
 //!
@@ -69,6 +86,13 @@ impl Block {
                 base: AtomicU64::new(0),
             }
         }
+    }
+
+    /// The next block.
+    pub(crate) fn behind(&self) -> *mut Block {
+        #[cfg(any(quiescent_loom, quiescent_double))]
+        crate::check::touch(self);
+        self.next.load(Ordering::Relaxed)
     }
 
     #[inline(always)]
@@ -162,6 +186,18 @@ pub(crate) struct Lane {
     pub(crate) step: AtomicU64,
     /// A deadline covers prompt callbacks that are queued from now on.
     pub(crate) prompt: AtomicU32,
+    /// How many blocks are to be linked behind the block of `end`, if the credit is worth them.
+    pub(crate) ahead: AtomicU32,
+    /// The block behind that of `end`, if there is one; nobody's to follow once the limit is lowered.
+    pub(crate) next: AtomicPtr<Block>,
+    /// `limit` may go up to here without a lock: the end of the credit, or of the last block.
+    pub(crate) reach: AtomicU64,
+    /// The published number of grace periods, as of the last time that the engine was asked.
+    pub(crate) published: AtomicU64,
+    /// `head` at that time.
+    pub(crate) freed: AtomicU64,
+    /// The end of the last block, at that time.
+    pub(crate) linked: AtomicU64,
 }
 
 impl Lane {
@@ -178,6 +214,12 @@ impl Lane {
                 done: AtomicU64::new(0),
                 step: AtomicU64::new(1),
                 prompt: AtomicU32::new(0),
+                ahead: AtomicU32::new(0),
+                next: AtomicPtr::new(std::ptr::null_mut()),
+                reach: AtomicU64::new(0),
+                published: AtomicU64::new(0),
+                freed: AtomicU64::new(0),
+                linked: AtomicU64::new(0),
             }
         }
     }
@@ -237,6 +279,52 @@ impl Lane {
         light_fence(); // [RET-2]
         let limit = self.limit.load(Ordering::Relaxed);
         end.wrapping_add(1) >= limit || (large && left.cast_signed() < 0)
+    }
+
+    /// A push has called for help. Is it no more than the end of a block, with another one linked behind
+    /// it and credit left? Then the lane goes on there, with no lock and no engine. Only the owner calls
+    /// this. True: what was popped is the owner's.
+    ///
+    /// A grace period that has ended meanwhile, by others' doing, is worth a look at the engine: it may
+    /// have served something of ours, and what we have pushed since has no stamp. Then the next looks are
+    /// close together again.
+    #[inline]
+    pub(crate) fn cross(&self, published: &AtomicU64) -> bool {
+        let end = self.end.load(Ordering::Relaxed);
+        let reach = self.reach.load(Ordering::Relaxed);
+        let next = self.next.load(Ordering::Relaxed);
+        let is_spent = self.left.load(Ordering::Relaxed).cast_signed() < 0;
+        if self.limit.load(Ordering::Relaxed) != end {
+            return false;
+        }
+        if published.load(Ordering::Relaxed) != self.published.load(Ordering::Relaxed) {
+            self.ahead.store(0, Ordering::Relaxed);
+            return false;
+        }
+        if end >= reach || next.is_null() || is_spent {
+            return false;
+        }
+        let limit = reach.min(end + BLOCK as u64);
+        let order = (Ordering::AcqRel, Ordering::Relaxed);
+        let raised = (self.limit).compare_exchange(end, limit, order.0, order.1); // [RET-3]
+        if raised.is_err() {
+            return false;
+        }
+        self.block.store(next, Ordering::Relaxed);
+        // SAFETY: the limit had not been lowered: `next` is in the chain, and the block of `end`, which
+        // takers leave there from now on.
+        let behind = unsafe { (*next).behind() };
+        self.next.store(behind, Ordering::Relaxed);
+        true
+    }
+
+    /// Frees nothing yet: the entries that [`push`](Lane::push) has popped before it called for help, and
+    /// that are the owner's.
+    pub(crate) fn popped_before(&self, popped: Popped) -> [Option<Entry>; 2] {
+        match popped.count {
+            0 => [None; 2],
+            count => self.popped_last(popped.at, popped.at + count),
+        }
     }
 
     /// A popped entry.

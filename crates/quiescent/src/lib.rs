@@ -216,6 +216,7 @@ mod engine;
 mod error;
 #[cfg(not(any(quiescent_loom, quiescent_double)))]
 mod exit;
+mod exited;
 #[cfg(not(any(quiescent_loom, quiescent_double)))]
 mod fork;
 #[cfg(not(any(quiescent_loom, quiescent_double)))]
@@ -244,6 +245,7 @@ mod report;
 mod retire;
 mod retired;
 mod run;
+mod second;
 mod slots;
 mod staff;
 mod stall;

@@ -22,7 +22,10 @@
 //! * `block` of a lane holds the position `end`: it is linked before `end` gets there. Where memory is
 //!   gone, the lane gets the dummy's block and limit 0, and the next push finds out.
 //! * Blocks leave a chain from its front, under the lock. While others consume, the block of the
-//!   position before `seen` stays, and the last one always does: the owner may still look at them.
+//!   position before `seen` stays, and so do the last one and all from that of `end` on: the owner may
+//!   still look at them, or go there.
+//! * Blocks behind that of `end` leave it when nobody can be on the way there: in step 3, behind the fence
+//!   (an owner goes on by raising its limit, which fails `[RET-3]`), or by the owner under the lock.
 //! * No memory is allocated or freed under the lock: spare blocks are brought along, empty ones are
 //!   taken along ([`Garbage`]).
 
@@ -35,7 +38,7 @@ use quiescent_engine::Pos;
 use quiescent_engine::cpu::{Cpu, LANES, Lane as Which};
 use quiescent_engine::credit::{Cause, Credit, Queued};
 
-use crate::chain::{Chain, Garbage, end_of_block, new_block};
+use crate::chain::{Chain, Garbage, Spares, end_of_block};
 use crate::engine::Part;
 use crate::heads::Heads;
 use crate::lane::{Block, Entry, Lane, Popped};
@@ -53,8 +56,8 @@ pub(crate) const BLOCK_LANES: usize = 2;
 #[repr(C)]
 pub(crate) struct Queue {
     pub(crate) lanes: [Lane; BLOCK_LANES],
-    /// A block for each lane, brought along.
-    spares: [AtomicPtr<Block>; BLOCK_LANES],
+    /// Blocks for each lane, brought along.
+    spares: [Spares; BLOCK_LANES],
     core: Mutex<Core>,
     /// Its lock, while this process forks.
     #[cfg(not(any(quiescent_loom, quiescent_double)))]
@@ -91,7 +94,7 @@ impl Queue {
         pub(crate) fn new(cpu: u32, dummy: *mut Block) -> Queue {
             Queue {
                 lanes: [Lane::new(dummy), Lane::new(dummy)],
-                spares: array_of!(AtomicPtr::new(ptr::null_mut()); BLOCK_LANES),
+                spares: array_of!(Spares::new(); BLOCK_LANES),
                 core: Mutex::new(Core {
                     cpu: Part::new(Cpu::new(cpu)),
                     chains: [const { Chain::new() }; BLOCK_LANES],
@@ -127,40 +130,17 @@ impl Queue {
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Brings a spare block for `lane`, if there is none. With no lock held.
-    pub(crate) fn provide(&self, lane: usize) {
-        let spare = &self.spares[lane];
-        if !spare.load(Ordering::Relaxed).is_null() {
-            return;
-        }
-        let block = new_block();
-        let order = Ordering::AcqRel;
-        if spare
-            .compare_exchange(ptr::null_mut(), block, order, Ordering::Relaxed)
-            .is_err()
-            && !block.is_null()
-        {
-            let mut garbage = Garbage::new();
-            garbage.push(block);
-        }
-    }
-
-    /// Is the owner about to need another block?
-    pub(crate) fn wants_block(&self, lane: usize) -> bool {
-        let end = self.lanes[lane].end.load(Ordering::Relaxed);
-        end.is_multiple_of(BLOCK as u64) || self.is_starved(lane)
-    }
-
     /// Puts an entry at the end, under the lock and by the owner or where there is none. False: there
     /// is no memory for it.
     pub(crate) fn put(&self, core: &mut Core, lane: usize, entry: Entry, bytes: u64) -> bool {
         let words = &self.lanes[lane];
-        if !self.make_room(core, lane) {
+        let end = words.end.load(Ordering::Relaxed);
+        if !self.make_room(core, lane, end + 1, None) {
             return false;
         }
-        let end = words.end.load(Ordering::Relaxed);
-        // SAFETY: room was made: the last block holds `end`.
-        unsafe { (*core.chains[lane].last).put(end, entry) };
+        let block = words.block.load(Ordering::Relaxed);
+        // SAFETY: room was made: the block holds `end`.
+        unsafe { (*block).put(end, entry) };
         let left = words.left.load(Ordering::Relaxed);
         words
             .left
@@ -186,24 +166,6 @@ impl Queue {
         words
             .left
             .store(left.wrapping_add(bytes), Ordering::Relaxed);
-    }
-
-    /// Links a block for `end` if the last one is full. False: there is none.
-    fn make_room(&self, core: &mut Core, lane: usize) -> bool {
-        let end = self.lanes[lane].end.load(Ordering::Relaxed);
-        let chain = &mut core.chains[lane];
-        if !chain.holds(end) {
-            let block = self.spares[lane].swap(ptr::null_mut(), Ordering::AcqRel);
-            if block.is_null() {
-                self.lanes[lane]
-                    .block
-                    .store(sync::dummy_block(), Ordering::Relaxed);
-                return false;
-            }
-            chain.append(block, end);
-        }
-        self.lanes[lane].block.store(chain.last, Ordering::Relaxed);
-        true
     }
 
     // The owner, or whoever holds the lock of a queue without one.
@@ -241,6 +203,7 @@ impl Queue {
                 freed_to: (!chain.taken).then(|| words.head.load(Ordering::Relaxed)),
                 credit: core.owned,
                 offload: hands_off,
+                reach: (u64::from(words.ahead.load(Ordering::Relaxed)) + 1) * BLOCK as u64,
             };
         }
         queued
@@ -251,17 +214,31 @@ impl Queue {
         std::mem::take(&mut core.revoking)
     }
 
-    /// The engine has looked: new credit for the owner, or none where there is no owner.
-    pub(crate) fn settle(&self, core: &mut Core, credit: &[Credit; LANES], garbage: &mut Garbage) {
+    /// The engine has looked: new credit for the owner, or none where there is no owner. `waits`: the owner
+    /// waits for something, and is to look again at the end of its block.
+    pub(crate) fn settle(
+        &self,
+        core: &mut Core,
+        credit: &[Credit; LANES],
+        waits: bool,
+        garbage: &mut Garbage,
+    ) {
         let hurried = core.cpu.is_hurried();
         for (lane, credit) in credit.iter().enumerate().take(BLOCK_LANES) {
-            let room = core.owned && self.make_room(core, lane);
             let which = Which::ALL[lane];
             let head = core.cpu.list(which).head();
-            let (words, chain) = (&self.lanes[lane], &mut core.chains[lane]);
+            core.chains[lane].trim(head, None, garbage);
+            let words = &self.lanes[lane];
+            let end = words.end.load(Ordering::Relaxed);
+            let ahead = u64::from(words.ahead.load(Ordering::Relaxed)) * BLOCK as u64;
+            let reach = (end_of_block(end) + ahead).min(credit.until);
+            let room = core.owned && self.make_room(core, lane, reach.max(end + 1), Some(garbage));
+            let chain = &mut core.chains[lane];
+            if !room || credit.until == end {
+                chain.cut(end, garbage); // nobody gets there
+                words.next.store(ptr::null_mut(), Ordering::Relaxed);
+            }
             chain.taken = !core.owned || hurried || core.hands_off || lane == CODE;
-            chain.trim(head, None, garbage);
-            garbage.recycle(&self.spares[lane]);
             if chain.taken {
                 chain.seen = head;
                 words.until.store(0, Ordering::Relaxed);
@@ -278,11 +255,13 @@ impl Queue {
             words.step.store(step, Ordering::Relaxed);
             words.left.store(credit.bytes, Ordering::Relaxed);
             chain.given = credit.bytes;
-            let limit = if room {
-                credit.until.min(chain.end())
-            } else {
-                0
-            };
+            words.freed.store(head, Ordering::Relaxed);
+            words.linked.store(chain.end(), Ordering::Relaxed);
+            let reach = if room { reach.min(chain.end()) } else { 0 };
+            let limit = reach.min(end_of_block(end));
+            words
+                .reach
+                .store(if waits { limit } else { reach }, Ordering::Relaxed);
             words.limit.store(limit, Ordering::Relaxed);
         }
     }
@@ -299,17 +278,11 @@ impl Queue {
     pub(crate) fn clear(&self, core: &mut Core, garbage: &mut Garbage) {
         for (lane, chain) in core.chains.iter_mut().enumerate() {
             let words = &self.lanes[lane];
-            chain.trim(words.end.load(Ordering::Relaxed), None, garbage);
-            for block in [
-                std::mem::replace(&mut chain.last, ptr::null_mut()),
-                self.spares[lane].swap(ptr::null_mut(), Ordering::AcqRel),
-            ] {
-                if !block.is_null() {
-                    garbage.push(block);
-                }
-            }
-            chain.first = ptr::null_mut();
+            chain.clear(garbage);
+            garbage.push_all(self.spares[lane].take());
             words.block.store(sync::dummy_block(), Ordering::Relaxed);
+            words.next.store(ptr::null_mut(), Ordering::Relaxed);
+            words.ahead.store(0, Ordering::Relaxed);
         }
     }
 
@@ -320,14 +293,19 @@ impl Queue {
         if core.owned {
             core.revoking = true;
             for words in &self.lanes {
-                words.limit.store(0, Ordering::Relaxed); // [RET-2]
+                words.limit.store(0, Ordering::Relaxed); // [RET-2] [RET-3]
             }
         }
         core.owned
     }
 
     /// Step 3: what is queued, all of it taken. `None`: the owner consumes again, take it once more.
-    pub(crate) fn take(&self, core: &mut Core) -> Option<[Queued; LANES]> {
+    /// Blocks that were linked ahead are given back.
+    pub(crate) fn take(
+        &self,
+        core: &mut Core,
+        mut garbage: Option<&mut Garbage>,
+    ) -> Option<[Queued; LANES]> {
         let heads = core.heads.report();
         let mut queued = [heads; LANES];
         let revoking = std::mem::take(&mut core.revoking);
@@ -357,12 +335,19 @@ impl Queue {
             } else {
                 chain.end()
             };
+            let end = words.end.load(Ordering::Acquire).min(room); // [RET-1] [RET-2]
+            if let Some(garbage) = garbage.as_deref_mut() {
+                chain.cut(end, garbage);
+                words.linked.store(chain.end(), Ordering::Relaxed);
+            }
+            if end - core.cpu.list(Which::ALL[lane]).head() <= BLOCK as u64 {
+                words.ahead.store(0, Ordering::Relaxed); // a quiet one
+            }
             *queued = Queued {
-                end: words.end.load(Ordering::Acquire).min(room), // [RET-1] [RET-2]
+                end,
                 bytes: chain.spent(words),
                 freed_to,
-                credit: false,
-                offload: false,
+                ..Queued::default()
             };
         }
         Some(queued)
@@ -374,7 +359,7 @@ impl Queue {
     pub(crate) fn forked(&self, core: &mut Core, run_code: bool) -> [Queued; LANES] {
         self.ask_soon();
         core.revoking = core.owned;
-        let queued = self.take(core).unwrap_or_default(); // what is being revoked can be taken
+        let queued = self.take(core, None).unwrap_or_default(); // what is being revoked can be taken
         core.owned = false;
         core.offload = None;
         core.chosen = None;
@@ -424,3 +409,4 @@ impl Core {
 }
 
 mod looks;
+mod room;

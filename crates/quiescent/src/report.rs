@@ -28,6 +28,11 @@ pub enum Report {
         /// How long it has been running.
         running: Duration,
     },
+    /// It ended the thread that ran it, with `pthread_exit`: a worker. Another one goes on with the rest.
+    Exited {
+        /// The type of the closure, or of the value that was dropped.
+        name: &'static str,
+    },
     /// Readers have kept a grace period waiting for too long ([`set_stall_after`](crate::set_stall_after)).
     Stalled(StallReport),
     /// More is queued than the [budget](crate::set_budget()) allows: `retire` does not wait. Told on the
@@ -50,6 +55,10 @@ impl fmt::Display for Report {
                 "callback {name} has not returned for {:.1} s: another worker goes on without it; look \
                  for what it waits for",
                 running.as_secs_f64()
+            ),
+            Report::Exited { name } => write!(
+                f,
+                "callback {name} has ended the worker's thread: another one goes on; let callbacks return"
             ),
             Report::Stalled(stall) => write!(f, "{stall}"),
             Report::OverBudget { full, holdouts } => write!(
@@ -109,7 +118,7 @@ pub(crate) fn report(report: Report) {
 
 /// Runs the program's code, which must not unwind into a worker.
 fn contained(told: impl FnOnce()) {
-    let told = catch_unwind(AssertUnwindSafe(told));
+    let told = catch_unwind(AssertUnwindSafe(|| crate::exited::guarded(told)));
     told.unwrap_or_else(crate::run::discard);
 }
 

@@ -27,7 +27,8 @@ use crate::sync;
 use crate::weight;
 
 /// The longest that something retired lazily waits before a grace period is asked for on its account,
-/// but for rounding up to the next whole second.
+/// but for rounding up to the next whole second. By `CLOCK_MONOTONIC`, which stands still while the system is
+/// suspended; so do all times of this library ([`set_flush_times`](crate::set_flush_times)).
 pub const FLUSH: Duration = Duration::from_nanos(Defer::threads().lazy_ns);
 
 /// The longest that a [`call`](crate::call()) waits before a grace period is asked for on its account.

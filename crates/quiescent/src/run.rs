@@ -9,6 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 
 use crate::domain::Domain;
+use crate::exited::{self, Taken};
 use crate::heads::{Head, RunHead};
 use crate::kind;
 use crate::lane::Entry;
@@ -46,10 +47,17 @@ pub(crate) fn marked(run: impl FnOnce()) {
     run();
 }
 
-fn contained(domain: &'static Domain, name: fn() -> &'static str, run: impl FnOnce()) {
+fn contained(
+    domain: &'static Domain,
+    taken: Taken,
+    name: fn() -> &'static str,
+    run: impl FnOnce(),
+) {
     let marked = Marked::new();
+    exited::note(taken, name);
     domain.watch.begin(domain, name);
-    let result = catch_unwind(AssertUnwindSafe(run));
+    domain.watch.second.begin(name);
+    let result = catch_unwind(AssertUnwindSafe(|| exited::guarded(run)));
     // What a panic carried, and the reporter, are the program's code as well.
     if let Err(payload) = result {
         count(&domain.counters.panics);
@@ -57,6 +65,8 @@ fn contained(domain: &'static Domain, name: fn() -> &'static str, run: impl FnOn
         report(Report::Panicked { name: name() });
     }
     domain.watch.end();
+    domain.watch.second.end();
+    exited::over();
     drop(marked);
     count(&domain.counters.callbacks);
 }
@@ -65,7 +75,7 @@ fn contained(domain: &'static Domain, name: fn() -> &'static str, run: impl FnOn
 /// one. After a few of them the last is leaked.
 pub(crate) fn discard(mut payload: Box<dyn Any + Send>) {
     for _ in 0..PAYLOADS {
-        match catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        match catch_unwind(AssertUnwindSafe(|| exited::guarded(|| drop(payload)))) {
             Ok(()) => return,
             Err(next) => payload = next,
         }
@@ -74,10 +84,10 @@ pub(crate) fn discard(mut payload: Box<dyn Any + Send>) {
 }
 
 /// Runs an entry of the code lane that is done and taken out.
-pub(crate) fn code(domain: &'static Domain, entry: Entry) {
+pub(crate) fn code(domain: &'static Domain, taken: Taken, entry: Entry) {
     // SAFETY: an entry of the code lane.
     let kind = unsafe { kind::kind(entry.what) };
-    contained(domain, kind.name, || {
+    contained(domain, taken, kind.name, || {
         // SAFETY: done, taken out, and run once.
         unsafe { (kind.run)(entry.object) };
     });
@@ -89,8 +99,8 @@ pub(crate) fn head_name() -> &'static str {
 }
 
 /// Runs an intrusive callback that is done and taken out.
-pub(crate) fn head(domain: &'static Domain, head: NonNull<Head>, run: RunHead) {
-    contained(domain, head_name, || {
+pub(crate) fn head(domain: &'static Domain, taken: Taken, head: NonNull<Head>, run: RunHead) {
+    contained(domain, taken, head_name, || {
         // SAFETY: as whoever queued it promised.
         unsafe { run(head) };
     });

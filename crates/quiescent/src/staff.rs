@@ -26,6 +26,7 @@ mod real {
     use std::thread;
 
     use crate::domain::Domain;
+    use crate::exited;
     use crate::looks::{count, uncount};
     use crate::sweep::Until;
 
@@ -110,7 +111,9 @@ mod real {
         /// What the worker does, as long as nobody else has its role.
         pub(crate) fn serve(&'static self, role: u32) {
             self.watch.take_role(role);
+            exited::is_noticed();
             self.alarm.open_sources();
+            self.find_processors();
             loop {
                 count(&self.counters.worker_passes);
                 self.work(Until { deadline: None });
@@ -124,6 +127,7 @@ mod real {
                 }
             }
             uncount(&self.counters.helpers);
+            self.watch.leave();
         }
     }
 

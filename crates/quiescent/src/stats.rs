@@ -85,10 +85,14 @@ pub struct Statistics {
     /// Objects that were freed by threads that retire in passing, beyond the usual, since the budget was
     /// near.
     pub helped: u64,
+    /// Times a thread that queues code gave its processor up, once, to those who run it, since the budget was near.
+    pub gave_way: u64,
     /// Callbacks and destructors run by the reclaimer.
     pub callbacks: u64,
     /// Of those, how many panicked. Each panic was contained; the panic hook has spoken.
     pub callback_panics: u64,
+    /// Of those, how many ended the worker's thread (`pthread_exit`): each time another one went on.
+    pub callback_exits: u64,
     /// Callbacks that did not return within a second: each has a thread to itself since.
     pub callbacks_stuck: u64,
     /// Barriers completed.
@@ -125,7 +129,8 @@ pub struct Statistics {
     pub crowd_sections: u64,
     /// Callbacks and objects queued by threads without a queue of their own, into one that they share.
     pub crowd_queued: u64,
-    /// Threads of this library: the worker, once something was queued, and one while a future waits.
+    /// Threads of this library: the worker, once something was queued; from its first callback on a stand-by; a second
+    /// worker, once there was a backlog; and one while a future waits.
     pub helper_threads: u64,
     /// Threads registered now.
     pub registered: u32,
@@ -147,6 +152,9 @@ pub struct WorkerWakeups {
     pub kick: u64,
     /// A source of memory pressure spoke.
     pub pressure: u64,
+    /// More than 10 000 callbacks were done and nobody was at them: the *second* worker was woken, beside the first,
+    /// and slept again when fewer than 100 were left.
+    pub backlog: u64,
 }
 
 /// What ended the laziness of queues: how often a queue's callbacks were sent on their way for each of these. A thread

@@ -14,6 +14,7 @@ use quiescent_engine::credit::Cause;
 use crate::chain::Garbage;
 use crate::domain::Domain;
 use crate::error::SyncError;
+use crate::exited::Taken;
 use crate::lane::Entry;
 use crate::looks::count;
 use crate::queue::{CODE, Core, PLAIN, Queue};
@@ -72,6 +73,7 @@ impl Domain {
         choose: impl Fn(&Core) -> Option<Cause>,
         mut visit: impl FnMut(&mut Core),
     ) -> Result<Swept, SyncError> {
+        let mut garbage = Garbage::new(); // given back when no lock is held: the sweep's is one as well
         let _one_at_a_time = self.sweeping();
         let mut swept = Swept::default();
         let mut owned = false;
@@ -97,7 +99,7 @@ impl Domain {
                 let Some(cause) = core.chosen else {
                     continue;
                 };
-                match queue.take(&mut core) {
+                match queue.take(&mut core, Some(&mut garbage)) {
                     Some(queued) => {
                         core.chosen = None;
                         left -= 1;
@@ -129,8 +131,23 @@ impl Domain {
         ran
     }
 
+    /// The same for the worker: it runs code in [turns](crate::second).
+    pub(crate) fn run_as_worker(&'static self, until: Until, code: bool) -> u64 {
+        let mut ran = 0;
+        for queue in self.queues() {
+            if until.is_over() {
+                break;
+            }
+            ran += self.run_queue(queue, u64::MAX, until, false);
+            if code {
+                ran += self.run_turn(queue, self.watch.turn(), until);
+            }
+        }
+        ran
+    }
+
     /// Runs and frees at most `most` of what is done in this queue; code only where that is allowed.
-    fn run_queue(&'static self, queue: &Queue, most: u64, until: Until, code: bool) -> u64 {
+    fn run_queue(&'static self, queue: &'static Queue, most: u64, until: Until, code: bool) -> u64 {
         let [plain, closures, heads] = self.ready(queue);
         let mut ran = self.free_plain(queue, plain.min(most), until);
         if code && !run::in_callback() {
@@ -188,7 +205,7 @@ impl Domain {
     }
 
     /// One at a time: a callback that does not return holds up itself only.
-    fn run_code(&'static self, queue: &Queue, ready: u64, until: Until) -> u64 {
+    pub(crate) fn run_code(&'static self, queue: &'static Queue, ready: u64, until: Until) -> u64 {
         let mut places = [Entry::NONE];
         let mut total = 0;
         while total < ready && !until.is_over() {
@@ -200,15 +217,15 @@ impl Domain {
             if range.is_empty() {
                 break;
             }
-            let era = self.era();
-            run::code(self, places[0]);
-            self.report_ran_since(era, queue, Which::Code, range);
+            let taken = self.taken(queue, Which::Code, &range);
+            run::code(self, taken, places[0]);
+            self.report_ran_since(taken.era, queue, Which::Code, range);
             total += 1;
         }
         total
     }
 
-    fn run_heads(&'static self, queue: &Queue, ready: u64, until: Until) -> u64 {
+    pub(crate) fn run_heads(&'static self, queue: &'static Queue, ready: u64, until: Until) -> u64 {
         let mut total = 0;
         while total < ready && !until.is_over() {
             let mut core = queue.lock();
@@ -218,9 +235,9 @@ impl Domain {
             let Some((head, run)) = taken else {
                 break;
             };
-            let era = self.era();
-            run::head(self, head, run);
-            self.report_ran_since(era, queue, Which::Head, range);
+            let taken = self.taken(queue, Which::Head, &range);
+            run::head(self, taken, head, run);
+            self.report_ran_since(taken.era, queue, Which::Head, range);
             total += 1;
         }
         total
@@ -229,7 +246,7 @@ impl Domain {
     /// In a domain that runs callbacks inline: their owner runs two of those that are done.
     #[cold]
     #[inline(never)]
-    pub(crate) fn run_inline(&'static self, queue: &Queue) {
+    pub(crate) fn run_inline(&'static self, queue: &'static Queue) {
         if !run::in_callback() {
             self.run_code(queue, 2, Until { deadline: None });
             queue.hint(&queue.lock());
@@ -241,9 +258,27 @@ impl Domain {
         crate::looks::value(&self.counters.forks)
     }
 
+    /// What is about to run.
+    fn taken(&self, queue: &'static Queue, lane: Which, range: &Range<Pos>) -> Taken {
+        let Range { start, end } = *range;
+        Taken {
+            queue,
+            lane,
+            start,
+            end,
+            era: self.era(),
+        }
+    }
+
     /// As [`report_ran`](Domain::report_ran); but what forked while it ran was taken out by the parent, and
     /// in the child nobody knows of it.
-    fn report_ran_since(&'static self, era: u64, queue: &Queue, lane: Which, range: Range<Pos>) {
+    pub(crate) fn report_ran_since(
+        &'static self,
+        era: u64,
+        queue: &Queue,
+        lane: Which,
+        range: Range<Pos>,
+    ) {
         if era == self.era() {
             self.report_ran(queue, lane, range);
         }
@@ -256,12 +291,17 @@ impl Domain {
         }
         let mut core = queue.lock();
         let share_done = core.cpu.ran(lane, range);
+        let mut second = false;
         if core.cpu.untold() {
             let mut global = self.lock();
             global.tell(&mut core.cpu);
+            second = global.calls_second();
             self.show_level(&global);
         }
         drop(core);
+        if second {
+            self.call_second();
+        }
         if share_done {
             self.barrier_share_done();
         }
@@ -274,12 +314,13 @@ impl Domain {
 
     /// Does something that was taken over wait for a grace period?
     pub(crate) fn taken_waits(&'static self) -> bool {
-        self.any_hurried(CbList::pending)
+        let waits = |cpu: &Cpu| cpu.lists().iter().any(CbList::pending);
+        self.any_hurried(waits)
     }
 
-    /// Has something that was taken over become done meanwhile?
+    /// Has something that was taken over become done meanwhile, that nobody is at?
     pub(crate) fn taken_is_ready(&'static self) -> bool {
-        self.any_hurried(|list| list.ready() > 0)
+        self.any_hurried(Cpu::is_untended)
     }
 
     /// Is there code that is done?
@@ -308,8 +349,8 @@ impl Domain {
         ran
     }
 
-    fn any_hurried(&'static self, test: impl Fn(&CbList) -> bool) -> bool {
-        let hurried = |cpu: &Cpu| cpu.is_hurried() && cpu.lists().iter().any(&test);
+    fn any_hurried(&'static self, test: impl Fn(&Cpu) -> bool) -> bool {
+        let hurried = |cpu: &Cpu| cpu.is_hurried() && test(cpu);
         self.queues().any(|queue| hurried(&queue.lock().cpu))
     }
 

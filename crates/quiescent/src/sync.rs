@@ -76,6 +76,12 @@ pub(crate) const CELL_ROLE: usize = 4;
 /// Cell that says that this thread is between *prepare* and the end of a fork.
 #[cfg(not(any(quiescent_loom, quiescent_double)))]
 pub(crate) const CELL_FORKING: usize = 5;
+/// Cell that says as which *second* worker this thread was appointed; 0 if it was not.
+#[cfg(not(any(quiescent_loom, quiescent_double)))]
+pub(crate) const CELL_SECOND: usize = 6;
+/// Cell that says that the callback this thread runs is watched.
+#[cfg(not(any(quiescent_loom, quiescent_double)))]
+pub(crate) const CELL_WATCHED: usize = 7;
 
 #[cfg(any(quiescent_loom, quiescent_double))]
 mod model;

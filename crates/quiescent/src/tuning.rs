@@ -26,6 +26,9 @@ pub struct FlushTimes {
 /// the time causes one wake-up per `lazy`, one that calls a little all the time one per `prompt`. Zero means: at once.
 /// `docs/laziness.md` has the measured trade-off. O(threads), with each queue's lock in turn.
 ///
+/// Times are by `CLOCK_MONOTONIC`: setting the clock changes nothing, and while the system is suspended they stand
+/// still, so that nothing is due on resume that was not before, and no suspend is ended by us.
+///
 /// ```
 /// use quiescent::{FlushTimes, flush_times, set_flush_times};
 /// use std::time::Duration;

@@ -10,19 +10,29 @@
 #[cfg(any(quiescent_loom, quiescent_double))]
 pub(crate) use model::Watch;
 #[cfg(not(any(quiescent_loom, quiescent_double)))]
-pub(crate) use real::Watch;
+pub(crate) use real::{STUCK, Watch};
 
 #[cfg(any(quiescent_loom, quiescent_double))]
 mod model {
+    use quiescent_engine::crew::TurnId;
+
     use crate::domain::Domain;
+    use crate::second::Second;
 
     /// Models do not watch: their callbacks return.
     #[derive(Debug)]
-    pub(crate) struct Watch;
+    pub(crate) struct Watch {
+        pub(crate) second: Second,
+    }
 
     impl Watch {
         pub(crate) const fn new() -> Watch {
-            Watch
+            Watch { second: Second }
+        }
+
+        #[allow(clippy::unused_self, reason = "the same face as in the product")]
+        pub(crate) fn turn(&self) -> TurnId {
+            crate::second::turn_of_worker(1)
         }
 
         #[allow(clippy::unused_self, reason = "the same face as in the product")]
@@ -52,15 +62,18 @@ mod real {
     use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
     use std::time::Duration;
 
+    use quiescent_engine::crew::TurnId;
+
     use crate::alarm::os::{close, set_timer, timerfd};
     use crate::domain::Domain;
     use crate::looks::{count, uncount};
     use crate::report::{Report, report};
+    use crate::second::{Second, turn_of_worker};
     use crate::staff;
-    use crate::sync::{self, CELL_ROLE};
+    use crate::sync::{self, CELL_ROLE, CELL_SECOND, CELL_WATCHED};
 
     /// A callback that runs for longer is taken for stuck, in nanoseconds.
-    const STUCK: u64 = 1_000_000_000;
+    pub(crate) const STUCK: u64 = 1_000_000_000;
     /// So many callbacks that are stuck at a time get a thread each; with more, the others have to wait.
     const MOST: u32 = 16;
     /// The role of a worker that somebody else has replaced.
@@ -89,6 +102,8 @@ mod real {
         away: AtomicU32,
         /// The reporter has been called for one of them, and has not returned.
         telling: AtomicU32,
+        /// The second worker, whom the worker looks after.
+        pub(crate) second: Second,
     }
 
     impl Watch {
@@ -103,7 +118,14 @@ mod real {
                 stuck: AtomicU64::new(0),
                 away: AtomicU32::new(0),
                 telling: AtomicU32::new(0),
+                second: Second::new(),
             }
+        }
+
+        /// The name of the calling worker's turns.
+        #[allow(clippy::unused_self, reason = "models have no threads of ours")]
+        pub(crate) fn turn(&self) -> TurnId {
+            turn_of_worker(sync::tls_get(CELL_ROLE) as u32)
         }
 
         /// The number of whoever is the worker, or of the first to come.
@@ -116,6 +138,11 @@ mod real {
             sync::tls_set(CELL_ROLE, role as usize);
         }
 
+        /// The calling thread is through with being a worker.
+        pub(crate) fn leave(&self) {
+            sync::tls_set(CELL_ROLE, 0);
+        }
+
         /// In the child of a fork: nobody has the role or stands by. If the thread that forked is a worker
         /// (in a callback), it goes home from there as one that was replaced.
         pub(crate) fn forked(&self) {
@@ -125,14 +152,17 @@ mod real {
             self.armed.store(0, Ordering::Relaxed);
             self.standby.store(NOBODY, Ordering::Relaxed);
             self.stuck.store(0, Ordering::Relaxed);
-            let dismissed = u32::from(sync::tls_get(CELL_ROLE) != 0);
+            let ours = sync::tls_get(CELL_ROLE) != 0 || sync::tls_get(CELL_SECOND) != 0;
+            let dismissed = u32::from(ours);
+            self.second.forked();
             self.away.store(dismissed, Ordering::Relaxed);
         }
 
         /// Is the calling thread a worker whose role somebody else has now?
         pub(crate) fn is_dismissed(&self) -> bool {
             let role = sync::tls_get(CELL_ROLE);
-            role != 0 && role != self.role.load(Ordering::Acquire) as usize
+            (role != 0 && role != self.role.load(Ordering::Acquire) as usize)
+                || self.second.is_dismissed()
         }
 
         pub(crate) fn is_worker(&self) -> bool {
@@ -144,6 +174,7 @@ mod real {
             if !self.is_worker() {
                 return;
             }
+            sync::tls_set(CELL_WATCHED, 1);
             let now = sync::coarse_ns();
             self.name.store(name as *mut (), Ordering::Relaxed);
             self.since.store(now, Ordering::Release);
@@ -156,14 +187,36 @@ mod real {
 
         /// It has returned. If the stand-by was faster, it has the role now, or is about to take it.
         pub(crate) fn end(&self) {
-            if self.is_worker() && self.since.swap(0, Ordering::AcqRel) == 0 {
+            let watched = sync::tls_get(CELL_WATCHED) != 0;
+            sync::tls_set(CELL_WATCHED, 0);
+            if watched && self.is_worker() && self.since.swap(0, Ordering::AcqRel) == 0 {
                 sync::tls_set(CELL_ROLE, DISMISSED);
             }
+        }
+
+        /// The calling thread ends inside the program's code. If it is the worker, it is that no more, and somebody else
+        /// has to be, with this number.
+        pub(crate) fn resign(&self) -> Option<u32> {
+            self.end();
+            // Nobody else can take the role now: no callback is running.
+            self.is_worker()
+                .then(|| self.role.fetch_add(1, Ordering::AcqRel) + 1)
         }
 
         /// A worker that was replaced is through with its callback, and ends.
         pub(crate) fn come_back(&self) {
             self.away.fetch_sub(1, Ordering::Relaxed);
+        }
+
+        /// A callback was found stuck: its thread is away until it comes back.
+        pub(crate) fn note_stuck(&self) {
+            self.stuck.fetch_add(1, Ordering::Relaxed);
+            self.away.fetch_add(1, Ordering::Relaxed);
+        }
+
+        /// Are so many stuck that no more threads are made for it?
+        pub(crate) fn is_full(&self) -> bool {
+            self.away.load(Ordering::Relaxed) >= MOST
         }
 
         /// The round is over.
@@ -181,9 +234,7 @@ mod real {
 
         /// Sees to it that there is a stand-by.
         fn stand_by(&self, domain: &'static Domain) {
-            if self.standby.load(Ordering::Relaxed) != NOBODY
-                || self.away.load(Ordering::Relaxed) >= MOST
-            {
+            if self.standby.load(Ordering::Relaxed) != NOBODY || self.is_full() {
                 return;
             }
             if self.timer.load(Ordering::Relaxed) < 0 {
@@ -212,12 +263,12 @@ mod real {
                 return;
             };
             let name = self.name.load(Ordering::Relaxed);
-            self.stuck.fetch_add(1, Ordering::Relaxed);
-            self.away.fetch_add(1, Ordering::Relaxed);
+            self.note_stuck();
             self.armed.store(0, Ordering::Relaxed);
             self.standby.store(NOBODY, Ordering::Relaxed);
             let role = self.role.fetch_add(1, Ordering::AcqRel) + 1;
             self.take_role(role);
+            domain.end_turns(turn_of_worker(role - 1));
             // SAFETY: `begin` stored a function of this type before it stored `since`.
             let name = unsafe { std::mem::transmute::<*mut (), fn() -> &'static str>(name) };
             self.tell(domain, name(), running);
@@ -226,7 +277,12 @@ mod real {
 
         /// Reports a stuck callback. The reporter is the program's code, and is watched like a callback:
         /// it may well want the lock that the stuck one holds. While it is out, nobody else is told.
-        fn tell(&'static self, domain: &'static Domain, name: &'static str, running: u64) {
+        pub(crate) fn tell(
+            &'static self,
+            domain: &'static Domain,
+            name: &'static str,
+            running: u64,
+        ) {
             if self.telling.swap(1, Ordering::Acquire) != 0 {
                 return;
             }
@@ -254,8 +310,10 @@ mod real {
                         _ => return None,
                     }
                 }
+                // By the clock that `begin` looked at: the other one may be ahead of it: by hours, after a virtual
+                // machine was stopped.
                 let since = self.since.load(Ordering::Acquire);
-                let running = sync::now_ns().saturating_sub(since);
+                let running = sync::coarse_ns().saturating_sub(since);
                 let order = (Ordering::AcqRel, Ordering::Relaxed);
                 if since != 0
                     && running >= STUCK

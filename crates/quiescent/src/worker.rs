@@ -64,6 +64,7 @@ impl Domain {
         if self.has_news() {
             self.tell_news();
         }
+        self.look_at_second();
         let now = sync::now_ns();
         let mut core = self.lock();
         core.expire(now);
@@ -76,11 +77,11 @@ impl Domain {
         };
         let swept = self.sweep(due, |_| ())?;
         let code = !self.is_drained();
-        let mut ran = self.run_ready(until, code);
+        let mut ran = self.run_as_worker(until, code);
         if self.taken_waits() {
             self.watch.rest(); // readers may take their time, and nobody is to wake up for it
             self.synchronize(How::default())?;
-            ran += self.run_ready(until, code);
+            ran += self.run_as_worker(until, code);
         }
         if !code && self.code_is_ready() {
             report::ready();
@@ -112,7 +113,8 @@ impl Domain {
         self.lock().disarm();
         let deadlines = self
             .queues()
-            .filter_map(|queue| queue.lock().cpu.deadline());
+            .filter_map(|queue| queue.lock().cpu.deadline())
+            .chain(self.second_look());
         if let Some(earliest) = deadlines.min() {
             self.lock().arm(earliest);
         } else {

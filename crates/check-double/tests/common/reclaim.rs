@@ -17,7 +17,7 @@ use rcu::check::{Model as Domain, observe_frees};
 use super::World;
 
 /// Things in a world.
-const THINGS: usize = 10;
+const THINGS: usize = 20;
 
 #[derive(Default)]
 struct Thing {
@@ -38,6 +38,10 @@ const RETURNED: u32 = 2;
 #[derive(Default)]
 pub struct Things {
     things: [Thing; THINGS],
+    /// A callback that must be alone is being run.
+    inside: AtomicU32,
+    /// … and so many have been.
+    turns: Cell<usize>,
     /// The end of this one opens the gate.
     awaited: Cell<Option<usize>>,
     /// What a callback found wrong: its panic is contained.
@@ -61,6 +65,21 @@ impl Handle {
     fn reclaim(&self) {
         // SAFETY: see above.
         unsafe { &*self.world }.reclaim(self.thing);
+    }
+}
+
+impl Handle {
+    fn reclaim_in_turn(&self) {
+        // SAFETY: see above.
+        let things = &unsafe { &*self.world }.things;
+        let others = things.inside.swap(1, Relaxed);
+        let turn = things.turns.replace(self.thing + 1);
+        if others != 0 || turn != self.thing {
+            let wrong = format!("thing {}: {others} at it, turn {turn}", self.thing);
+            things.wrong.replace(Some(wrong));
+        }
+        self.reclaim();
+        things.inside.swap(0, Relaxed);
     }
 }
 
@@ -190,6 +209,18 @@ impl World {
         });
     }
 
+    /// As [`call_long`](World::call_long); those of thing 0, 1, … run one after the other, in this order.
+    pub fn call_in_turn(&self, thing: usize) {
+        let handle = self.leaked(thing);
+        rcu::call(move || handle.reclaim_in_turn());
+    }
+
+    /// The same at once.
+    pub fn call_in_turn_hurry(&self, thing: usize) {
+        let handle = self.leaked(thing);
+        rcu::call_hurry(move || handle.reclaim_in_turn());
+    }
+
     /// The long callback of a thing is over.
     pub fn expect_returned(&self, thing: usize) {
         let progress = self.things.things[thing].progress.load(Relaxed);
@@ -290,6 +321,15 @@ impl World {
         spawn(move || {
             world.domain.enter();
             (0..times).for_each(|_| world.domain.work());
+        })
+    }
+
+    /// A thread that plays the second worker, called once.
+    pub fn second(self: &Rc<World>) -> JoinHandle<()> {
+        let world = self.clone();
+        spawn(move || {
+            world.domain.enter();
+            world.domain.relieve();
         })
     }
 

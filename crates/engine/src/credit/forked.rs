@@ -30,6 +30,7 @@ impl Cpu {
             }
         }
         self.barrier.forked();
+        self.turn.forked();
         self.credit.tight = true;
         if !run_code {
             self.credit.prompt = None; // only code is prompt

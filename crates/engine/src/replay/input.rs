@@ -7,6 +7,7 @@ use crate::blocked::{Disabled, TaskId, Unlocked};
 use crate::callbacks::{Adopted, Called, Noticed};
 use crate::cpu::{LANES, Lane};
 use crate::credit::{Cause, Queued, Refill, Urgency};
+use crate::crew::TurnId;
 use crate::exp::{Climb, ExpBegin, ExpEffects, ExpPoll, ExpWake, Expedite, Handled, Interrupted};
 use crate::fast_no_hz::IdleLook;
 use crate::global::Interest;
@@ -90,6 +91,13 @@ pub enum Input {
         count: u64,
     },
     SweepsAll,
+    CallsSecond,
+    StandDown {
+        idle: bool,
+    },
+    SetWorkers {
+        workers: u32,
+    },
     SetFlushTimes {
         lazy_ns: u64,
         prompt_ns: u64,
@@ -156,6 +164,12 @@ pub enum CpuInput {
     },
     Untold,
     Tell,
+    TakeTurn {
+        who: TurnId,
+    },
+    EndTurn {
+        who: TurnId,
+    },
     Advance,
     Extract {
         lane: Lane,

@@ -82,6 +82,11 @@ impl World {
                 cpu.tell(global);
                 Output::Done(true)
             }
+            CpuInput::TakeTurn { who } => Output::Done(cpu.take_turn(global, who)),
+            CpuInput::EndTurn { who } => {
+                cpu.end_turn(global, who);
+                Output::Done(true)
+            }
             CpuInput::Extract { lane, max } => {
                 let range = cpu.extract(lane, max);
                 Output::Range(range.start, range.end)
@@ -251,6 +256,12 @@ impl Global {
             }
             Input::SetBudget { bytes, count } => Output::Done(self.set_budget(bytes, count)),
             Input::SweepsAll => Output::Done(self.sweeps_all()),
+            Input::CallsSecond => Output::Done(self.calls_second()),
+            Input::StandDown { idle } => Output::Done(self.stand_down(idle)),
+            Input::SetWorkers { workers } => {
+                self.set_workers(workers);
+                Output::Done(true)
+            }
             Input::SetFlushTimes { lazy_ns, prompt_ns } => {
                 self.set_flush_times(lazy_ns, prompt_ns);
                 Output::Done(true)

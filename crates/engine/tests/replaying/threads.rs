@@ -88,6 +88,7 @@ impl Rig {
                 freed_to: frees.then(|| head + ready.min(freed)),
                 credit: self.random.below(4) == 0,
                 offload: self.random.below(4) == 0,
+                reach: new * 512,
             }
         })
     }

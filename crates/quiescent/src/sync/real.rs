@@ -174,7 +174,7 @@ thread_local! {
         const { AtomicPtr::new((&raw const GLOBAL.dummy).cast_mut()) };
     static QUEUE: AtomicPtr<Queue> =
         const { AtomicPtr::new((&raw const DUMMY_QUEUE).cast_mut()) };
-    static CELLS: [AtomicUsize; 6] = const { [const { AtomicUsize::new(0) }; 6] };
+    static CELLS: [AtomicUsize; 8] = const { [const { AtomicUsize::new(0) }; 8] };
 }
 
 static DUMMY_BLOCK: Block = Block::new();

@@ -1,0 +1,154 @@
+//! The clocks and timers of this binary, shifted by what a test says: `clock_gettime` tells the shifted time, and a
+//! jump makes timers fire that it has passed, as the kernel's would.
+
+use std::ffi::{c_int, c_long};
+use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard};
+
+const SECOND: i64 = 1_000_000_000;
+
+/// By how much each clock is ahead of the kernel's, in nanoseconds.
+pub static WALL: AtomicI64 = AtomicI64::new(0);
+static FINE: AtomicI64 = AtomicI64::new(0);
+static COARSE: AtomicI64 = AtomicI64::new(0);
+/// How often somebody has asked for the time of day.
+pub static WALL_ASKED: AtomicU64 = AtomicU64::new(0);
+/// What the timers with these descriptors are set to, by the shifted clock; 0 for nothing.
+static TIMERS: Mutex<[i64; 256]> = Mutex::new([0; 256]);
+
+fn timers() -> MutexGuard<'static, [i64; 256]> {
+    TIMERS.lock().expect("no panic")
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn clock_gettime(clock: libc::clockid_t, time: *mut libc::timespec) -> c_int {
+    let shift = match clock {
+        libc::CLOCK_MONOTONIC => &FINE,
+        libc::CLOCK_MONOTONIC_COARSE => &COARSE,
+        libc::CLOCK_REALTIME | libc::CLOCK_REALTIME_COARSE => {
+            WALL_ASKED.fetch_add(1, Ordering::Relaxed);
+            &WALL
+        }
+        _ => panic!("nobody here uses clock {clock}"),
+    };
+    let shift = shift.load(Ordering::Acquire);
+    // SAFETY: what the caller wanted; `time` is writable.
+    unsafe {
+        let failed = real_syscall()(
+            libc::SYS_clock_gettime,
+            clock as usize,
+            time as usize,
+            0,
+            0,
+            0,
+            0,
+        );
+        let told = (*time).tv_sec * SECOND + (*time).tv_nsec + shift;
+        (*time).tv_sec = told.div_euclid(SECOND);
+        (*time).tv_nsec = told.rem_euclid(SECOND);
+        failed as c_int
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn timerfd_settime(
+    fd: c_int,
+    flags: c_int,
+    new: *const libc::itimerspec,
+    _old: *mut libc::itimerspec,
+) -> c_int {
+    assert_eq!(flags, libc::TFD_TIMER_ABSTIME);
+    let mut timers = timers();
+    // SAFETY: the caller's.
+    let value = unsafe { (*new).it_value };
+    let deadline = value.tv_sec * SECOND + value.tv_nsec;
+    timers[fd as usize] = deadline;
+    set_real_timer(fd, deadline)
+}
+
+/// Sets the kernel's timer to what this is by its clock.
+fn set_real_timer(fd: c_int, deadline: i64) -> c_int {
+    let real = match deadline {
+        0 => 0,
+        _ => (deadline - FINE.load(Ordering::Acquire)).max(1), // in the past: it fires at once
+    };
+    let none = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    let spec = libc::itimerspec {
+        it_interval: none,
+        it_value: libc::timespec {
+            tv_sec: real / SECOND,
+            tv_nsec: real % SECOND,
+        },
+    };
+    let (flags, spec) = (libc::TFD_TIMER_ABSTIME as usize, &raw const spec as usize);
+    // SAFETY: the specification is readable; the old one is not asked for.
+    unsafe { real_syscall()(libc::SYS_timerfd_settime, fd as usize, flags, spec, 0, 0, 0) as c_int }
+}
+
+type Syscall = unsafe extern "C" fn(c_long, ...) -> c_long;
+
+/// The C library's `syscall`.
+fn real_syscall() -> Syscall {
+    static REAL: AtomicPtr<libc::c_void> = AtomicPtr::new(std::ptr::null_mut());
+    let mut real = REAL.load(Ordering::Relaxed);
+    if real.is_null() {
+        // SAFETY: a name with its zero.
+        real = unsafe { libc::dlsym(libc::RTLD_NEXT, c"syscall".as_ptr()) };
+        REAL.store(real, Ordering::Relaxed);
+    }
+    assert!(!real.is_null());
+    // SAFETY: it is of that type.
+    unsafe { std::mem::transmute::<*mut libc::c_void, Syscall>(real) }
+}
+
+/// The library's futexes: one with a time-out may have passed it by a jump, so nobody sleeps for longer than this.
+#[unsafe(no_mangle)]
+extern "C" fn syscall(
+    number: c_long,
+    a: usize,
+    b: usize,
+    c: usize,
+    d: usize,
+    e: usize,
+    f: usize,
+) -> c_long {
+    let most = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 50_000_000,
+    };
+    let sleeps = number == libc::SYS_futex
+        && b as c_int == libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG
+        && d != 0;
+    let d = if sleeps { &raw const most as usize } else { d };
+    // SAFETY: what the caller wanted; it ignores the words that were not passed.
+    unsafe { real_syscall()(number, a, b, c, d, e, f) }
+}
+
+/// The exact clock jumps forward; the coarse one is behind by that until [`catch_up`].
+pub fn jump_ahead(by: i64) {
+    jump_with(by, || ());
+}
+
+/// Both monotonic clocks jump forward.
+pub fn jump(by: i64) {
+    jump_with(by, catch_up);
+}
+
+/// The coarse clock is as far as the exact one.
+pub fn catch_up() {
+    COARSE.store(FINE.load(Ordering::Acquire), Ordering::Release);
+}
+
+fn jump_with(by: i64, then: fn()) {
+    let timers = timers();
+    FINE.fetch_add(by, Ordering::AcqRel);
+    then(); // before anybody wakes up for it
+    for (fd, &deadline) in timers.iter().enumerate() {
+        if deadline != 0 {
+            set_real_timer(fd as c_int, deadline);
+        }
+    }
+}
