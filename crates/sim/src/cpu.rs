@@ -38,6 +38,8 @@ pub(crate) struct Core {
     pub rung: bool,
     /// An interrupt from another CPU has arrived.
     pub ipi: bool,
+    /// An expedited grace period wants to know what that interrupt finds.
+    pub exp_asked: bool,
     /// Sleeps that have ended here.
     pub alarms: Vec<(usize, u64)>,
     /// Soft interrupts that are raised.

@@ -115,6 +115,9 @@ impl Machine {
         }
         if std::mem::take(&mut self.cores[cpu as usize].ipi) {
             cost += costs.irq;
+            if std::mem::take(&mut self.cores[cpu as usize].exp_asked) {
+                self.exp_interrupt(cpu);
+            }
         }
         Act::Busy(cost)
     }

@@ -2,6 +2,7 @@
 
 use quiescent_engine::limits::Context;
 use quiescent_engine::offload::{GroupId, Rest};
+use quiescent_engine::polled::GpKind;
 use quiescent_engine::{CpuId, Next, Phase, Until};
 
 use crate::cpu::Callback;
@@ -19,12 +20,13 @@ impl Machine {
             Kind::GpThread => self.gp_thread(cpu),
             Kind::Rcuog(group) => self.rcuog(cpu, task, group),
             Kind::Rcuop(whose) => self.rcuop(cpu, whose),
+            Kind::ExpWorker => self.exp_worker(cpu),
             Kind::Work(_) => self.work(cpu, task),
         }
     }
 
     /// What it did takes so long; then it sleeps.
-    fn then_sleeps(&mut self, cpu: CpuId, cost: u64) -> Act {
+    pub(crate) fn then_sleeps(&mut self, cpu: CpuId, cost: u64) -> Act {
         self.cores[cpu as usize].sleeps = true;
         Act::Busy(cost)
     }
@@ -189,7 +191,8 @@ impl Machine {
                 self.call(cpu, callback, lazy, can_wake);
                 Act::Busy(self.options.costs.callback)
             }
-            Op::Synchronize => self.synchronize(cpu, task),
+            Op::Synchronize => self.synchronize(cpu, task, GpKind::Normal),
+            Op::SynchronizeExpedited => self.synchronize(cpu, task, GpKind::Expedited),
             Op::SleepUntil(at) => {
                 let round = self.tasks[task].round;
                 let at = at.max(now + 1);
@@ -204,8 +207,7 @@ impl Machine {
         }
     }
 
-    fn synchronize(&mut self, cpu: CpuId, task: usize) -> Act {
-        self.tasks[task].waits_since = Some(self.now);
+    pub(crate) fn synchronize_normal(&mut self, cpu: CpuId, task: usize) -> Act {
         if self.options.wake_from_gp {
             let leaf = self.rcu.leaf_of(cpu);
             let (global, _, _, view) = self.rcu.parts();

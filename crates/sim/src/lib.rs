@@ -21,6 +21,7 @@
 //! | `wheel` | when timers fire, and who takes them |
 //! | `machine` | the parts, and who may execute |
 //! | `exec` | what a CPU does: interrupts, soft interrupts, tasks, idling |
+//! | `expedited` | expedited grace periods: callers, the worker, interrupts |
 //! | `rcu` | the engine's host: its questions and what it asks for |
 //! | `kthreads` | what tasks do |
 //! | `options` | what a machine is like |
@@ -33,6 +34,7 @@ pub mod chance;
 mod cpu;
 mod events;
 mod exec;
+mod expedited;
 mod kthreads;
 mod machine;
 mod options;

@@ -7,6 +7,7 @@ use quiescent_engine::{CpuId, Pos};
 use crate::chance::Chance;
 use crate::cpu::{Core, Exec};
 use crate::events::{Event, Queue};
+use crate::expedited::Expediting;
 use crate::options::{Options, Smp};
 use crate::rcu::Rcu;
 use crate::stats::{Func, GracePeriod, Stats};
@@ -29,6 +30,7 @@ pub struct Machine {
     /// Tasks that the grace-period thread wakes directly.
     pub(crate) waiters: VecDeque<(Pos, usize)>,
     pub(crate) in_flight: GracePeriod,
+    pub(crate) exp: Expediting,
     /// The jiffy that is to begin next, if anybody cares.
     jiffy_at: Option<u64>,
     /// One CPU at a time: who executes, who did last, and who wants to.
@@ -64,6 +66,7 @@ impl Machine {
                 scans: 0,
                 holdouts: Vec::new(),
             },
+            exp: Expediting::default(),
             jiffy_at: None,
             executing: None,
             last: cpus - 1,
@@ -92,6 +95,8 @@ impl Machine {
                 self.rcuops[cpu as usize] = Some(task);
             }
         }
+        self.exp.worker = self.add("kworker/rcu_exp".into(), Kind::ExpWorker, None);
+        self.rcu.global.set_expedite(self.options.expedite());
         self.rcu.drive_on(gp_cpu);
         for cpu in 0..self.options.cpus {
             self.rcu.watch[cpu as usize].idle_enter();

@@ -1,5 +1,6 @@
 //! What a machine is like: everything that a kernel's command line and build decide, and what the hardware does.
 
+use quiescent_engine::exp::Expedite;
 use quiescent_engine::offload::{self, Policy};
 use quiescent_engine::{Config, CpuId, EarlyQs, Pace};
 
@@ -94,6 +95,10 @@ pub struct Options {
     pub next_fqs: Option<u64>,
     /// `rcu_normal_wake_from_gp`: who waits is woken by the grace-period thread, and not by a callback.
     pub wake_from_gp: bool,
+    /// `rcu_expedited`: whoever waits gets an expedited grace period.
+    pub expedited: bool,
+    /// `rcu_normal`: nobody does, not even who asks for one.
+    pub normal: bool,
     /// Stamping asks for a grace period only for what is new.
     pub accelerate_only_new: bool,
     /// `rcu_nocbs`: whose callbacks are offloaded.
@@ -133,6 +138,8 @@ impl Options {
             first_fqs: None,
             next_fqs: None,
             wake_from_gp: false,
+            expedited: false,
+            normal: false,
             accelerate_only_new: true,
             nocbs: Vec::new(),
             lazy: false,
@@ -151,6 +158,15 @@ impl Options {
     /// Nanoseconds of a jiffy.
     pub fn jiffy_ns(&self) -> u64 {
         1_000_000_000 / u64::from(self.hz)
+    }
+
+    /// Which kind of grace period those who wait get.
+    pub fn expedite(&self) -> Expedite {
+        Expedite {
+            expedited: self.expedited,
+            normal: self.normal,
+            ..Expedite::up()
+        }
     }
 
     /// The engine's tunables.

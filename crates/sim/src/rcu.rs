@@ -44,6 +44,13 @@ pub(crate) struct View<'a> {
     told: &'a Told,
 }
 
+impl View<'_> {
+    /// CPUs of this leaf.
+    pub fn at(&self, leaf: LeafId) -> u32 {
+        self.present[leaf].count_ones()
+    }
+}
+
 impl Host for View<'_> {
     fn cpus(&self) -> u32 {
         self.watch.len() as u32
@@ -229,6 +236,9 @@ impl Machine {
     pub(crate) fn effects(&mut self, cpu: CpuId, effects: &Effects) {
         if effects.wake_gp {
             self.wake(self.gp_thread, cpu);
+        }
+        if effects.wake_exp {
+            self.wake(self.exp.worker, cpu);
         }
         for until in [effects.waiters_until, effects.deferred_until]
             .into_iter()

@@ -21,6 +21,8 @@ pub enum Op {
     },
     /// It waits for a grace period.
     Synchronize,
+    /// It waits for an expedited grace period.
+    SynchronizeExpedited,
     /// It sleeps until then, in nanoseconds.
     SleepUntil(u64),
     /// It is over.
@@ -38,6 +40,8 @@ pub(crate) enum Kind {
     Rcuog(GroupId),
     /// It invokes the callbacks of this CPU.
     Rcuop(CpuId),
+    /// It drives expedited grace periods.
+    ExpWorker,
     Work(Box<dyn Work>),
 }
 
