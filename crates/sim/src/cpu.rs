@@ -22,6 +22,9 @@ pub(crate) struct Callback {
     /// Index of its function's name.
     pub func: usize,
     pub queued_at: u64,
+    /// Its number, and the number of the first section that it need not wait for.
+    pub number: u64,
+    pub since: u64,
     /// It wakes this task.
     pub wakes: Option<usize>,
 }

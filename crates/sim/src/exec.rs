@@ -85,7 +85,7 @@ impl Machine {
             Some(_) if std::mem::take(&mut core.resched) => self.gives_way(cpu),
             Some(task) => self.run_task(cpu, task),
             None if core.ready.is_empty() => self.pass_idle(cpu),
-            None => self.switch(cpu),
+            None => self.switch(cpu, None),
         }
     }
 
@@ -126,7 +126,9 @@ impl Machine {
         let core = &mut self.cores[cpu as usize];
         let idle = core.is_idle();
         core.ticked_in_idle = true;
-        let computing = core.current.is_some() && core.left > 0;
+        let depth = self.depth(cpu);
+        let core = &mut self.cores[cpu as usize];
+        let computing = core.current.is_some() && core.left > 0 && depth == 0;
         let from = match (idle, computing) {
             (true, _) => Interrupted::Idle,
             (false, true) => Interrupted::User,
@@ -144,6 +146,7 @@ impl Machine {
         let at = At {
             now: self.engine_now(),
             from,
+            depth,
             deferred_wake: self.rcu.owes_wake(cpu),
             ..At::default()
         };
@@ -152,6 +155,9 @@ impl Machine {
         let core = &mut self.cores[cpu as usize];
         core.soft_rcu |= ticked.core.is_some();
         core.resched |= ticked.resched && core.current.is_some();
+        if let (true, Some(task)) = (ticked.ask_unlock, core.current) {
+            self.tasks[task].sections.asked = true;
+        }
     }
 
     /// The timers' soft interrupt.
@@ -225,6 +231,7 @@ impl Machine {
                 func.invoked += 1;
                 func.delays.push(self.now - callback.queued_at);
             }
+            self.oracle.invoked(callback.number, callback.since);
             if let Some(task) = callback.wakes {
                 self.wake(task, cpu);
             }
@@ -271,8 +278,8 @@ impl Machine {
     // Tasks.
 
     /// A context switch, to the task that was woken first.
-    fn switch(&mut self, cpu: CpuId) -> Act {
-        self.note_switch(cpu);
+    fn switch(&mut self, cpu: CpuId, from: Option<usize>) -> Act {
+        self.note_switch(cpu, from);
         let core = &mut self.cores[cpu as usize];
         let next = core.ready.pop_front().expect("somebody is ready");
         core.current = Some(next);
@@ -290,28 +297,19 @@ impl Machine {
         Act::Busy(self.options.costs.switch)
     }
 
-    /// RCU is told of a context switch.
-    fn note_switch(&mut self, cpu: CpuId) {
-        let (global, cpus, _, view) = self.rcu.parts();
-        let answer = cpus[cpu as usize].context_switch(global, &view);
-        if answer.momentary_eqs {
-            self.rcu.watch[cpu as usize].momentary_eqs();
-        }
-    }
-
     /// The running task has been asked to give way.
     fn gives_way(&mut self, cpu: CpuId) -> Act {
         let core = &mut self.cores[cpu as usize];
         let task = core.current.expect("it runs");
         if core.ready.is_empty() {
-            self.note_switch(cpu);
+            self.note_switch(cpu, Some(task));
             return Act::Busy(self.options.costs.switch);
         }
         core.current = None;
         // What was left of its work waits with it.
         self.tasks[task].left = std::mem::take(&mut core.left);
         core.ready.push_back(task);
-        self.switch(cpu)
+        self.switch(cpu, Some(task))
     }
 
     /// The running task goes to sleep, unless it was woken meanwhile.
@@ -328,9 +326,9 @@ impl Machine {
         core.current = None;
         core.resched = false;
         if !core.ready.is_empty() {
-            return self.switch(cpu);
+            return self.switch(cpu, Some(task));
         }
-        self.note_switch(cpu);
+        self.note_switch(cpu, Some(task));
         let core = &mut self.cores[cpu as usize];
         core.idle = true;
         core.ticked_in_idle = false;

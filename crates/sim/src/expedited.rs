@@ -50,7 +50,7 @@ enum Stage {
 impl Machine {
     /// A task waits for a grace period of this kind, or of the one that the options prescribe.
     pub(crate) fn synchronize(&mut self, cpu: CpuId, task: usize, asked: GpKind) -> Act {
-        self.tasks[task].waits_since = Some(self.now);
+        self.tasks[task].waits_since = Some((self.now, self.oracle.since()));
         match self.rcu.global.choose(asked) {
             Choice::Expedited => self.expedite(cpu, task),
             Choice::Nothing | Choice::Normal => self.synchronize_normal(cpu, task),
@@ -191,8 +191,14 @@ impl Machine {
 
     /// The interrupt of an expedited grace period has arrived at `cpu`.
     pub(crate) fn exp_interrupt(&mut self, cpu: CpuId) {
-        let at = Interrupted::Quiescent;
+        let at = match self.depth(cpu) {
+            0 => Interrupted::Quiescent,
+            _ => Interrupted::Section,
+        };
         let handled = self.rcu.global.exp_interrupt(cpu, at);
+        if let (true, Some(task)) = (handled.hint, self.cores[cpu as usize].current) {
+            self.tasks[task].sections.hint = true;
+        }
         if handled.wake_exp {
             self.wake(self.exp.worker, cpu);
         }

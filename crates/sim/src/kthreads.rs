@@ -5,7 +5,6 @@ use quiescent_engine::offload::{GroupId, Rest};
 use quiescent_engine::polled::GpKind;
 use quiescent_engine::{CpuId, Next, Phase, Until};
 
-use crate::cpu::Callback;
 use crate::events::Event;
 use crate::exec::Act;
 use crate::machine::Machine;
@@ -159,7 +158,8 @@ impl Machine {
         if left > 0 {
             return Act::Compute(left);
         }
-        if let Some(start) = self.tasks[task].waits_since.take() {
+        if let Some((start, since)) = self.tasks[task].waits_since.take() {
+            self.oracle.waited(since);
             let call = Synchronized {
                 start,
                 end: self.now,
@@ -183,14 +183,11 @@ impl Machine {
                 lazy,
                 can_wake,
             } => {
-                let callback = Callback {
-                    func,
-                    queued_at: now,
-                    wakes: None,
-                };
-                self.call(cpu, callback, lazy, can_wake);
+                self.call(cpu, (func, None), lazy, can_wake);
                 Act::Busy(self.options.costs.callback)
             }
+            Op::Lock => self.lock(task),
+            Op::Unlock => self.unlock(cpu, task),
             Op::Synchronize => self.synchronize(cpu, task, GpKind::Normal),
             Op::SynchronizeExpedited => self.synchronize(cpu, task, GpKind::Expedited),
             Op::SleepUntil(at) => {
@@ -200,6 +197,7 @@ impl Machine {
                 self.then_sleeps(cpu, 0)
             }
             Op::Exit => {
+                self.unlock_all(cpu, task);
                 self.tasks[task].state = State::Over;
                 self.live_tasks -= 1;
                 self.then_sleeps(cpu, 0)
@@ -215,12 +213,8 @@ impl Machine {
             self.waiters.push_back((ticket, task));
             self.effects(cpu, &effects);
         } else {
-            let callback = Callback {
-                func: self.func("wakeme_after_rcu"),
-                queued_at: self.now,
-                wakes: Some(task),
-            };
-            self.call(cpu, callback, false, true);
+            let func = self.func("wakeme_after_rcu");
+            self.call(cpu, (func, Some(task)), false, true);
         }
         self.then_sleeps(cpu, self.options.costs.callback)
     }

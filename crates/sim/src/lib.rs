@@ -23,6 +23,8 @@
 //! | `exec` | what a CPU does: interrupts, soft interrupts, tasks, idling |
 //! | `expedited` | expedited grace periods: callers, the worker, interrupts |
 //! | `rcu` | the engine's host: its questions and what it asks for |
+//! | `sections` | readers, preempted ones among them, and context switches |
+//! | `oracle` | whether anything came too early |
 //! | `kthreads` | what tasks do |
 //! | `options` | what a machine is like |
 //! | `stats` | what a run has shown |
@@ -38,7 +40,9 @@ mod expedited;
 mod kthreads;
 mod machine;
 mod options;
+mod oracle;
 mod rcu;
+mod sections;
 mod stats;
 mod task;
 mod wheel;

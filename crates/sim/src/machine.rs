@@ -9,6 +9,7 @@ use crate::cpu::{Core, Exec};
 use crate::events::{Event, Queue};
 use crate::expedited::Expediting;
 use crate::options::{Options, Smp};
+use crate::oracle::Oracle;
 use crate::rcu::Rcu;
 use crate::stats::{Func, GracePeriod, Stats};
 use crate::task::{Kind, State, Task, Work};
@@ -31,6 +32,8 @@ pub struct Machine {
     pub(crate) waiters: VecDeque<(Pos, usize)>,
     pub(crate) in_flight: GracePeriod,
     pub(crate) exp: Expediting,
+    pub(crate) oracle: Oracle,
+    pub(crate) preempted: u64,
     /// The jiffy that is to begin next, if anybody cares.
     jiffy_at: Option<u64>,
     /// One CPU at a time: who executes, who did last, and who wants to.
@@ -67,6 +70,8 @@ impl Machine {
                 holdouts: Vec::new(),
             },
             exp: Expediting::default(),
+            oracle: Oracle::default(),
+            preempted: 0,
             jiffy_at: None,
             executing: None,
             last: cpus - 1,
@@ -354,6 +359,9 @@ impl Machine {
                 return;
             }
             State::Over => return,
+        }
+        if let Some((_, since)) = it.waits_since {
+            self.oracle.waited(since);
         }
         it.state = State::Awake;
         it.woken = false;

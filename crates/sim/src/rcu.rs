@@ -167,8 +167,21 @@ impl Machine {
         }
     }
 
-    /// `call_rcu` on `cpu`.
-    pub(crate) fn call(&mut self, cpu: CpuId, callback: Callback, lazy: bool, can_wake: bool) {
+    /// `call_rcu` on `cpu`, with this function; it wakes a task, or nobody.
+    pub(crate) fn call(
+        &mut self,
+        cpu: CpuId,
+        (func, wakes): (usize, Option<usize>),
+        lazy: bool,
+        can_wake: bool,
+    ) {
+        let callback = Callback {
+            func,
+            queued_at: self.now,
+            number: self.oracle.queued(),
+            since: self.oracle.since(),
+            wakes,
+        };
         let now = self.engine_now();
         let (global, cpus, groups, view) = self.rcu.parts();
         let it = &mut cpus[cpu as usize];

@@ -3,6 +3,8 @@
 use quiescent_engine::CpuId;
 use quiescent_engine::offload::GroupId;
 
+use crate::sections::Sections;
+
 /// What a task does next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Op {
@@ -19,13 +21,17 @@ pub enum Op {
         /// Interrupts are enabled, so that threads can be woken from here.
         can_wake: bool,
     },
+    /// It opens a read-side section, or nests one.
+    Lock,
+    /// It closes the innermost one.
+    Unlock,
     /// It waits for a grace period.
     Synchronize,
     /// It waits for an expedited grace period.
     SynchronizeExpedited,
     /// It sleeps until then, in nanoseconds.
     SleepUntil(u64),
-    /// It is over.
+    /// It is over, and so are its sections.
     Exit,
 }
 
@@ -67,8 +73,9 @@ pub(crate) struct Task {
     pub round: u64,
     /// What is left of what it computes, while it does not run.
     pub left: u64,
-    /// When it began to wait for a grace period.
-    pub waits_since: Option<u64>,
+    /// When it began to wait for a grace period, and the first section that it need not wait for.
+    pub waits_since: Option<(u64, u64)>,
+    pub sections: Sections,
     pub wakeups: u64,
 }
 
@@ -84,6 +91,7 @@ impl Task {
             round: 0,
             left: 0,
             waits_since: None,
+            sections: Sections::default(),
             wakeups: 0,
         }
     }
