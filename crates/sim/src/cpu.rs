@@ -25,8 +25,19 @@ pub(crate) struct Callback {
     /// Its number, and the number of the first section that it need not wait for.
     pub number: u64,
     pub since: u64,
+    /// What it does.
+    pub then: Then,
+}
+
+/// What a callback does that anybody notices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Then {
+    /// Nothing.
+    Nothing,
     /// It wakes this task.
-    pub wakes: Option<usize>,
+    Wakes(usize),
+    /// A share of the barrier is done.
+    Barrier,
 }
 
 /// A CPU.
@@ -69,9 +80,12 @@ pub(crate) struct Core {
     /// What is left of what the running task computes, and since when it does.
     pub left: u64,
     pub since: u64,
-    /// Callbacks queued here, and the position of the first.
+    /// Callbacks queued here.
     pub fifo: VecDeque<Callback>,
-    pub fifo_base: u64,
+    /// It is there at all.
+    pub online: bool,
+    /// It is to go.
+    pub dying: bool,
 }
 
 impl Core {
@@ -79,6 +93,7 @@ impl Core {
     pub fn new() -> Core {
         Core {
             idle: true,
+            online: true,
             ..Core::default()
         }
     }

@@ -10,7 +10,7 @@ use quiescent_engine::fast_no_hz::IdleNeeds;
 use quiescent_engine::limits::{Around, Context};
 use quiescent_engine::tick::{At, Interrupted};
 
-use crate::cpu::Exec;
+use crate::cpu::{Exec, Then};
 use crate::events::Event;
 use crate::machine::Machine;
 use crate::options::IdleLoop;
@@ -80,6 +80,9 @@ impl Machine {
         let core = &mut self.cores[cpu as usize];
         if std::mem::take(&mut core.sleeps) {
             return self.falls_asleep(cpu);
+        }
+        if core.dying {
+            return self.dies(cpu);
         }
         match core.current {
             Some(_) if std::mem::take(&mut core.resched) => self.gives_way(cpu),
@@ -225,15 +228,16 @@ impl Machine {
         while invoked < all {
             let core = &mut self.cores[whose as usize];
             let callback = core.fifo.pop_front().expect("it was queued");
-            core.fifo_base += 1;
             if self.stats.counts(self.now) {
                 let func = &mut self.stats.funcs[callback.func];
                 func.invoked += 1;
                 func.delays.push(self.now - callback.queued_at);
             }
             self.oracle.invoked(callback.number, callback.since);
-            if let Some(task) = callback.wakes {
-                self.wake(task, cpu);
+            match callback.then {
+                Then::Nothing => {}
+                Then::Wakes(task) => self.wake(task, cpu),
+                Then::Barrier => self.barrier_callback(cpu),
             }
             invoked += 1;
             let core = &self.cores[cpu as usize];
@@ -264,7 +268,7 @@ impl Machine {
     }
 
     /// A wake-up of an offload thread that was put off is made now.
-    fn deliver_wake(&mut self, cpu: CpuId) {
+    pub(crate) fn deliver_wake(&mut self, cpu: CpuId) {
         if !self.rcu.owes_wake(cpu) {
             return;
         }

@@ -156,11 +156,16 @@ impl Machine {
 
     /// Interrupts `cpus`, from `lo` on; those that cannot be.
     fn exp_asks(&mut self, from: CpuId, lo: CpuId, cpus: u64) -> u64 {
+        let mut refused = 0;
         for bit in (0..64).filter(|bit| cpus >> bit & 1 != 0) {
+            if !self.is_online(lo + bit) {
+                refused |= 1 << bit;
+                continue;
+            }
             self.cores[(lo + bit) as usize].exp_asked = true;
             self.send_ipi(lo + bit, from);
         }
-        0
+        refused
     }
 
     fn exp_wakes(&mut self, cpu: CpuId) -> Act {

@@ -5,6 +5,7 @@ use quiescent_engine::offload::{GroupId, Rest};
 use quiescent_engine::polled::GpKind;
 use quiescent_engine::{CpuId, Next, Phase, Until};
 
+use crate::cpu::Then;
 use crate::events::Event;
 use crate::exec::Act;
 use crate::machine::Machine;
@@ -168,6 +169,9 @@ impl Machine {
                 self.stats.calls.push(call);
             }
         }
+        if self.has_turn(task) {
+            return self.barrier_begins(cpu);
+        }
         let now = self.now;
         let Kind::Work(work) = &mut self.tasks[task].kind else {
             unreachable!("the kernel's threads have their own work");
@@ -183,13 +187,16 @@ impl Machine {
                 lazy,
                 can_wake,
             } => {
-                self.call(cpu, (func, None), lazy, can_wake);
+                self.call(cpu, (func, Then::Nothing), lazy, can_wake);
                 Act::Busy(self.options.costs.callback)
             }
             Op::Lock => self.lock(task),
             Op::Unlock => self.unlock(cpu, task),
             Op::Synchronize => self.synchronize(cpu, task, GpKind::Normal),
             Op::SynchronizeExpedited => self.synchronize(cpu, task, GpKind::Expedited),
+            Op::Barrier => self.barrier(cpu, task),
+            Op::Offline(which) => self.plug_by_task(which, false),
+            Op::Online(which) => self.plug_by_task(which, true),
             Op::SleepUntil(at) => {
                 let round = self.tasks[task].round;
                 let at = at.max(now + 1);
@@ -205,6 +212,11 @@ impl Machine {
         }
     }
 
+    fn plug_by_task(&mut self, cpu: CpuId, online: bool) -> Act {
+        self.plug(self.now, cpu, online);
+        Act::Busy(self.options.costs.work)
+    }
+
     pub(crate) fn synchronize_normal(&mut self, cpu: CpuId, task: usize) -> Act {
         if self.options.wake_from_gp {
             let leaf = self.rcu.leaf_of(cpu);
@@ -214,7 +226,7 @@ impl Machine {
             self.effects(cpu, &effects);
         } else {
             let func = self.func("wakeme_after_rcu");
-            self.call(cpu, (func, Some(task)), false, true);
+            self.call(cpu, (func, Then::Wakes(task)), false, true);
         }
         self.then_sleeps(cpu, self.options.costs.callback)
     }

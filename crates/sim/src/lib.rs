@@ -22,6 +22,8 @@
 //! | `machine` | the parts, and who may execute |
 //! | `exec` | what a CPU does: interrupts, soft interrupts, tasks, idling |
 //! | `expedited` | expedited grace periods: callers, the worker, interrupts |
+//! | `hotplug` | CPUs that go and come |
+//! | `barrier` | `rcu_barrier` |
 //! | `rcu` | the engine's host: its questions and what it asks for |
 //! | `sections` | readers, preempted ones among them, and context switches |
 //! | `oracle` | whether anything came too early |
@@ -32,11 +34,13 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod barrier;
 pub mod chance;
 mod cpu;
 mod events;
 mod exec;
 mod expedited;
+mod hotplug;
 mod kthreads;
 mod machine;
 mod options;

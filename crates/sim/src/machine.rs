@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use quiescent_engine::{CpuId, Pos};
 
+use crate::barrier::Barriers;
 use crate::chance::Chance;
 use crate::cpu::{Core, Exec};
 use crate::events::{Event, Queue};
@@ -32,8 +33,10 @@ pub struct Machine {
     pub(crate) waiters: VecDeque<(Pos, usize)>,
     pub(crate) in_flight: GracePeriod,
     pub(crate) exp: Expediting,
+    pub(crate) barrier: Barriers,
     pub(crate) oracle: Oracle,
     pub(crate) preempted: u64,
+    pub(crate) departures: u64,
     /// The jiffy that is to begin next, if anybody cares.
     jiffy_at: Option<u64>,
     /// One CPU at a time: who executes, who did last, and who wants to.
@@ -70,8 +73,10 @@ impl Machine {
                 holdouts: Vec::new(),
             },
             exp: Expediting::default(),
+            barrier: Barriers::default(),
             oracle: Oracle::default(),
             preempted: 0,
+            departures: 0,
             jiffy_at: None,
             executing: None,
             last: cpus - 1,
@@ -197,10 +202,14 @@ impl Machine {
                 }
             }
             Event::Ipi { cpu } => {
-                self.cores[cpu as usize].ipi = true;
-                self.poke(cpu);
+                if self.cores[cpu as usize].online {
+                    self.cores[cpu as usize].ipi = true;
+                    self.poke(cpu);
+                }
             }
+            Event::Plug { cpu, online } => self.plugged(cpu, online),
             Event::Alarm { cpu, task, round } => {
+                let cpu = self.heir(cpu);
                 self.cores[cpu as usize].alarms.push((task, round));
                 self.poke(cpu);
             }
@@ -333,7 +342,7 @@ impl Machine {
 
     /// `waker` wants `cpu` to look.
     pub(crate) fn send_ipi(&mut self, cpu: CpuId, waker: CpuId) {
-        if cpu == waker {
+        if cpu == waker || !self.cores[cpu as usize].online {
             return;
         }
         self.stats.totals.ipis += u64::from(self.stats.counts(self.now));
@@ -368,8 +377,13 @@ impl Machine {
         it.round += 1;
         it.wakeups += u64::from(self.stats.counts(self.now));
         let target = it.target(self.now, waker);
-        it.cpu = Some(target);
         self.wheel.stop(Timer::Wake(task));
+        self.make_ready(task, self.heir(target), waker);
+    }
+
+    /// A task wants to run on `target`.
+    pub(crate) fn make_ready(&mut self, task: usize, target: CpuId, waker: CpuId) {
+        self.tasks[task].cpu = Some(target);
         let core = &mut self.cores[target as usize];
         core.ready.push_back(task);
         let gives_way = core.current.is_some_and(|it| self.tasks[it].gives_way());

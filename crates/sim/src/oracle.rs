@@ -5,7 +5,7 @@
 //! section still open tells, at every wake-up and every callback, whether the engine has kept its promise. It costs so
 //! little that it is always on.
 //!
-//! Callbacks are numbered too: each is invoked once, and those that have not been are known.
+//! A barrier promises more: every callback queued before it has been invoked. Callbacks are numbered too.
 
 use std::collections::BTreeSet;
 
@@ -56,6 +56,17 @@ impl Oracle {
         self.waited(since);
     }
 
+    /// Callbacks queued until now are below this.
+    pub fn until(&self) -> u64 {
+        self.callbacks
+    }
+
+    /// All callbacks below have been invoked, it is said.
+    pub fn drained(&mut self, until: u64) {
+        let left = self.owed.first().is_some_and(|&oldest| oldest < until);
+        self.early += u64::from(left);
+    }
+
     /// What came too early.
     pub fn early(&self) -> u64 {
         self.early
@@ -86,6 +97,24 @@ mod tests {
         oracle.closed(second);
         oracle.waited(oracle.since());
         assert_eq!(oracle.early(), 2);
+    }
+
+    #[test]
+    fn a_barrier_waits_for_all_and_no_more() {
+        let mut oracle = Oracle::default();
+        let (a, b) = (oracle.queued(), oracle.queued());
+        let until = oracle.until();
+        let later = oracle.queued();
+        oracle.invoked(b, 0);
+        oracle.drained(until);
+        assert_eq!((oracle.early(), oracle.owed()), (1, 2));
+        oracle.invoked(a, 0);
+        oracle.drained(until);
+        assert_eq!(oracle.early(), 1);
+        oracle.drained(oracle.until());
+        assert_eq!(oracle.early(), 2);
+        oracle.invoked(later, 0);
+        assert_eq!(oracle.owed(), 0);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use quiescent_engine::offload::{self, Group, GroupId, Timer as Timing, Todo};
 use quiescent_engine::watching::Watching;
 use quiescent_engine::{Config, Cpu, CpuId, Effects, Global, Host, Interest, LeafId, Now, Seen};
 
-use crate::cpu::Callback;
+use crate::cpu::{Callback, Then};
 use crate::machine::Machine;
 use crate::wheel::{Timer, expiry};
 
@@ -136,6 +136,30 @@ impl Rcu {
         self.leaf_of[cpu as usize].into()
     }
 
+    /// `cpu` does not take part any more: it has been reported as departed.
+    pub fn leave(&mut self, cpu: CpuId) {
+        let (leaf, bit) = self.place_of(cpu);
+        self.present[leaf] &= !bit;
+    }
+
+    /// `cpu` takes part from the next grace period on.
+    pub fn arrive(&mut self, cpu: CpuId) {
+        let (leaf, bit) = self.place_of(cpu);
+        self.present[leaf] |= bit;
+        self.watch[cpu as usize].online();
+        let (global, cpus, _, view) = self.parts();
+        cpus[cpu as usize].online(global, &view);
+    }
+
+    fn place_of(&self, cpu: CpuId) -> (LeafId, u64) {
+        let tree = self
+            .global
+            .tree()
+            .expect("a kernel has its tree from boot on");
+        let (leaf, bit) = tree.geometry().leaf_of(cpu);
+        (leaf, 1 << bit)
+    }
+
     /// The group that looks after this CPU now.
     pub fn group_of(&self, cpu: CpuId) -> Option<GroupId> {
         let cpu = &self.cpus[cpu as usize];
@@ -167,11 +191,11 @@ impl Machine {
         }
     }
 
-    /// `call_rcu` on `cpu`, with this function; it wakes a task, or nobody.
+    /// `call_rcu` on `cpu`, with this function, which does this.
     pub(crate) fn call(
         &mut self,
         cpu: CpuId,
-        (func, wakes): (usize, Option<usize>),
+        (func, then): (usize, Then),
         lazy: bool,
         can_wake: bool,
     ) {
@@ -180,7 +204,7 @@ impl Machine {
             queued_at: self.now,
             number: self.oracle.queued(),
             since: self.oracle.since(),
-            wakes,
+            then,
         };
         let now = self.engine_now();
         let (global, cpus, groups, view) = self.rcu.parts();

@@ -29,6 +29,12 @@ pub enum Op {
     Synchronize,
     /// It waits for an expedited grace period.
     SynchronizeExpedited,
+    /// It waits until every callback queued so far has been invoked.
+    Barrier,
+    /// It has a CPU taken offline, as soon as that one can, and does not wait for it.
+    Offline(CpuId),
+    /// It has a CPU brought back.
+    Online(CpuId),
     /// It sleeps until then, in nanoseconds.
     SleepUntil(u64),
     /// It is over, and so are its sections.

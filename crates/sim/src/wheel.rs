@@ -136,6 +136,30 @@ impl Wheel {
         }
     }
 
+    /// `gone` goes: its timers and clocks are `heir`'s from now on.
+    pub fn migrate(&mut self, gone: CpuId, heir: CpuId) {
+        self.stop_tick(gone);
+        let timers: Vec<_> = self
+            .pool
+            .iter()
+            .filter(|it| it.1 == gone)
+            .copied()
+            .collect();
+        for (at, _, timer) in timers {
+            self.set(timer, heir, at);
+        }
+        let clocks: Vec<_> = self
+            .clocks
+            .iter()
+            .filter(|it| it.1 == gone)
+            .copied()
+            .collect();
+        for (at, _) in clocks {
+            self.clocks.remove(&(at, gone));
+            self.clocks.insert((at, heir));
+        }
+    }
+
     /// The jiffy of the first clock that was set.
     pub fn next_clock(&self) -> Option<u64> {
         self.clocks.first().map(|&(at, _)| at)
@@ -237,6 +261,23 @@ mod tests {
         assert_eq!(wheel.ring(30), [0]);
         assert_eq!(wheel.take_due(0, 30, |cpu| cpu == 1), None, "its owner's");
         assert_eq!(wheel.take_due(1, 30, |_| false), Some(Timer::Wake(7)));
+    }
+
+    #[test]
+    fn what_a_cpu_leaves_is_its_heirs() {
+        for heir_ticks in [false, true] {
+            let mut wheel = Wheel::default();
+            wheel.start_tick(1);
+            wheel.set(Timer::Wake(7), 1, 30);
+            if heir_ticks {
+                wheel.start_tick(0);
+            }
+            wheel.migrate(1, 0);
+            assert!(!wheel.ticks(1));
+            assert_eq!(wheel.next_clock(), (!heir_ticks).then_some(30));
+            assert_eq!(wheel.ring(30), [0; 1][..usize::from(!heir_ticks)]);
+            assert_eq!(wheel.take_due(0, 30, |_| true), Some(Timer::Wake(7)));
+        }
     }
 
     #[test]

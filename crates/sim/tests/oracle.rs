@@ -2,7 +2,8 @@
 //! come too early and nothing may be left behind.
 //!
 //! The oracle is the machine's own ([`Machine::too_early`]): no callback is invoked, and no wait is over, before every
-//! section that was open at its beginning has ended.
+//! section that was open at its beginning has ended; no barrier is over before every callback that was queued has been invoked.
+//! `QUIESCENT_SEARCH=deep` tries more machines.
 
 #[path = "oracle/random.rs"]
 mod random;
@@ -20,6 +21,8 @@ struct Seen {
     preempted: u64,
     grace_periods: u64,
     expedited: u64,
+    departures: u64,
+    barriers: u64,
 }
 
 fn run(seed: u64) -> (Stats, Seen) {
@@ -27,9 +30,10 @@ fn run(seed: u64) -> (Stats, Seen) {
     let options = random::machine(&mut chance);
     let mut machine = Machine::new(options.clone());
     machine.func("callback");
+    let plugs = options.cpus * chance.below(2) as u32;
     for task in 0..2 + chance.below(2 * u64::from(options.cpus)) {
         let cpu = chance.below(u64::from(options.cpus)) as u32;
-        let work = Anything::new(chance.next(), 60 + chance.below(100));
+        let work = Anything::new(chance.next(), 60 + chance.below(100), plugs);
         machine.spawn(&format!("task{task}"), cpu, chance.below(5_000_000), work);
     }
     let over = machine.run_tasks(300_000_000_000);
@@ -49,6 +53,8 @@ fn run(seed: u64) -> (Stats, Seen) {
         preempted: machine.preempted(),
         grace_periods: gps.len() as u64,
         expedited: machine.expedited(),
+        departures: machine.departures(),
+        barriers: machine.barriers(),
     };
     (stats, seen)
 }
@@ -56,7 +62,8 @@ fn run(seed: u64) -> (Stats, Seen) {
 #[test]
 fn nothing_comes_too_early_and_nothing_is_left_behind() {
     let mut all = Seen::default();
-    for seed in 0..300 {
+    let deep = std::env::var("QUIESCENT_SEARCH").is_ok_and(|it| it == "deep");
+    for seed in 0..if deep { 20_000 } else { 300 } {
         let (_, seen) = run(seed);
         all.calls += seen.calls;
         all.callbacks += seen.callbacks;
@@ -64,10 +71,13 @@ fn nothing_comes_too_early_and_nothing_is_left_behind() {
         all.preempted += seen.preempted;
         all.grace_periods += seen.grace_periods;
         all.expedited += seen.expedited;
+        all.departures += seen.departures;
+        all.barriers += seen.barriers;
     }
     println!("{all:?}");
     assert!(all.callbacks > 50_000 && all.calls > 5_000, "{all:?}");
     assert!(all.grace_periods > 3_000 && all.expedited > 1_000);
+    assert!(all.departures > 1_000 && all.barriers > 1_000, "{all:?}");
     assert!(all.preempted > 1_000 && all.holdouts > 1_000, "{all:?}");
 }
 

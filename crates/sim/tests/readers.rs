@@ -1,23 +1,10 @@
 //! Readers: sections that last, sections that are preempted, and who is told to hurry.
 
-use quiescent_sim::{Caller, Machine, Op, Options, Work};
+#[path = "common/mod.rs"]
+mod common;
 
-const MS: u64 = 1_000_000;
-
-/// A list of things, one after the other.
-struct List(std::vec::IntoIter<Op>);
-
-impl List {
-    fn new(ops: Vec<Op>) -> List {
-        List(ops.into_iter())
-    }
-}
-
-impl Work for List {
-    fn next(&mut self, _: u64) -> Op {
-        self.0.next().unwrap_or(Op::Exit)
-    }
-}
+use common::{List, MS};
+use quiescent_sim::{Caller, Machine, Op, Options};
 
 fn reads_for(ns: u64) -> List {
     List::new(vec![Op::Lock, Op::Compute(ns), Op::Unlock])
@@ -31,7 +18,7 @@ fn returns(options: &Options, reader: List, with: Op, others: Vec<(u32, u64, Lis
         machine.spawn("other", cpu, start, work);
     }
     machine.spawn("caller", 1, MS, List::new(vec![with]));
-    assert!(machine.run_tasks(3_000 * MS), "somebody waits for ever");
+    assert!(machine.run_tasks(20_000 * MS), "somebody waits for ever");
     assert_eq!(machine.too_early(), 0);
     machine.stats().calls[0].end
 }
@@ -88,4 +75,24 @@ fn short_sections_are_in_nobodys_way() {
     let stats = machine.stats();
     assert!(stats.calls.iter().all(|it| it.end - it.start < 16 * MS));
     assert_eq!(stats.calls.len(), 5);
+}
+
+#[test]
+fn a_holdout_is_asked_to_hurry_and_then_its_cpu_is_free() {
+    // Nobody else wants the CPU. A tick after 100 ms makes it reschedule, which queues the reader; the end of
+    // the section is then known at once, and not only to the next scan.
+    let options = Options {
+        first_fqs: Some(50),
+        next_fqs: Some(50),
+        wake_from_gp: true,
+        ..Options::kernel_6_12(4, 1000)
+    };
+    let ends = |long: u64| {
+        let end = returns(&options, reads_for(long * MS), Op::Synchronize, vec![]);
+        end - long * MS
+    };
+    assert!(ends(20) > 20 * MS, "the first scan after it: {}", ends(20));
+    for long in [310, 330, 12_010] {
+        assert!(ends(long) < MS + long * MS / 100, "{}", ends(long));
+    }
 }

@@ -40,18 +40,21 @@ pub struct Anything {
     chance: Chance,
     left: u64,
     depth: u64,
+    /// CPUs that it may take offline, and bring back.
+    plugs: u64,
     /// The longest that it computes or sleeps at once, in nanoseconds.
     long: u64,
 }
 
 impl Anything {
-    pub fn new(seed: u64, deeds: u64) -> Anything {
+    pub fn new(seed: u64, deeds: u64, plugs: u32) -> Anything {
         let mut chance = Chance::new(seed);
         let long = [50_000, 2_000_000, 20_000_000][chance.below(3) as usize];
         Anything {
             chance,
             left: deeds,
             depth: 0,
+            plugs: plugs.into(),
             long,
         }
     }
@@ -61,6 +64,7 @@ impl Anything {
             0 | 1 => Op::SleepUntil(now + self.chance.below(self.long)),
             2 => Op::Synchronize,
             3 => Op::SynchronizeExpedited,
+            4 if self.chance.below(2) == 0 => Op::Barrier,
             _ => self.anywhere(now),
         }
     }
@@ -79,6 +83,10 @@ impl Anything {
             11 => Op::Kernel(self.chance.below(50_000)),
             // As where sections can sleep.
             12 if self.chance.below(4) == 0 => Op::SleepUntil(now + self.chance.below(self.long)),
+            13 if self.plugs > 0 && self.chance.below(2) == 0 => {
+                let cpu = self.chance.below(self.plugs) as u32;
+                [Op::Offline(cpu), Op::Online(cpu)][self.chance.below(2) as usize].clone()
+            }
             _ => Op::Call {
                 func: 0,
                 lazy: self.chance.below(2) == 0,
