@@ -115,6 +115,7 @@ impl Machine {
             number: self.oracle.queued(),
             since: 0, // it waits for those before it, and for no section
             then: Then::Barrier,
+            lazy: false,
         };
         self.cores[whose as usize].fifo.push_back(callback);
         if self.stats.counts(self.now) {

@@ -27,6 +27,8 @@ pub(crate) struct Callback {
     pub since: u64,
     /// What it does.
     pub then: Then,
+    /// Its CPU looks after it, and knows that nobody waits for it.
+    pub lazy: bool,
 }
 
 /// What a callback does that anybody notices.

@@ -6,14 +6,12 @@
 //! woke runs after both (machine-facts, K2).
 
 use quiescent_engine::CpuId;
-use quiescent_engine::fast_no_hz::IdleNeeds;
 use quiescent_engine::limits::{Around, Context};
 use quiescent_engine::tick::{At, Interrupted};
 
 use crate::cpu::{Exec, Then};
 use crate::events::Event;
 use crate::machine::Machine;
-use crate::options::IdleLoop;
 use crate::task::State;
 use crate::wheel::Timer;
 
@@ -101,10 +99,12 @@ impl Machine {
             core.from_halt = core.is_idle() && !self.rcu.watch[cpu as usize].is_watching();
             if core.from_halt {
                 self.rcu.watch[cpu as usize].irq_enter();
+                self.cleanup_after_idle(cpu);
             }
         }
         let costs = self.options.costs;
         let mut cost = 0;
+        let core = &mut self.cores[cpu as usize];
         for (task, round) in std::mem::take(&mut core.alarms) {
             cost += costs.irq;
             if self.tasks[task].round == round {
@@ -223,7 +223,7 @@ impl Machine {
             return 0;
         };
         let each = self.options.costs.callback;
-        let mut invoked = 0;
+        let (mut invoked, mut lazy) = (0, 0);
         let all = range.end.wrapping_sub(range.start);
         while invoked < all {
             let core = &mut self.cores[whose as usize];
@@ -240,6 +240,7 @@ impl Machine {
                 Then::Barrier => self.barrier_callback(cpu),
             }
             invoked += 1;
+            lazy += u64::from(callback.lazy);
             let core = &self.cores[cpu as usize];
             let around = Around {
                 need_resched: !core.ready.is_empty(),
@@ -254,6 +255,7 @@ impl Machine {
         let (global, cpus, _, view) = self.rcu.parts();
         let it = &mut cpus[whose as usize];
         let more = it.end_batch(global, range, invoked);
+        it.ran_lazy(lazy);
         if it.member().group().is_none() {
             self.cores[whose as usize].soft_rcu |= more;
             return invoked * each;
@@ -337,52 +339,5 @@ impl Machine {
         core.idle = true;
         core.ticked_in_idle = false;
         Act::Busy(self.options.costs.switch)
-    }
-
-    // Idle.
-
-    /// One pass of the idle loop.
-    fn pass_idle(&mut self, cpu: CpuId) -> Act {
-        if !std::mem::replace(&mut self.cores[cpu as usize].passing, true) {
-            return Act::Busy(self.options.costs.idle);
-        }
-        self.cores[cpu as usize].passing = false;
-        self.deliver_wake(cpu);
-        if !self.cores[cpu as usize].ready.is_empty() {
-            return Act::Again;
-        }
-        let now = self.jiffies();
-        let (global, cpus, _, view) = self.rcu.parts();
-        let look = cpus[cpu as usize].idle_needs(global, now, &view);
-        if look.wake_gp {
-            self.wake(self.gp_thread, cpu);
-        }
-        let core = &mut self.cores[cpu as usize];
-        let needs_tick = match look.needs {
-            IdleNeeds::Nothing | IdleNeeds::WakeIn(_) => false,
-            IdleNeeds::Tick => true,
-            IdleNeeds::Core => {
-                core.soft_rcu = true;
-                return Act::Again;
-            }
-        };
-        let retains = self.options.idle_loop == IdleLoop::Retain && !core.ticked_in_idle;
-        let rung = std::mem::take(&mut core.rung);
-        let soon = self.wheel.next_own(cpu).is_some_and(|at| at <= now + 1);
-        if needs_tick {
-            self.wheel.start_tick(cpu);
-        } else if !(self.wheel.ticks(cpu) && (retains || soon)) {
-            self.wheel.stop_tick(cpu);
-            if rung {
-                self.wheel.look_after_all(cpu);
-            }
-        }
-        self.expect_jiffy();
-        self.stats.totals.idle_entries += u64::from(self.stats.counts(self.now));
-        let watch = &mut self.rcu.watch[cpu as usize];
-        if watch.is_watching() {
-            watch.idle_enter();
-        }
-        Act::Halt
     }
 }

@@ -20,10 +20,11 @@
 //! | `events` | what happens next |
 //! | `wheel` | when timers fire, and who takes them |
 //! | `machine` | the parts, and who may execute |
-//! | `exec` | what a CPU does: interrupts, soft interrupts, tasks, idling |
+//! | `exec` | what a CPU does: interrupts, soft interrupts, tasks |
 //! | `expedited` | expedited grace periods: callers, the worker, interrupts |
 //! | `hotplug` | CPUs that go and come |
 //! | `barrier` | `rcu_barrier` |
+//! | `idle` | the idle loop |
 //! | `rcu` | the engine's host: its questions and what it asks for |
 //! | `sections` | readers, preempted ones among them, and context switches |
 //! | `oracle` | whether anything came too early |
@@ -41,6 +42,7 @@ mod events;
 mod exec;
 mod expedited;
 mod hotplug;
+mod idle;
 mod kthreads;
 mod machine;
 mod options;

@@ -227,6 +227,7 @@ impl Machine {
         let rung = self.wheel.ring(self.jiffies());
         let mut due: BTreeSet<CpuId> = self.wheel.active().collect();
         due.extend(&rung);
+        due.extend(self.wheel.ring_looks(self.jiffies()));
         for &cpu in &due {
             self.cores[cpu as usize].tick = true;
         }

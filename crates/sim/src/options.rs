@@ -1,6 +1,7 @@
 //! What a machine is like: everything that a kernel's command line and build decide, and what the hardware does.
 
 use quiescent_engine::exp::Expedite;
+use quiescent_engine::fast_no_hz::IdleRule;
 use quiescent_engine::offload::{self, Policy};
 use quiescent_engine::{Config, CpuId, EarlyQs, Pace};
 
@@ -87,6 +88,8 @@ pub struct Options {
     pub smp: Smp,
     /// When an idle CPU's tick stops.
     pub idle_loop: IdleLoop,
+    /// What an idle CPU does about callbacks: today's rule, or one of `RCU_FAST_NO_HZ`.
+    pub idle_rule: IdleRule,
     /// The early report.
     pub early_qs: EarlyQs,
     /// Ticks before the first scan; the kernel's own number if none.
@@ -134,6 +137,7 @@ impl Options {
             hz,
             smp: Smp::Parallel,
             idle_loop: IdleLoop::Classic,
+            idle_rule: IdleRule::Tick,
             early_qs: EarlyQs::Off,
             first_fqs: None,
             next_fqs: None,
@@ -191,6 +195,7 @@ impl Options {
                 next_fqs: self.next_fqs.unwrap_or(next_fqs),
             },
             accelerate_only_new: self.accelerate_only_new,
+            idle: self.idle_rule,
             offload: offload::Offload {
                 policy: self.policy,
                 lazy: self.lazy,

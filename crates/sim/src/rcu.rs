@@ -199,12 +199,14 @@ impl Machine {
         lazy: bool,
         can_wake: bool,
     ) {
+        let counts = lazy && !self.rcu.cpus[cpu as usize].is_offloaded();
         let callback = Callback {
             func,
             queued_at: self.now,
             number: self.oracle.queued(),
             since: self.oracle.since(),
             then,
+            lazy: counts,
         };
         let now = self.engine_now();
         let (global, cpus, groups, view) = self.rcu.parts();
@@ -225,6 +227,9 @@ impl Machine {
             }
             None => (Todo::default(), it.call(global, 1, now.ns, &view).wake_gp),
         };
+        if counts {
+            cpus[cpu as usize].queued_lazy();
+        }
         self.cores[cpu as usize].fifo.push_back(callback);
         if self.stats.counts(self.now) {
             self.stats.funcs[callback.func].queued += 1;

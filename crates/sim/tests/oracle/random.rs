@@ -1,6 +1,7 @@
 //! Random machines, and tasks that do anything at any time.
 
 use quiescent_engine::EarlyQs;
+use quiescent_engine::fast_no_hz::{FastNoHz, IdleRule};
 use quiescent_engine::offload::Policy;
 use quiescent_sim::chance::Chance;
 use quiescent_sim::{IdleLoop, Op, Options, Smp, Work};
@@ -19,6 +20,11 @@ pub fn machine(chance: &mut Chance) -> Options {
         early_qs: [EarlyQs::Off, EarlyQs::Scan, EarlyQs::Init][chance.below(3) as usize],
         first_fqs: Some(chance.below(5)),
         next_fqs: Some(1 + chance.below(4)),
+        idle_rule: [
+            IdleRule::Tick,
+            IdleRule::FastNoHz(FastNoHz::v5_6(hz)),
+            IdleRule::FastNoHz(FastNoHz::v5_10(hz)),
+        ][chance.below(3) as usize],
         wake_from_gp: one_of(chance, 2),
         expedited: one_of(chance, 8),
         normal: one_of(chance, 8),
