@@ -61,6 +61,12 @@ pub(crate) struct Core {
     /// Soft interrupts that are raised.
     pub soft_timers: bool,
     pub soft_rcu: bool,
+    /// Rounds of RCU's in this interrupt, and since when; what is left was handed to the thread.
+    pub rounds: u8,
+    pub soft_since: u64,
+    pub handed: bool,
+    /// That thread, if it was ever needed.
+    pub ksoftirqd: Option<u32>,
     /// It is in an interrupt, its soft interrupts included.
     pub in_irq: bool,
     /// That interrupt came while the CPU was halted.
@@ -98,6 +104,12 @@ impl Core {
             online: true,
             ..Core::default()
         }
+    }
+
+    /// Soft interrupts are run in interrupts from now on.
+    pub fn begins_softirqs(&mut self) {
+        self.handed = false;
+        self.rounds = 0;
     }
 
     /// Is an interrupt due?

@@ -6,10 +6,9 @@
 //! woke runs after both (machine-facts, K2).
 
 use quiescent_engine::CpuId;
-use quiescent_engine::limits::{Around, Context};
 use quiescent_engine::tick::{At, Interrupted};
 
-use crate::cpu::{Exec, Then};
+use crate::cpu::Exec;
 use crate::events::Event;
 use crate::machine::Machine;
 use crate::task::State;
@@ -67,8 +66,8 @@ impl Machine {
         if std::mem::take(&mut core.soft_timers) {
             return self.timers(cpu);
         }
-        if std::mem::take(&mut core.soft_rcu) {
-            return self.softirq(cpu);
+        if core.soft_rcu && !core.handed {
+            return self.softirq_in_irq(cpu);
         }
         if std::mem::take(&mut core.in_irq) && std::mem::take(&mut core.from_halt) {
             let watch = &mut self.rcu.watch[cpu as usize];
@@ -96,6 +95,7 @@ impl Machine {
         let core = &mut self.cores[cpu as usize];
         if !core.in_irq {
             core.in_irq = true;
+            core.begins_softirqs();
             core.from_halt = core.is_idle() && !self.rcu.watch[cpu as usize].is_watching();
             if core.from_halt {
                 self.rcu.watch[cpu as usize].irq_enter();
@@ -146,6 +146,11 @@ impl Machine {
             }) += 1;
         }
         self.cores[cpu as usize].soft_timers = self.wheel.has_due(cpu, self.jiffies());
+        // Tasks that share a CPU take turns, a tick each.
+        let current = self.cores[cpu as usize].current;
+        let turns = current.is_some_and(|task| self.tasks[task].gives_way());
+        let core = &mut self.cores[cpu as usize];
+        core.resched |= turns && !core.ready.is_empty();
         let at = At {
             now: self.engine_now(),
             from,
@@ -186,99 +191,6 @@ impl Machine {
             }
         }
         Act::Busy(self.options.costs.timers)
-    }
-
-    /// RCU's soft interrupt.
-    fn softirq(&mut self, cpu: CpuId) -> Act {
-        let (global, cpus, _, view) = self.rcu.parts();
-        let it = &mut cpus[cpu as usize];
-        let noticed = it.core(global, &view);
-        let invokes = it.invokes();
-        if noticed.wake_gp {
-            self.wake(self.gp_thread, cpu);
-        }
-        let mut cost = self.options.costs.softirq;
-        if invokes {
-            cost += self.batch(cpu, cpu, Context::Softirq);
-        }
-        self.deliver_wake(cpu);
-        let (_, cpus, _, view) = self.rcu.parts();
-        cpus[cpu as usize].core_done(&view);
-        self.took(cost);
-        self.stats.totals.softirqs += u64::from(self.stats.counts(self.now));
-        Act::Busy(cost)
-    }
-
-    /// RCU has taken so much CPU time.
-    pub(crate) fn took(&mut self, ns: u64) {
-        if self.stats.counts(self.now) {
-            self.stats.totals.rcu_ns += ns;
-        }
-    }
-
-    /// A batch of `whose` callbacks, invoked on `cpu`. What it costs.
-    pub(crate) fn batch(&mut self, whose: CpuId, cpu: CpuId, context: Context) -> u64 {
-        let (global, cpus, _, _) = self.rcu.parts();
-        let Some((range, batch)) = cpus[whose as usize].begin_batch(global, context) else {
-            return 0;
-        };
-        let each = self.options.costs.callback;
-        let (mut invoked, mut lazy) = (0, 0);
-        let all = range.end.wrapping_sub(range.start);
-        while invoked < all {
-            let core = &mut self.cores[whose as usize];
-            let callback = core.fifo.pop_front().expect("it was queued");
-            if self.stats.counts(self.now) {
-                let func = &mut self.stats.funcs[callback.func];
-                func.invoked += 1;
-                func.delays.push(self.now - callback.queued_at);
-            }
-            self.oracle.invoked(callback.number, callback.since);
-            match callback.then {
-                Then::Nothing => {}
-                Then::Wakes(task) => self.wake(task, cpu),
-                Then::Barrier => self.barrier_callback(cpu),
-            }
-            invoked += 1;
-            lazy += u64::from(callback.lazy);
-            let core = &self.cores[cpu as usize];
-            let around = Around {
-                need_resched: !core.ready.is_empty(),
-                idle: core.is_idle(),
-                elapsed_ns: batch.wants_clock(invoked).then_some(invoked * each),
-            };
-            if batch.stops(invoked, around) {
-                break;
-            }
-        }
-        self.stats.totals.batches += u64::from(self.stats.counts(self.now));
-        let (global, cpus, _, view) = self.rcu.parts();
-        let it = &mut cpus[whose as usize];
-        let more = it.end_batch(global, range, invoked);
-        it.ran_lazy(lazy);
-        if it.member().group().is_none() {
-            self.cores[whose as usize].soft_rcu |= more;
-            return invoked * each;
-        }
-        let group = it.member().group();
-        let after = it.batch_over(context, global, &view);
-        if after.again && context == Context::Softirq {
-            self.cores[whose as usize].soft_rcu = true;
-        }
-        self.carry_out(cpu, group, after.todo);
-        invoked * each
-    }
-
-    /// A wake-up of an offload thread that was put off is made now.
-    pub(crate) fn deliver_wake(&mut self, cpu: CpuId) {
-        if !self.rcu.owes_wake(cpu) {
-            return;
-        }
-        let group = self.rcu.group_of(cpu).expect("it owes a wake-up");
-        let (.., groups, view) = self.rcu.parts();
-        let it = groups[group as usize].as_mut().expect("it has a thread");
-        let todo = it.deliver(cpu, &view);
-        self.carry_out(cpu, Some(group), todo);
     }
 
     // Tasks.

@@ -63,6 +63,7 @@ impl Machine {
         let core = &mut self.cores[cpu as usize];
         *core = Core {
             work: core.work,
+            ksoftirqd: core.ksoftirqd,
             fifo: std::mem::take(&mut core.fifo), // offloaded ones are where they were
             ..Core::new()
         };

@@ -3,7 +3,7 @@
 use quiescent_engine::limits::Context;
 use quiescent_engine::offload::{GroupId, Rest};
 use quiescent_engine::polled::GpKind;
-use quiescent_engine::{CpuId, Next, Phase, Until};
+use quiescent_engine::{CpuId, Next, Phase, Pos, Until};
 
 use crate::cpu::Then;
 use crate::events::Event;
@@ -20,6 +20,8 @@ impl Machine {
             Kind::GpThread => self.gp_thread(cpu),
             Kind::Rcuog(group) => self.rcuog(cpu, task, group),
             Kind::Rcuop(whose) => self.rcuop(cpu, whose),
+            Kind::Ksoftirqd => self.ksoftirqd(cpu),
+            Kind::Kworker => self.kworker(cpu),
             Kind::ExpWorker => self.exp_worker(cpu),
             Kind::Work(_) => self.work(cpu, task),
         }
@@ -131,6 +133,31 @@ impl Machine {
             return Act::Busy(cost);
         }
         self.then_sleeps(cpu, cost)
+    }
+
+    /// The work item that wakes the waiters whom the grace-period thread has left to it.
+    fn kworker(&mut self, cpu: CpuId) -> Act {
+        let Some(until) = self.deferred.take() else {
+            return self.then_sleeps(cpu, 0);
+        };
+        let woken = self.wake_waiters(until, cpu);
+        self.rcu.global.waiters_woken(until);
+        let cost = woken * self.options.costs.callback;
+        self.took(cost);
+        Act::Busy(cost)
+    }
+
+    /// Wakes all waiters below. How many those were.
+    pub(crate) fn wake_waiters(&mut self, until: Pos, cpu: CpuId) -> u64 {
+        let mut woken = 0;
+        while let Some(&(ticket, task)) = self.waiters.front()
+            && ticket < until
+        {
+            self.waiters.pop_front();
+            self.wake(task, cpu);
+            woken += 1;
+        }
+        woken
     }
 
     /// Invokes `whose` callbacks.

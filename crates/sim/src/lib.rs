@@ -20,10 +20,11 @@
 //! | `events` | what happens next |
 //! | `wheel` | when timers fire, and who takes them |
 //! | `machine` | the parts, and who may execute |
-//! | `exec` | what a CPU does: interrupts, soft interrupts, tasks |
+//! | `exec` | what a CPU does: interrupts, tasks |
 //! | `expedited` | expedited grace periods: callers, the worker, interrupts |
 //! | `hotplug` | CPUs that go and come |
 //! | `barrier` | `rcu_barrier` |
+//! | `softirq` | RCU's soft interrupt, batches, and `ksoftirqd` |
 //! | `idle` | the idle loop |
 //! | `rcu` | the engine's host: its questions and what it asks for |
 //! | `sections` | readers, preempted ones among them, and context switches |
@@ -49,6 +50,7 @@ mod options;
 mod oracle;
 mod rcu;
 mod sections;
+mod softirq;
 mod stats;
 mod task;
 mod wheel;

@@ -31,6 +31,9 @@ pub struct Machine {
     pub(crate) rcuops: Vec<Option<usize>>,
     /// Tasks that the grace-period thread wakes directly.
     pub(crate) waiters: VecDeque<(Pos, usize)>,
+    /// `kworker/rcu` wakes those below this.
+    pub(crate) deferred: Option<Pos>,
+    pub(crate) kworker: usize,
     pub(crate) in_flight: GracePeriod,
     pub(crate) exp: Expediting,
     pub(crate) barrier: Barriers,
@@ -66,6 +69,8 @@ impl Machine {
             rcuogs: vec![None; rcu.groups.len()],
             rcuops: vec![None; cpus as usize],
             waiters: VecDeque::new(),
+            deferred: None,
+            kworker: 0,
             in_flight: GracePeriod {
                 start: 0,
                 end: 0,
@@ -105,6 +110,7 @@ impl Machine {
                 self.rcuops[cpu as usize] = Some(task);
             }
         }
+        self.kworker = self.add("kworker/rcu".into(), Kind::Kworker, None);
         self.exp.worker = self.add("kworker/rcu_exp".into(), Kind::ExpWorker, None);
         self.rcu.global.set_expedite(self.options.expedite());
         self.rcu.drive_on(gp_cpu);
@@ -113,7 +119,7 @@ impl Machine {
         }
     }
 
-    fn add(&mut self, name: String, kind: Kind, cpu: Option<CpuId>) -> usize {
+    pub(crate) fn add(&mut self, name: String, kind: Kind, cpu: Option<CpuId>) -> usize {
         self.tasks.push(Task::new(name, kind, cpu));
         self.tasks.len() - 1
     }

@@ -14,6 +14,7 @@ use quiescent_engine::{Config, Cpu, CpuId, Effects, Global, Host, Interest, Leaf
 
 use crate::cpu::{Callback, Then};
 use crate::machine::Machine;
+use crate::task::State;
 use crate::wheel::{Timer, expiry};
 
 /// The engine's state, and what it asks about.
@@ -282,20 +283,15 @@ impl Machine {
         if effects.wake_exp {
             self.wake(self.exp.worker, cpu);
         }
-        for until in [effects.waiters_until, effects.deferred_until]
-            .into_iter()
-            .flatten()
-        {
-            while let Some(&(ticket, task)) = self.waiters.front() {
-                if ticket >= until {
-                    break;
-                }
-                self.waiters.pop_front();
-                self.wake(task, cpu);
-            }
+        if let Some(until) = effects.waiters_until {
+            self.wake_waiters(until, cpu);
         }
         if let Some(until) = effects.deferred_until {
-            self.rcu.global.waiters_woken(until);
+            self.deferred = self.deferred.max(Some(until));
+            if self.tasks[self.kworker].state == State::Sleeping {
+                self.tasks[self.kworker].cpu = Some(cpu); // its queue is the CPU's
+            }
+            self.wake(self.kworker, cpu);
         }
         if let Some(end) = effects.gp_end {
             for group in 0..self.rcu.groups.len() {

@@ -52,6 +52,10 @@ pub(crate) enum Kind {
     Rcuog(GroupId),
     /// It invokes the callbacks of this CPU.
     Rcuop(CpuId),
+    /// It goes on with soft interrupts.
+    Ksoftirqd,
+    /// It wakes waiters.
+    Kworker,
     /// It drives expedited grace periods.
     ExpWorker,
     Work(Box<dyn Work>),
@@ -108,8 +112,8 @@ impl Task {
         placed.map_or_else(|| self.cpu.unwrap_or(waker), |&(_, cpu)| cpu)
     }
 
-    /// Does a task that wakes up take the CPU from it?
+    /// Does a task that wakes up take the CPU from it, and do others have their turn?
     pub fn gives_way(&self) -> bool {
-        matches!(self.kind, Kind::Work(_))
+        matches!(self.kind, Kind::Work(_) | Kind::Ksoftirqd)
     }
 }

@@ -23,6 +23,8 @@ struct Seen {
     expedited: u64,
     departures: u64,
     barriers: u64,
+    by_thread: u64,
+    by_work_item: u64,
 }
 
 fn run(seed: u64) -> (Stats, Seen) {
@@ -55,6 +57,8 @@ fn run(seed: u64) -> (Stats, Seen) {
         expedited: machine.expedited(),
         departures: machine.departures(),
         barriers: machine.barriers(),
+        by_thread: stats.wakeups_of("ksoftirqd"),
+        by_work_item: stats.wakeups_of("kworker/rcu") - stats.wakeups_of("kworker/rcu_exp"),
     };
     (stats, seen)
 }
@@ -73,11 +77,14 @@ fn nothing_comes_too_early_and_nothing_is_left_behind() {
         all.expedited += seen.expedited;
         all.departures += seen.departures;
         all.barriers += seen.barriers;
+        all.by_thread += seen.by_thread;
+        all.by_work_item += seen.by_work_item;
     }
     println!("{all:?}");
     assert!(all.callbacks > 50_000 && all.calls > 5_000, "{all:?}");
     assert!(all.grace_periods > 3_000 && all.expedited > 1_000);
     assert!(all.departures > 1_000 && all.barriers > 1_000, "{all:?}");
+    assert!(all.by_thread > 100 && all.by_work_item > 5, "{all:?}");
     assert!(all.preempted > 1_000 && all.holdouts > 1_000, "{all:?}");
 }
 

@@ -46,6 +46,8 @@ pub struct Anything {
     chance: Chance,
     left: u64,
     depth: u64,
+    /// Callbacks that follow the last one at once.
+    burst: u64,
     /// CPUs that it may take offline, and bring back.
     plugs: u64,
     /// The longest that it computes or sleeps at once, in nanoseconds.
@@ -60,6 +62,7 @@ impl Anything {
             chance,
             left: deeds,
             depth: 0,
+            burst: 0,
             plugs: plugs.into(),
             long,
         }
@@ -93,17 +96,29 @@ impl Anything {
                 let cpu = self.chance.below(self.plugs) as u32;
                 [Op::Offline(cpu), Op::Online(cpu)][self.chance.below(2) as usize].clone()
             }
-            _ => Op::Call {
-                func: 0,
-                lazy: self.chance.below(2) == 0,
-                can_wake: self.chance.below(4) > 0,
-            },
+            14 if self.chance.below(8) == 0 => {
+                self.burst = self.chance.below(300);
+                self.call()
+            }
+            _ => self.call(),
+        }
+    }
+
+    fn call(&mut self) -> Op {
+        Op::Call {
+            func: 0,
+            lazy: self.chance.below(2) == 0,
+            can_wake: self.chance.below(4) > 0,
         }
     }
 }
 
 impl Work for Anything {
     fn next(&mut self, now: u64) -> Op {
+        if let Some(left) = self.burst.checked_sub(1) {
+            self.burst = left;
+            return self.call();
+        }
         let Some(left) = self.left.checked_sub(1) else {
             return Op::Exit; // in the middle of a section, as like as not
         };
