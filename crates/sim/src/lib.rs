@@ -19,7 +19,8 @@
 //! |---|---|
 //! | `events` | what happens next |
 //! | `wheel` | when timers fire, and who takes them |
-//! | `machine` | the parts, and who may execute |
+//! | `machine` | the parts, and how time passes |
+//! | `smp` | who executes |
 //! | `exec` | what a CPU does: interrupts, tasks |
 //! | `expedited` | expedited grace periods: callers, the worker, interrupts |
 //! | `hotplug` | CPUs that go and come |
@@ -50,6 +51,7 @@ mod options;
 mod oracle;
 mod rcu;
 mod sections;
+mod smp;
 mod softirq;
 mod stats;
 mod task;

@@ -20,6 +20,7 @@ use crate::wheel::{Timer, Wheel};
 pub struct Machine {
     pub(crate) options: Options,
     pub(crate) now: u64,
+    events: u64,
     pub(crate) queue: Queue,
     pub(crate) rcu: Rcu,
     pub(crate) cores: Vec<Core>,
@@ -44,8 +45,8 @@ pub struct Machine {
     jiffy_at: Option<u64>,
     /// One CPU at a time: who executes, who did last, and who wants to.
     pub(crate) executing: Option<CpuId>,
-    last: CpuId,
-    waiting: BTreeSet<CpuId>,
+    pub(crate) last: CpuId,
+    pub(crate) waiting: BTreeSet<CpuId>,
     pub(crate) live_tasks: usize,
     pub(crate) chance: Chance,
 }
@@ -57,6 +58,7 @@ impl Machine {
         let rcu = Rcu::new(options.config(), cpus, &options.nocbs);
         let mut it = Machine {
             now: 0,
+            events: 0,
             queue: Queue::default(),
             cores: (0..cpus).map(|_| Core::new()).collect(),
             tasks: Vec::new(),
@@ -190,6 +192,11 @@ impl Machine {
         stats
     }
 
+    /// Events that have happened: what a run costs.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
     /// The time, in nanoseconds.
     pub fn now(&self) -> u64 {
         self.now
@@ -200,6 +207,7 @@ impl Machine {
     }
 
     fn happen(&mut self, event: Event) {
+        self.events += 1;
         match event {
             Event::Jiffy => self.jiffy(),
             Event::Done { cpu, work } => {
@@ -285,85 +293,7 @@ impl Machine {
         self.expect_jiffy();
     }
 
-    // Who executes.
-
-    /// An interrupt is due on `cpu`, or something is ready to run there.
-    pub(crate) fn poke(&mut self, cpu: CpuId) {
-        self.wants(cpu);
-        self.start_some();
-    }
-
-    fn wants(&mut self, cpu: CpuId) {
-        let core = &mut self.cores[cpu as usize];
-        match core.exec {
-            Exec::Halted => {}
-            Exec::Computing => {
-                core.left = core.left.saturating_sub(self.now - core.since);
-            }
-            Exec::Waiting | Exec::Running => return,
-        }
-        core.exec = Exec::Waiting;
-        core.work += 1;
-        self.waiting.insert(cpu);
-    }
-
-    /// Lets those execute that may.
-    pub(crate) fn start_some(&mut self) {
-        match self.options.smp {
-            Smp::Parallel => {
-                while let Some(cpu) = self.waiting.pop_first() {
-                    self.begin(cpu);
-                }
-            }
-            Smp::Serial => {
-                if self.executing.is_some() {
-                    return;
-                }
-                let after = self.waiting.range(self.last + 1..).next();
-                let Some(&cpu) = after.or_else(|| self.waiting.first()) else {
-                    return;
-                };
-                self.waiting.remove(&cpu);
-                self.executing = Some(cpu);
-                self.begin(cpu);
-            }
-        }
-    }
-
-    fn begin(&mut self, cpu: CpuId) {
-        let core = &mut self.cores[cpu as usize];
-        core.exec = Exec::Running;
-        core.work += 1;
-        let work = core.work;
-        self.queue.put(self.now, Event::Done { cpu, work });
-    }
-
-    /// `cpu` does not execute any more: others may.
-    pub(crate) fn release(&mut self, cpu: CpuId) {
-        if self.executing == Some(cpu) {
-            self.executing = None;
-            self.last = cpu;
-            self.start_some();
-        }
-    }
-
-    /// `waker` wants `cpu` to look.
-    pub(crate) fn send_ipi(&mut self, cpu: CpuId, waker: CpuId) {
-        if cpu == waker || !self.cores[cpu as usize].online {
-            return;
-        }
-        self.stats.totals.ipis += u64::from(self.stats.counts(self.now));
-        match self.options.smp {
-            Smp::Parallel => {
-                let at = self.now + self.options.costs.ipi;
-                self.queue.put(at, Event::Ipi { cpu });
-            }
-            Smp::Serial => {
-                self.cores[cpu as usize].ipi = true;
-                self.poke(cpu);
-            }
-        }
-    }
+    // Who runs.
 
     /// `waker` wakes a task.
     pub(crate) fn wake(&mut self, task: usize, waker: CpuId) {
