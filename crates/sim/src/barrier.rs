@@ -1,6 +1,6 @@
 //! `rcu_barrier`: waits for every callback queued so far.
 //!
-//! One barrier at a time. Its caller visits all CPUs, in one piece of work; where callbacks are owed, the engine puts one of the
+//! One barrier at a time. Its caller visits all CPUs; where callbacks are owed, the engine puts one of the
 //! barrier's behind them ([`quiescent_engine::barrier`]). A CPU that looks after its own callbacks is interrupted for that. The
 //! caller sleeps until the last of these callbacks has been invoked; then the next caller has its turn, and often finds that
 //! a whole barrier has passed since it came.
@@ -30,8 +30,10 @@ struct Caller {
     snap: Seq,
     /// Callbacks below this are waited for.
     until: u64,
-    /// It has visited everybody.
-    visited: bool,
+    /// CPUs below this have been visited, since it had its turn.
+    visited: Option<CpuId>,
+    /// All have been.
+    sleeps: bool,
 }
 
 impl Machine {
@@ -46,35 +48,42 @@ impl Machine {
             task,
             snap: self.barrier.engine.snap(),
             until: self.oracle.until(),
-            visited: false,
+            visited: None,
+            sleeps: false,
         };
         if self.barrier.turn.is_some() {
             self.barrier.waiting.push_back(caller);
             return self.then_sleeps(cpu, self.options.costs.callback);
         }
         self.barrier.turn = Some(caller);
-        self.barrier_begins(cpu)
+        self.barrier_goes_on(cpu)
     }
 
-    /// Has this task waited for its turn, and has it now?
+    /// Is it this task's turn, and has it something to do?
     pub(crate) fn has_turn(&self, task: usize) -> bool {
         let turn = self.barrier.turn;
-        turn.is_some_and(|it| it.task == task && !it.visited)
+        turn.is_some_and(|it| it.task == task && !it.sleeps)
     }
 
-    /// Whoever's turn it is, on `cpu`, begins.
-    pub(crate) fn barrier_begins(&mut self, cpu: CpuId) -> Act {
-        let turn = self.barrier.turn.as_mut().expect("it has its turn");
-        turn.visited = true;
-        let cost = self.options.costs.callback;
-        if self.barrier.engine.start(turn.snap) == Begin::Covered {
+    /// Whoever's turn it is, on `cpu`, begins, or goes on with its visits.
+    pub(crate) fn barrier_goes_on(&mut self, cpu: CpuId) -> Act {
+        let mut cost = self.options.costs.callback;
+        let turn = self.barrier.turn.expect("it has its turn");
+        if turn.visited.is_none() && self.barrier.engine.start(turn.snap) == Begin::Covered {
             self.barrier_over(cpu);
             return Act::Busy(cost);
         }
-        for whose in 0..self.options.cpus {
+        for whose in turn.visited.unwrap_or(0)..self.options.cpus {
             self.barrier_visits(whose, cpu);
+            cost += self.options.costs.scan;
+            if self.options.stepwise {
+                let turn = self.barrier.turn.as_mut().expect("it goes on");
+                turn.visited = Some(whose + 1);
+                return Act::Busy(self.step_cost());
+            }
         }
-        let cost = cost + u64::from(self.options.cpus) * self.options.costs.scan;
+        let turn = self.barrier.turn.as_mut().expect("it goes on");
+        turn.sleeps = true;
         if self.barrier.engine.visited_all() {
             self.barrier.engine.end();
             self.barrier_over(cpu);

@@ -115,27 +115,11 @@ impl Machine {
     }
 
     fn exp_drives(&mut self, cpu: CpuId, mut next: ExpNext) -> Act {
-        let costs = self.options.costs;
-        let now = self.engine_now();
         let mut cost = 0;
         loop {
-            let (global, _, _, view) = self.rcu.parts();
             next = match next {
-                ExpNext::Again => {
-                    if let ExpPhase::Select(leaf) = global.exp_phase() {
-                        cost += u64::from(view.at(leaf)) * costs.scan;
-                    }
-                    global.exp_step(Some(cpu), now, &view).next
-                }
-                ExpNext::Fence => {
-                    global.exp_fenced(&view);
-                    ExpNext::Again
-                }
-                ExpNext::Ask { lo, cpus } => {
-                    cost += u64::from(cpus.count_ones()) * costs.irq;
-                    let refused = self.exp_asks(cpu, lo, cpus);
-                    let (global, _, _, view) = self.rcu.parts();
-                    global.exp_asked(refused, &view).next
+                ExpNext::Again | ExpNext::Fence | ExpNext::Ask { .. } => {
+                    self.exp_step(cpu, next, &mut cost)
                 }
                 ExpNext::Sleep(ticks) => {
                     // Whatever wakes it, it looks again.
@@ -151,7 +135,32 @@ impl Machine {
                     return Act::Busy(cost);
                 }
             };
+            if self.options.stepwise {
+                self.exp.stage = Stage::Drives(next);
+                return Act::Busy(self.step_cost());
+            }
         }
+    }
+
+    /// Does what it has been told, and is told what comes then.
+    fn exp_step(&mut self, cpu: CpuId, next: ExpNext, cost: &mut u64) -> ExpNext {
+        let costs = self.options.costs;
+        let now = self.engine_now();
+        if let ExpNext::Ask { lo, cpus } = next {
+            *cost += u64::from(cpus.count_ones()) * costs.irq;
+            let refused = self.exp_asks(cpu, lo, cpus);
+            let (global, _, _, view) = self.rcu.parts();
+            return global.exp_asked(refused, &view).next;
+        }
+        let (global, _, _, view) = self.rcu.parts();
+        if next == ExpNext::Fence {
+            global.exp_fenced(&view);
+            return ExpNext::Again;
+        }
+        if let ExpPhase::Select(leaf) = global.exp_phase() {
+            *cost += u64::from(view.at(leaf)) * costs.scan;
+        }
+        global.exp_step(Some(cpu), now, &view).next
     }
 
     /// Interrupts `cpus`, from `lo` on; those that cannot be.

@@ -62,6 +62,7 @@ impl Machine {
             self.note_edges();
             self.effects(cpu, &effects);
             let ticks = match effects.next {
+                Next::Again if self.options.stepwise => return Act::Busy(self.step_cost()),
                 Next::Again => continue,
                 Next::Fence(_) => {
                     let Next::Again = self.rcu.global.fenced() else {
@@ -80,6 +81,11 @@ impl Machine {
             self.took(cost);
             return self.then_sleeps(cpu, cost);
         }
+    }
+
+    /// How long one step of many takes, where steps are taken one by one: anything below 10 µs.
+    pub(crate) fn step_cost(&mut self) -> u64 {
+        self.chance.below(10_000)
     }
 
     /// Grace periods that have begun, or ended.
@@ -105,11 +111,13 @@ impl Machine {
         let tick = self.jiffies();
         let (global, _, groups, view) = self.rcu.parts();
         let it = groups[group as usize].as_mut().expect("it has a thread");
-        if !it.goes_on(global) && !matches!(it.rest(), Some(Rest::Poll { .. })) {
-            return self.then_sleeps(cpu, 0);
+        if !it.in_pass() {
+            if !it.goes_on(global) && !matches!(it.rest(), Some(Rest::Poll { .. })) {
+                return self.then_sleeps(cpu, 0);
+            }
+            let timer = it.begin_pass(tick, global, &view);
+            self.set_group_timer(cpu, group, timer);
         }
-        let timer = it.begin_pass(tick, global, &view);
-        self.set_group_timer(cpu, group, timer);
         let mut cost = self.options.costs.rcuog;
         loop {
             let (global, cpus, groups, view) = self.rcu.parts();
@@ -120,6 +128,9 @@ impl Machine {
             cost += self.options.costs.scan;
             let visited = cpus[member as usize].visit(tick, it, global, &view);
             self.carry_out(cpu, Some(group), visited.todo);
+            if self.options.stepwise {
+                return Act::Busy(self.step_cost());
+            }
         }
         let (global, _, groups, view) = self.rcu.parts();
         let it = groups[group as usize].as_mut().expect("it has a thread");
@@ -197,7 +208,7 @@ impl Machine {
             }
         }
         if self.has_turn(task) {
-            return self.barrier_begins(cpu);
+            return self.barrier_goes_on(cpu);
         }
         let now = self.now;
         let Kind::Work(work) = &mut self.tasks[task].kind else {

@@ -35,6 +35,7 @@ pub fn machine(chance: &mut Chance) -> Options {
         leaf_fanout: 2 + chance.below(3) as u32,
         fanout: 2 + chance.below(3) as u32,
         gp_cpu: chance.below(u64::from(cpus)) as u32,
+        stepwise: one_of(chance, 2),
         frozen_permille: 300 * chance.below(2) as u32,
         seed: chance.next(),
         ..Options::kernel_6_12(cpus, hz)
