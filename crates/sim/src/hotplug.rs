@@ -23,7 +23,16 @@ use crate::machine::Machine;
 
 impl Machine {
     /// `cpu` goes offline at `at` nanoseconds, or as soon after it as it can; or comes back. Nothing happens if it is so already.
+    ///
+    /// # Panics
+    /// If there is no such CPU.
     pub fn plug(&mut self, at: u64, cpu: CpuId, online: bool) {
+        let cpus = self.options.cpus;
+        assert!(
+            cpu < cpus,
+            "CPU {cpu} of a machine of {cpus}: the last one is {}",
+            cpus - 1
+        );
         let at = at.max(self.now);
         self.queue.put(at, Event::Plug { cpu, online });
     }

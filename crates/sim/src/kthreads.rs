@@ -83,9 +83,15 @@ impl Machine {
         }
     }
 
-    /// How long one step of many takes, where steps are taken one by one: anything below 10 µs.
+    /// How long one step of many takes, where steps are taken one by one: mostly microseconds, and now and then as
+    /// long as if somebody had taken the CPU away.
     pub(crate) fn step_cost(&mut self) -> u64 {
-        self.chance.below(10_000)
+        let most = if self.chance.permille(100) {
+            3 * self.options.jiffy_ns()
+        } else {
+            10_000
+        };
+        self.chance.below(most)
     }
 
     /// Grace periods that have begun, or ended.
