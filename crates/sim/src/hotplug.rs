@@ -1,7 +1,7 @@
 //! CPUs that go, and come back.
 //!
 //! A CPU goes between two pieces of work, when its interrupts and soft interrupts are done. What it leaves behind goes to
-//! the next CPU that is online (behaviour §7.8):
+//! the last CPU before it that is online (behaviour §7.8):
 //!
 //! * its tasks, the kernel's threads among them; one that is in a section is queued in the tree first;
 //! * a wake-up of an offload thread that it has put off is delivered;
@@ -58,12 +58,12 @@ impl Machine {
         }
     }
 
-    /// This CPU, or the next one that is online.
+    /// This CPU, or the last one before it that is online.
     pub(crate) fn heir(&self, cpu: CpuId) -> CpuId {
         let all = self.options.cpus;
         let mut at = cpu;
         while !self.cores[at as usize].online {
-            at = (at + 1) % all;
+            at = (at + all - 1) % all;
         }
         at
     }
