@@ -67,7 +67,7 @@ fn run(seed: u64) -> (Stats, Seen) {
 fn nothing_comes_too_early_and_nothing_is_left_behind() {
     let mut all = Seen::default();
     let deep = std::env::var("QUIESCENT_SEARCH").is_ok_and(|it| it == "deep");
-    for seed in 0..if deep { 20_000 } else { 300 } {
+    for seed in 0..if deep { 20_000 } else { 1_000 } {
         let (_, seen) = run(seed);
         all.calls += seen.calls;
         all.callbacks += seen.callbacks;
