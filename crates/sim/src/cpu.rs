@@ -22,8 +22,24 @@ pub(crate) struct Callback {
     /// Index of its function's name.
     pub func: usize,
     pub queued_at: u64,
+    /// Its number, and the number of the first section that it need not wait for.
+    pub number: u64,
+    pub since: u64,
+    /// What it does.
+    pub then: Then,
+    /// Its CPU looks after it, and knows that nobody waits for it.
+    pub lazy: bool,
+}
+
+/// What a callback does that anybody notices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Then {
+    /// Nothing.
+    Nothing,
     /// It wakes this task.
-    pub wakes: Option<usize>,
+    Wakes(usize),
+    /// A share of the barrier is done.
+    Barrier,
 }
 
 /// A CPU.
@@ -38,11 +54,19 @@ pub(crate) struct Core {
     pub rung: bool,
     /// An interrupt from another CPU has arrived.
     pub ipi: bool,
+    /// An expedited grace period wants to know what that interrupt finds.
+    pub exp_asked: bool,
     /// Sleeps that have ended here.
     pub alarms: Vec<(usize, u64)>,
     /// Soft interrupts that are raised.
     pub soft_timers: bool,
     pub soft_rcu: bool,
+    /// Rounds of RCU's in this interrupt, and since when; what is left was handed to the thread.
+    pub rounds: u8,
+    pub soft_since: u64,
+    pub handed: bool,
+    /// That thread, if it was ever needed.
+    pub ksoftirqd: Option<u32>,
     /// It is in an interrupt, its soft interrupts included.
     pub in_irq: bool,
     /// That interrupt came while the CPU was halted.
@@ -64,9 +88,12 @@ pub(crate) struct Core {
     /// What is left of what the running task computes, and since when it does.
     pub left: u64,
     pub since: u64,
-    /// Callbacks queued here, and the position of the first.
+    /// Callbacks queued here.
     pub fifo: VecDeque<Callback>,
-    pub fifo_base: u64,
+    /// It is there at all.
+    pub online: bool,
+    /// It is to go.
+    pub dying: bool,
 }
 
 impl Core {
@@ -74,8 +101,15 @@ impl Core {
     pub fn new() -> Core {
         Core {
             idle: true,
+            online: true,
             ..Core::default()
         }
+    }
+
+    /// Soft interrupts are run in interrupts from now on.
+    pub fn begins_softirqs(&mut self) {
+        self.handed = false;
+        self.rounds = 0;
     }
 
     /// Is an interrupt due?

@@ -18,6 +18,8 @@ pub(crate) enum Event {
     Done { cpu: CpuId, work: u64 },
     /// An interrupt from another CPU arrives.
     Ipi { cpu: CpuId },
+    /// A CPU is to go, or comes back.
+    Plug { cpu: CpuId, online: bool },
     /// A task's sleep ends: a high-resolution timer on the CPU.
     Alarm { cpu: CpuId, task: usize, round: u64 },
 }

@@ -6,14 +6,11 @@
 //! woke runs after both (machine-facts, K2).
 
 use quiescent_engine::CpuId;
-use quiescent_engine::fast_no_hz::IdleNeeds;
-use quiescent_engine::limits::{Around, Context};
 use quiescent_engine::tick::{At, Interrupted};
 
 use crate::cpu::Exec;
 use crate::events::Event;
 use crate::machine::Machine;
-use crate::options::IdleLoop;
 use crate::task::State;
 use crate::wheel::Timer;
 
@@ -69,8 +66,8 @@ impl Machine {
         if std::mem::take(&mut core.soft_timers) {
             return self.timers(cpu);
         }
-        if std::mem::take(&mut core.soft_rcu) {
-            return self.softirq(cpu);
+        if core.soft_rcu && !core.handed {
+            return self.softirq_in_irq(cpu);
         }
         if std::mem::take(&mut core.in_irq) && std::mem::take(&mut core.from_halt) {
             let watch = &mut self.rcu.watch[cpu as usize];
@@ -81,11 +78,14 @@ impl Machine {
         if std::mem::take(&mut core.sleeps) {
             return self.falls_asleep(cpu);
         }
+        if core.dying {
+            return self.dies(cpu);
+        }
         match core.current {
             Some(_) if std::mem::take(&mut core.resched) => self.gives_way(cpu),
             Some(task) => self.run_task(cpu, task),
             None if core.ready.is_empty() => self.pass_idle(cpu),
-            None => self.switch(cpu),
+            None => self.switch(cpu, None),
         }
     }
 
@@ -95,13 +95,16 @@ impl Machine {
         let core = &mut self.cores[cpu as usize];
         if !core.in_irq {
             core.in_irq = true;
+            core.begins_softirqs();
             core.from_halt = core.is_idle() && !self.rcu.watch[cpu as usize].is_watching();
             if core.from_halt {
                 self.rcu.watch[cpu as usize].irq_enter();
+                self.cleanup_after_idle(cpu);
             }
         }
         let costs = self.options.costs;
         let mut cost = 0;
+        let core = &mut self.cores[cpu as usize];
         for (task, round) in std::mem::take(&mut core.alarms) {
             cost += costs.irq;
             if self.tasks[task].round == round {
@@ -115,6 +118,9 @@ impl Machine {
         }
         if std::mem::take(&mut self.cores[cpu as usize].ipi) {
             cost += costs.irq;
+            if std::mem::take(&mut self.cores[cpu as usize].exp_asked) {
+                self.exp_interrupt(cpu);
+            }
         }
         Act::Busy(cost)
     }
@@ -123,7 +129,9 @@ impl Machine {
         let core = &mut self.cores[cpu as usize];
         let idle = core.is_idle();
         core.ticked_in_idle = true;
-        let computing = core.current.is_some() && core.left > 0;
+        let depth = self.depth(cpu);
+        let core = &mut self.cores[cpu as usize];
+        let computing = core.current.is_some() && core.left > 0 && depth == 0;
         let from = match (idle, computing) {
             (true, _) => Interrupted::Idle,
             (false, true) => Interrupted::User,
@@ -138,9 +146,15 @@ impl Machine {
             }) += 1;
         }
         self.cores[cpu as usize].soft_timers = self.wheel.has_due(cpu, self.jiffies());
+        // Tasks that share a CPU take turns, a tick each.
+        let current = self.cores[cpu as usize].current;
+        let turns = current.is_some_and(|task| self.tasks[task].gives_way());
+        let core = &mut self.cores[cpu as usize];
+        core.resched |= turns && !core.ready.is_empty();
         let at = At {
             now: self.engine_now(),
             from,
+            depth,
             deferred_wake: self.rcu.owes_wake(cpu),
             ..At::default()
         };
@@ -149,6 +163,9 @@ impl Machine {
         let core = &mut self.cores[cpu as usize];
         core.soft_rcu |= ticked.core.is_some();
         core.resched |= ticked.resched && core.current.is_some();
+        if let (true, Some(task)) = (ticked.ask_unlock, core.current) {
+            self.tasks[task].sections.asked = true;
+        }
     }
 
     /// The timers' soft interrupt.
@@ -176,100 +193,11 @@ impl Machine {
         Act::Busy(self.options.costs.timers)
     }
 
-    /// RCU's soft interrupt.
-    fn softirq(&mut self, cpu: CpuId) -> Act {
-        let (global, cpus, _, view) = self.rcu.parts();
-        let it = &mut cpus[cpu as usize];
-        let noticed = it.core(global, &view);
-        let invokes = it.invokes();
-        if noticed.wake_gp {
-            self.wake(self.gp_thread, cpu);
-        }
-        let mut cost = self.options.costs.softirq;
-        if invokes {
-            cost += self.batch(cpu, cpu, Context::Softirq);
-        }
-        self.deliver_wake(cpu);
-        let (_, cpus, _, view) = self.rcu.parts();
-        cpus[cpu as usize].core_done(&view);
-        self.took(cost);
-        self.stats.totals.softirqs += u64::from(self.stats.counts(self.now));
-        Act::Busy(cost)
-    }
-
-    /// RCU has taken so much CPU time.
-    pub(crate) fn took(&mut self, ns: u64) {
-        if self.stats.counts(self.now) {
-            self.stats.totals.rcu_ns += ns;
-        }
-    }
-
-    /// A batch of `whose` callbacks, invoked on `cpu`. What it costs.
-    pub(crate) fn batch(&mut self, whose: CpuId, cpu: CpuId, context: Context) -> u64 {
-        let (global, cpus, _, _) = self.rcu.parts();
-        let Some((range, batch)) = cpus[whose as usize].begin_batch(global, context) else {
-            return 0;
-        };
-        let each = self.options.costs.callback;
-        let mut invoked = 0;
-        let all = range.end.wrapping_sub(range.start);
-        while invoked < all {
-            let core = &mut self.cores[whose as usize];
-            let callback = core.fifo.pop_front().expect("it was queued");
-            core.fifo_base += 1;
-            if self.stats.counts(self.now) {
-                let func = &mut self.stats.funcs[callback.func];
-                func.invoked += 1;
-                func.delays.push(self.now - callback.queued_at);
-            }
-            if let Some(task) = callback.wakes {
-                self.wake(task, cpu);
-            }
-            invoked += 1;
-            let core = &self.cores[cpu as usize];
-            let around = Around {
-                need_resched: !core.ready.is_empty(),
-                idle: core.is_idle(),
-                elapsed_ns: batch.wants_clock(invoked).then_some(invoked * each),
-            };
-            if batch.stops(invoked, around) {
-                break;
-            }
-        }
-        self.stats.totals.batches += u64::from(self.stats.counts(self.now));
-        let (global, cpus, _, view) = self.rcu.parts();
-        let it = &mut cpus[whose as usize];
-        let more = it.end_batch(global, range, invoked);
-        if it.member().group().is_none() {
-            self.cores[whose as usize].soft_rcu |= more;
-            return invoked * each;
-        }
-        let group = it.member().group();
-        let after = it.batch_over(context, global, &view);
-        if after.again && context == Context::Softirq {
-            self.cores[whose as usize].soft_rcu = true;
-        }
-        self.carry_out(cpu, group, after.todo);
-        invoked * each
-    }
-
-    /// A wake-up of an offload thread that was put off is made now.
-    fn deliver_wake(&mut self, cpu: CpuId) {
-        if !self.rcu.owes_wake(cpu) {
-            return;
-        }
-        let group = self.rcu.group_of(cpu).expect("it owes a wake-up");
-        let (.., groups, view) = self.rcu.parts();
-        let it = groups[group as usize].as_mut().expect("it has a thread");
-        let todo = it.deliver(cpu, &view);
-        self.carry_out(cpu, Some(group), todo);
-    }
-
     // Tasks.
 
     /// A context switch, to the task that was woken first.
-    fn switch(&mut self, cpu: CpuId) -> Act {
-        self.note_switch(cpu);
+    fn switch(&mut self, cpu: CpuId, from: Option<usize>) -> Act {
+        self.note_switch(cpu, from);
         let core = &mut self.cores[cpu as usize];
         let next = core.ready.pop_front().expect("somebody is ready");
         core.current = Some(next);
@@ -287,28 +215,19 @@ impl Machine {
         Act::Busy(self.options.costs.switch)
     }
 
-    /// RCU is told of a context switch.
-    fn note_switch(&mut self, cpu: CpuId) {
-        let (global, cpus, _, view) = self.rcu.parts();
-        let answer = cpus[cpu as usize].context_switch(global, &view);
-        if answer.momentary_eqs {
-            self.rcu.watch[cpu as usize].momentary_eqs();
-        }
-    }
-
     /// The running task has been asked to give way.
     fn gives_way(&mut self, cpu: CpuId) -> Act {
         let core = &mut self.cores[cpu as usize];
         let task = core.current.expect("it runs");
         if core.ready.is_empty() {
-            self.note_switch(cpu);
+            self.note_switch(cpu, Some(task));
             return Act::Busy(self.options.costs.switch);
         }
         core.current = None;
         // What was left of its work waits with it.
         self.tasks[task].left = std::mem::take(&mut core.left);
         core.ready.push_back(task);
-        self.switch(cpu)
+        self.switch(cpu, Some(task))
     }
 
     /// The running task goes to sleep, unless it was woken meanwhile.
@@ -325,59 +244,9 @@ impl Machine {
         core.current = None;
         core.resched = false;
         if !core.ready.is_empty() {
-            return self.switch(cpu);
+            return self.switch(cpu, Some(task));
         }
-        self.note_switch(cpu);
+        self.note_switch(cpu, Some(task));
         Act::Busy(self.options.costs.switch)
-    }
-
-    // Idle.
-
-    /// One pass of the idle loop.
-    fn pass_idle(&mut self, cpu: CpuId) -> Act {
-        let core = &mut self.cores[cpu as usize];
-        if !std::mem::replace(&mut core.passing, true) {
-            core.ticked_in_idle &= core.idle; // a new period begins if it comes from a task
-            core.idle = true;
-            return Act::Busy(self.options.costs.idle);
-        }
-        self.cores[cpu as usize].passing = false;
-        self.deliver_wake(cpu);
-        if !self.cores[cpu as usize].ready.is_empty() {
-            return Act::Again;
-        }
-        let now = self.jiffies();
-        let (global, cpus, _, view) = self.rcu.parts();
-        let look = cpus[cpu as usize].idle_needs(global, now, &view);
-        if look.wake_gp {
-            self.wake(self.gp_thread, cpu);
-        }
-        let core = &mut self.cores[cpu as usize];
-        let needs_tick = match look.needs {
-            IdleNeeds::Nothing | IdleNeeds::WakeIn(_) => false,
-            IdleNeeds::Tick => true,
-            IdleNeeds::Core => {
-                core.soft_rcu = true;
-                return Act::Again;
-            }
-        };
-        let retains = self.options.idle_loop == IdleLoop::Retain && !core.ticked_in_idle;
-        let rung = std::mem::take(&mut core.rung);
-        let soon = self.wheel.next_own(cpu).is_some_and(|at| at <= now + 1);
-        if needs_tick {
-            self.wheel.start_tick(cpu);
-        } else if !(self.wheel.ticks(cpu) && (retains || soon)) {
-            self.wheel.stop_tick(cpu);
-            if rung {
-                self.wheel.look_after_all(cpu);
-            }
-        }
-        self.expect_jiffy();
-        self.stats.totals.idle_entries += u64::from(self.stats.counts(self.now));
-        let watch = &mut self.rcu.watch[cpu as usize];
-        if watch.is_watching() {
-            watch.idle_enter();
-        }
-        Act::Halt
     }
 }

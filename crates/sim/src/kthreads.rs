@@ -2,9 +2,10 @@
 
 use quiescent_engine::limits::Context;
 use quiescent_engine::offload::{GroupId, Rest};
-use quiescent_engine::{CpuId, Next, Phase, Until};
+use quiescent_engine::polled::GpKind;
+use quiescent_engine::{CpuId, Next, Phase, Pos, Until};
 
-use crate::cpu::Callback;
+use crate::cpu::Then;
 use crate::events::Event;
 use crate::exec::Act;
 use crate::machine::Machine;
@@ -19,12 +20,15 @@ impl Machine {
             Kind::GpThread => self.gp_thread(cpu),
             Kind::Rcuog(group) => self.rcuog(cpu, task, group),
             Kind::Rcuop(whose) => self.rcuop(cpu, whose),
+            Kind::Ksoftirqd => self.ksoftirqd(cpu),
+            Kind::Kworker => self.kworker(cpu),
+            Kind::ExpWorker => self.exp_worker(cpu),
             Kind::Work(_) => self.work(cpu, task),
         }
     }
 
     /// What it did takes so long; then it sleeps.
-    fn then_sleeps(&mut self, cpu: CpuId, cost: u64) -> Act {
+    pub(crate) fn then_sleeps(&mut self, cpu: CpuId, cost: u64) -> Act {
         self.cores[cpu as usize].sleeps = true;
         Act::Busy(cost)
     }
@@ -58,6 +62,7 @@ impl Machine {
             self.note_edges();
             self.effects(cpu, &effects);
             let ticks = match effects.next {
+                Next::Again if self.options.stepwise => return Act::Busy(self.step_cost()),
                 Next::Again => continue,
                 Next::Fence(_) => {
                     let Next::Again = self.rcu.global.fenced() else {
@@ -76,6 +81,17 @@ impl Machine {
             self.took(cost);
             return self.then_sleeps(cpu, cost);
         }
+    }
+
+    /// How long one step of many takes, where steps are taken one by one: mostly microseconds, and now and then as
+    /// long as if somebody had taken the CPU away.
+    pub(crate) fn step_cost(&mut self) -> u64 {
+        let most = if self.chance.permille(100) {
+            3 * self.options.jiffy_ns()
+        } else {
+            10_000
+        };
+        self.chance.below(most)
     }
 
     /// Grace periods that have begun, or ended.
@@ -101,11 +117,13 @@ impl Machine {
         let tick = self.jiffies();
         let (global, _, groups, view) = self.rcu.parts();
         let it = groups[group as usize].as_mut().expect("it has a thread");
-        if !it.goes_on(global) && !matches!(it.rest(), Some(Rest::Poll { .. })) {
-            return self.then_sleeps(cpu, 0);
+        if !it.in_pass() {
+            if !it.goes_on(global) && !matches!(it.rest(), Some(Rest::Poll { .. })) {
+                return self.then_sleeps(cpu, 0);
+            }
+            let timer = it.begin_pass(tick, global, &view);
+            self.set_group_timer(cpu, group, timer);
         }
-        let timer = it.begin_pass(tick, global, &view);
-        self.set_group_timer(cpu, group, timer);
         let mut cost = self.options.costs.rcuog;
         loop {
             let (global, cpus, groups, view) = self.rcu.parts();
@@ -116,6 +134,9 @@ impl Machine {
             cost += self.options.costs.scan;
             let visited = cpus[member as usize].visit(tick, it, global, &view);
             self.carry_out(cpu, Some(group), visited.todo);
+            if self.options.stepwise {
+                return Act::Busy(self.step_cost());
+            }
         }
         let (global, _, groups, view) = self.rcu.parts();
         let it = groups[group as usize].as_mut().expect("it has a thread");
@@ -129,6 +150,31 @@ impl Machine {
             return Act::Busy(cost);
         }
         self.then_sleeps(cpu, cost)
+    }
+
+    /// The work item that wakes the waiters whom the grace-period thread has left to it.
+    fn kworker(&mut self, cpu: CpuId) -> Act {
+        let Some(until) = self.deferred.take() else {
+            return self.then_sleeps(cpu, 0);
+        };
+        let woken = self.wake_waiters(until, cpu);
+        self.rcu.global.waiters_woken(until);
+        let cost = woken * self.options.costs.callback;
+        self.took(cost);
+        Act::Busy(cost)
+    }
+
+    /// Wakes all waiters below. How many those were.
+    pub(crate) fn wake_waiters(&mut self, until: Pos, cpu: CpuId) -> u64 {
+        let mut woken = 0;
+        while let Some(&(ticket, task)) = self.waiters.front()
+            && ticket < until
+        {
+            self.waiters.pop_front();
+            self.wake(task, cpu);
+            woken += 1;
+        }
+        woken
     }
 
     /// Invokes `whose` callbacks.
@@ -157,7 +203,8 @@ impl Machine {
         if left > 0 {
             return Act::Compute(left);
         }
-        if let Some(start) = self.tasks[task].waits_since.take() {
+        if let Some((start, since)) = self.tasks[task].waits_since.take() {
+            self.oracle.waited(since);
             let call = Synchronized {
                 start,
                 end: self.now,
@@ -165,6 +212,9 @@ impl Machine {
             if self.stats.counts(self.now) {
                 self.stats.calls.push(call);
             }
+        }
+        if self.has_turn(task) {
+            return self.barrier_goes_on(cpu);
         }
         let now = self.now;
         let Kind::Work(work) = &mut self.tasks[task].kind else {
@@ -181,15 +231,16 @@ impl Machine {
                 lazy,
                 can_wake,
             } => {
-                let callback = Callback {
-                    func,
-                    queued_at: now,
-                    wakes: None,
-                };
-                self.call(cpu, callback, lazy, can_wake);
+                self.call(cpu, (func, Then::Nothing), lazy, can_wake);
                 Act::Busy(self.options.costs.callback)
             }
-            Op::Synchronize => self.synchronize(cpu, task),
+            Op::Lock => self.lock(task),
+            Op::Unlock => self.unlock(cpu, task),
+            Op::Synchronize => self.synchronize(cpu, task, GpKind::Normal),
+            Op::SynchronizeExpedited => self.synchronize(cpu, task, GpKind::Expedited),
+            Op::Barrier => self.barrier(cpu, task),
+            Op::Offline(which) => self.plug_by_task(which, false),
+            Op::Online(which) => self.plug_by_task(which, true),
             Op::SleepUntil(at) => {
                 let round = self.tasks[task].round;
                 let at = at.max(now + 1);
@@ -197,6 +248,7 @@ impl Machine {
                 self.then_sleeps(cpu, 0)
             }
             Op::Exit => {
+                self.unlock_all(cpu, task);
                 self.tasks[task].state = State::Over;
                 self.live_tasks -= 1;
                 self.then_sleeps(cpu, 0)
@@ -204,8 +256,12 @@ impl Machine {
         }
     }
 
-    fn synchronize(&mut self, cpu: CpuId, task: usize) -> Act {
-        self.tasks[task].waits_since = Some(self.now);
+    fn plug_by_task(&mut self, cpu: CpuId, online: bool) -> Act {
+        self.plug(self.now, cpu, online);
+        Act::Busy(self.options.costs.work)
+    }
+
+    pub(crate) fn synchronize_normal(&mut self, cpu: CpuId, task: usize) -> Act {
         if self.options.wake_from_gp {
             let leaf = self.rcu.leaf_of(cpu);
             let (global, _, _, view) = self.rcu.parts();
@@ -213,12 +269,8 @@ impl Machine {
             self.waiters.push_back((ticket, task));
             self.effects(cpu, &effects);
         } else {
-            let callback = Callback {
-                func: self.func("wakeme_after_rcu"),
-                queued_at: self.now,
-                wakes: Some(task),
-            };
-            self.call(cpu, callback, false, true);
+            let func = self.func("wakeme_after_rcu");
+            self.call(cpu, (func, Then::Wakes(task)), false, true);
         }
         self.then_sleeps(cpu, self.options.costs.callback)
     }

@@ -19,9 +19,17 @@
 //! |---|---|
 //! | `events` | what happens next |
 //! | `wheel` | when timers fire, and who takes them |
-//! | `machine` | the parts, and who may execute |
-//! | `exec` | what a CPU does: interrupts, soft interrupts, tasks, idling |
+//! | `machine` | the parts, and how time passes |
+//! | `smp` | who executes |
+//! | `exec` | what a CPU does: interrupts, tasks |
+//! | `expedited` | expedited grace periods: callers, the worker, interrupts |
+//! | `hotplug` | CPUs that go and come |
+//! | `barrier` | `rcu_barrier` |
+//! | `softirq` | RCU's soft interrupt, batches, and `ksoftirqd` |
+//! | `idle` | the idle loop |
 //! | `rcu` | the engine's host: its questions and what it asks for |
+//! | `sections` | readers, preempted ones among them, and context switches |
+//! | `oracle` | whether anything came too early |
 //! | `kthreads` | what tasks do |
 //! | `options` | what a machine is like |
 //! | `stats` | what a run has shown |
@@ -29,16 +37,24 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod barrier;
 pub mod chance;
 mod cpu;
 mod events;
 mod exec;
+mod expedited;
 pub mod experiments;
+mod hotplug;
+mod idle;
 mod kthreads;
 mod machine;
 mod options;
+mod oracle;
 mod rcu;
 pub mod replay;
+mod sections;
+mod smp;
+mod softirq;
 mod stats;
 mod task;
 mod wheel;

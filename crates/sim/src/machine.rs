@@ -4,10 +4,13 @@ use std::collections::{BTreeSet, VecDeque};
 
 use quiescent_engine::{CpuId, Pos};
 
+use crate::barrier::Barriers;
 use crate::chance::Chance;
 use crate::cpu::{Core, Exec};
 use crate::events::{Event, Queue};
+use crate::expedited::Expediting;
 use crate::options::{Options, Smp};
+use crate::oracle::Oracle;
 use crate::rcu::Rcu;
 use crate::stats::{Func, GracePeriod, Stats};
 use crate::task::{Kind, State, Task, Work};
@@ -17,6 +20,7 @@ use crate::wheel::{Timer, Wheel};
 pub struct Machine {
     pub(crate) options: Options,
     pub(crate) now: u64,
+    events: u64,
     pub(crate) queue: Queue,
     pub(crate) rcu: Rcu,
     pub(crate) cores: Vec<Core>,
@@ -28,13 +32,21 @@ pub struct Machine {
     pub(crate) rcuops: Vec<Option<usize>>,
     /// Tasks that the grace-period thread wakes directly.
     pub(crate) waiters: VecDeque<(Pos, usize)>,
+    /// `kworker/rcu` wakes those below this.
+    pub(crate) deferred: Option<Pos>,
+    pub(crate) kworker: usize,
     pub(crate) in_flight: GracePeriod,
+    pub(crate) exp: Expediting,
+    pub(crate) barrier: Barriers,
+    pub(crate) oracle: Oracle,
+    pub(crate) preempted: u64,
+    pub(crate) departures: u64,
     /// The jiffy that is to begin next, if anybody cares.
     jiffy_at: Option<u64>,
     /// One CPU at a time: who executes, who did last, and who wants to.
     pub(crate) executing: Option<CpuId>,
-    last: CpuId,
-    waiting: BTreeSet<CpuId>,
+    pub(crate) last: CpuId,
+    pub(crate) waiting: BTreeSet<CpuId>,
     pub(crate) live_tasks: usize,
     pub(crate) chance: Chance,
 }
@@ -46,6 +58,7 @@ impl Machine {
         let rcu = Rcu::new(options.config(), cpus, &options.nocbs);
         let mut it = Machine {
             now: 0,
+            events: 0,
             queue: Queue::default(),
             cores: (0..cpus).map(|_| Core::new()).collect(),
             tasks: Vec::new(),
@@ -58,12 +71,19 @@ impl Machine {
             rcuogs: vec![None; rcu.groups.len()],
             rcuops: vec![None; cpus as usize],
             waiters: VecDeque::new(),
+            deferred: None,
+            kworker: 0,
             in_flight: GracePeriod {
                 start: 0,
                 end: 0,
                 scans: 0,
                 holdouts: Vec::new(),
             },
+            exp: Expediting::default(),
+            barrier: Barriers::default(),
+            oracle: Oracle::default(),
+            preempted: 0,
+            departures: 0,
             jiffy_at: None,
             executing: None,
             last: cpus - 1,
@@ -92,13 +112,16 @@ impl Machine {
                 self.rcuops[cpu as usize] = Some(task);
             }
         }
+        self.kworker = self.add("kworker/rcu".into(), Kind::Kworker, None);
+        self.exp.worker = self.add("kworker/rcu_exp".into(), Kind::ExpWorker, None);
+        self.rcu.global.set_expedite(self.options.expedite());
         self.rcu.drive_on(gp_cpu);
         for cpu in 0..self.options.cpus {
             self.rcu.watch[cpu as usize].idle_enter();
         }
     }
 
-    fn add(&mut self, name: String, kind: Kind, cpu: Option<CpuId>) -> usize {
+    pub(crate) fn add(&mut self, name: String, kind: Kind, cpu: Option<CpuId>) -> usize {
         self.tasks.push(Task::new(name, kind, cpu));
         self.tasks.len() - 1
     }
@@ -174,6 +197,11 @@ impl Machine {
         stats
     }
 
+    /// Events that have happened: what a run costs.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
     /// The time, in nanoseconds.
     pub fn now(&self) -> u64 {
         self.now
@@ -184,6 +212,7 @@ impl Machine {
     }
 
     fn happen(&mut self, event: Event) {
+        self.events += 1;
         match event {
             Event::Jiffy => self.jiffy(),
             Event::Done { cpu, work } => {
@@ -192,10 +221,14 @@ impl Machine {
                 }
             }
             Event::Ipi { cpu } => {
-                self.cores[cpu as usize].ipi = true;
-                self.poke(cpu);
+                if self.cores[cpu as usize].online {
+                    self.cores[cpu as usize].ipi = true;
+                    self.poke(cpu);
+                }
             }
+            Event::Plug { cpu, online } => self.plugged(cpu, online),
             Event::Alarm { cpu, task, round } => {
+                let cpu = self.heir(cpu);
                 self.cores[cpu as usize].alarms.push((task, round));
                 self.poke(cpu);
             }
@@ -213,6 +246,7 @@ impl Machine {
         let rung = self.wheel.ring(self.jiffies());
         let mut due: BTreeSet<CpuId> = self.wheel.active().collect();
         due.extend(&rung);
+        due.extend(self.wheel.ring_looks(self.jiffies()));
         for &cpu in &due {
             self.cores[cpu as usize].tick = true;
         }
@@ -264,85 +298,7 @@ impl Machine {
         self.expect_jiffy();
     }
 
-    // Who executes.
-
-    /// An interrupt is due on `cpu`, or something is ready to run there.
-    pub(crate) fn poke(&mut self, cpu: CpuId) {
-        self.wants(cpu);
-        self.start_some();
-    }
-
-    fn wants(&mut self, cpu: CpuId) {
-        let core = &mut self.cores[cpu as usize];
-        match core.exec {
-            Exec::Halted => {}
-            Exec::Computing => {
-                core.left = core.left.saturating_sub(self.now - core.since);
-            }
-            Exec::Waiting | Exec::Running => return,
-        }
-        core.exec = Exec::Waiting;
-        core.work += 1;
-        self.waiting.insert(cpu);
-    }
-
-    /// Lets those execute that may.
-    pub(crate) fn start_some(&mut self) {
-        match self.options.smp {
-            Smp::Parallel => {
-                while let Some(cpu) = self.waiting.pop_first() {
-                    self.begin(cpu);
-                }
-            }
-            Smp::Serial => {
-                if self.executing.is_some() {
-                    return;
-                }
-                let after = self.waiting.range(self.last + 1..).next();
-                let Some(&cpu) = after.or_else(|| self.waiting.first()) else {
-                    return;
-                };
-                self.waiting.remove(&cpu);
-                self.executing = Some(cpu);
-                self.begin(cpu);
-            }
-        }
-    }
-
-    fn begin(&mut self, cpu: CpuId) {
-        let core = &mut self.cores[cpu as usize];
-        core.exec = Exec::Running;
-        core.work += 1;
-        let work = core.work;
-        self.queue.put(self.now, Event::Done { cpu, work });
-    }
-
-    /// `cpu` does not execute any more: others may.
-    pub(crate) fn release(&mut self, cpu: CpuId) {
-        if self.executing == Some(cpu) {
-            self.executing = None;
-            self.last = cpu;
-            self.start_some();
-        }
-    }
-
-    /// `waker` wants `cpu` to look.
-    pub(crate) fn send_ipi(&mut self, cpu: CpuId, waker: CpuId) {
-        if cpu == waker {
-            return;
-        }
-        self.stats.totals.ipis += u64::from(self.stats.counts(self.now));
-        match self.options.smp {
-            Smp::Parallel => {
-                let at = self.now + self.options.costs.ipi;
-                self.queue.put(at, Event::Ipi { cpu });
-            }
-            Smp::Serial => {
-                self.cores[cpu as usize].ipi = true;
-                self.poke(cpu);
-            }
-        }
-    }
+    // Who runs.
 
     /// `waker` wakes a task.
     pub(crate) fn wake(&mut self, task: usize, waker: CpuId) {
@@ -355,13 +311,21 @@ impl Machine {
             }
             State::Over => return,
         }
+        if let Some((_, since)) = it.waits_since {
+            self.oracle.waited(since);
+        }
         it.state = State::Awake;
         it.woken = false;
         it.round += 1;
         it.wakeups += u64::from(self.stats.counts(self.now));
         let target = it.target(self.now, waker);
-        it.cpu = Some(target);
         self.wheel.stop(Timer::Wake(task));
+        self.make_ready(task, self.heir(target), waker);
+    }
+
+    /// A task wants to run on `target`.
+    pub(crate) fn make_ready(&mut self, task: usize, target: CpuId, waker: CpuId) {
+        self.tasks[task].cpu = Some(target);
         let core = &mut self.cores[target as usize];
         core.ready.push_back(task);
         let gives_way = core.current.is_some_and(|it| self.tasks[it].gives_way());

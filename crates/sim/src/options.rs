@@ -1,5 +1,7 @@
 //! What a machine is like: everything that a kernel's command line and build decide, and what the hardware does.
 
+use quiescent_engine::exp::Expedite;
+use quiescent_engine::fast_no_hz::IdleRule;
 use quiescent_engine::offload::{self, Policy};
 use quiescent_engine::{Config, CpuId, EarlyQs, Pace};
 
@@ -86,6 +88,8 @@ pub struct Options {
     pub smp: Smp,
     /// When an idle CPU's tick stops.
     pub idle_loop: IdleLoop,
+    /// What an idle CPU does about callbacks: today's rule, or one of `RCU_FAST_NO_HZ`.
+    pub idle_rule: IdleRule,
     /// The early report.
     pub early_qs: EarlyQs,
     /// Ticks before the first scan; the kernel's own number if none.
@@ -94,6 +98,10 @@ pub struct Options {
     pub next_fqs: Option<u64>,
     /// `rcu_normal_wake_from_gp`: who waits is woken by the grace-period thread, and not by a callback.
     pub wake_from_gp: bool,
+    /// `rcu_expedited`: whoever waits gets an expedited grace period.
+    pub expedited: bool,
+    /// `rcu_normal`: nobody does, not even who asks for one.
+    pub normal: bool,
     /// Stamping asks for a grace period only for what is new.
     pub accelerate_only_new: bool,
     /// `rcu_nocbs`: whose callbacks are offloaded.
@@ -117,6 +125,9 @@ pub struct Options {
     /// Of 1000 scans for which a CPU and its substitute tick at the same instant, so many find one of them in its
     /// handler (machine-facts, Q5). 0 unless it is fitted.
     pub frozen_permille: u32,
+    /// RCU's threads, and barriers, do their work step by step, so that whatever else the machine does comes in between. For
+    /// tests: no figure needs it, and costs are counted too often.
+    pub stepwise: bool,
     /// The seed of everything that is chosen by chance.
     pub seed: u64,
 }
@@ -129,10 +140,13 @@ impl Options {
             hz,
             smp: Smp::Parallel,
             idle_loop: IdleLoop::Classic,
+            idle_rule: IdleRule::Tick,
             early_qs: EarlyQs::Off,
             first_fqs: None,
             next_fqs: None,
             wake_from_gp: false,
+            expedited: false,
+            normal: false,
             accelerate_only_new: true,
             nocbs: Vec::new(),
             lazy: false,
@@ -144,6 +158,7 @@ impl Options {
             jiffies: u64::from(u32::MAX) + 1 - 300 * u64::from(hz),
             gp_cpu: 0,
             frozen_permille: 0,
+            stepwise: false,
             seed: 1,
         }
     }
@@ -151,6 +166,15 @@ impl Options {
     /// Nanoseconds of a jiffy.
     pub fn jiffy_ns(&self) -> u64 {
         1_000_000_000 / u64::from(self.hz)
+    }
+
+    /// Which kind of grace period those who wait get.
+    pub fn expedite(&self) -> Expedite {
+        Expedite {
+            expedited: self.expedited,
+            normal: self.normal,
+            ..Expedite::up()
+        }
     }
 
     /// The engine's tunables.
@@ -175,6 +199,7 @@ impl Options {
                 next_fqs: self.next_fqs.unwrap_or(next_fqs),
             },
             accelerate_only_new: self.accelerate_only_new,
+            idle: self.idle_rule,
             offload: offload::Offload {
                 policy: self.policy,
                 lazy: self.lazy,

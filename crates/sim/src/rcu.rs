@@ -12,8 +12,9 @@ use quiescent_engine::offload::{self, Group, GroupId, Timer as Timing, Todo};
 use quiescent_engine::watching::Watching;
 use quiescent_engine::{Config, Cpu, CpuId, Effects, Global, Host, Interest, LeafId, Now, Seen};
 
-use crate::cpu::Callback;
+use crate::cpu::{Callback, Then};
 use crate::machine::Machine;
+use crate::task::State;
 use crate::wheel::{Timer, expiry};
 
 /// The engine's state, and what it asks about.
@@ -42,6 +43,13 @@ pub(crate) struct View<'a> {
     watch: &'a [Watching],
     present: &'a [u64],
     told: &'a Told,
+}
+
+impl View<'_> {
+    /// CPUs of this leaf.
+    pub fn at(&self, leaf: LeafId) -> u32 {
+        self.present[leaf].count_ones()
+    }
 }
 
 impl Host for View<'_> {
@@ -129,6 +137,30 @@ impl Rcu {
         self.leaf_of[cpu as usize].into()
     }
 
+    /// `cpu` does not take part any more: it has been reported as departed.
+    pub fn leave(&mut self, cpu: CpuId) {
+        let (leaf, bit) = self.place_of(cpu);
+        self.present[leaf] &= !bit;
+    }
+
+    /// `cpu` takes part from the next grace period on.
+    pub fn arrive(&mut self, cpu: CpuId) {
+        let (leaf, bit) = self.place_of(cpu);
+        self.present[leaf] |= bit;
+        self.watch[cpu as usize].online();
+        let (global, cpus, _, view) = self.parts();
+        cpus[cpu as usize].online(global, &view);
+    }
+
+    fn place_of(&self, cpu: CpuId) -> (LeafId, u64) {
+        let tree = self
+            .global
+            .tree()
+            .expect("a kernel has its tree from boot on");
+        let (leaf, bit) = tree.geometry().leaf_of(cpu);
+        (leaf, 1 << bit)
+    }
+
     /// The group that looks after this CPU now.
     pub fn group_of(&self, cpu: CpuId) -> Option<GroupId> {
         let cpu = &self.cpus[cpu as usize];
@@ -160,8 +192,23 @@ impl Machine {
         }
     }
 
-    /// `call_rcu` on `cpu`.
-    pub(crate) fn call(&mut self, cpu: CpuId, callback: Callback, lazy: bool, can_wake: bool) {
+    /// `call_rcu` on `cpu`, with this function, which does this.
+    pub(crate) fn call(
+        &mut self,
+        cpu: CpuId,
+        (func, then): (usize, Then),
+        lazy: bool,
+        can_wake: bool,
+    ) {
+        let counts = lazy && !self.rcu.cpus[cpu as usize].is_offloaded();
+        let callback = Callback {
+            func,
+            queued_at: self.now,
+            number: self.oracle.queued(),
+            since: self.oracle.since(),
+            then,
+            lazy: counts,
+        };
         let now = self.engine_now();
         let (global, cpus, groups, view) = self.rcu.parts();
         let it = &mut cpus[cpu as usize];
@@ -181,6 +228,9 @@ impl Machine {
             }
             None => (Todo::default(), it.call(global, 1, now.ns, &view).wake_gp),
         };
+        if counts {
+            cpus[cpu as usize].queued_lazy();
+        }
         self.cores[cpu as usize].fifo.push_back(callback);
         if self.stats.counts(self.now) {
             self.stats.funcs[callback.func].queued += 1;
@@ -230,20 +280,18 @@ impl Machine {
         if effects.wake_gp {
             self.wake(self.gp_thread, cpu);
         }
-        for until in [effects.waiters_until, effects.deferred_until]
-            .into_iter()
-            .flatten()
-        {
-            while let Some(&(ticket, task)) = self.waiters.front() {
-                if ticket >= until {
-                    break;
-                }
-                self.waiters.pop_front();
-                self.wake(task, cpu);
-            }
+        if effects.wake_exp {
+            self.wake(self.exp.worker, cpu);
+        }
+        if let Some(until) = effects.waiters_until {
+            self.wake_waiters(until, cpu);
         }
         if let Some(until) = effects.deferred_until {
-            self.rcu.global.waiters_woken(until);
+            self.deferred = self.deferred.max(Some(until));
+            if self.tasks[self.kworker].state == State::Sleeping {
+                self.tasks[self.kworker].cpu = Some(cpu); // its queue is the CPU's
+            }
+            self.wake(self.kworker, cpu);
         }
         if let Some(end) = effects.gp_end {
             for group in 0..self.rcu.groups.len() {

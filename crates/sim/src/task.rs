@@ -3,6 +3,8 @@
 use quiescent_engine::CpuId;
 use quiescent_engine::offload::GroupId;
 
+use crate::sections::Sections;
+
 /// What a task does next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Op {
@@ -19,11 +21,23 @@ pub enum Op {
         /// Interrupts are enabled, so that threads can be woken from here.
         can_wake: bool,
     },
+    /// It opens a read-side section, or nests one.
+    Lock,
+    /// It closes the innermost one.
+    Unlock,
     /// It waits for a grace period.
     Synchronize,
+    /// It waits for an expedited grace period.
+    SynchronizeExpedited,
+    /// It waits until every callback queued so far has been invoked.
+    Barrier,
+    /// It has a CPU taken offline, as soon as that one can, and does not wait for it.
+    Offline(CpuId),
+    /// It has a CPU brought back.
+    Online(CpuId),
     /// It sleeps until then, in nanoseconds.
     SleepUntil(u64),
-    /// It is over.
+    /// It is over, and so are its sections.
     Exit,
 }
 
@@ -38,6 +52,12 @@ pub(crate) enum Kind {
     Rcuog(GroupId),
     /// It invokes the callbacks of this CPU.
     Rcuop(CpuId),
+    /// It goes on with soft interrupts.
+    Ksoftirqd,
+    /// It wakes waiters.
+    Kworker,
+    /// It drives expedited grace periods.
+    ExpWorker,
     Work(Box<dyn Work>),
 }
 
@@ -63,8 +83,9 @@ pub(crate) struct Task {
     pub round: u64,
     /// What is left of what it computes, while it does not run.
     pub left: u64,
-    /// When it began to wait for a grace period.
-    pub waits_since: Option<u64>,
+    /// When it began to wait for a grace period, and the first section that it need not wait for.
+    pub waits_since: Option<(u64, u64)>,
+    pub sections: Sections,
     pub wakeups: u64,
 }
 
@@ -80,6 +101,7 @@ impl Task {
             round: 0,
             left: 0,
             waits_since: None,
+            sections: Sections::default(),
             wakeups: 0,
         }
     }
@@ -90,8 +112,8 @@ impl Task {
         placed.map_or_else(|| self.cpu.unwrap_or(waker), |&(_, cpu)| cpu)
     }
 
-    /// Does a task that wakes up take the CPU from it?
+    /// Does a task that wakes up take the CPU from it, and do others have their turn?
     pub fn gives_way(&self) -> bool {
-        matches!(self.kind, Kind::Work(_))
+        matches!(self.kind, Kind::Work(_) | Kind::Ksoftirqd)
     }
 }

@@ -58,6 +58,9 @@ pub(crate) struct Wheel {
     migrator: Option<CpuId>,
     /// Clocks that were set by whoever stopped last, by jiffy.
     clocks: BTreeSet<(u64, CpuId)>,
+    /// Clocks that CPUs have set for their own callbacks' sake: by CPU, and by jiffy.
+    looks: BTreeMap<CpuId, u64>,
+    look_at: BTreeSet<(u64, CpuId)>,
 }
 
 impl Wheel {
@@ -102,6 +105,7 @@ impl Wheel {
         }
         self.migrator.get_or_insert(cpu);
         self.clocks.retain(|&(_, whose)| whose != cpu); // its clock has the tick to look after
+        self.set_look(cpu, None);
         let mine: Vec<_> = self.pool.iter().filter(|it| it.1 == cpu).copied().collect();
         for (at, owner, timer) in mine {
             self.pool.remove(&(at, owner, timer));
@@ -136,9 +140,55 @@ impl Wheel {
         }
     }
 
+    /// `gone` goes: its timers and clocks are `heir`'s from now on.
+    pub fn migrate(&mut self, gone: CpuId, heir: CpuId) {
+        self.stop_tick(gone);
+        self.set_look(gone, None);
+        let timers: Vec<_> = self
+            .pool
+            .iter()
+            .filter(|it| it.1 == gone)
+            .copied()
+            .collect();
+        for (at, _, timer) in timers {
+            self.set(timer, heir, at);
+        }
+        let clocks: Vec<_> = self
+            .clocks
+            .iter()
+            .filter(|it| it.1 == gone)
+            .copied()
+            .collect();
+        for (at, _) in clocks {
+            self.clocks.remove(&(at, gone));
+            self.clocks.insert((at, heir));
+        }
+    }
+
     /// The jiffy of the first clock that was set.
     pub fn next_clock(&self) -> Option<u64> {
-        self.clocks.first().map(|&(at, _)| at)
+        let first = |clocks: &BTreeSet<(u64, CpuId)>| clocks.first().map(|&(at, _)| at);
+        let both = [first(&self.clocks), first(&self.look_at)];
+        both.into_iter().flatten().min()
+    }
+
+    /// `cpu`, whose tick is stopped, sets its clock for its own sake; or does not any more.
+    pub fn set_look(&mut self, cpu: CpuId, at: Option<u64>) {
+        if let Some(old) = self.looks.remove(&cpu) {
+            self.look_at.remove(&(old, cpu));
+        }
+        if let Some(at) = at {
+            self.looks.insert(cpu, at);
+            self.look_at.insert((at, cpu));
+        }
+    }
+
+    /// Clocks that CPUs have set for their own sake and that go off in jiffy `now`.
+    pub fn ring_looks(&mut self, now: u64) -> Vec<CpuId> {
+        let due = self.look_at.iter().take_while(|it| it.0 <= now);
+        let due: Vec<CpuId> = due.map(|it| it.1).collect();
+        due.iter().for_each(|&cpu| self.set_look(cpu, None));
+        due
     }
 
     /// Clocks that go off in jiffy `now`; they are not set any more.
@@ -237,6 +287,23 @@ mod tests {
         assert_eq!(wheel.ring(30), [0]);
         assert_eq!(wheel.take_due(0, 30, |cpu| cpu == 1), None, "its owner's");
         assert_eq!(wheel.take_due(1, 30, |_| false), Some(Timer::Wake(7)));
+    }
+
+    #[test]
+    fn what_a_cpu_leaves_is_its_heirs() {
+        for heir_ticks in [false, true] {
+            let mut wheel = Wheel::default();
+            wheel.start_tick(1);
+            wheel.set(Timer::Wake(7), 1, 30);
+            if heir_ticks {
+                wheel.start_tick(0);
+            }
+            wheel.migrate(1, 0);
+            assert!(!wheel.ticks(1));
+            assert_eq!(wheel.next_clock(), (!heir_ticks).then_some(30));
+            assert_eq!(wheel.ring(30), [0; 1][..usize::from(!heir_ticks)]);
+            assert_eq!(wheel.take_due(0, 30, |_| true), Some(Timer::Wake(7)));
+        }
     }
 
     #[test]

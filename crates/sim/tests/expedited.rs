@@ -1,0 +1,132 @@
+//! Expedited grace periods: microseconds on an idle machine, beside normal ones, and as the options prescribe.
+
+use quiescent_sim::{Caller, Hog, Machine, Op, Options, Smp, Stats, Work};
+
+/// Calls of one kind, a given number of them, with a pause after each.
+struct Waits {
+    kind: Op,
+    calls: u64,
+    pause: u64,
+    pauses: bool,
+}
+
+impl Waits {
+    fn new(kind: Op, calls: u64, pause: u64) -> Waits {
+        Waits {
+            kind,
+            calls,
+            pause,
+            pauses: false,
+        }
+    }
+}
+
+impl Work for Waits {
+    fn next(&mut self, now: u64) -> Op {
+        if std::mem::take(&mut self.pauses) {
+            return Op::SleepUntil(now + self.pause);
+        }
+        self.pauses = true;
+        match self.calls.checked_sub(1) {
+            Some(left) => self.calls = left,
+            None => return Op::Exit,
+        }
+        self.kind.clone()
+    }
+}
+
+fn latencies(stats: &Stats) -> impl Iterator<Item = u64> + '_ {
+    stats.calls.iter().map(|call| call.end - call.start)
+}
+
+fn run(options: &Options, callers: &[(u32, Op)]) -> Stats {
+    let mut machine = Machine::new(options.clone());
+    for (cpu, kind) in callers {
+        let waits = Waits::new(kind.clone(), 50, 300_000);
+        machine.spawn("caller", *cpu, 500_000, waits);
+    }
+    assert!(machine.run_tasks(20_000_000_000), "somebody waits for ever");
+    machine.stats()
+}
+
+#[test]
+fn on_an_idle_machine_a_call_takes_microseconds() {
+    for cpus in [8, 17, 32, 64] {
+        for smp in [Smp::Serial, Smp::Parallel] {
+            let options = Options {
+                smp,
+                ..Options::kernel_6_12(cpus, 1000)
+            };
+            let stats = run(&options, &[(1, Op::SynchronizeExpedited)]);
+            assert_eq!(stats.calls.len(), 50);
+            let worst = latencies(&stats).max().expect("there are some");
+            assert!(worst < 100_000, "{worst} ns on {cpus} CPUs, {smp:?}");
+            assert!(stats.grace_periods.is_empty(), "nobody wanted a normal one");
+        }
+    }
+}
+
+#[test]
+fn busy_cpus_are_interrupted_and_answer() {
+    let mut machine = Machine::new(Options::kernel_6_12(16, 1000));
+    for cpu in 2..16 {
+        machine.spawn("hog", cpu, 0, Hog);
+    }
+    let waits = Waits::new(Op::SynchronizeExpedited, 50, 300_000);
+    machine.spawn("caller", 1, 500_000, waits);
+    machine.run(1_000_000_000);
+    let stats = machine.stats();
+    assert_eq!(stats.calls.len(), 50);
+    assert!(latencies(&stats).all(|it| it < 200_000));
+    // A CPU that is interrupted is in the way of nobody for longer than that.
+    assert!(stats.totals.ipis >= 50 * 14, "{}", stats.totals.ipis);
+}
+
+#[test]
+fn callers_of_both_kinds_are_served_together() {
+    for smp in [Smp::Serial, Smp::Parallel] {
+        let options = Options {
+            smp,
+            leaf_fanout: 4,
+            ..Options::kernel_6_12(12, 1000)
+        };
+        let kinds = [Op::SynchronizeExpedited, Op::Synchronize];
+        let callers: Vec<_> = (0..12)
+            .map(|cpu| (cpu, kinds[usize::from(cpu % 3 == 0)].clone()))
+            .collect();
+        let stats = run(&options, &callers);
+        assert_eq!(stats.calls.len(), 600);
+        let quick = latencies(&stats).filter(|&it| it < 500_000).count();
+        assert_eq!(quick, 400, "the expedited ones, and no others");
+        assert!(!stats.grace_periods.is_empty());
+    }
+}
+
+#[test]
+fn the_options_have_the_last_word() {
+    let mean = |expedited, normal, kind: Op| {
+        let options = Options {
+            first_fqs: Some(32),
+            next_fqs: Some(32),
+            expedited,
+            normal,
+            ..Options::kernel_6_12(8, 1000)
+        };
+        let stats = run(&options, &[(1, kind)]);
+        latencies(&stats).sum::<u64>() / stats.calls.len() as u64
+    };
+    let (quick, slow) = (1_000_000, 30_000_000);
+    assert!(mean(true, false, Op::Synchronize) < quick, "as tab-switch");
+    assert!(mean(false, false, Op::Synchronize) > slow);
+    assert!(mean(false, false, Op::SynchronizeExpedited) < quick);
+    assert!(mean(false, true, Op::SynchronizeExpedited) > slow);
+    assert!(mean(true, true, Op::Synchronize) > slow, "normal wins");
+}
+
+#[test]
+fn a_caller_of_normal_ones_gets_what_was_there_before() {
+    let mut machine = Machine::new(Options::kernel_6_12(8, 1000));
+    machine.spawn("caller", 1, 500_000, Caller::new(20, 0));
+    assert!(machine.run_tasks(1_000_000_000));
+    assert_eq!(machine.stats().wakeups_of("kworker/rcu_exp"), 0);
+}
