@@ -13,6 +13,7 @@ use quiescent_engine::tick::{At, Interrupted};
 use crate::cpu::Exec;
 use crate::events::Event;
 use crate::machine::Machine;
+use crate::notes::{Level, Place, Softirq, What};
 use crate::options::IdleLoop;
 use crate::task::State;
 use crate::wheel::Timer;
@@ -63,6 +64,16 @@ impl Machine {
 
     fn act(&mut self, cpu: CpuId) -> Act {
         let core = &mut self.cores[cpu as usize];
+        let place = Place {
+            at: self.now,
+            cpu,
+            task: core.current,
+            level: Level::Task,
+        };
+        self.rcu
+            .told
+            .notes
+            .go_to(place, self.stats.counts(self.now));
         if core.has_irq() {
             return self.interrupt(cpu);
         }
@@ -72,10 +83,14 @@ impl Machine {
         if std::mem::take(&mut core.soft_rcu) {
             return self.softirq(cpu);
         }
-        if std::mem::take(&mut core.in_irq) && std::mem::take(&mut core.from_halt) {
-            let watch = &mut self.rcu.watch[cpu as usize];
-            watch.irq_exit();
-            watch.idle_exit();
+        if std::mem::take(&mut core.in_irq) {
+            self.interrupted(cpu);
+            if std::mem::take(&mut self.cores[cpu as usize].from_halt) {
+                self.rcu.told.notes.say(What::IdleExit);
+                let watch = &mut self.rcu.watch[cpu as usize];
+                watch.irq_exit();
+                watch.idle_exit();
+            }
         }
         let core = &mut self.cores[cpu as usize];
         if std::mem::take(&mut core.sleeps) {
@@ -91,10 +106,21 @@ impl Machine {
 
     // Interrupts.
 
+    /// An interrupt and its soft interrupts are over: how long was that?
+    fn interrupted(&mut self, cpu: CpuId) {
+        if self.stats.counts(self.now) {
+            let length = self.now - self.cores[cpu as usize].irq_since;
+            let longest = &mut self.stats.interruptions[cpu as usize];
+            *longest = length.max(*longest);
+        }
+    }
+
     fn interrupt(&mut self, cpu: CpuId) -> Act {
+        self.rcu.told.notes.level(Level::Irq);
         let core = &mut self.cores[cpu as usize];
         if !core.in_irq {
             core.in_irq = true;
+            core.irq_since = self.now;
             core.from_halt = core.is_idle() && !self.rcu.watch[cpu as usize].is_watching();
             if core.from_halt {
                 self.rcu.watch[cpu as usize].irq_enter();
@@ -120,6 +146,7 @@ impl Machine {
     }
 
     fn tick(&mut self, cpu: CpuId) {
+        self.rcu.told.notes.say(What::Tick);
         let core = &mut self.cores[cpu as usize];
         let idle = core.is_idle();
         core.ticked_in_idle = true;
@@ -154,6 +181,8 @@ impl Machine {
     /// The timers' soft interrupt.
     fn timers(&mut self, cpu: CpuId) -> Act {
         let now = self.jiffies();
+        self.rcu.told.notes.level(Level::Softirq);
+        self.rcu.told.notes.say(What::SoftirqEntry(Softirq::Timer));
         loop {
             let cores = &self.cores;
             let ticking = |cpu: CpuId| {
@@ -163,6 +192,7 @@ impl Machine {
             let Some(timer) = self.wheel.take_due(cpu, now, ticking) else {
                 break;
             };
+            self.rcu.told.notes.say(What::Timer { jiffies: now });
             match timer {
                 Timer::Wake(task) => self.wake(task, cpu),
                 Timer::Group(group) => {
@@ -173,11 +203,14 @@ impl Machine {
                 }
             }
         }
+        self.rcu.told.notes.say(What::SoftirqExit(Softirq::Timer));
         Act::Busy(self.options.costs.timers)
     }
 
     /// RCU's soft interrupt.
     fn softirq(&mut self, cpu: CpuId) -> Act {
+        self.rcu.told.notes.level(Level::Softirq);
+        self.rcu.told.notes.say(What::SoftirqEntry(Softirq::Rcu));
         let (global, cpus, _, view) = self.rcu.parts();
         let it = &mut cpus[cpu as usize];
         let noticed = it.core(global, &view);
@@ -192,6 +225,7 @@ impl Machine {
         self.deliver_wake(cpu);
         let (_, cpus, _, view) = self.rcu.parts();
         cpus[cpu as usize].core_done(&view);
+        self.rcu.told.notes.say(What::SoftirqExit(Softirq::Rcu));
         self.took(cost);
         self.stats.totals.softirqs += u64::from(self.stats.counts(self.now));
         Act::Busy(cost)
@@ -216,7 +250,10 @@ impl Machine {
         while invoked < all {
             let core = &mut self.cores[whose as usize];
             let callback = core.fifo.pop_front().expect("it was queued");
+            let (pos, func) = (core.fifo_base, callback.func);
             core.fifo_base += 1;
+            self.stats.holds(self.now, func, false);
+            self.rcu.told.notes.say(What::Invoke { pos, func });
             if self.stats.counts(self.now) {
                 let func = &mut self.stats.funcs[callback.func];
                 func.invoked += 1;
@@ -284,7 +321,13 @@ impl Machine {
             self.expect_jiffy();
         }
         self.tasks[next].cpu = Some(cpu);
+        self.say_switch(cpu, Some(next));
         Act::Busy(self.options.costs.switch)
+    }
+
+    fn say_switch(&self, cpu: CpuId, next: Option<usize>) {
+        let state = |task: usize| self.tasks[task].state_letter();
+        self.rcu.told.notes.switched(cpu, next, state);
     }
 
     /// RCU is told of a context switch.
@@ -331,6 +374,7 @@ impl Machine {
         let core = &mut self.cores[cpu as usize];
         core.idle = true;
         core.ticked_in_idle = false;
+        self.say_switch(cpu, None);
         Act::Busy(self.options.costs.switch)
     }
 
@@ -374,6 +418,7 @@ impl Machine {
         }
         self.expect_jiffy();
         self.stats.totals.idle_entries += u64::from(self.stats.counts(self.now));
+        self.rcu.told.notes.say(What::IdleEnter);
         let watch = &mut self.rcu.watch[cpu as usize];
         if watch.is_watching() {
             watch.idle_enter();

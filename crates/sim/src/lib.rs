@@ -24,26 +24,33 @@
 //! | `rcu` | the engine's host: its questions and what it asks for |
 //! | `kthreads` | what tasks do |
 //! | `options` | what a machine is like |
-//! | `stats` | what a run has shown |
+//! | [`settings`] | the same by name, as text |
+//! | `stats`, `notes` | what a run has shown |
+//! | `trace` | a run as a kernel's tracer would print it |
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
 pub mod chance;
 mod cpu;
+mod error;
 mod events;
 mod exec;
 mod kthreads;
 mod machine;
+mod notes;
 mod options;
 mod rcu;
+pub mod settings;
 mod stats;
 mod task;
+mod trace;
 mod wheel;
 mod work;
 
+pub use error::Error;
 pub use machine::Machine;
 pub use options::{Costs, IdleLoop, Options, Smp};
-pub use stats::{GracePeriod, Stats, Synchronized, Totals};
+pub use stats::{Credits, Func, GracePeriod, Held, Intervals, Stats, Synchronized, Totals};
 pub use task::{Op, Work};
 pub use work::{Arrivals, Caller, Churn, Hog};

@@ -7,10 +7,11 @@ use quiescent_engine::{CpuId, Pos};
 use crate::chance::Chance;
 use crate::cpu::{Core, Exec};
 use crate::events::{Event, Queue};
+use crate::notes::What;
 use crate::options::{Options, Smp};
 use crate::rcu::Rcu;
 use crate::stats::{Func, GracePeriod, Stats};
-use crate::task::{Kind, State, Task, Work};
+use crate::task::{Endless, Kind, State, Task, Work};
 use crate::wheel::{Timer, Wheel};
 
 /// A machine.
@@ -52,6 +53,7 @@ impl Machine {
             wheel: Wheel::default(),
             stats: Stats {
                 until: u64::MAX,
+                interruptions: vec![0; cpus as usize],
                 ..Stats::default()
             },
             gp_thread: 0,
@@ -126,6 +128,12 @@ impl Machine {
         self.queue.put(start, Event::Alarm { cpu, task, round });
     }
 
+    /// As [`spawn`](Machine::spawn), of a task that goes on for ever: [`run_tasks`](Machine::run_tasks) does not wait for it.
+    pub fn spawn_endless(&mut self, name: &str, cpu: CpuId, start: u64, work: impl Work + 'static) {
+        self.spawn(name, cpu, start, Endless(work));
+        self.live_tasks -= 1;
+    }
+
     /// Where a kernel thread runs, from which times (in nanoseconds) on.
     pub fn place(&mut self, name: &str, places: Vec<(u64, CpuId)>) {
         if let Some(task) = self.tasks.iter_mut().find(|it| it.name == name) {
@@ -165,6 +173,9 @@ impl Machine {
         let mut stats = self.stats.clone();
         let named = |task: &Task| (task.name.clone(), task.wakeups);
         stats.wakeups = self.tasks.iter().map(named).collect();
+        stats.intervals = self.tasks.iter().map(|it| it.intervals).collect();
+        stats.credits = self.rcu.told.notes.credits();
+        stats.held.pass(self.now, stats.from, stats.until);
         stats.until = stats.until.min(self.now);
         stats
     }
@@ -232,6 +243,7 @@ impl Machine {
             let core = &mut self.cores[cpu as usize];
             if core.exec == Exec::Halted && self.chance.permille(self.options.frozen_permille) {
                 core.in_irq = true;
+                core.irq_since = self.now;
                 core.from_halt = true;
                 self.rcu.watch[cpu as usize].irq_enter();
             }
@@ -353,9 +365,13 @@ impl Machine {
         it.state = State::Awake;
         it.woken = false;
         it.round += 1;
-        it.wakeups += u64::from(self.stats.counts(self.now));
+        if self.stats.counts(self.now) {
+            it.wakeups += 1;
+            it.intervals.woken(self.now);
+        }
         let target = it.target(self.now, waker);
         it.cpu = Some(target);
+        self.rcu.told.notes.say(What::Wakeup { task, target });
         self.wheel.stop(Timer::Wake(task));
         let core = &mut self.cores[target as usize];
         core.ready.push_back(task);

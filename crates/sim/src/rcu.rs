@@ -7,13 +7,14 @@
 
 use std::cell::Cell;
 
-use quiescent_engine::event::{Event, FqsEvent, GpEvent};
+use quiescent_engine::event::{Event, GpEvent};
 use quiescent_engine::offload::{self, Group, GroupId, Timer as Timing, Todo};
 use quiescent_engine::watching::Watching;
 use quiescent_engine::{Config, Cpu, CpuId, Effects, Global, Host, Interest, LeafId, Now, Seen};
 
 use crate::cpu::Callback;
 use crate::machine::Machine;
+use crate::notes::{Notes, What};
 use crate::wheel::{Timer, expiry};
 
 /// The engine's state, and what it asks about.
@@ -34,7 +35,7 @@ pub(crate) struct Told {
     pub started: Cell<bool>,
     pub ended: Cell<bool>,
     pub scans: Cell<u32>,
-    pub credits: Cell<u32>,
+    pub notes: Notes,
 }
 
 /// What the engine asks.
@@ -62,8 +63,9 @@ impl Host for View<'_> {
     }
 
     fn trace(&self, event: &Event) {
-        match event {
-            Event::GracePeriod { event, .. } => match event {
+        self.told.notes.event(event);
+        if let Event::GracePeriod { event, .. } = event {
+            match event {
                 GpEvent::Start => {
                     self.told.started.set(true);
                     self.told.scans.set(0);
@@ -71,12 +73,7 @@ impl Host for View<'_> {
                 GpEvent::Fqsstart => self.told.scans.set(self.told.scans.get() + 1),
                 GpEvent::End => self.told.ended.set(true),
                 _ => {}
-            },
-            Event::Fqs {
-                event: FqsEvent::Dti,
-                ..
-            } => self.told.credits.set(self.told.credits.get() + 1),
-            _ => {}
+            }
         }
     }
 }
@@ -86,6 +83,7 @@ impl Rcu {
         let mut global = Global::new(config);
         let tree = Global::new_tree(&config, cpus).expect("the options were checked");
         let geometry = tree.geometry();
+        let leaf_level = geometry.levels() - 1;
         let mut present = vec![0; geometry.leaves()];
         let mut leaf_of = Vec::with_capacity(cpus as usize);
         for cpu in 0..cpus {
@@ -102,7 +100,10 @@ impl Rcu {
             watch: vec![Watching::new(); cpus as usize],
             present,
             leaf_of,
-            told: Told::default(),
+            told: Told {
+                notes: Notes::new(cpus, leaf_level),
+                ..Told::default()
+            },
         };
         let stride = offload::stride(cpus, config.offload.stride);
         it.groups
@@ -181,7 +182,13 @@ impl Machine {
             }
             None => (Todo::default(), it.call(global, 1, now.ns, &view).wake_gp),
         };
-        self.cores[cpu as usize].fifo.push_back(callback);
+        let core = &mut self.cores[cpu as usize];
+        let pos = core.fifo_base + core.fifo.len() as u64;
+        core.fifo.push_back(callback);
+        let n_cbs = core.fifo.len() as u64;
+        let func = callback.func;
+        self.stats.holds(self.now, func, true);
+        self.rcu.told.notes.say(What::Queued { pos, func, n_cbs });
         if self.stats.counts(self.now) {
             self.stats.funcs[callback.func].queued += 1;
         }

@@ -3,6 +3,8 @@
 use quiescent_engine::CpuId;
 use quiescent_engine::offload::GroupId;
 
+use crate::stats::Intervals;
+
 /// What a task does next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Op {
@@ -31,6 +33,18 @@ pub enum Op {
 pub trait Work {
     /// What it does next; `now` is the time in nanoseconds.
     fn next(&mut self, now: u64) -> Op;
+}
+
+/// Work that is never over: where it would be, it sleeps.
+pub(crate) struct Endless<W>(pub W);
+
+impl<W: Work> Work for Endless<W> {
+    fn next(&mut self, now: u64) -> Op {
+        match self.0.next(now) {
+            Op::Exit => Op::SleepUntil(u64::MAX / 2),
+            op => op,
+        }
+    }
 }
 
 pub(crate) enum Kind {
@@ -66,6 +80,7 @@ pub(crate) struct Task {
     /// When it began to wait for a grace period.
     pub waits_since: Option<u64>,
     pub wakeups: u64,
+    pub intervals: Intervals,
 }
 
 impl Task {
@@ -81,6 +96,7 @@ impl Task {
             left: 0,
             waits_since: None,
             wakeups: 0,
+            intervals: Intervals::default(),
         }
     }
 
@@ -88,6 +104,16 @@ impl Task {
     pub fn target(&self, now: u64, waker: CpuId) -> CpuId {
         let placed = self.places.iter().rev().find(|&&(from, _)| from <= now);
         placed.map_or_else(|| self.cpu.unwrap_or(waker), |&(_, cpu)| cpu)
+    }
+
+    /// What a trace prints for its state when it stops running.
+    pub fn state_letter(&self) -> char {
+        match (self.state, &self.kind) {
+            (State::Awake, _) => 'R',
+            (State::Over, _) => 'X',
+            (State::Sleeping, Kind::GpThread) => 'I',
+            (State::Sleeping, _) => 'S',
+        }
     }
 
     /// Does a task that wakes up take the CPU from it?
