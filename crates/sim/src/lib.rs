@@ -23,6 +23,7 @@
 //! | `exec` | what a CPU does: interrupts, soft interrupts, tasks, idling |
 //! | `rcu` | the engine's host: its questions and what it asks for |
 //! | `kthreads` | what tasks do |
+//! | [`Workload`] | files that say what runs on a machine |
 //! | `options` | what a machine is like |
 //! | [`settings`] | the same by name, as text |
 //! | `stats`, `notes` | what a run has shown |
@@ -47,10 +48,12 @@ mod task;
 mod trace;
 mod wheel;
 mod work;
+mod workload;
 
 pub use error::Error;
 pub use machine::Machine;
 pub use options::{Costs, IdleLoop, Options, Smp};
 pub use stats::{Credits, Func, GracePeriod, Held, Intervals, Stats, Synchronized, Totals};
 pub use task::{Op, Work};
-pub use work::{Arrivals, Caller, Churn, Hog};
+pub use work::{Arrivals, Caller, Churn, Hog, Queued, Queuer, Rounds, Turns};
+pub use workload::{Parameter, Plan, Workload};

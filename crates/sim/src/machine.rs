@@ -120,6 +120,13 @@ impl Machine {
             })
     }
 
+    /// The same, of a function whose callbacks hold so many bytes each.
+    pub fn func_of(&mut self, name: &str, bytes: u64) -> usize {
+        let func = self.func(name);
+        self.stats.funcs[func].bytes = bytes;
+        func
+    }
+
     /// A task of the workload, which starts at `start` nanoseconds on `cpu` and stays there.
     pub fn spawn(&mut self, name: &str, cpu: CpuId, start: u64, work: impl Work + 'static) {
         let task = self.add(name.to_owned(), Kind::Work(Box::new(work)), Some(cpu));

@@ -35,6 +35,12 @@ pub trait Work {
     fn next(&mut self, now: u64) -> Op;
 }
 
+impl Work for Box<dyn Work> {
+    fn next(&mut self, now: u64) -> Op {
+        (**self).next(now)
+    }
+}
+
 /// Work that is never over: where it would be, it sleeps.
 pub(crate) struct Endless<W>(pub W);
 
