@@ -240,8 +240,9 @@ impl Machine {
 
     /// A batch of `whose` callbacks, invoked on `cpu`. What it costs.
     pub(crate) fn batch(&mut self, whose: CpuId, cpu: CpuId, context: Context) -> u64 {
-        let (global, cpus, _, _) = self.rcu.parts();
-        let Some((range, batch)) = cpus[whose as usize].begin_batch(global, context) else {
+        let (global, cpus, _, view) = self.rcu.parts();
+        let begun = cpus[whose as usize].begin_batch_traced(global, context, &view);
+        let Some((range, batch)) = begun else {
             return 0;
         };
         let each = self.options.costs.callback;
@@ -274,9 +275,15 @@ impl Machine {
             }
         }
         self.stats.totals.batches += u64::from(self.stats.counts(self.now));
+        let core = &self.cores[cpu as usize];
+        let around = Around {
+            need_resched: !core.ready.is_empty(),
+            idle: core.is_idle(),
+            elapsed_ns: None,
+        };
         let (global, cpus, _, view) = self.rcu.parts();
         let it = &mut cpus[whose as usize];
-        let more = it.end_batch(global, range, invoked);
+        let more = it.end_batch_traced(global, (range, context), invoked, around, &view);
         if it.member().group().is_none() {
             self.cores[whose as usize].soft_rcu |= more;
             return invoked * each;

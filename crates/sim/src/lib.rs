@@ -27,11 +27,13 @@
 //! | `options` | what a machine is like |
 //! | [`settings`] | the same by name, as text |
 //! | `stats`, `notes` | what a run has shown |
+//! | [`report`], [`batch`] | figures of runs; many runs at once |
 //! | `trace` | a run as a kernel's tracer would print it |
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+pub mod batch;
 pub mod chance;
 mod cpu;
 mod error;
@@ -42,6 +44,7 @@ mod machine;
 mod notes;
 mod options;
 mod rcu;
+pub mod report;
 pub mod settings;
 mod stats;
 mod task;

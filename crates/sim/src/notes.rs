@@ -79,8 +79,9 @@ pub(crate) struct Notes {
     /// The grace-period thread is what runs.
     in_gp_thread: Cell<bool>,
     leaf_level: u8,
-    /// Credited by the scan that is under way, and not yet reported.
-    seen: RefCell<Vec<CpuId>>,
+    /// Which scan it is, and by which one each CPU was credited last.
+    scan: Cell<u32>,
+    seen: RefCell<Vec<u32>>,
     credits: RefCell<Vec<Credits>>,
     tracing: Cell<bool>,
     lines: RefCell<Vec<(Place, What)>>,
@@ -93,6 +94,8 @@ impl Notes {
     pub fn new(cpus: u32, leaf_level: u8) -> Notes {
         Notes {
             leaf_level,
+            scan: Cell::new(1),
+            seen: RefCell::new(vec![0; cpus as usize]),
             credits: RefCell::new(vec![Credits::default(); cpus as usize]),
             ..Notes::default()
         }
@@ -154,13 +157,13 @@ impl Notes {
             Event::GracePeriod {
                 event: GpEvent::Fqsstart | GpEvent::Fqsend,
                 ..
-            } => self.seen.borrow_mut().clear(),
+            } => self.scan.set(self.scan.get().wrapping_add(1)),
             Event::Fqs {
                 event: FqsEvent::Dti,
                 cpu,
                 ..
             } => {
-                self.seen.borrow_mut().push(cpu);
+                self.seen.borrow_mut()[cpu as usize] = self.scan.get();
                 self.credit(cpu, |it| &mut it.scan);
             }
             Event::QuiescentStateReport {
@@ -178,7 +181,7 @@ impl Notes {
             rest &= rest - 1;
             match self.in_gp_thread.get() {
                 false => self.credit(cpu, |it| &mut it.own),
-                true if self.seen.borrow().contains(&cpu) => {}
+                true if self.seen.borrow()[cpu as usize] == self.scan.get() => {}
                 true => self.credit(cpu, |it| &mut it.early),
             }
         }

@@ -154,7 +154,7 @@ impl Workload {
         &self.contents.parameters
     }
 
-    /// The workload with these settings and parameters; `seconds` is a parameter of every workload.
+    /// The workload with these settings of the machine and parameters of its own; the later of two for one name counts.
     ///
     /// # Errors
     /// If a name is unknown or a value makes no sense.

@@ -58,6 +58,37 @@ fn every_field_can_be_set_and_is_written_as_it_is_read() {
     assert_eq!(with(&again).unwrap(), options);
 }
 
+/// A new field of a machine does not compile here until it is named; then it wants a line in the table, and above.
+#[test]
+fn no_field_is_forgotten() {
+    let Options {
+        cpus: _,
+        hz: _,
+        smp: _,
+        idle_loop: _,
+        early_qs: _,
+        first_fqs: _,
+        next_fqs: _,
+        wake_from_gp: _,
+        accelerate_only_new: _,
+        nocbs: _,
+        lazy: _,
+        lazy_flush_ms: _,
+        policy: _,
+        leaf_fanout: _,
+        fanout: _,
+        costs: _,
+        jiffies: _,
+        gp_cpu: _,
+        frozen_permille: _,
+        seed: _,
+    } = base();
+    let costs = SETTINGS.iter().filter(|it| it.key.starts_with("cost."));
+    assert_eq!(costs.count(), size_of::<crate::Costs>() / size_of::<u64>());
+    let others = SETTINGS.iter().filter(|it| !it.key.starts_with("cost."));
+    assert_eq!(others.count(), 19, "fields of a machine, but for its costs");
+}
+
 #[test]
 fn the_kernels_whole_names_are_understood() {
     let sets = [

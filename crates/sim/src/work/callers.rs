@@ -16,7 +16,7 @@ pub struct Rounds {
     pub compute: u64,
     /// Nanoseconds of the rest after each round.
     pub rest: u64,
-    /// Pauses and rests are not all equal: they have this mean, and remember nothing.
+    /// None of these times is always the same: they have this mean, and remember nothing.
     pub vary: bool,
     /// What pauses are drawn from.
     pub chance: Chance,
@@ -41,6 +41,15 @@ enum Step {
     Called,
 }
 
+impl Rounds {
+    fn varied(&mut self, mean: u64) -> u64 {
+        match self.vary {
+            true => self.chance.poisson(mean).max(1),
+            false => mean,
+        }
+    }
+}
+
 impl Work for Rounds {
     fn next(&mut self, now: u64) -> Op {
         loop {
@@ -51,7 +60,7 @@ impl Work for Rounds {
                     }
                     self.at.step = Step::Call;
                     if self.compute > 0 {
-                        return Op::Compute(self.compute);
+                        return Op::Compute(self.varied(self.compute));
                     }
                 }
                 Step::Call => {
@@ -68,12 +77,7 @@ impl Work for Rounds {
                         sleep = self.rest;
                     }
                     if sleep > 0 {
-                        let varied = if self.vary {
-                            self.chance.poisson(sleep)
-                        } else {
-                            sleep
-                        };
-                        return Op::SleepUntil(now + varied);
+                        return Op::SleepUntil(now + self.varied(sleep));
                     }
                 }
             }

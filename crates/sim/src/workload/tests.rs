@@ -28,7 +28,7 @@ fn every_workload_that_is_part_of_the_program_runs() {
     let mut names = Vec::new();
     for it in Workload::built_in() {
         assert!(!it.about().unwrap().is_empty() && !it.assumes().is_empty());
-        let mut plan = it.plan(&[("cpus", "4")]).unwrap();
+        let mut plan = it.plan(&[("cpus", "16")]).unwrap();
         (plan.length, plan.warm_up) = (300_000_000, 100_000_000);
         let stats = plan.run(|| false).unwrap();
         assert!(!stats.grace_periods.is_empty(), "{}", it.name);
@@ -41,7 +41,7 @@ fn every_workload_that_is_part_of_the_program_runs() {
 fn the_same_seed_gives_the_same_bytes_and_another_one_others() {
     for it in Workload::built_in() {
         let trace = |seed: &str| {
-            let mut plan = it.plan(&[("seed", seed), ("cpus", "6")]).unwrap();
+            let mut plan = it.plan(&[("seed", seed), ("cpus", "9")]).unwrap();
             (plan.length, plan.warm_up) = (200_000_000, 0);
             let mut machine = plan.machine();
             machine.keep_trace();
