@@ -179,7 +179,7 @@ impl Workload {
         let all: Vec<_> = machine.chain(given).collect();
         settings::apply(&mut options, &all).map_err(|why| self.where_it_stands(why, sets))?;
         let top = self.top(sets);
-        let group = |it| Group::read(self, it, sets, options.cpus);
+        let group = |it| Group::read(self, it, sets, &options);
         let groups = self.contents.tasks.iter().map(group);
         let seconds = top.count("seconds", 10)?.clamp(1, 86_400);
         let until = top.word("until", &["tasks", "time"])?;

@@ -1,13 +1,20 @@
 //! The request for a simulated machine: `sim`.
 
-use super::{Common, count};
+use super::count;
 use clap::Args;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub struct Sim {
-    #[command(flatten)]
-    pub common: Common,
+    /// Print one line of JSON (schema quiescent/1) instead of tables
+    #[arg(long)]
+    pub json: bool,
+    /// No progress bar
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// The seed of the first run: everything that is left to chance follows from it
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
     /// What runs: the name of a workload, or the path of a file (`--list` shows those there are)
     #[arg(required_unless_present = "list")]
     pub workload: Option<String>,

@@ -32,7 +32,7 @@ pub fn run(options: &Sim) -> Result<u8, Error> {
         None => all(
             options,
             &variants,
-            Control::new(&stop, &Bar::new(options.common.quiet)),
+            Control::new(&stop, &Bar::new(options.quiet)),
         ),
     };
     let mut report = describe(options, &workload, &variants);
@@ -46,7 +46,7 @@ pub fn run(options: &Sim) -> Result<u8, Error> {
     }
     let stopped = stop.load(Ordering::Relaxed);
     report.option("stopped", stopped);
-    let printed = match options.common.json {
+    let printed = match options.json {
         true => report.to_json() + "\n",
         false => text::text(&report, &variants, options.seeds),
     };
@@ -119,7 +119,7 @@ fn seeded(options: &Sim, plan: &Plan, index: u64) -> Plan {
         .any(|it| it.trim_start().starts_with("seed="))
     {
         true => plan.options.seed,
-        false => options.common.seed,
+        false => options.seed,
     };
     plan.options.seed = first.wrapping_add(index);
     plan

@@ -316,7 +316,7 @@ pub static SETTINGS: &[Setting] = &[
     cost!(
         "cost.work_ns",
         work,
-        "what a workload's task does between two sleeps"
+        "work before the first callback of an arrival, where a workload does not say otherwise"
     ),
     cost!(
         "cost.ipi_ns",

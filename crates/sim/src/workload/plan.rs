@@ -82,7 +82,7 @@ impl Group {
         workload: &Workload,
         section: &Section,
         sets: &[(&str, &str)],
-        cpus: u32,
+        options: &Options,
     ) -> Result<Group, Error> {
         let parameters = &workload.contents.parameters;
         let fields = Fields {
@@ -91,7 +91,7 @@ impl Group {
             fields: &section.fields,
             parameters,
             sets,
-            cpus,
+            cpus: options.cpus,
         };
         let it = &fields;
         let word = it.word("work", &["rounds", "turns", "queue"])?;
@@ -107,7 +107,7 @@ impl Group {
                 let callbacks = callbacks.collect::<Result<_, _>>()?;
                 (
                     &["rate", "vary", "times", "compute", "between"],
-                    queue(it, callbacks)?,
+                    queue(it, callbacks, options.costs.work)?,
                 )
             }
             _ => return Err(it.need("work").expect_err("it is not there")),
@@ -242,7 +242,7 @@ fn turns(it: &Fields<'_>) -> Result<Kind, Error> {
     })
 }
 
-fn queue(it: &Fields<'_>, callbacks: Vec<Function>) -> Result<Kind, Error> {
+fn queue(it: &Fields<'_>, callbacks: Vec<Function>, work: u64) -> Result<Kind, Error> {
     if callbacks.is_empty() {
         let why = "work = \"queue\" has callbacks = [{ func = \"…\" }]";
         return Err(it.place.wrong(it.file, why.into()));
@@ -251,7 +251,7 @@ fn queue(it: &Fields<'_>, callbacks: Vec<Function>) -> Result<Kind, Error> {
         every: it.rate("rate")?,
         vary: it.flag("vary", true)?,
         times: it.count("times", 1)?,
-        work: it.time("compute", 15_000)?,
+        work: it.time("compute", work)?,
         between: it.time("between", 0)?,
         callbacks,
     })
