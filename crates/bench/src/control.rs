@@ -36,6 +36,11 @@ impl<'a> Control<'a> {
         Control { stop, progress }
     }
 
+    /// What is set when somebody asks to stop, for those who look from another thread.
+    pub fn flag(&self) -> &'a AtomicBool {
+        self.stop
+    }
+
     /// Whether somebody asked to stop.
     pub fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)

@@ -3,6 +3,7 @@
 //! A count is refused here, with what would be accepted, before anything is started: clap then exits with code 2.
 
 pub mod quiet;
+pub mod sim;
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
@@ -29,6 +30,8 @@ pub enum Command {
     /// Measure one side of the library, alone or beside others
     #[command(subcommand)]
     Bench(Bench),
+    /// Run a workload on a simulated machine with many CPUs, whose RCU is this library's engine
+    Sim(sim::Sim),
     /// Print a completion script for a shell
     Completions {
         /// The shell

@@ -4,6 +4,7 @@
 //! is 130. The second ends the program at once.
 
 mod quiet;
+mod sim;
 
 use crate::arguments::{
     Arguments, Bench, Command, Common, Internal, Mixed, Pressure, Read, Reproduce, Retire, Scale,
@@ -36,6 +37,7 @@ pub fn run(arguments: Arguments) -> Result<u8, Error> {
         Command::Bench(Bench::Scale(options)) => bench_scale(&options),
         Command::Bench(Bench::Quiet(options)) => quiet::run(&options),
         Command::Bench(Bench::Pressure(options)) => bench_pressure(&options),
+        Command::Sim(options) => sim::run(&options),
         Command::Completions { shell } => completions(shell),
         Command::Man { command } => man(&command),
         Command::Internal(internal) => run_internal(internal),

@@ -126,6 +126,7 @@ impl Machine {
             then: Then::Barrier,
             lazy: false,
         };
+        self.stats.holds(self.now, callback.func, true);
         self.cores[whose as usize].fifo.push_back(callback);
         if self.stats.counts(self.now) {
             self.stats.funcs[callback.func].queued += 1;

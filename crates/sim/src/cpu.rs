@@ -69,6 +69,8 @@ pub(crate) struct Core {
     pub ksoftirqd: Option<u32>,
     /// It is in an interrupt, its soft interrupts included.
     pub in_irq: bool,
+    /// Since when.
+    pub irq_since: u64,
     /// That interrupt came while the CPU was halted.
     pub from_halt: bool,
     /// Tasks that want to run, in the order of their wake-ups.

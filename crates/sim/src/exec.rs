@@ -11,6 +11,7 @@ use quiescent_engine::tick::{At, Interrupted};
 use crate::cpu::Exec;
 use crate::events::Event;
 use crate::machine::Machine;
+use crate::notes::{Level, Place, Softirq, What};
 use crate::task::State;
 use crate::wheel::Timer;
 
@@ -60,6 +61,16 @@ impl Machine {
 
     fn act(&mut self, cpu: CpuId) -> Act {
         let core = &mut self.cores[cpu as usize];
+        let place = Place {
+            at: self.now,
+            cpu,
+            task: core.current,
+            level: Level::Task,
+        };
+        self.rcu
+            .told
+            .notes
+            .go_to(place, self.stats.counts(self.now));
         if core.has_irq() {
             return self.interrupt(cpu);
         }
@@ -69,10 +80,14 @@ impl Machine {
         if core.soft_rcu && !core.handed {
             return self.softirq_in_irq(cpu);
         }
-        if std::mem::take(&mut core.in_irq) && std::mem::take(&mut core.from_halt) {
-            let watch = &mut self.rcu.watch[cpu as usize];
-            watch.irq_exit();
-            watch.idle_exit();
+        if std::mem::take(&mut core.in_irq) {
+            self.interrupted(cpu);
+            if std::mem::take(&mut self.cores[cpu as usize].from_halt) {
+                self.rcu.told.notes.say(What::IdleExit);
+                let watch = &mut self.rcu.watch[cpu as usize];
+                watch.irq_exit();
+                watch.idle_exit();
+            }
         }
         let core = &mut self.cores[cpu as usize];
         if std::mem::take(&mut core.sleeps) {
@@ -91,11 +106,22 @@ impl Machine {
 
     // Interrupts.
 
+    /// An interrupt and its soft interrupts are over: how long was that?
+    fn interrupted(&mut self, cpu: CpuId) {
+        if self.stats.counts(self.now) {
+            let length = self.now - self.cores[cpu as usize].irq_since;
+            let longest = &mut self.stats.interruptions[cpu as usize];
+            *longest = length.max(*longest);
+        }
+    }
+
     fn interrupt(&mut self, cpu: CpuId) -> Act {
+        self.rcu.told.notes.level(Level::Irq);
         let core = &mut self.cores[cpu as usize];
         if !core.in_irq {
             core.in_irq = true;
             core.begins_softirqs();
+            core.irq_since = self.now;
             core.from_halt = core.is_idle() && !self.rcu.watch[cpu as usize].is_watching();
             if core.from_halt {
                 self.rcu.watch[cpu as usize].irq_enter();
@@ -126,6 +152,7 @@ impl Machine {
     }
 
     fn tick(&mut self, cpu: CpuId) {
+        self.rcu.told.notes.say(What::Tick);
         let core = &mut self.cores[cpu as usize];
         let idle = core.is_idle();
         core.ticked_in_idle = true;
@@ -171,6 +198,8 @@ impl Machine {
     /// The timers' soft interrupt.
     fn timers(&mut self, cpu: CpuId) -> Act {
         let now = self.jiffies();
+        self.rcu.told.notes.level(Level::Softirq);
+        self.rcu.told.notes.say(What::SoftirqEntry(Softirq::Timer));
         loop {
             let cores = &self.cores;
             let ticking = |cpu: CpuId| {
@@ -180,6 +209,7 @@ impl Machine {
             let Some(timer) = self.wheel.take_due(cpu, now, ticking) else {
                 break;
             };
+            self.rcu.told.notes.say(What::Timer { jiffies: now });
             match timer {
                 Timer::Wake(task) => self.wake(task, cpu),
                 Timer::Group(group) => {
@@ -190,6 +220,7 @@ impl Machine {
                 }
             }
         }
+        self.rcu.told.notes.say(What::SoftirqExit(Softirq::Timer));
         Act::Busy(self.options.costs.timers)
     }
 
@@ -212,7 +243,13 @@ impl Machine {
             self.expect_jiffy();
         }
         self.tasks[next].cpu = Some(cpu);
+        self.say_switch(cpu, Some(next));
         Act::Busy(self.options.costs.switch)
+    }
+
+    pub(crate) fn say_switch(&self, cpu: CpuId, next: Option<usize>) {
+        let state = |task: usize| self.tasks[task].state_letter();
+        self.rcu.told.notes.switched(cpu, next, state);
     }
 
     /// The running task has been asked to give way.
@@ -247,6 +284,7 @@ impl Machine {
             return self.switch(cpu, Some(task));
         }
         self.note_switch(cpu, Some(task));
+        self.say_switch(cpu, None);
         Act::Busy(self.options.costs.switch)
     }
 }

@@ -18,6 +18,7 @@ use quiescent_engine::fast_no_hz::{IdleLook, IdleNeeds};
 
 use crate::exec::Act;
 use crate::machine::Machine;
+use crate::notes::What;
 use crate::options::IdleLoop;
 
 impl Machine {
@@ -43,6 +44,7 @@ impl Machine {
         }
         self.look_after_tick(cpu, needs);
         self.stats.totals.idle_entries += u64::from(self.stats.counts(self.now));
+        self.rcu.told.notes.say(What::IdleEnter);
         let watch = &mut self.rcu.watch[cpu as usize];
         if watch.is_watching() {
             watch.idle_enter();

@@ -36,6 +36,7 @@ impl Machine {
     /// rcu_preempt: from one sleep to the next.
     fn gp_thread(&mut self, cpu: CpuId) -> Act {
         self.rcu.drive_on(cpu);
+        self.rcu.told.notes.gp_thread();
         let mut cost = self.options.costs.gp_thread;
         loop {
             let now = self.engine_now();

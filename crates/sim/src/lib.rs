@@ -31,15 +31,21 @@
 //! | `sections` | readers, preempted ones among them, and context switches |
 //! | `oracle` | whether anything came too early |
 //! | `kthreads` | what tasks do |
+//! | [`Workload`] | files that say what runs on a machine |
 //! | `options` | what a machine is like |
-//! | `stats` | what a run has shown |
+//! | [`settings`] | the same by name, as text |
+//! | `stats`, `notes` | what a run has shown |
+//! | [`report`], [`batch`] | figures of runs; many runs at once |
+//! | `trace` | a run as a kernel's tracer would print it |
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
 mod barrier;
+pub mod batch;
 pub mod chance;
 mod cpu;
+mod error;
 mod events;
 mod exec;
 mod expedited;
@@ -48,20 +54,27 @@ mod hotplug;
 mod idle;
 mod kthreads;
 mod machine;
+mod notes;
 mod options;
 mod oracle;
 mod rcu;
 pub mod replay;
+pub mod report;
 mod sections;
+pub mod settings;
 mod smp;
 mod softirq;
 mod stats;
 mod task;
+mod trace;
 mod wheel;
 mod work;
+mod workload;
 
+pub use error::Error;
 pub use machine::Machine;
 pub use options::{Costs, IdleLoop, Options, Smp};
-pub use stats::{GracePeriod, Stats, Synchronized, Totals};
+pub use stats::{Credits, Func, GracePeriod, Held, Intervals, Stats, Synchronized, Totals};
 pub use task::{Op, Work};
-pub use work::{Arrivals, Caller, Churn, Hog};
+pub use work::{Arrivals, Caller, Churn, Hog, Queued, Queuer, Rounds, Turns};
+pub use workload::{Parameter, Plan, Workload};

@@ -9,11 +9,12 @@ use crate::chance::Chance;
 use crate::cpu::{Core, Exec};
 use crate::events::{Event, Queue};
 use crate::expedited::Expediting;
+use crate::notes::What;
 use crate::options::{Options, Smp};
 use crate::oracle::Oracle;
 use crate::rcu::Rcu;
 use crate::stats::{Func, GracePeriod, Stats};
-use crate::task::{Kind, State, Task, Work};
+use crate::task::{Endless, Kind, State, Task, Work};
 use crate::wheel::{Timer, Wheel};
 
 /// A machine.
@@ -65,6 +66,7 @@ impl Machine {
             wheel: Wheel::default(),
             stats: Stats {
                 until: u64::MAX,
+                interruptions: vec![0; cpus as usize],
                 ..Stats::default()
             },
             gp_thread: 0,
@@ -141,12 +143,25 @@ impl Machine {
             })
     }
 
+    /// The same, of a function whose callbacks hold so many bytes each.
+    pub fn func_of(&mut self, name: &str, bytes: u64) -> usize {
+        let func = self.func(name);
+        self.stats.funcs[func].bytes = bytes;
+        func
+    }
+
     /// A task of the workload, which starts at `start` nanoseconds on `cpu` and stays there.
     pub fn spawn(&mut self, name: &str, cpu: CpuId, start: u64, work: impl Work + 'static) {
         let task = self.add(name.to_owned(), Kind::Work(Box::new(work)), Some(cpu));
         self.live_tasks += 1;
         let round = self.tasks[task].round;
         self.queue.put(start, Event::Alarm { cpu, task, round });
+    }
+
+    /// As [`spawn`](Machine::spawn), of a task that goes on for ever: [`run_tasks`](Machine::run_tasks) does not wait for it.
+    pub fn spawn_endless(&mut self, name: &str, cpu: CpuId, start: u64, work: impl Work + 'static) {
+        self.spawn(name, cpu, start, Endless(work));
+        self.live_tasks -= 1;
     }
 
     /// Where a kernel thread runs, from which times (in nanoseconds) on.
@@ -193,6 +208,9 @@ impl Machine {
         let mut stats = self.stats.clone();
         let named = |task: &Task| (task.name.clone(), task.wakeups);
         stats.wakeups = self.tasks.iter().map(named).collect();
+        stats.intervals = self.tasks.iter().map(|it| it.intervals).collect();
+        stats.credits = self.rcu.told.notes.credits();
+        stats.held.pass(self.now, stats.from, stats.until);
         stats.until = stats.until.min(self.now);
         stats
     }
@@ -271,6 +289,7 @@ impl Machine {
             let core = &mut self.cores[cpu as usize];
             if core.exec == Exec::Halted && self.chance.permille(self.options.frozen_permille) {
                 core.in_irq = true;
+                core.irq_since = self.now;
                 core.from_halt = true;
                 self.rcu.watch[cpu as usize].irq_enter();
             }
@@ -317,8 +336,12 @@ impl Machine {
         it.state = State::Awake;
         it.woken = false;
         it.round += 1;
-        it.wakeups += u64::from(self.stats.counts(self.now));
+        if self.stats.counts(self.now) {
+            it.wakeups += 1;
+            it.intervals.woken(self.now);
+        }
         let target = it.target(self.now, waker);
+        self.rcu.told.notes.say(What::Wakeup { task, target });
         self.wheel.stop(Timer::Wake(task));
         self.make_ready(task, self.heir(target), waker);
     }

@@ -7,13 +7,14 @@
 
 use std::cell::Cell;
 
-use quiescent_engine::event::{Event, FqsEvent, GpEvent};
+use quiescent_engine::event::{Event, GpEvent};
 use quiescent_engine::offload::{self, Group, GroupId, Timer as Timing, Todo};
 use quiescent_engine::watching::Watching;
 use quiescent_engine::{Config, Cpu, CpuId, Effects, Global, Host, Interest, LeafId, Now, Seen};
 
 use crate::cpu::{Callback, Then};
 use crate::machine::Machine;
+use crate::notes::{Notes, What};
 use crate::task::State;
 use crate::wheel::{Timer, expiry};
 
@@ -35,7 +36,7 @@ pub(crate) struct Told {
     pub started: Cell<bool>,
     pub ended: Cell<bool>,
     pub scans: Cell<u32>,
-    pub credits: Cell<u32>,
+    pub notes: Notes,
 }
 
 /// What the engine asks.
@@ -70,8 +71,9 @@ impl Host for View<'_> {
     }
 
     fn trace(&self, event: &Event) {
-        match event {
-            Event::GracePeriod { event, .. } => match event {
+        self.told.notes.event(event);
+        if let Event::GracePeriod { event, .. } = event {
+            match event {
                 GpEvent::Start => {
                     self.told.started.set(true);
                     self.told.scans.set(0);
@@ -79,12 +81,7 @@ impl Host for View<'_> {
                 GpEvent::Fqsstart => self.told.scans.set(self.told.scans.get() + 1),
                 GpEvent::End => self.told.ended.set(true),
                 _ => {}
-            },
-            Event::Fqs {
-                event: FqsEvent::Dti,
-                ..
-            } => self.told.credits.set(self.told.credits.get() + 1),
-            _ => {}
+            }
         }
     }
 }
@@ -94,6 +91,7 @@ impl Rcu {
         let mut global = Global::new(config);
         let tree = Global::new_tree(&config, cpus).expect("the options were checked");
         let geometry = tree.geometry();
+        let leaf_level = geometry.levels() - 1;
         let mut present = vec![0; geometry.leaves()];
         let mut leaf_of = Vec::with_capacity(cpus as usize);
         for cpu in 0..cpus {
@@ -110,7 +108,10 @@ impl Rcu {
             watch: vec![Watching::new(); cpus as usize],
             present,
             leaf_of,
-            told: Told::default(),
+            told: Told {
+                notes: Notes::new(cpus, leaf_level),
+                ..Told::default()
+            },
         };
         let stride = offload::stride(cpus, config.offload.stride);
         it.groups
@@ -213,7 +214,7 @@ impl Machine {
         let (global, cpus, groups, view) = self.rcu.parts();
         let it = &mut cpus[cpu as usize];
         let group = it.member().group();
-        let (todo, wake_gp) = match group {
+        let (pos, todo, wake_gp) = match group {
             Some(group) => {
                 let group = groups[group as usize].as_mut().expect("it has members");
                 let call = offload::Call {
@@ -224,14 +225,22 @@ impl Machine {
                     early: false,
                 };
                 let queued = it.call_nocb(call, group, global, &view);
-                (queued.todo, false)
+                (queued.pos, queued.todo, false)
             }
-            None => (Todo::default(), it.call(global, 1, now.ns, &view).wake_gp),
+            None => {
+                let called = it.call(global, 1, now.ns, &view);
+                (called.pos, Todo::default(), called.wake_gp)
+            }
         };
         if counts {
             cpus[cpu as usize].queued_lazy();
         }
-        self.cores[cpu as usize].fifo.push_back(callback);
+        let core = &mut self.cores[cpu as usize];
+        core.fifo.push_back(callback);
+        let n_cbs = core.fifo.len() as u64;
+        let func = callback.func;
+        self.stats.holds(self.now, func, true);
+        self.rcu.told.notes.say(What::Queued { pos, func, n_cbs });
         if self.stats.counts(self.now) {
             self.stats.funcs[callback.func].queued += 1;
         }

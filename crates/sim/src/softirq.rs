@@ -15,6 +15,7 @@ use quiescent_engine::limits::{Around, Context};
 use crate::cpu::Then;
 use crate::exec::Act;
 use crate::machine::Machine;
+use crate::notes::{Level, Softirq, What};
 use crate::task::{Kind, State};
 
 /// Rounds in an interrupt.
@@ -67,6 +68,8 @@ impl Machine {
     /// RCU's soft interrupt. What it costs.
     fn softirq(&mut self, cpu: CpuId) -> u64 {
         self.cores[cpu as usize].soft_rcu = false;
+        self.rcu.told.notes.level(Level::Softirq);
+        self.rcu.told.notes.say(What::SoftirqEntry(Softirq::Rcu));
         let (global, cpus, _, view) = self.rcu.parts();
         let it = &mut cpus[cpu as usize];
         let noticed = it.core(global, &view);
@@ -81,6 +84,7 @@ impl Machine {
         self.deliver_wake(cpu);
         let (_, cpus, _, view) = self.rcu.parts();
         cpus[cpu as usize].core_done(&view);
+        self.rcu.told.notes.say(What::SoftirqExit(Softirq::Rcu));
         self.took(cost);
         self.stats.totals.softirqs += u64::from(self.stats.counts(self.now));
         cost
@@ -95,8 +99,9 @@ impl Machine {
 
     /// A batch of `whose` callbacks, invoked on `cpu`. What it costs.
     pub(crate) fn batch(&mut self, whose: CpuId, cpu: CpuId, context: Context) -> u64 {
-        let (global, cpus, _, _) = self.rcu.parts();
-        let Some((range, batch)) = cpus[whose as usize].begin_batch(global, context) else {
+        let (global, cpus, _, view) = self.rcu.parts();
+        let begun = cpus[whose as usize].begin_batch_traced(global, context, &view);
+        let Some((range, batch)) = begun else {
             return 0;
         };
         let each = self.options.costs.callback;
@@ -105,6 +110,9 @@ impl Machine {
         while invoked < all {
             let core = &mut self.cores[whose as usize];
             let callback = core.fifo.pop_front().expect("it was queued");
+            let (pos, func) = (range.start.wrapping_add(invoked), callback.func);
+            self.stats.holds(self.now, func, false);
+            self.rcu.told.notes.say(What::Invoke { pos, func });
             if self.stats.counts(self.now) {
                 let func = &mut self.stats.funcs[callback.func];
                 func.invoked += 1;
@@ -129,9 +137,15 @@ impl Machine {
             }
         }
         self.stats.totals.batches += u64::from(self.stats.counts(self.now));
+        let core = &self.cores[cpu as usize];
+        let around = Around {
+            need_resched: !core.ready.is_empty(),
+            idle: core.is_idle(),
+            elapsed_ns: None,
+        };
         let (global, cpus, _, view) = self.rcu.parts();
         let it = &mut cpus[whose as usize];
-        let more = it.end_batch(global, range, invoked);
+        let more = it.end_batch_traced(global, (range, context), invoked, around, &view);
         it.ran_lazy(lazy);
         if it.member().group().is_none() {
             self.cores[whose as usize].soft_rcu |= more;

@@ -29,12 +29,80 @@ pub struct Synchronized {
 pub struct Func {
     /// Its name.
     pub name: String,
+    /// Bytes that a callback of it holds.
+    pub bytes: u64,
     /// Callbacks queued.
     pub queued: u64,
     /// Callbacks invoked.
     pub invoked: u64,
     /// How long each of those waited, in nanoseconds.
     pub delays: Vec<u64>,
+}
+
+/// Which events credited a CPU with a quiescent state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Credits {
+    /// A scan saw that it was, or had been, in an extended quiescent state.
+    pub scan: u64,
+    /// Its own report, from its soft interrupt.
+    pub own: u64,
+    /// The early report of the grace-period thread's own CPU.
+    pub early: u64,
+}
+
+/// Times between a task's wake-ups, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Intervals {
+    /// How many.
+    pub count: u64,
+    /// The shortest.
+    pub min: u64,
+    /// The longest.
+    pub max: u64,
+    /// All of them together.
+    pub total: u64,
+    /// When it was woken last.
+    pub(crate) last: Option<u64>,
+}
+
+impl Intervals {
+    pub(crate) fn woken(&mut self, now: u64) {
+        if let Some(last) = self.last.replace(now) {
+            let since = now - last;
+            self.min = if self.count == 0 {
+                since
+            } else {
+                self.min.min(since)
+            };
+            self.max = self.max.max(since);
+            self.total += since;
+            self.count += 1;
+        }
+    }
+}
+
+/// What callbacks hold that have not been invoked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    /// Callbacks, and bytes, now.
+    pub now: (u64, u64),
+    /// The most of each at one time in the window.
+    pub most: (u64, u64),
+    /// Bytes times nanoseconds in the window.
+    pub area: u128,
+    pub(crate) since: u64,
+}
+
+impl Held {
+    /// Time has passed, until `now`; only what lies in the window counts.
+    pub(crate) fn pass(&mut self, now: u64, from: u64, until: u64) {
+        let (start, end) = (self.since.max(from), now.min(until));
+        if start < end {
+            self.area += u128::from(self.now.1) * u128::from(end - start);
+            self.most = (self.most.0.max(self.now.0), self.most.1.max(self.now.1));
+        }
+        self.since = now;
+    }
 }
 
 /// Counters. Only ever grow.
@@ -73,9 +141,32 @@ pub struct Stats {
     pub funcs: Vec<Func>,
     /// Wake-ups, by task.
     pub wakeups: Vec<(String, u64)>,
+    /// Times between them, in the same order.
+    pub intervals: Vec<Intervals>,
+    /// Who credited each CPU.
+    pub credits: Vec<Credits>,
+    /// What callbacks hold.
+    pub held: Held,
+    /// The longest time that each CPU was in an interrupt and the soft interrupts after it, in nanoseconds.
+    pub interruptions: Vec<u64>,
 }
 
+/// Bytes that the statistics keep for each CPU.
+pub(crate) const BYTES_PER_CPU: usize = size_of::<Credits>() + size_of::<u64>();
+
 impl Stats {
+    /// A callback of this function was queued, or (`false`) is gone.
+    pub(crate) fn holds(&mut self, now: u64, func: usize, more: bool) {
+        self.held.pass(now, self.from, self.until);
+        let bytes = self.funcs[func].bytes;
+        let (count, held) = &mut self.held.now;
+        if more {
+            (*count, *held) = (*count + 1, *held + bytes);
+        } else {
+            (*count, *held) = (*count - 1, *held - bytes);
+        }
+    }
+
     pub(crate) fn counts(&self, now: u64) -> bool {
         self.from <= now && now < self.until
     }

@@ -4,6 +4,7 @@ use quiescent_engine::CpuId;
 use quiescent_engine::offload::GroupId;
 
 use crate::sections::Sections;
+use crate::stats::Intervals;
 
 /// What a task does next.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +48,24 @@ pub trait Work {
     fn next(&mut self, now: u64) -> Op;
 }
 
+impl Work for Box<dyn Work> {
+    fn next(&mut self, now: u64) -> Op {
+        (**self).next(now)
+    }
+}
+
+/// Work that is never over: where it would be, it sleeps.
+pub(crate) struct Endless<W>(pub W);
+
+impl<W: Work> Work for Endless<W> {
+    fn next(&mut self, now: u64) -> Op {
+        match self.0.next(now) {
+            Op::Exit => Op::SleepUntil(u64::MAX / 2),
+            op => op,
+        }
+    }
+}
+
 pub(crate) enum Kind {
     GpThread,
     Rcuog(GroupId),
@@ -87,6 +106,7 @@ pub(crate) struct Task {
     pub waits_since: Option<(u64, u64)>,
     pub sections: Sections,
     pub wakeups: u64,
+    pub intervals: Intervals,
 }
 
 impl Task {
@@ -103,6 +123,7 @@ impl Task {
             waits_since: None,
             sections: Sections::default(),
             wakeups: 0,
+            intervals: Intervals::default(),
         }
     }
 
@@ -110,6 +131,16 @@ impl Task {
     pub fn target(&self, now: u64, waker: CpuId) -> CpuId {
         let placed = self.places.iter().rev().find(|&&(from, _)| from <= now);
         placed.map_or_else(|| self.cpu.unwrap_or(waker), |&(_, cpu)| cpu)
+    }
+
+    /// What a trace prints for its state when it stops running.
+    pub fn state_letter(&self) -> char {
+        match (self.state, &self.kind) {
+            (State::Awake, _) => 'R',
+            (State::Over, _) => 'X',
+            (State::Sleeping, Kind::GpThread) => 'I',
+            (State::Sleeping, _) => 'S',
+        }
     }
 
     /// Does a task that wakes up take the CPU from it, and do others have their turn?

@@ -1,4 +1,10 @@
-//! Simple workloads.
+//! What tasks of a workload do.
+
+mod callers;
+mod queuer;
+
+pub use callers::{Rounds, Turns};
+pub use queuer::{Queued, Queuer};
 
 use crate::task::{Op, Work};
 

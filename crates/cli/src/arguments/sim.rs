@@ -1,0 +1,60 @@
+//! The request for a simulated machine: `sim`.
+
+use super::count;
+use clap::Args;
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+pub struct Sim {
+    /// Print one line of JSON (schema quiescent/1) instead of tables
+    #[arg(long)]
+    pub json: bool,
+    /// No progress bar
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// The seed of the first run: everything that is left to chance follows from it
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// What runs: the name of a workload, or the path of a file (`--list` shows those there are)
+    #[arg(required_unless_present = "list")]
+    pub workload: Option<String>,
+    /// Show the workloads with their parameters, and the settings of a machine
+    #[arg(long, conflicts_with_all = ["workload", "set", "sweep", "trace"])]
+    pub list: bool,
+    /// A setting of the machine or a parameter of the workload, such as `early_qs=init` (may be repeated)
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// A setting with several values, each a variant; values that have commas in them are kept apart by `;` (may be repeated)
+    #[arg(long, value_name = "KEY=A,B,…")]
+    pub sweep: Vec<String>,
+    /// The same as --set cpus=N
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub cpus: Option<String>,
+    /// The same as --set hz=N
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub hz: Option<String>,
+    /// Runs of each variant, with --seed and the numbers after it
+    #[arg(long, value_name = "N", default_value = "1", value_parser = seeds, allow_negative_numbers = true)]
+    pub seeds: u64,
+    /// Runs at the same time; as many as there are CPUs when left out. What comes out does not depend on it
+    #[arg(long, value_name = "N", value_parser = jobs, allow_negative_numbers = true)]
+    pub jobs: Option<u64>,
+    /// Virtual seconds that a run lasts, at most; the workload says when left out
+    #[arg(long, value_name = "S", value_parser = virtual_seconds, allow_negative_numbers = true)]
+    pub seconds: Option<u64>,
+    /// Write the run as a kernel's tracer would print it; of one variant and one seed
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+}
+
+fn seeds(text: &str) -> Result<u64, String> {
+    count(text, 10_000, "give 1 to 10000")
+}
+
+fn jobs(text: &str) -> Result<u64, String> {
+    count(text, 1024, "give 1 to 1024")
+}
+
+fn virtual_seconds(text: &str) -> Result<u64, String> {
+    count(text, 86_400, "give 1 to 86400")
+}

@@ -1,0 +1,210 @@
+//! Carries out `sim`: variants, seeds, and what they have shown.
+//!
+//! A variant is a point of the sweeps; each is run with every seed. What makes no sense is found before anything runs. The machine is
+//! virtual, so nothing here depends on what else this machine does, or on how many runs are made at once.
+
+mod text;
+
+use super::{code, stop_flag};
+use crate::arguments::sim::Sim;
+use crate::output::{self, DONE};
+use crate::progress::Bar;
+use quiescent_bench::{Control, Error, Report, Row};
+use quiescent_sim::{Plan, Stats, Workload, batch, report, settings};
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Variants in all sweeps together, at most.
+const MOST_VARIANTS: usize = 10_000;
+
+/// Does it; the exit code.
+pub fn run(options: &Sim) -> Result<u8, Error> {
+    let Some(name) = options.workload.as_deref().filter(|_| !options.list) else {
+        return output::print(text::list().as_bytes()).map(|()| DONE);
+    };
+    let workload = Workload::named(name).map_err(usage)?;
+    let variants = variants(options, &workload)?;
+    let stop = stop_flag()?;
+    let runs = match &options.trace {
+        Some(path) => vec![traced(options, &variants, path, &stop)?],
+        None => all(
+            options,
+            &variants,
+            Control::new(&stop, &Bar::new(options.quiet)),
+        ),
+    };
+    let mut report = describe(options, &workload, &variants);
+    for (variant, runs) in variants.iter().zip(&runs) {
+        for figure in report::figures(runs) {
+            let case = figure.about.case(&variant.case);
+            let (metric, unit) = (figure.metric, figure.unit);
+            let row = Row::of("model", &case, metric, unit, &figure.values);
+            report.rows.extend(row);
+        }
+    }
+    let stopped = stop.load(Ordering::Relaxed);
+    report.option("stopped", stopped);
+    let printed = match options.json {
+        true => report.to_json() + "\n",
+        false => text::text(&report, &variants, options.seeds),
+    };
+    output::print(printed.as_bytes())?;
+    Ok(code(&stop))
+}
+
+fn usage(why: quiescent_sim::Error) -> Error {
+    Error::Usage(why.to_string())
+}
+
+/// A variant: what is set, and what it is called.
+struct Variant {
+    case: String,
+    plan: Plan,
+}
+
+/// All points of the sweeps, in the order in which they were given; the last sweep changes fastest.
+fn variants(options: &Sim, workload: &Workload) -> Result<Vec<Variant>, Error> {
+    let mut fixed: Vec<(&str, &str)> = Vec::new();
+    let sizes = [("cpus", &options.cpus), ("hz", &options.hz)];
+    for (key, value) in sizes {
+        fixed.extend(value.as_deref().map(|value| (key, value)));
+    }
+    let unnamed = fixed.len();
+    for set in &options.set {
+        fixed.push(settings::assignment(set).map_err(usage)?);
+    }
+    let mut points: Vec<Vec<(&str, &str)>> = vec![fixed];
+    for sweep in &options.sweep {
+        let (key, values) = settings::assignment(sweep).map_err(usage)?;
+        let values: Vec<&str> = match values.contains(';') {
+            true => values.split(';').collect(),
+            false => values.split(',').collect(),
+        };
+        if points.len() * values.len() > MOST_VARIANTS {
+            let why = format!("--sweep {sweep}: more than {MOST_VARIANTS} variants");
+            return Err(Error::Usage(why));
+        }
+        let with = |point: &Vec<_>, value| {
+            let mut point = point.clone();
+            point.push((key, value));
+            point
+        };
+        let grown = points
+            .iter()
+            .flat_map(|point| values.iter().map(move |value| with(point, *value)));
+        points = grown.collect();
+    }
+    let variant = |point: Vec<(&str, &str)>| {
+        let mut plan = workload.plan(&point).map_err(usage)?;
+        if let Some(seconds) = options.seconds {
+            plan.length = seconds * 1_000_000_000;
+        }
+        let named = point[unnamed..]
+            .iter()
+            .map(|(key, value)| format!(" {key}={value}"));
+        let case = workload.name.clone() + &named.collect::<String>();
+        Ok(Variant { case, plan })
+    };
+    points.into_iter().map(variant).collect()
+}
+
+/// The plan with one of the seeds. `seed` may have been set like anything else; the others follow it.
+fn seeded(options: &Sim, plan: &Plan, index: u64) -> Plan {
+    let mut plan = plan.clone();
+    let set = options.set.iter().chain(&options.sweep);
+    let first = match set
+        .into_iter()
+        .any(|it| it.trim_start().starts_with("seed="))
+    {
+        true => plan.options.seed,
+        false => options.seed,
+    };
+    plan.options.seed = first.wrapping_add(index);
+    plan
+}
+
+/// Every variant with every seed; those that were finished.
+fn all(options: &Sim, variants: &[Variant], control: Control<'_>) -> Vec<Vec<Stats>> {
+    let seeds = options.seeds as usize;
+    let here = || std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
+    let jobs = options.jobs.unwrap_or_else(here) as usize;
+    let bar = control.progress;
+    bar.begin("runs", (variants.len() * seeds) as u64);
+    let stop = control.flag();
+    let one = |index: usize| {
+        let plan = seeded(
+            options,
+            &variants[index / seeds].plan,
+            (index % seeds) as u64,
+        );
+        plan.run(|| stop.load(Ordering::Relaxed))
+    };
+    let mut results = batch::run(jobs, variants.len() * seeds, one, || bar.advance(1));
+    bar.end();
+    let of = |runs: &mut [Option<Stats>]| runs.iter_mut().filter_map(Option::take).collect();
+    results.chunks_mut(seeds).map(of).collect()
+}
+
+/// One run, written as text to `path`.
+fn traced(
+    options: &Sim,
+    variants: &[Variant],
+    path: &Path,
+    stop: &AtomicBool,
+) -> Result<Vec<Stats>, Error> {
+    let [variant] = variants else {
+        let why = "--trace writes one run: leave out --sweep";
+        return Err(Error::Usage(why.into()));
+    };
+    if options.seeds != 1 {
+        let why = "--trace writes one run: leave out --seeds, and give --seed";
+        return Err(Error::Usage(why.into()));
+    }
+    let failed = |why| {
+        let what = format!("cannot write {}", path.display());
+        Error::failed(what, why, "is there such a folder, and room?")
+    };
+    let file = File::create(path).map_err(failed)?;
+    let plan = seeded(options, &variant.plan, 0);
+    let mut machine = plan.machine();
+    machine.keep_trace();
+    plan.run_on(&mut machine, || stop.load(Ordering::Relaxed));
+    machine
+        .write_trace(&mut BufWriter::new(file))
+        .map_err(failed)?;
+    Ok(vec![machine.stats()])
+}
+
+/// The report before its rows: everything that was decided. Settings that a sweep changes are those of the first variant.
+fn describe(options: &Sim, workload: &Workload, variants: &[Variant]) -> Report {
+    let first = seeded(options, &variants[0].plan, 0);
+    let mut report = Report::new("sim", first.options.seed);
+    let own = first.parameters.iter();
+    let own = own.map(|(key, value)| (key.as_str(), value.clone()));
+    for (key, value) in own.chain(settings::listed(&first.options)) {
+        match value.parse::<u64>() {
+            Ok(number) => report.option(key, number),
+            Err(_) => report.option(key, value),
+        }
+    }
+    report.option("workload", workload.name.as_str());
+    report.option("about", workload.about().unwrap_or_default());
+    report.option("assumes", workload.assumes().to_vec());
+    report.option("fitted", workload.fitted().to_vec());
+    report.option("seeds", options.seeds);
+    report.option("seconds", first.length / 1_000_000_000);
+    report.option("sweep", options.sweep.clone());
+    let mut warnings: Vec<String> = Vec::new();
+    for variant in variants {
+        for warning in settings::warnings(&variant.plan.options) {
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
+        }
+    }
+    report.option("warnings", warnings);
+    report.option("leaves_out", text::LEAVES_OUT);
+    report
+}

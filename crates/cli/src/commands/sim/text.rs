@@ -1,0 +1,179 @@
+//! What `sim` prints for people: everything that was decided first, then tables with a column for each variant.
+
+use super::Variant;
+use quiescent_bench::Report;
+use quiescent_bench::table::{Table, figure, spread};
+use quiescent_sim::{Options, Workload, settings};
+
+/// Stands under every figure.
+pub const LEAVES_OUT: &str = "A model: it leaves out caches and memory, frequency and idle states, everything else that a \
+kernel does, and what a task does in a section. Costs are medians of traces of one virtual machine.";
+
+/// Variants of one table, at most: more do not fit beside each other.
+const MOST_COLUMNS: usize = 4;
+
+/// CPUs up to whose number people get a table of them; scripts have more.
+const MOST_CPUS: u64 = 8;
+
+/// The workloads, and the settings of a machine.
+pub fn list() -> String {
+    let mut text = String::from("Workloads:\n");
+    for workload in Workload::built_in() {
+        let about = workload.about().unwrap_or_default();
+        text += &format!("\n  {}: {about}\n", workload.name);
+        for it in workload.parameters() {
+            text += &format!("    {}={}  {}\n", it.name, it.value, it.about);
+        }
+        let machine = workload.plan(&[]).map(|it| it.options);
+        let machine = machine.unwrap_or_else(|_| Options::kernel_6_12(8, 1000));
+        let changed = changed(&machine);
+        text += &format!("    on a machine with {changed}\n");
+    }
+    text += "\nSettings (--set KEY=VALUE), with what they are when nobody sets them:\n\n";
+    let options = Options::kernel_6_12(8, 1000);
+    for it in settings::SETTINGS {
+        let (key, value) = (it.key, it.get(&options));
+        text += &format!("  {key}={value}  {}; {}\n", it.about, it.allowed);
+    }
+    text
+}
+
+/// What a workload's machine has set.
+fn changed(machine: &Options) -> String {
+    let plain = settings::listed(&Options::kernel_6_12(8, machine.hz));
+    let differs = settings::listed(machine).into_iter().zip(plain);
+    let differs = differs.filter(|(set, plain)| set != plain || ["cpus", "hz"].contains(&set.0));
+    let words = differs.map(|((key, value), _)| format!("{key}={value}"));
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// The report as text.
+pub fn text(report: &Report, variants: &[Variant], seeds: u64) -> String {
+    let mut text = head(report, &variants[0], seeds);
+    let word = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    let warnings = report.options["warnings"].as_array();
+    for warning in warnings.into_iter().flatten() {
+        text += &format!("warning: {}\n", word(warning));
+    }
+    let cases: Vec<&str> = variants.iter().map(|it| it.case.as_str()).collect();
+    for cases in cases.chunks(MOST_COLUMNS) {
+        for part in PARTS {
+            if part.1 == "cpu" && report.options["cpus"].as_u64() > Some(MOST_CPUS) {
+                continue;
+            }
+            let table = table(report, cases, part);
+            if !table.is_empty() {
+                text += &format!("\n{}", table.render());
+            }
+        }
+    }
+    if report.options["stopped"] == true {
+        text += "\nstopped: not everything was run\n";
+    }
+    text + "\n" + LEAVES_OUT + "\n"
+}
+
+/// Everything that was decided.
+fn head(report: &Report, first: &Variant, seeds: u64) -> String {
+    let options = &first.plan.options;
+    let about = report.options["about"].as_str().unwrap_or_default();
+    let workload = report.options["workload"].as_str().unwrap_or_default();
+    let mut text = format!("{workload}: {about}\n");
+    for (name, sentences) in [("assumes", "assumes"), ("FITTED", "fitted")] {
+        for sentence in report.options[sentences].as_array().into_iter().flatten() {
+            text += &format!("  {name}: {}\n", sentence.as_str().unwrap_or_default());
+        }
+    }
+    let seed = report.seed;
+    text += &match seeds {
+        1 => format!("\nseed {seed}\n"),
+        _ => format!("\nseeds {seed} to {}\n", seed.wrapping_add(seeds - 1)),
+    };
+    let own = first
+        .plan
+        .parameters
+        .iter()
+        .map(|(key, value)| (key.as_str(), value.clone()));
+    let machine = settings::listed(options)
+        .into_iter()
+        .filter(|it| it.0 != "seed");
+    let all: Vec<_> = own
+        .chain(machine)
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
+    let mut line = String::new();
+    for word in all {
+        if !line.is_empty() && line.len() + word.len() > 110 {
+            text += &format!("  {}\n", line.trim_end());
+            line.clear();
+        }
+        line += &format!("{word} ");
+    }
+    text + "  " + line.trim_end() + "\n"
+}
+
+/// Which rows stand in one table: what is between the case and the name, the column's head.
+const PARTS: [(&str, &str); 4] = [
+    ("", "figure"),
+    (", thread", "thread"),
+    (", function ", "function"),
+    (", cpu ", "cpu"),
+];
+
+/// A table of the rows of a part: a row of the report a line, a variant a column.
+fn table(report: &Report, cases: &[&str], (part, head): (&str, &str)) -> Table {
+    let columns = match cases {
+        [_] => vec!["value"],
+        cases => cases.to_vec(),
+    };
+    let words: &[&str] = match part {
+        "" => &[head, "unit"],
+        _ => &[head, "figure", "unit"],
+    };
+    let heads: Vec<&str> = words.iter().copied().chain(columns).collect();
+    let mut table = Table::new(&heads, words.len());
+    let mut lines: Vec<(&str, &str, &str)> = Vec::new();
+    for row in &report.rows {
+        for case in cases {
+            let Some(name) = row.case.strip_prefix(case).and_then(|it| named(it, part)) else {
+                continue;
+            };
+            let line = (name, row.metric.as_str(), row.unit.as_str());
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+    }
+    for (name, metric, unit) in lines {
+        let mut cells: Vec<String> = [name, metric, unit].map(String::from).into();
+        if part.is_empty() {
+            cells.remove(0);
+        }
+        for case in cases {
+            let of = |row: &&quiescent_bench::Row| {
+                let rest = row.case.strip_prefix(case).and_then(|it| named(it, part));
+                rest == Some(name) && row.metric == metric
+            };
+            let row = report.rows.iter().find(of);
+            cells.push(row.map_or("-".into(), |row| match row.n {
+                1 => figure(row.median),
+                _ if row.min == row.max => figure(row.median),
+                _ => spread(row.median, row.min, row.max),
+            }));
+        }
+        table.row(cells);
+    }
+    table
+}
+
+/// The name in what follows the case, if it is of this part.
+fn named<'a>(rest: &'a str, part: &str) -> Option<&'a str> {
+    match part {
+        "" => rest.is_empty().then_some(""),
+        ", thread" => {
+            let rest = rest.strip_prefix(part)?;
+            rest.strip_prefix("s ").or(rest.strip_prefix(' '))
+        }
+        part => rest.strip_prefix(part),
+    }
+}

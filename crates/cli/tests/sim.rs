@@ -1,0 +1,243 @@
+//! `quiescent sim`: what a person or a script gets from a simulated machine.
+
+mod common;
+
+use common::{quiescent, report, run, text};
+use quiescent_bench::Report;
+use std::fs;
+use std::io::Read;
+use std::process::Stdio;
+
+#[test]
+fn nonsense_is_a_usage_error_with_a_remedy() {
+    for (arguments, remedy) in [
+        (&["sim"][..], "--help"),
+        (&["sim", "nothing"], "give one of sync, churn"),
+        (
+            &["sim", "sync", "--set", "early_gs=off"],
+            "did you mean `early_qs`",
+        ),
+        (&["sim", "sync", "--set", "early_qs"], "key=value"),
+        (
+            &["sim", "sync", "--set", "calls=-1"],
+            "calls takes a number",
+        ),
+        (&["sim", "sync", "--cpus", "0"], "1 to 1048576"),
+        (&["sim", "sync", "--cpus", "10000000"], "MiB of memory"),
+        (&["sim", "sync", "--hz", "0"], "1 to 10000"),
+        (&["sim", "sync", "--seeds", "0"], "give 1 to 10000"),
+        (&["sim", "sync", "--jobs", "0"], "give 1 to 1024"),
+        (&["sim", "sync", "--seconds", "0"], "give 1 to 86400"),
+        (
+            &["sim", "sync", "--sweep", "early_qs=off,maybe"],
+            "off, scan or init",
+        ),
+        (
+            &["sim", "sync", "--sweep", "hz=100,250", "--trace", "/tmp/x"],
+            "--sweep",
+        ),
+        (&["sim", "--list", "sync"], "cannot be used"),
+    ] {
+        let output = run(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {output:?}");
+        let said = text(&output.stderr);
+        assert!(said.contains(remedy), "{arguments:?} says {said}");
+        assert!(output.stdout.is_empty(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_file_that_is_wrong_is_named_with_its_line_and_column() {
+    let path = std::env::temp_dir().join(format!("quiescent-sim-{}.toml", std::process::id()));
+    fs::write(
+        &path,
+        "about = \"x\"\nassumes = [\"x\"]\nuntil = 3\n[[task]]\nwork = \"turns\"\nname = \"x\"\n",
+    )
+    .unwrap();
+    let output = run(&["sim", path.to_str().unwrap()]);
+    fs::remove_file(&path).unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("line 3, column 9") && said.contains(path.to_str().unwrap()),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_report_has_everything_that_was_decided_and_who_credited_whom() {
+    let output = run(&[
+        "sim",
+        "sync",
+        "--cpus",
+        "32",
+        "--hz",
+        "1000",
+        "--set",
+        "caller_cpu=1",
+        "--set",
+        "early_qs=off",
+        "--json",
+    ]);
+    let report = report(&output);
+    assert_eq!(report.command, "sim");
+    assert_eq!(report.options["cpus"], 32);
+    assert_eq!(report.options["early_qs"], "off");
+    assert_eq!(report.options["caller_cpu"], 1);
+    assert!(
+        report.options["assumes"]
+            .as_array()
+            .is_some_and(|it| !it.is_empty())
+    );
+    let case = "sync caller_cpu=1 early_qs=off";
+    let value = |case: &str, metric: &str| report.find("model", case, metric).unwrap().median;
+    assert_eq!(value(case, "two_wait_pct"), 100.0);
+    assert_eq!(report.find("model", case, "latency_us").unwrap().n, 100);
+    let cpu = format!("{case}, cpu 0");
+    assert_eq!(
+        value(&cpu, "credited_by_scan"),
+        100.0,
+        "the thread's own CPU, by the second scan"
+    );
+    assert!(value(&format!("{case}, thread rcu_preempt"), "wakeups") > 200.0);
+    assert_eq!(
+        value(&format!("{case}, function wakeme_after_rcu"), "executed"),
+        100.0
+    );
+    assert!(
+        output.stderr.is_empty(),
+        "no progress bar where there is no terminal"
+    );
+}
+
+#[test]
+fn sweeps_and_seeds_give_the_same_report_whatever_the_jobs() {
+    let run_with = |jobs: &str| {
+        let output = run(&[
+            "sim",
+            "churn",
+            "--sweep",
+            "early_qs=off,init",
+            "--sweep",
+            "rcu_nocbs=none;0-3,5",
+            "--seeds",
+            "3",
+            "--seconds",
+            "1",
+            "--jobs",
+            jobs,
+            "--json",
+        ]);
+        report(&output).rows
+    };
+    let rows = run_with("1");
+    assert_eq!(rows, run_with("5"));
+    let mut cases: Vec<&str> = Vec::new();
+    for row in &rows {
+        let case = row.case.split(", ").next().unwrap();
+        if !cases.contains(&case) && row.metric == "grace_periods" {
+            assert_eq!(row.n, 3);
+            cases.push(case);
+        }
+    }
+    assert_eq!(cases.len(), 4, "{cases:?}");
+}
+
+#[test]
+fn a_trace_is_the_same_bytes_again() {
+    let path = std::env::temp_dir().join(format!("quiescent-trace-{}.txt", std::process::id()));
+    let once = |seed: &str| {
+        let arguments = ["sim", "fork", "--seconds", "1", "--seed", seed, "--trace"];
+        let output = quiescent().args(arguments).arg(&path).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        fs::read_to_string(&path).unwrap()
+    };
+    let first = once("4");
+    assert_eq!(first, once("4"));
+    assert_ne!(first, once("5"));
+    fs::remove_file(&path).unwrap();
+    for event in [
+        "rcu_grace_period: rcu_preempt",
+        "sched_switch: prev_comm=",
+        "sched_wakeup: comm=rcu_preempt",
+        "cpu_idle: state=1",
+        "softirq_entry: vec=9 [action=RCU]",
+        "timer_expire_entry:",
+        "rcu_callback: rcu_preempt",
+        "rcu_invoke_callback: rcu_preempt",
+        "rcu_fqs:",
+        "rcu_batch_start:",
+    ] {
+        assert!(first.contains(event), "no {event}");
+    }
+    let output = run(&[
+        "sim",
+        "fork",
+        "--seconds",
+        "1",
+        "--trace",
+        "/nowhere/at/all",
+    ]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("/nowhere/at/all"));
+}
+
+#[test]
+fn for_people_the_settings_come_first_and_warnings_are_plain() {
+    let output = run(&["sim", "churn", "--seconds", "1", "--set", "rcu_lazy=1"]);
+    assert!(output.status.success(), "{output:?}");
+    let said = text(&output.stdout);
+    let place = |words: &str| {
+        said.find(words)
+            .unwrap_or_else(|| panic!("no `{words}` in {said}"))
+    };
+    assert!(place("jiffies_till_first_fqs=default") < place("warning: rcu_lazy=1 does nothing"));
+    assert!(place("warning: ") < place("grace_periods_per_s"));
+    place("rcu_preempt");
+    place("A model: it leaves out");
+    let list = text(&run(&["sim", "--list"]).stdout);
+    for words in [
+        "tab-switch",
+        "bridge",
+        "torture5s",
+        "cost.ipi_ns",
+        "rcu_normal_wake_from_gp",
+    ] {
+        assert!(list.contains(words), "{words}");
+    }
+}
+
+#[test]
+fn ctrl_c_prints_what_is_finished() {
+    let mut child = quiescent()
+        .args([
+            "sim",
+            "sync",
+            "--set",
+            "calls=100",
+            "--seeds",
+            "10000",
+            "--cpus",
+            "64",
+            "--jobs",
+            "1",
+            "--json",
+        ])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    if !common::catches_ctrl_c(&mut child) {
+        panic!("it ended by itself");
+    }
+    common::ctrl_c(&child);
+    let mut said = String::new();
+    child
+        .stdout
+        .take()
+        .unwrap()
+        .read_to_string(&mut said)
+        .unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let report = Report::from_json(&said).unwrap();
+    assert_eq!(report.options["stopped"], true);
+}

@@ -1,0 +1,38 @@
+//! What a figure is about, and how a report's case says so.
+
+use quiescent_engine::CpuId;
+
+/// What a figure is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum About {
+    /// The whole run.
+    Run,
+    /// A thread.
+    Thread(String),
+    /// Threads whose names differ in a number: `rcuog/*`.
+    Family(String),
+    /// Callbacks of a function.
+    Function(String),
+    /// A CPU.
+    Cpu(CpuId),
+}
+
+impl About {
+    /// The case of a report's row: the workload and variant, and what else it is about.
+    ///
+    /// ```
+    /// use quiescent_sim::report::About;
+    /// assert_eq!(About::Run.case("sync early_qs=off"), "sync early_qs=off");
+    /// assert_eq!(About::Thread("rcuog/0".into()).case("churn"), "churn, thread rcuog/0");
+    /// assert_eq!(About::Family("rcuog".into()).case("churn"), "churn, threads rcuog/*");
+    /// ```
+    pub fn case(&self, case: &str) -> String {
+        match self {
+            About::Run => case.to_owned(),
+            About::Thread(name) => format!("{case}, thread {name}"),
+            About::Family(name) => format!("{case}, threads {name}/*"),
+            About::Function(name) => format!("{case}, function {name}"),
+            About::Cpu(cpu) => format!("{case}, cpu {cpu}"),
+        }
+    }
+}

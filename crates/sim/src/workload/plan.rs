@@ -1,0 +1,306 @@
+//! A workload with everything decided: a machine's options, the tasks on it, and how long it is watched.
+
+use super::Workload;
+use super::fields::{Cpus, Fields};
+use super::file::Section;
+use crate::chance::Chance;
+use crate::work::{Queued, Queuer, Rounds, Turns};
+use crate::{Error, Machine, Options, Stats};
+use quiescent_engine::CpuId;
+
+/// Virtual time between two looks at whether to stop.
+const SLICE: u64 = 20_000_000;
+
+/// Tasks of one section, at most.
+const MOST_TASKS: u64 = 100_000;
+
+/// What is to be run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// The machine.
+    pub options: Options,
+    /// The workload's parameters, as they are in force.
+    pub parameters: Vec<(String, String)>,
+    /// It is watched so long at most, in nanoseconds.
+    pub length: u64,
+    /// It is over when the tasks are; otherwise when the time is.
+    pub until_tasks: bool,
+    /// Nothing counts before this time, in nanoseconds.
+    pub warm_up: u64,
+    pub(super) groups: Vec<Group>,
+}
+
+/// Tasks of a kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Group {
+    name: String,
+    tasks: u64,
+    cpus: Cpus,
+    start: Option<u64>,
+    work: Kind,
+    endless: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Kind {
+    Rounds {
+        rounds: u64,
+        calls: u64,
+        pause: u64,
+        compute: u64,
+        rest: u64,
+        vary: bool,
+    },
+    Turns {
+        compute: u64,
+        sleep: u64,
+        vary: bool,
+    },
+    Queue {
+        every: u64,
+        vary: bool,
+        times: u64,
+        work: u64,
+        between: u64,
+        callbacks: Vec<Function>,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Function {
+    name: String,
+    bytes: u64,
+    lazy: bool,
+    can_wake: bool,
+}
+
+const COMMON: [&str; 6] = ["work", "name", "tasks", "cpu", "start", "endless"];
+
+impl Group {
+    /// What a section of the file asks for.
+    pub fn read(
+        workload: &Workload,
+        section: &Section,
+        sets: &[(&str, &str)],
+        options: &Options,
+    ) -> Result<Group, Error> {
+        let parameters = &workload.contents.parameters;
+        let fields = Fields {
+            file: &workload.file,
+            place: section.place,
+            fields: &section.fields,
+            parameters,
+            sets,
+            cpus: options.cpus,
+        };
+        let it = &fields;
+        let word = it.word("work", &["rounds", "turns", "queue"])?;
+        let (known, work): (&[&str], _) = match word {
+            Some(0) => (
+                &["rounds", "calls", "pause", "compute", "rest", "vary"],
+                rounds(it)?,
+            ),
+            Some(1) => (&["compute", "sleep", "vary"], turns(it)?),
+            Some(2) => {
+                let function = |fields: &Vec<_>| function(&Fields { fields, ..*it });
+                let callbacks = section.callbacks.iter().map(function);
+                let callbacks = callbacks.collect::<Result<_, _>>()?;
+                (
+                    &["rate", "vary", "times", "compute", "between"],
+                    queue(it, callbacks, options.costs.work)?,
+                )
+            }
+            _ => return Err(it.need("work").expect_err("it is not there")),
+        };
+        it.check_names(&[&COMMON, known].concat())?;
+        let cpus = it.cpus("cpu")?;
+        let each = match &cpus {
+            Cpus::These(list) => list.len() as u64,
+            _ => 1,
+        };
+        let tasks = it.count("tasks", each)?;
+        if tasks > MOST_TASKS {
+            let why = format!("`tasks = {tasks}`: give {MOST_TASKS} at most");
+            return Err(section.place.wrong(&workload.file, why));
+        }
+        Ok(Group {
+            name: it.need("name")?,
+            tasks: if each == 0 { 0 } else { tasks },
+            cpus,
+            start: match it.text("start")?.as_deref() {
+                None | Some("any") => None,
+                Some(_) => Some(it.time("start", 0)?),
+            },
+            endless: it.flag(
+                "endless",
+                matches!(work, Kind::Turns { .. } | Kind::Queue { .. }),
+            )?,
+            work,
+        })
+    }
+
+    fn spawn(&self, machine: &mut Machine, options: &Options, chance: &mut Chance) {
+        for index in 0..self.tasks {
+            let cpu: CpuId = match &self.cpus {
+                Cpus::These(list) => list[index as usize % list.len()],
+                Cpus::Any => chance.below(options.cpus.into()) as CpuId,
+                Cpus::GpCpu => options.gp_cpu,
+            };
+            let any = chance.below(10 * options.jiffy_ns());
+            let start = self.start.unwrap_or(any);
+            let own = Chance::new(chance.next());
+            let name = match self.tasks {
+                1 => self.name.clone(),
+                _ => format!("{}/{index}", self.name),
+            };
+            let spawn = |machine: &mut Machine, work| match self.endless {
+                true => machine.spawn_endless(&name, cpu, start, work),
+                false => machine.spawn(&name, cpu, start, work),
+            };
+            let work = self.work(machine, own);
+            spawn(machine, work);
+        }
+    }
+
+    fn work(&self, machine: &mut Machine, chance: Chance) -> Box<dyn crate::Work> {
+        match self.work.clone() {
+            Kind::Rounds {
+                rounds,
+                calls,
+                pause,
+                compute,
+                rest,
+                vary,
+            } => Box::new(Rounds {
+                rounds,
+                calls,
+                pause,
+                compute,
+                rest,
+                vary,
+                chance,
+                at: Default::default(),
+            }),
+            Kind::Turns {
+                compute,
+                sleep,
+                vary,
+            } => Box::new(Turns {
+                compute,
+                sleep,
+                vary,
+                chance,
+                computed: false,
+            }),
+            Kind::Queue {
+                every,
+                vary,
+                times,
+                work,
+                between,
+                callbacks,
+            } => Box::new(Queuer {
+                every,
+                vary,
+                times,
+                callbacks: callbacks.iter().map(|it| it.queued(machine)).collect(),
+                work,
+                between,
+                chance,
+                at: Default::default(),
+            }),
+        }
+    }
+}
+
+impl Function {
+    fn queued(&self, machine: &mut Machine) -> Queued {
+        Queued {
+            func: machine.func_of(&self.name, self.bytes),
+            lazy: self.lazy,
+            can_wake: self.can_wake,
+        }
+    }
+}
+
+fn rounds(it: &Fields<'_>) -> Result<Kind, Error> {
+    Ok(Kind::Rounds {
+        rounds: it.count("rounds", 1)?,
+        calls: it.count("calls", 1)?,
+        pause: it.time("pause", 0)?,
+        compute: it.time("compute", 0)?,
+        rest: it.time("rest", 0)?,
+        vary: it.flag("vary", false)?,
+    })
+}
+
+fn turns(it: &Fields<'_>) -> Result<Kind, Error> {
+    Ok(Kind::Turns {
+        compute: it.time("compute", 1_000_000_000)?,
+        sleep: it.time("sleep", 0)?,
+        vary: it.flag("vary", false)?,
+    })
+}
+
+fn queue(it: &Fields<'_>, callbacks: Vec<Function>, work: u64) -> Result<Kind, Error> {
+    if callbacks.is_empty() {
+        let why = "work = \"queue\" has callbacks = [{ func = \"…\" }]";
+        return Err(it.place.wrong(it.file, why.into()));
+    }
+    Ok(Kind::Queue {
+        every: it.rate("rate")?,
+        vary: it.flag("vary", true)?,
+        times: it.count("times", 1)?,
+        work: it.time("compute", work)?,
+        between: it.time("between", 0)?,
+        callbacks,
+    })
+}
+
+fn function(it: &Fields<'_>) -> Result<Function, Error> {
+    it.check_names(&["func", "bytes", "lazy", "can_wake"])?;
+    Ok(Function {
+        name: it.need("func")?,
+        bytes: it.count("bytes", 0)?,
+        lazy: it.flag("lazy", true)?,
+        can_wake: it.flag("can_wake", true)?,
+    })
+}
+
+impl Plan {
+    /// The machine with the tasks on it, before anything has happened.
+    pub fn machine(&self) -> Machine {
+        let mut machine = Machine::new(self.options.clone());
+        machine.window(self.warm_up, u64::MAX);
+        // Not the machine's own sequence of chances: how often that is asked must not move tasks.
+        let mut chance = Chance::new(self.options.seed ^ 0x5177_0b1e_c7ed_0000);
+        for group in &self.groups {
+            group.spawn(&mut machine, &self.options, &mut chance);
+        }
+        machine
+    }
+
+    /// Runs it on a machine of its own; none if `stop` said so before it was over. `stop` is asked every 20 ms of virtual time.
+    pub fn run(&self, stop: impl Fn() -> bool) -> Option<Stats> {
+        let mut machine = self.machine();
+        self.run_on(&mut machine, stop).then(|| machine.stats())
+    }
+
+    /// As [`run`](Plan::run), on a machine that the caller keeps; false if it was stopped.
+    pub fn run_on(&self, machine: &mut Machine, stop: impl Fn() -> bool) -> bool {
+        let end = self.warm_up + self.length;
+        let mut until = 0;
+        while until < end {
+            if stop() {
+                return false;
+            }
+            until = (until + SLICE).min(end);
+            match self.until_tasks {
+                true if machine.run_tasks(until) => return true,
+                true => {}
+                false => machine.run(until),
+            }
+        }
+        true
+    }
+}

@@ -1,0 +1,163 @@
+use super::*;
+
+const SMALL: &str = r#"
+about = "one"
+assumes = ["nothing"]
+until = "tasks"
+[parameters]
+calls = { value = 3, about = "calls" }
+[[task]]
+work = "rounds"
+name = "caller"
+calls = "$calls"
+"#;
+
+fn read(text: &str) -> Result<Workload, Error> {
+    Workload::read("x", "x.toml", text)
+}
+
+/// The error that a change of the file gives.
+#[track_caller]
+fn wrong(from: &str, to: &str) -> String {
+    assert!(SMALL.contains(from));
+    read(&SMALL.replacen(from, to, 1)).unwrap_err().to_string()
+}
+
+#[test]
+fn every_workload_that_is_part_of_the_program_runs() {
+    let mut names = Vec::new();
+    for it in Workload::built_in() {
+        assert!(!it.about().unwrap().is_empty() && !it.assumes().is_empty());
+        let mut plan = it.plan(&[("cpus", "16")]).unwrap();
+        (plan.length, plan.warm_up) = (300_000_000, 100_000_000);
+        let stats = plan.run(|| false).unwrap();
+        assert!(!stats.grace_periods.is_empty(), "{}", it.name);
+        names.push(it.name);
+    }
+    assert_eq!(names, BUILT_IN.map(|it| it.0));
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_and_another_one_others() {
+    for it in Workload::built_in() {
+        let trace = |seed: &str| {
+            let mut plan = it.plan(&[("seed", seed), ("cpus", "9")]).unwrap();
+            (plan.length, plan.warm_up) = (200_000_000, 0);
+            let mut machine = plan.machine();
+            machine.keep_trace();
+            assert!(plan.run_on(&mut machine, || false));
+            let mut text = Vec::new();
+            machine.write_trace(&mut text).unwrap();
+            text
+        };
+        let first = trace("1");
+        assert_eq!(first, trace("1"), "{}", it.name);
+        assert_ne!(first, trace("2"), "{}", it.name);
+    }
+}
+
+#[test]
+fn a_run_can_be_stopped() {
+    let plan = Workload::named("churn").unwrap().plan(&[]).unwrap();
+    let looks = std::cell::Cell::new(0);
+    let stop = || looks.replace(looks.get() + 1) == 2;
+    assert_eq!(plan.run(stop), None);
+    assert_eq!(looks.get(), 3);
+}
+
+#[test]
+fn parameters_and_settings_are_changed_by_name() {
+    let it = read(SMALL).unwrap();
+    let plan = it
+        .plan(&[("calls", "7"), ("hz", "250"), ("calls", "2")])
+        .unwrap();
+    assert_eq!(plan.options.hz, 250);
+    assert_eq!(plan.parameters, [("calls".to_owned(), "2".to_owned())]);
+    assert_eq!(plan.run(|| false).unwrap().calls.len(), 2);
+    let said = |key, value| it.plan(&[(key, value)]).unwrap_err().to_string();
+    assert!(said("cals", "1").contains("did you mean `calls`"));
+    assert!(said("calls", "many").contains("`calls=many`: calls takes a number"));
+    assert!(said("cpus", "0").contains("1 to 1048576"));
+}
+
+#[test]
+fn what_is_wrong_in_a_file_has_a_line_and_a_column() {
+    for (from, to, said) in [
+        ("calls = {", "calls = [", "line 6, column"),
+        (
+            "\"tasks\"",
+            "\"never\"",
+            "line 4, column 9: `until = never`: until takes tasks, time",
+        ),
+        (
+            "until",
+            "untill",
+            "line 4, column 1: `untill` is no part of a workload; did you mean `until`",
+        ),
+        (
+            "\"$calls\"",
+            "\"$call\"",
+            "line 10, column 9: `$call`: no such parameter; did you mean `$calls`",
+        ),
+        (
+            "value = 3",
+            "value = -3",
+            "line 6, column 19: `calls = -3`: calls takes a number",
+        ),
+        (
+            "\"rounds\"",
+            "\"round\"",
+            "line 8, column 8: `work = round`",
+        ),
+        ("name = \"caller\"\n", "", "`name` is missing here"),
+        (
+            "name",
+            "nam",
+            "`nam` is no field here; did you mean `name`?",
+        ),
+        ("[\"nothing\"]", "[]", "says what it assumes"),
+        ("[\"nothing\"]", "\"nothing\"", "line 3, column 11"),
+        ("[[task]]", "[task]", "write [[task]]"),
+        (
+            "[parameters]",
+            "[machine]\nhz = 0\n[parameters]",
+            "line 6, column 6",
+        ),
+        (
+            "[parameters]",
+            "[machine]\nhzz = 0\n[parameters]",
+            "did you mean `hz`",
+        ),
+        (
+            "calls = { value",
+            "hz = { value",
+            "is a setting of the machine",
+        ),
+        ("about = \"calls\"", "abut = 1", "write calls = {"),
+        ("about = \"one\"", "about = [1]", "give a text or a number"),
+    ] {
+        let error = wrong(from, to);
+        assert!(
+            error.contains(said) && error.contains("x.toml: line"),
+            "{to}: {error}"
+        );
+    }
+}
+
+#[test]
+fn what_is_not_there_is_named_with_what_is() {
+    let error = Workload::named("/nowhere/at.all").unwrap_err().to_string();
+    assert!(
+        error.contains("/nowhere/at.all") && error.contains("torture5s"),
+        "{error}"
+    );
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_text_is_a_workload_or_an_error(cut in 0..SMALL.len(), text in "[\\[\\]{}=\"$a-z0-9\n .]{0,12}") {
+        let mut changed = SMALL.to_owned();
+        changed.insert_str(cut, &text);
+        let _ = read(&changed);
+    }
+}
