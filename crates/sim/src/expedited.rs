@@ -171,6 +171,11 @@ impl Machine {
                 refused |= 1 << bit;
                 continue;
             }
+            if lo + bit == from {
+                // The worker has come here since it was told to ask: it is outside of every section.
+                self.exp_interrupt(from);
+                continue;
+            }
             self.cores[(lo + bit) as usize].exp_asked = true;
             self.send_ipi(lo + bit, from);
         }
