@@ -254,7 +254,7 @@ impl Machine {
             let (pos, func) = (core.fifo_base, callback.func);
             core.fifo_base += 1;
             self.stats.holds(self.now, func, false);
-            self.rcu.told.notes.say(What::Invoke { pos, func });
+            self.rcu.told.notes.say(What::Invoke { whose, pos, func });
             if self.stats.counts(self.now) {
                 let func = &mut self.stats.funcs[callback.func];
                 func.invoked += 1;
