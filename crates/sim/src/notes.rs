@@ -36,11 +36,14 @@ pub(crate) enum What {
     Rcu(Event),
     /// A callback was queued; the function's number, and how many there are now.
     Queued {
+        /// In the FIFO of this CPU.
+        whose: CpuId,
         pos: u64,
         func: usize,
         n_cbs: u64,
     },
     Invoke {
+        whose: CpuId,
         pos: u64,
         func: usize,
     },

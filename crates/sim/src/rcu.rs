@@ -240,7 +240,12 @@ impl Machine {
         let n_cbs = core.fifo.len() as u64;
         let func = callback.func;
         self.stats.holds(self.now, func, true);
-        self.rcu.told.notes.say(What::Queued { pos, func, n_cbs });
+        self.rcu.told.notes.say(What::Queued {
+            whose: cpu,
+            pos,
+            func,
+            n_cbs,
+        });
         if self.stats.counts(self.now) {
             self.stats.funcs[callback.func].queued += 1;
         }

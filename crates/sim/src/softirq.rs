@@ -112,7 +112,7 @@ impl Machine {
             let callback = core.fifo.pop_front().expect("it was queued");
             let (pos, func) = (range.start.wrapping_add(invoked), callback.func);
             self.stats.holds(self.now, func, false);
-            self.rcu.told.notes.say(What::Invoke { pos, func });
+            self.rcu.told.notes.say(What::Invoke { whose, pos, func });
             if self.stats.counts(self.now) {
                 let func = &mut self.stats.funcs[callback.func];
                 func.invoked += 1;

@@ -98,20 +98,25 @@ impl Machine {
         let cpu = place.cpu;
         match what {
             What::Rcu(event) => self.rcu_event(out, &event),
-            What::Queued { pos, func, n_cbs } => {
+            What::Queued {
+                whose,
+                pos,
+                func,
+                n_cbs,
+            } => {
                 let func = &self.stats.funcs[func].name;
                 writeln!(
                     out,
                     "rcu_callback: rcu_preempt rhp={} func={func} {n_cbs}",
-                    address(cpu, pos)
+                    address(whose, pos)
                 )
             }
-            What::Invoke { pos, func } => {
+            What::Invoke { whose, pos, func } => {
                 let func = &self.stats.funcs[func].name;
                 writeln!(
                     out,
                     "rcu_invoke_callback: rcu_preempt rhp={} func={func}",
-                    address(cpu, pos)
+                    address(whose, pos)
                 )
             }
             What::Wakeup { task, target } => {
