@@ -76,7 +76,7 @@ impl Machine {
         for whose in turn.visited.unwrap_or(0)..self.options.cpus {
             self.barrier_visits(whose, cpu);
             cost += self.options.costs.scan;
-            if self.options.stepwise {
+            if self.takes_steps() {
                 let turn = self.barrier.turn.as_mut().expect("it goes on");
                 turn.visited = Some(whose + 1);
                 return Act::Busy(self.step_cost());

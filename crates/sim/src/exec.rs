@@ -173,11 +173,10 @@ impl Machine {
             }) += 1;
         }
         self.cores[cpu as usize].soft_timers = self.wheel.has_due(cpu, self.jiffies());
-        // Tasks that share a CPU take turns, a tick each.
-        let current = self.cores[cpu as usize].current;
-        let turns = current.is_some_and(|task| self.tasks[task].gives_way());
+        // Tasks that share a CPU take turns, a tick each. The kernel's threads too: an rcuog whose leaf has seen the end of a
+        // grace period looks again and again until its members' leaves have, and the thread that shows it to them may be next.
         let core = &mut self.cores[cpu as usize];
-        core.resched |= turns && !core.ready.is_empty();
+        core.resched |= core.current.is_some() && !core.ready.is_empty();
         let at = At {
             now: self.engine_now(),
             from,

@@ -135,7 +135,7 @@ impl Machine {
                     return Act::Busy(cost);
                 }
             };
-            if self.options.stepwise {
+            if self.takes_steps() {
                 self.exp.stage = Stage::Drives(next);
                 return Act::Busy(self.step_cost());
             }

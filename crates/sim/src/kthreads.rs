@@ -9,6 +9,7 @@ use crate::cpu::Then;
 use crate::events::Event;
 use crate::exec::Act;
 use crate::machine::Machine;
+use crate::options::Smp;
 use crate::stats::{GracePeriod, Synchronized};
 use crate::task::{Kind, Op, State};
 use crate::wheel::{Timer, expiry};
@@ -63,7 +64,7 @@ impl Machine {
             self.note_edges();
             self.effects(cpu, &effects);
             let ticks = match effects.next {
-                Next::Again if self.options.stepwise => return Act::Busy(self.step_cost()),
+                Next::Again if self.takes_steps() => return Act::Busy(self.step_cost()),
                 Next::Again => continue,
                 Next::Fence(_) => {
                     let Next::Again = self.rcu.global.fenced() else {
@@ -82,6 +83,11 @@ impl Machine {
             self.took(cost);
             return self.then_sleeps(cpu, cost);
         }
+    }
+
+    /// Are steps taken one by one? Where one CPU executes at a time nobody could come in between.
+    pub(crate) fn takes_steps(&self) -> bool {
+        self.options.stepwise && self.options.smp == Smp::Parallel
     }
 
     /// How long one step of many takes, where steps are taken one by one: mostly microseconds, and now and then as
@@ -135,7 +141,7 @@ impl Machine {
             cost += self.options.costs.scan;
             let visited = cpus[member as usize].visit(tick, it, global, &view);
             self.carry_out(cpu, Some(group), visited.todo);
-            if self.options.stepwise {
+            if self.takes_steps() {
                 return Act::Busy(self.step_cost());
             }
         }

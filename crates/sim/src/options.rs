@@ -125,8 +125,8 @@ pub struct Options {
     /// Of 1000 scans for which a CPU and its substitute tick at the same instant, so many find one of them in its
     /// handler (machine-facts, Q5). 0 unless it is fitted.
     pub frozen_permille: u32,
-    /// RCU's threads, and barriers, do their work step by step, so that whatever else the machine does comes in between. For
-    /// tests: no figure needs it, and costs are counted too often.
+    /// RCU's threads, and barriers, do their work step by step, so that whatever else the machine does comes in between, if CPUs
+    /// are parallel. For tests: no figure needs it, and costs are counted too often.
     pub stepwise: bool,
     /// The seed of everything that is chosen by chance.
     pub seed: u64,
