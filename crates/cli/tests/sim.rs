@@ -241,3 +241,78 @@ fn ctrl_c_prints_what_is_finished() {
     let report = Report::from_json(&said).unwrap();
     assert_eq!(report.options["stopped"], true);
 }
+
+/// A traced kernel, and what the model makes of it.
+const TRACE: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../data/traces/classic-a-softirq-file100.txt.xz"
+);
+
+#[test]
+fn a_replay_stands_beside_what_was_recorded() {
+    let trace = format!("trace={TRACE}");
+    let output = run(&["sim", "replay", "--set", &trace, "--json"]);
+    let report = Report::from_json(&text(&output.stdout)).unwrap();
+    for metric in ["grace_periods_per_s", "idle_ticks_per_s", "delay_ms_p50"] {
+        let of = |subject| report.find(subject, "replay", metric).unwrap().median;
+        let ratio = of("model") / of("recorded");
+        assert!((0.98..1.02).contains(&ratio), "{metric}: {ratio}");
+    }
+    // The early report takes the second wait away: fewer wake-ups of its thread.
+    let output = run(&[
+        "sim",
+        "replay",
+        "--set",
+        &trace,
+        "--set",
+        "early_qs=init",
+        "--json",
+    ]);
+    let early = Report::from_json(&text(&output.stdout)).unwrap();
+    let wakeups = |report: &Report| {
+        report
+            .find("model", "replay", "wakeups_per_s rcu_preempt")
+            .unwrap()
+            .median
+    };
+    assert!(wakeups(&early) < 0.8 * wakeups(&report));
+}
+
+#[test]
+fn a_trace_of_our_own_is_read_as_a_kernels() {
+    let path = std::env::temp_dir().join(format!("quiescent-sim-{}.trace", std::process::id()));
+    let file = path.to_str().unwrap();
+    let sets = ["--set", "smp=serial", "--set", "seed=3"];
+    let made = run(&[&["sim", "churn", "--trace", file, "--json"][..], &sets].concat());
+    let made = Report::from_json(&text(&made.stdout)).unwrap();
+    let trace = format!("trace={file}");
+    let replayed = run(&[&["sim", "replay", "--set", &trace, "--json"][..], &sets].concat());
+    fs::remove_file(&path).unwrap();
+    let replayed = Report::from_json(&text(&replayed.stdout)).unwrap();
+    // What the reader counts in the text is what the machine counted, and the replay is the run over again.
+    let of = |report: &Report, subject: &str, case: &str| {
+        report
+            .find(subject, case, "idle_ticks_per_s")
+            .unwrap()
+            .median
+    };
+    let counted = of(&made, "model", "churn smp=serial seed=3");
+    for subject in ["recorded", "model"] {
+        let ratio = of(&replayed, subject, "replay") / counted;
+        assert!((0.97..1.03).contains(&ratio), "{subject}: {ratio}");
+    }
+}
+
+#[test]
+fn a_replay_without_a_trace_says_what_it_needs() {
+    for (arguments, remedy) in [
+        (&["sim", "replay"][..], "--set trace=FILE"),
+        (&["sim", "replay", "--set", "trace=/nowhere"], "ftrace text"),
+        (&["sim", "replay", "--sweep", "hz=1,2"], "one run"),
+    ] {
+        let output = run(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {output:?}");
+        let said = text(&output.stderr);
+        assert!(said.contains(remedy), "{arguments:?} says {said}");
+    }
+}

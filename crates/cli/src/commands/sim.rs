@@ -3,6 +3,7 @@
 //! A variant is a point of the sweeps; each is run with every seed. What makes no sense is found before anything runs. The machine is
 //! virtual, so nothing here depends on what else this machine does, or on how many runs are made at once.
 
+mod replay;
 mod text;
 
 use super::{code, stop_flag};
@@ -24,6 +25,9 @@ pub fn run(options: &Sim) -> Result<u8, Error> {
     let Some(name) = options.workload.as_deref().filter(|_| !options.list) else {
         return output::print(text::list().as_bytes()).map(|()| DONE);
     };
+    if name == replay::NAME {
+        return replay::run(options);
+    }
     let workload = Workload::named(name).map_err(usage)?;
     let variants = variants(options, &workload)?;
     let stop = stop_flag()?;

@@ -102,15 +102,19 @@ impl Trace {
 }
 
 /// What an idle machine does a second, whatever else it does.
-struct Background {
-    ticks: f64,
-    entries: f64,
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Background {
+    /// Ticks on idle CPUs.
+    pub ticks: f64,
+    /// Idle entries.
+    pub entries: f64,
 }
 
-/// A figure of the kernel, the model's, and its unit.
-type Pair = (&'static str, &'static str, f64, f64);
+/// What is compared, its unit, the kernel's figure, and the model's.
+pub type Pair = (&'static str, &'static str, f64, f64);
 
-fn pairs(figures: &Figures, stats: &Stats, background: &Background) -> Vec<Pair> {
+/// The figures of a trace beside those of a run that has lived through it.
+pub fn pairs(figures: &Figures, stats: &Stats, background: &Background) -> Vec<Pair> {
     let seconds = stats.seconds();
     let kernel = |count: u64| figures.per_second(count);
     let model = |count: u64| count as f64 / seconds;

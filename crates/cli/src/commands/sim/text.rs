@@ -29,6 +29,7 @@ pub fn list() -> String {
         let changed = changed(&machine);
         text += &format!("    on a machine with {changed}\n");
     }
+    text += "\n  replay: a machine lives through what a kernel's trace has recorded\n    trace=FILE  ftrace text, plain or .xz\n";
     text += "\nSettings (--set KEY=VALUE), with what they are when nobody sets them:\n\n";
     let options = Options::kernel_6_12(8, 1000);
     for it in settings::SETTINGS {
