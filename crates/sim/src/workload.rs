@@ -25,8 +25,8 @@
 //! | `turns` | computes and sleeps by turns, for ever | `compute`, `sleep`, `vary` |
 //! | `queue` | queues callbacks, so many times a second | `rate`, `vary`, `times`, `compute`, `between`, `callbacks` |
 //!
-//! All have `name`, `cpu` (a list, `any`, `gp` or `none`), `tasks`, `start` and `endless`. With `vary` times have the mean that
-//! is given and remember nothing.
+//! All have `name`, `cpu` (a list, `any`, `gp` or `none`), `tasks`, `start` and `endless`. With `vary` pauses, rests and the times
+//! between arrivals have the mean that is given, and remember nothing.
 //!
 //! ```
 //! use quiescent_sim::Workload;

@@ -16,7 +16,7 @@ pub struct Rounds {
     pub compute: u64,
     /// Nanoseconds of the rest after each round.
     pub rest: u64,
-    /// None of these times is always the same: they have this mean, and remember nothing.
+    /// Pauses and rests are not always the same: they have this mean, and remember nothing.
     pub vary: bool,
     /// What pauses are drawn from.
     pub chance: Chance,
@@ -60,7 +60,7 @@ impl Work for Rounds {
                     }
                     self.at.step = Step::Call;
                     if self.compute > 0 {
-                        return Op::Compute(self.varied(self.compute));
+                        return Op::Compute(self.compute);
                     }
                 }
                 Step::Call => {
