@@ -79,7 +79,8 @@ impl Machine {
             if self.takes_steps() {
                 let turn = self.barrier.turn.as_mut().expect("it goes on");
                 turn.visited = Some(whose + 1);
-                return Act::Busy(self.step_cost());
+                // Long ones: CPUs are to go in the middle of it.
+                return Act::Busy(self.chance.below(self.options.jiffy_ns()));
             }
         }
         let turn = self.barrier.turn.as_mut().expect("it goes on");
