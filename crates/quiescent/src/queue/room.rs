@@ -8,12 +8,11 @@
 //! # How many
 //! None ahead at first: most threads retire little. An owner that has used up all it was given gets more, up to
 //! a batch's worth (0, 1, 4, 8 blocks behind that of the end), never more than its credit reaches. It starts
-//! again with none when
-//!
-//! * a taker finds no more than a block's worth queued: a quiet one;
-//! * it finds, at the end of a block, that a grace period has ended meanwhile by somebody else's doing. What
-//!   it has pushed without telling anybody has no stamp, and misses such grace periods. Where many threads
-//!   push, all of them look often, and go along with whoever asks first.
+//! again with none when a taker finds no more than a block's worth queued: a quiet one. It gets half as many
+//! when it finds, at the end of a block, that a grace period has ended meanwhile by somebody else's doing. What
+//! it has pushed without telling anybody has no stamp, and misses such grace periods. Where many threads
+//! push, all of them soon look often, and go along with whoever asks first; one grace period in ten seconds, a
+//! flush, costs an owner no more than two looks.
 //!
 //! While something waits for a grace period that nobody drives, the owner looks at the end of each block, as it
 //! would without blocks ahead: to drive it.
