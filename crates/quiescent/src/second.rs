@@ -266,10 +266,9 @@ mod real {
     }
 
     impl Domain {
-        /// A worker of a program that may use one processor only is alone. Asked when it starts.
-        pub(crate) fn find_processors(&'static self) {
-            let processors = thread::available_parallelism().map_or(1, usize::from);
-            self.lock().set_workers(processors.min(2) as u32);
+        /// A worker starts: there may be a second one, as far as is known.
+        pub(crate) fn hope_for_second(&'static self) {
+            self.lock().set_workers(2);
         }
 
         /// Wakes the second worker. The engine says so once, and not again before it was told to rest.
@@ -292,12 +291,17 @@ mod real {
             let role = second.role.load(Ordering::Relaxed);
             let body = move || self.serve_as_second(role);
             let full = self.watch.is_full();
-            if full || staff::spawn(c"quiescent-3", body).is_err() {
+            // Asked here and not when the worker starts: it takes a look at files.
+            let alone = !thread::available_parallelism().is_ok_and(|it| it.get() > 1);
+            let refused = !full && !alone && staff::spawn(c"quiescent-3", body).is_err();
+            if full || alone || refused {
                 second.state.store(NONE, Ordering::Release);
                 let mut core = self.lock();
                 core.stand_down(true);
-                if !full {
-                    core.set_workers(1); // there is no thread to be had
+                if alone || refused {
+                    core.set_workers(1); // there is no processor for it, or no thread to be had
+                }
+                if refused {
                     count(&self.counters.worker_errors);
                 }
             }

@@ -113,7 +113,7 @@ mod real {
             self.watch.take_role(role);
             exited::is_noticed();
             self.alarm.open_sources();
-            self.find_processors();
+            self.hope_for_second();
             loop {
                 count(&self.counters.worker_passes);
                 self.work(Until { deadline: None });

@@ -9,8 +9,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use common::deferral::{Gate, Ledger, WAYS, flag, in_both_modes, queue_somehow};
-use common::{PATIENCE, Reader, on_thread, thread_id, until};
+use common::deferral::{Gate, Ledger, WAYS, flag, in_both_modes, library_threads, queue_somehow};
+use common::{PATIENCE, Reader, on_thread, sleeps, thread_id, until};
 use quiescent::{
     RcuCell, barrier, call, call_hurry, drain, in_section, read, read_lock, statistics,
 };
@@ -41,6 +41,12 @@ fn it_runs_everything_in_its_caller() {
             });
             (0..50).for_each(|_| retire(SaysWhere(sender.clone())));
             (0..50).for_each(|_| drop(RcuCell::new([0u64; 4]).store([1; 4])));
+            // The worker may have been started just now, and looks once at what there is.
+            until("the worker has looked, and sleeps", || {
+                let threads = library_threads();
+                threads.len() as u64 == statistics().helper_threads
+                    && threads.into_iter().all(sleeps)
+            });
             let before = statistics();
             let (ran, drainer) = match round % 2 {
                 0 => (drain(PATIENCE), thread_id()),

@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 mod data;
 pub mod early_qs;
+pub mod loads;
 pub mod replays;
 pub mod synchronize;
 

@@ -1,0 +1,253 @@
+//! Published experiments whose load the publication does not tell: workloads stand in for it (`data/workloads`).
+//!
+//! Each workload's file says what it assumes, and what was fitted to which published figure. What was fitted is marked so here and is no
+//! prediction: a verdict on it says only that the fit is as near as that.
+
+use serde::Deserialize;
+
+use super::{Basis, Comparison, Outcome, Source, mean, parse};
+use crate::{Stats, Workload};
+
+const DATA: &str = include_str!("../../../../data/published-figures.json");
+
+/// Runs of a variant of `accelerate`, as published.
+const SEEDS: u64 = 10;
+
+#[derive(Deserialize)]
+struct File {
+    experiments: Experiments,
+}
+
+#[derive(Deserialize)]
+struct Experiments {
+    accelerate: Accelerate,
+    #[serde(rename = "tab-switch")]
+    tab_switch: TabSwitch,
+    bridge: Bridge,
+}
+
+#[derive(Deserialize)]
+struct Accelerate {
+    runs: Vec<Run>,
+}
+
+#[derive(Deserialize)]
+struct Run {
+    gps_with: f64,
+    gps_without: f64,
+    wakeups_with: f64,
+    wakeups_without: f64,
+}
+
+#[derive(Deserialize)]
+struct TabSwitch {
+    jiffies: [u64; 2],
+    latency_ms: [f64; 2],
+}
+
+#[derive(Deserialize)]
+struct Bridge {
+    ratios_of_medians_to_default: Ratios,
+}
+
+#[derive(Deserialize)]
+struct Ratios {
+    early_qs: f64,
+    #[serde(rename = "early_qs+wake_from_gp")]
+    both: f64,
+    wake_from_gp: f64,
+}
+
+/// What a workload that is built in shows with these settings.
+fn run(workload: &str, sets: &[(&str, &str)]) -> Stats {
+    let workload = Workload::named(workload).expect("it is built in");
+    let plan = workload.plan(sets).expect("a test runs it");
+    plan.run(|| false).expect("nobody stops it")
+}
+
+fn median_latency_ms(stats: &Stats) -> f64 {
+    let mut latencies: Vec<u64> = stats.calls.iter().map(|it| it.end - it.start).collect();
+    latencies.sort_unstable();
+    latencies
+        .get(latencies.len() / 2)
+        .map_or(f64::NAN, |&ns| ns as f64 / 1e6)
+}
+
+fn notes(workload: &str, outcome: &mut Outcome) {
+    let workload = Workload::named(workload).expect("it is built in");
+    let assumed = workload.assumes().iter().map(|it| format!("assumed: {it}"));
+    let fitted = workload.fitted().iter().map(|it| format!("fitted: {it}"));
+    outcome.notes.extend(assumed.chain(fitted));
+}
+
+/// `accelerate`: how much fewer grace periods and wake-ups, in per cent, if stamping asks only for what is new.
+pub fn accelerate(seed: u64) -> Outcome {
+    let published = parse::<File>(DATA).experiments.accelerate.runs;
+    let of = |figure: fn(&Run) -> f64| mean(published.iter().map(figure));
+    let fewer = |with: f64, without: f64| 100.0 * (1.0 - with / without);
+    let counts = |only_new: &str| {
+        let seeds = (0..SEEDS).map(|n| seed.wrapping_mul(1000).wrapping_add(n).to_string());
+        let runs: Vec<Stats> = seeds
+            .map(|seed| {
+                run(
+                    "torture5s",
+                    &[("accelerate_only_new", only_new), ("seed", &seed)],
+                )
+            })
+            .collect();
+        let gps = mean(runs.iter().map(|it| it.grace_periods.len() as f64));
+        (
+            gps,
+            mean(runs.iter().map(|it| it.wakeups_of("rcu_preempt") as f64)),
+        )
+    };
+    let (with, without) = (counts("1"), counts("0"));
+    let real = [
+        fewer(of(|it| it.gps_with), of(|it| it.gps_without)),
+        fewer(of(|it| it.wakeups_with), of(|it| it.wakeups_without)),
+    ];
+    let model = [fewer(with.0, without.0), fewer(with.1, without.1)];
+    let mut outcome = Outcome::default();
+    for ((metric, real), model) in [
+        ("fewer_grace_periods_pct", real[0]),
+        ("fewer_wakeups_pct", real[1]),
+    ]
+    .into_iter()
+    .zip(model)
+    {
+        outcome.comparisons.push(Comparison {
+            experiment: "accelerate",
+            case: "accelerate".into(),
+            metric,
+            unit: "%",
+            source: Source::Published,
+            real,
+            model,
+            allowed: 8.0 / real, // eight points
+            basis: Basis::Assumed,
+        });
+    }
+    notes("torture5s", &mut outcome);
+    outcome
+}
+
+/// `tab-switch`: what a switch waits at 3 and at 32 jiffies.
+pub fn tab_switch(seed: u64) -> Outcome {
+    let published = parse::<File>(DATA).experiments.tab_switch;
+    let seed = seed.to_string();
+    let mut outcome = Outcome::default();
+    for (jiffies, real) in published.jiffies.into_iter().zip(published.latency_ms) {
+        let jiffies = jiffies.to_string();
+        let sets = [
+            ("jiffies_till_first_fqs", &*jiffies),
+            ("jiffies_till_next_fqs", &*jiffies),
+            ("seed", &*seed),
+        ];
+        let stats = run("tab-switch", &sets);
+        let call = mean(
+            stats
+                .calls
+                .iter()
+                .map(|it| (it.end - it.start) as f64 / 1e6),
+        );
+        outcome.comparisons.push(Comparison {
+            experiment: "tab-switch",
+            case: format!("tab-switch jiffies={jiffies}"),
+            metric: "latency_ms",
+            unit: "ms",
+            source: Source::Published,
+            real,
+            model: 3.0 * call,
+            allowed: 0.5,
+            basis: Basis::Fitted,
+        });
+    }
+    let sets = [
+        ("jiffies_till_first_fqs", "32"),
+        ("jiffies_till_next_fqs", "32"),
+        ("rcu_expedited", "1"),
+    ];
+    let expedited = median_latency_ms(&run("tab-switch", &sets));
+    outcome.notes.push(format!(
+        "expedited, at 32 jiffies: {:.0} us a call; published: below 1 ms",
+        1000.0 * expedited
+    ));
+    notes("tab-switch", &mut outcome);
+    outcome
+}
+
+/// `bridge`: medians of the variants over that of the default.
+pub fn bridge(seed: u64) -> Outcome {
+    let published = parse::<File>(DATA)
+        .experiments
+        .bridge
+        .ratios_of_medians_to_default;
+    let seed = seed.to_string();
+    let median = |early_qs: &str, wake: &str| {
+        let sets = [
+            ("early_qs", early_qs),
+            ("rcu_normal_wake_from_gp", wake),
+            ("seed", &*seed),
+        ];
+        median_latency_ms(&run("bridge", &sets))
+    };
+    let default = median("off", "0");
+    let variants = [
+        ("init", "0", published.early_qs),
+        ("init", "1", published.both),
+        ("off", "1", published.wake_from_gp),
+    ];
+    let mut outcome = Outcome::default();
+    for (early_qs, wake, real) in variants {
+        outcome.comparisons.push(Comparison {
+            experiment: "bridge",
+            case: format!("bridge early_qs={early_qs} rcu_normal_wake_from_gp={wake}"),
+            metric: "ratio_to_default",
+            unit: "of the default's median",
+            source: Source::Published,
+            real,
+            model: median(early_qs, wake) / default,
+            allowed: 0.15,
+            basis: Basis::Fitted,
+        });
+    }
+    outcome.notes.push(format!(
+        "the default's median is {default:.1} ms; published: 37.2"
+    ));
+    notes("bridge", &mut outcome);
+    outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_with_nothing_new_asks_for_nothing() {
+        for it in accelerate(1).comparisons {
+            assert!(it.holds(), "{it:?}");
+        }
+    }
+
+    #[test]
+    fn a_switch_waits_longer_with_more_jiffies_and_hardly_at_all_expedited() {
+        let outcome = tab_switch(1);
+        let [few, many] = &outcome.comparisons[..] else {
+            panic!("two");
+        };
+        assert!(
+            (4.0..9.0).contains(&(many.model / few.model)),
+            "{few:?} {many:?}"
+        );
+        assert!(outcome.notes[0].contains(" us a call"));
+    }
+
+    #[test]
+    fn the_variants_of_the_bridge_are_in_the_published_order() {
+        let ratios: Vec<f64> = bridge(1).comparisons.iter().map(|it| it.model).collect();
+        let [early, both, woken] = ratios[..] else {
+            panic!("three");
+        };
+        assert!(both < woken && woken < early && early < 1.0, "{ratios:?}");
+    }
+}
