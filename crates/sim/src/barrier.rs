@@ -42,6 +42,16 @@ impl Machine {
         self.barrier.engine.seq().ctr()
     }
 
+    /// The barrier under way, in words.
+    pub(crate) fn barrier_pending(&self) -> Option<String> {
+        let turn = self.barrier.turn?;
+        let name = &self.tasks[turn.task].name;
+        let behind = self.barrier.waiting.len();
+        Some(format!(
+            "{name} waits for a barrier, {behind} others behind it"
+        ))
+    }
+
     /// A task waits for all callbacks.
     pub(crate) fn barrier(&mut self, cpu: CpuId, task: usize) -> Act {
         let caller = Caller {

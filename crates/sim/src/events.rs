@@ -20,6 +20,8 @@ pub(crate) enum Event {
     Ipi { cpu: CpuId },
     /// A CPU is to go, or comes back.
     Plug { cpu: CpuId, online: bool },
+    /// A wake-up that was late arrives.
+    Late { task: usize, waker: CpuId },
     /// A task's sleep ends: a high-resolution timer on the CPU.
     Alarm { cpu: CpuId, task: usize, round: u64 },
 }

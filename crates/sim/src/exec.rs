@@ -46,6 +46,7 @@ impl Machine {
                     return self.release(cpu);
                 }
             };
+            let length = length + self.standstill();
             let core = &mut self.cores[cpu as usize];
             core.exec = exec;
             core.work += 1;
@@ -178,7 +179,7 @@ impl Machine {
         let core = &mut self.cores[cpu as usize];
         core.resched |= core.current.is_some() && !core.ready.is_empty();
         let at = At {
-            now: self.engine_now(),
+            now: self.engine_now(cpu),
             from,
             depth,
             deferred_wake: self.rcu.owes_wake(cpu),

@@ -96,7 +96,10 @@ impl Machine {
         };
         let (global, _, _, view) = self.rcu.parts();
         match global.exp_begin(cookie, &view) {
-            ExpBegin::Begun => self.exp.stage = Stage::Drives(ExpNext::Again),
+            ExpBegin::Begun => {
+                self.tally.exp_starts(&self.oracle);
+                self.exp.stage = Stage::Drives(ExpNext::Again);
+            }
             ExpBegin::Done => {
                 self.exp_role_is_free();
                 self.wake(task, cpu);
@@ -119,7 +122,11 @@ impl Machine {
         loop {
             next = match next {
                 ExpNext::Again | ExpNext::Fence | ExpNext::Ask { .. } => {
-                    self.exp_step(cpu, next, &mut cost)
+                    let next = self.exp_step(cpu, next, &mut cost);
+                    if next == ExpNext::Done {
+                        self.tally.exp_ends(&mut self.oracle);
+                    }
+                    next
                 }
                 ExpNext::Sleep(ticks) => {
                     // Whatever wakes it, it looks again.
@@ -145,7 +152,7 @@ impl Machine {
     /// Does what it has been told, and is told what comes then.
     fn exp_step(&mut self, cpu: CpuId, next: ExpNext, cost: &mut u64) -> ExpNext {
         let costs = self.options.costs;
-        let now = self.engine_now();
+        let now = self.engine_now(cpu);
         if let ExpNext::Ask { lo, cpus } = next {
             *cost += u64::from(cpus.count_ones()) * costs.irq;
             let refused = self.exp_asks(cpu, lo, cpus);
@@ -160,7 +167,9 @@ impl Machine {
         if let ExpPhase::Select(leaf) = global.exp_phase() {
             *cost += u64::from(view.at(leaf)) * costs.scan;
         }
-        global.exp_step(Some(cpu), now, &view).next
+        let next = global.exp_step(Some(cpu), now, &view).next;
+        self.tally.step(&self.rcu, &self.oracle);
+        next
     }
 
     /// Interrupts `cpus`, from `lo` on; those that cannot be.

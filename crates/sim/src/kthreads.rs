@@ -40,7 +40,7 @@ impl Machine {
         self.rcu.told.notes.gp_thread();
         let mut cost = self.options.costs.gp_thread;
         loop {
-            let now = self.engine_now();
+            let now = self.engine_now(cpu);
             let scanning = matches!(self.rcu.global.phase(), Phase::Scan(_));
             let owed = if scanning {
                 self.rcu.global.holdouts().count() as u64
@@ -103,7 +103,9 @@ impl Machine {
 
     /// Grace periods that have begun, or ended.
     fn note_edges(&mut self) {
+        self.tally.step(&self.rcu, &self.oracle);
         if self.rcu.told.ended.take() {
+            self.tally.gp_ends(&mut self.oracle);
             let ended = GracePeriod {
                 end: self.now,
                 scans: self.rcu.told.scans.get(),
@@ -114,6 +116,7 @@ impl Machine {
             }
         }
         if self.rcu.told.started.take() {
+            self.tally.gp_starts(&self.oracle);
             self.in_flight.start = self.now;
             self.in_flight.holdouts.clear();
         }
@@ -188,12 +191,17 @@ impl Machine {
     fn rcuop(&mut self, cpu: CpuId, whose: CpuId) -> Act {
         let mut cost = self.options.costs.rcuop;
         loop {
-            let (_, cpus, _, view) = self.rcu.parts();
-            if !cpus[whose as usize].rcuop_woke(&view) {
-                break;
+            let (global, cpus, _, view) = self.rcu.parts();
+            let it = &mut cpus[whose as usize];
+            if it.rcuop_woke(&view) {
+                self.rcu.watch[cpu as usize].momentary_eqs();
+                cost += self.batch(whose, cpu, Context::Rcuop);
+            } else {
+                // Somebody else has invoked them, or does: it may sleep, which the engine has to know.
+                let group = it.member().group();
+                let after = it.batch_over(Context::Rcuop, global, &view);
+                self.carry_out(cpu, group, after.todo);
             }
-            self.rcu.watch[cpu as usize].momentary_eqs();
-            cost += self.batch(whose, cpu, Context::Rcuop);
             if self.rcu.cpus[whose as usize].member().rcuop_sleeps() {
                 break;
             }
@@ -248,6 +256,9 @@ impl Machine {
             Op::Barrier => self.barrier(cpu, task),
             Op::Offline(which) => self.plug_by_task(which, false),
             Op::Online(which) => self.plug_by_task(which, true),
+            Op::Offload(which) => self.toggle(cpu, which, true),
+            Op::Deoffload(which) => self.toggle(cpu, which, false),
+            Op::Shrink(lazy) => self.shrink(cpu, lazy),
             Op::SleepUntil(at) => {
                 let round = self.tasks[task].round;
                 let at = at.max(now + 1);

@@ -30,6 +30,11 @@
 //! | `rcu` | the engine's host: its questions and what it asks for |
 //! | `sections` | readers, preempted ones among them, and context switches |
 //! | `oracle` | whether anything came too early |
+//! | `faults` | what goes wrong, if that is asked for |
+//! | `toggle` | CPUs that are offloaded, and taken back, at run time; the shrinker |
+//! | `pending` | what is still to be done, in words |
+//! | `tally` | how much a run has tested |
+//! | [`torture`] | random machines under random load, with faults |
 //! | `kthreads` | what tasks do |
 //! | [`Workload`] | files that say what runs on a machine |
 //! | `options` | what a machine is like |
@@ -50,6 +55,7 @@ mod events;
 mod exec;
 mod expedited;
 pub mod experiments;
+mod faults;
 mod hotplug;
 mod idle;
 mod kthreads;
@@ -57,6 +63,7 @@ mod machine;
 mod notes;
 mod options;
 mod oracle;
+mod pending;
 mod rcu;
 pub mod replay;
 pub mod report;
@@ -65,16 +72,21 @@ pub mod settings;
 mod smp;
 mod softirq;
 mod stats;
+mod tally;
 mod task;
+mod toggle;
+pub mod torture;
 mod trace;
 mod wheel;
 mod work;
 mod workload;
 
 pub use error::Error;
+pub use faults::Faults;
 pub use machine::Machine;
 pub use options::{Costs, IdleLoop, Options, Smp};
 pub use stats::{Credits, Func, GracePeriod, Held, Intervals, Stats, Synchronized, Totals};
+pub use tally::{Point, points};
 pub use task::{Op, Work};
 pub use work::{Arrivals, Caller, Churn, Hog, Queued, Queuer, Rounds, Turns};
 pub use workload::{Parameter, Plan, Workload};

@@ -9,11 +9,13 @@ use crate::chance::Chance;
 use crate::cpu::{Core, Exec};
 use crate::events::{Event, Queue};
 use crate::expedited::Expediting;
+use crate::faults::Faulty;
 use crate::notes::What;
 use crate::options::{Options, Smp};
 use crate::oracle::Oracle;
 use crate::rcu::Rcu;
 use crate::stats::{Func, GracePeriod, Stats};
+use crate::tally::Tally;
 use crate::task::{Endless, Kind, State, Task, Work};
 use crate::wheel::{Timer, Wheel};
 
@@ -50,6 +52,9 @@ pub struct Machine {
     pub(crate) waiting: BTreeSet<CpuId>,
     pub(crate) live_tasks: usize,
     pub(crate) chance: Chance,
+    /// What goes wrong with it, if that is asked for.
+    pub(crate) faulty: Option<Box<Faulty>>,
+    pub(crate) tally: Tally,
 }
 
 impl Machine {
@@ -92,6 +97,8 @@ impl Machine {
             waiting: BTreeSet::new(),
             live_tasks: 0,
             chance: Chance::new(options.seed),
+            faulty: None,
+            tally: Tally::default(),
             rcu,
             options,
         };
@@ -245,6 +252,7 @@ impl Machine {
                 }
             }
             Event::Plug { cpu, online } => self.plugged(cpu, online),
+            Event::Late { task, waker } => self.wake_late(task, waker),
             Event::Alarm { cpu, task, round } => {
                 let cpu = self.heir(cpu);
                 self.cores[cpu as usize].alarms.push((task, round));
@@ -321,6 +329,12 @@ impl Machine {
 
     /// `waker` wakes a task.
     pub(crate) fn wake(&mut self, task: usize, waker: CpuId) {
+        if !self.wake_goes_wrong(task, waker) {
+            self.wake_now(task, waker);
+        }
+    }
+
+    pub(crate) fn wake_now(&mut self, task: usize, waker: CpuId) {
         let it = &mut self.tasks[task];
         match it.state {
             State::Sleeping => {}

@@ -5,11 +5,13 @@
 //! engine knowing one. Everything is in cells because a question of the engine has the machine's parts on loan.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 
 use quiescent_engine::CpuId;
 use quiescent_engine::event::{Event, FqsEvent, GpEvent};
 
 use crate::stats::Credits;
+use crate::tally::{Point, point};
 
 /// Where a line was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -86,6 +88,8 @@ pub(crate) struct Notes {
     scan: Cell<u32>,
     seen: RefCell<Vec<u32>>,
     credits: RefCell<Vec<Credits>>,
+    /// Trace points that were reached, if they are counted.
+    points: RefCell<Option<BTreeSet<Point>>>,
     tracing: Cell<bool>,
     lines: RefCell<Vec<(Place, What)>>,
     /// Who ran last on each CPU, while tracing.
@@ -108,6 +112,16 @@ impl Notes {
     pub fn trace(&self) {
         self.tracing.set(true);
         *self.ran.borrow_mut() = vec![None; self.credits.borrow().len()];
+    }
+
+    /// From now on trace points are counted.
+    pub fn count_points(&self) {
+        *self.points.borrow_mut() = Some(BTreeSet::new());
+    }
+
+    /// Those that were reached.
+    pub fn points(&self) -> BTreeSet<Point> {
+        self.points.borrow().clone().unwrap_or_default()
     }
 
     /// What happens next happens here.
@@ -156,6 +170,9 @@ impl Notes {
 
     /// The engine tells an event.
     pub fn event(&self, event: &Event) {
+        if let Some(points) = &mut *self.points.borrow_mut() {
+            points.insert(point(event));
+        }
         match *event {
             Event::GracePeriod {
                 event: GpEvent::Fqsstart | GpEvent::Fqsend,

@@ -112,6 +112,8 @@ pub struct Options {
     pub lazy_flush_ms: u64,
     /// Whose rules offloaded callbacks follow.
     pub policy: Policy,
+    /// A CPU may change sides, offloaded or not, while it is online, as in Linux 5.12 to 6.11.
+    pub online_toggle: bool,
     /// CPUs of a leaf.
     pub leaf_fanout: u32,
     /// Children of an inner node.
@@ -152,6 +154,7 @@ impl Options {
             lazy: false,
             lazy_flush_ms: 10_000,
             policy: Policy::Kernel612,
+            online_toggle: false,
             leaf_fanout: 16,
             fanout: 64,
             costs: Costs::traced(),
@@ -202,6 +205,7 @@ impl Options {
             idle: self.idle_rule,
             offload: offload::Offload {
                 policy: self.policy,
+                online_toggle: self.online_toggle,
                 lazy: self.lazy,
                 lazy_flush: self.lazy_flush_ms * u64::from(self.hz) / 1000,
                 ..base.offload

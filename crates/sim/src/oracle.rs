@@ -32,6 +32,11 @@ impl Oracle {
         assert!(self.open.remove(&section), "a section is closed once");
     }
 
+    /// Is a section open?
+    pub fn is_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
     /// Whoever waits from now on waits for all sections below.
     pub fn since(&self) -> u64 {
         self.sections

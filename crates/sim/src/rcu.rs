@@ -186,9 +186,10 @@ impl Rcu {
 }
 
 impl Machine {
-    pub(crate) fn engine_now(&self) -> Now {
+    /// The time, as `cpu`'s clock has it.
+    pub(crate) fn engine_now(&self, cpu: CpuId) -> Now {
         Now {
-            ns: self.now,
+            ns: self.now + self.clock_ahead(cpu),
             jiffies: self.jiffies(),
         }
     }
@@ -210,7 +211,7 @@ impl Machine {
             then,
             lazy: counts,
         };
-        let now = self.engine_now();
+        let now = self.engine_now(cpu);
         let (global, cpus, groups, view) = self.rcu.parts();
         let it = &mut cpus[cpu as usize];
         let group = it.member().group();

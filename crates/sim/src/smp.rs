@@ -78,9 +78,12 @@ impl Machine {
             return;
         }
         self.stats.totals.ipis += u64::from(self.stats.counts(self.now));
+        let Some(late) = self.interrupt_goes_wrong(cpu) else {
+            return;
+        };
         match self.options.smp {
             Smp::Parallel => {
-                let at = self.now + self.options.costs.ipi;
+                let at = self.now + self.options.costs.ipi + late;
                 self.queue.put(at, Event::Ipi { cpu });
             }
             Smp::Serial => {

@@ -36,6 +36,13 @@ pub enum Op {
     Offline(CpuId),
     /// It has a CPU brought back.
     Online(CpuId),
+    /// It has a CPU's callbacks offloaded, if that can be done now; as a CPU of `nocbs` that is offline and has none, or, with
+    /// `online_toggle`, online.
+    Offload(CpuId),
+    /// It has the CPU look after its callbacks itself again, under the same conditions.
+    Deoffload(CpuId),
+    /// Memory runs low: so many lazy callbacks are flushed, or a few more.
+    Shrink(u64),
     /// It sleeps until then, in nanoseconds.
     SleepUntil(u64),
     /// It is over, and so are its sections.

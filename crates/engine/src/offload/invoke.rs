@@ -107,7 +107,8 @@ impl Cpu {
     }
 
     /// rcuop was woken. Before the batch it lets its CPU pass through a momentary extended quiescent state.
-    /// False if there is nothing to invoke.
+    /// False if there is nothing to invoke: [`batch_over`](Cpu::batch_over) comes next all the same, or nobody knows that it
+    /// sleeps.
     pub fn rcuop_woke(&self, host: &impl Host) -> bool {
         let some = self.may_invoke();
         if !some {

@@ -210,6 +210,11 @@ pub static SETTINGS: &[Setting] = &[
         "kernel-6.12 or quiescent",
         "whose rules offloaded and lazy callbacks follow"
     ),
+    flag!(
+        "online_toggle",
+        online_toggle,
+        "a CPU may be offloaded, and taken back, while it is online (Linux 5.12 to 6.11)"
+    ),
     words!(
         "early_qs",
         early_qs,

@@ -72,6 +72,7 @@ fn no_field_is_forgotten() {
         cpus: _,
         hz: _,
         smp: _,
+        online_toggle: _,
         idle_loop: _,
         idle_rule: _,
         expedited: _,

@@ -1,0 +1,190 @@
+//! A case: made from a seed, or read from text.
+//!
+//! The text is JSON; a machine is the list of its [settings](crate::settings). Reading what was written gives the same case.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use quiescent_engine::EarlyQs;
+use quiescent_engine::fast_no_hz::{FastNoHz, IdleRule};
+use quiescent_engine::offload::Policy;
+use serde::{Deserialize, Serialize};
+
+use super::actors::{Acting, Actor, Role};
+use crate::chance::Chance;
+use crate::error::Error;
+use crate::faults::Faults;
+use crate::machine::Machine;
+use crate::options::{IdleLoop, Options, Smp};
+use crate::settings;
+
+/// A machine, what goes wrong with it, and who does what on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// The machine.
+    pub options: Options,
+    /// What goes wrong.
+    pub faults: Faults,
+    /// The seed of it.
+    pub fault_seed: u64,
+    /// When that ends, in virtual nanoseconds.
+    pub calm: u64,
+    /// Who does what.
+    pub actors: Vec<Actor>,
+}
+
+/// The same as text.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Text {
+    machine: BTreeMap<String, String>,
+    faults: Faults,
+    fault_seed: u64,
+    calm: u64,
+    actors: Vec<Actor>,
+}
+
+impl Case {
+    /// The case of this seed: one of three has no faults, one of four is made of readers and updaters only and has many
+    /// grace periods.
+    pub fn of_seed(seed: u64) -> Case {
+        let mut chance = Chance::new(seed);
+        let dense = chance.below(4) == 0;
+        let options = machine(&mut chance, if dense { 4 } else { 12 });
+        let cpus = u64::from(options.cpus);
+        let plugs = options.cpus * chance.below(2) as u32;
+        let mut actor = |role, deeds: u64| Actor {
+            role,
+            cpu: chance.below(cpus) as u32,
+            start: chance.below(5_000_000),
+            seed: chance.next(),
+            deeds: deeds + chance.below(deeds),
+            plugs,
+        };
+        let actors = if dense {
+            let updaters = (0..2).map(|_| (Role::Updater, 1000));
+            let readers = (0..2 + cpus / 2).map(|_| (Role::Reader, 100_000));
+            updaters
+                .chain(readers)
+                .map(|(role, deeds)| actor(role, deeds))
+                .collect()
+        } else {
+            let mut actors = vec![actor(Role::Anything, 60)];
+            while actors.len() < 2 || actors[0].seed % (2 * cpus) > actors.len() as u64 {
+                actors.push(actor(Role::Anything, 60));
+            }
+            actors
+        };
+        Case {
+            faults: match chance.below(3) {
+                0 => Faults::default(),
+                _ => Faults::any(&mut chance),
+            },
+            fault_seed: chance.next(),
+            calm: 100_000_000 + chance.below(4_000_000_000),
+            actors,
+            options,
+        }
+    }
+
+    /// The machine, on which everything is about to begin.
+    pub fn machine(&self) -> Machine {
+        let mut machine = Machine::new(self.options.clone());
+        machine.func("callback");
+        if self.faults != Faults::default() {
+            machine.faulty(self.faults, self.fault_seed);
+        }
+        let updates = |it: &&Actor| it.role == Role::Updater;
+        let updaters = Rc::new(Cell::new(self.actors.iter().filter(updates).count()));
+        for (n, actor) in self.actors.iter().enumerate() {
+            let work = Acting::new(*actor, &updaters);
+            machine.spawn(&format!("actor{n}"), actor.cpu, actor.start, work);
+        }
+        machine
+    }
+
+    /// As text.
+    pub fn to_text(&self) -> String {
+        let machine = settings::listed(&self.options).into_iter();
+        let text = Text {
+            machine: machine.map(|(key, value)| (key.into(), value)).collect(),
+            faults: self.faults,
+            fault_seed: self.fault_seed,
+            calm: self.calm,
+            actors: self.actors.clone(),
+        };
+        serde_json::to_string_pretty(&text).expect("it is plain data")
+    }
+
+    /// From text that [`to_text`](Case::to_text) has written, or that somebody has changed. `file` is for errors.
+    ///
+    /// # Errors
+    /// If it is no such text, with the place; if the machine cannot be; if an actor is where no CPU is.
+    pub fn from_text(file: &str, text: &str) -> Result<Case, Error> {
+        let parsed: Text = serde_json::from_str(text).map_err(|why| Error::File {
+            file: file.into(),
+            line: why.line(),
+            column: why.column(),
+            why: why.to_string(),
+        })?;
+        let mut options = Options::kernel_6_12(1, 1000);
+        let sets: Vec<(&str, &str)> = parsed.machine.iter().map(|(k, v)| (&**k, &**v)).collect();
+        settings::apply(&mut options, &sets)?;
+        let cpus = options.cpus;
+        if let Some(actor) = parsed
+            .actors
+            .iter()
+            .find(|it| it.cpu >= cpus || it.plugs > cpus)
+        {
+            return Err(Error::Machine(format!(
+                "{file}: an actor on CPU {} who plugs CPUs below {}, of a machine of {cpus} CPUs",
+                actor.cpu, actor.plugs
+            )));
+        }
+        Ok(Case {
+            options,
+            faults: parsed.faults,
+            fault_seed: parsed.fault_seed,
+            calm: parsed.calm,
+            actors: parsed.actors,
+        })
+    }
+}
+
+/// A machine of some CPUs in small leaves, every option by chance; its times are short.
+fn machine(chance: &mut Chance, most_cpus: u64) -> Options {
+    let cpus = 1 + chance.below(most_cpus) as u32;
+    let hz = [100, 250, 1000][chance.below(3) as usize];
+    let one_of = |chance: &mut Chance, n| chance.below(n) == 0;
+    let offloaded = chance.below(3);
+    let nocbs = (0..cpus).filter(|_| chance.below(2) < offloaded);
+    Options {
+        nocbs: nocbs.collect(),
+        smp: [Smp::Serial, Smp::Parallel][chance.below(2) as usize],
+        idle_loop: [IdleLoop::Classic, IdleLoop::Retain][chance.below(2) as usize],
+        early_qs: [EarlyQs::Off, EarlyQs::Scan, EarlyQs::Init][chance.below(3) as usize],
+        first_fqs: Some(chance.below(5)),
+        next_fqs: Some(1 + chance.below(4)),
+        idle_rule: [
+            IdleRule::Tick,
+            IdleRule::FastNoHz(FastNoHz::v5_6(hz)),
+            IdleRule::FastNoHz(FastNoHz::v5_10(hz)),
+        ][chance.below(3) as usize],
+        wake_from_gp: one_of(chance, 2),
+        expedited: one_of(chance, 8),
+        normal: one_of(chance, 8),
+        accelerate_only_new: !one_of(chance, 4),
+        lazy: one_of(chance, 2),
+        lazy_flush_ms: 300,
+        policy: [Policy::Kernel612, Policy::Quiescent][chance.below(2) as usize],
+        online_toggle: one_of(chance, 2),
+        leaf_fanout: 2 + chance.below(3) as u32,
+        fanout: 2 + chance.below(3) as u32,
+        gp_cpu: chance.below(u64::from(cpus)) as u32,
+        stepwise: one_of(chance, 2),
+        frozen_permille: 300 * chance.below(2) as u32,
+        seed: chance.next(),
+        ..Options::kernel_6_12(cpus, hz)
+    }
+}
