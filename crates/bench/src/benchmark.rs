@@ -4,7 +4,8 @@
 //! guarantees*, and every column says which: a kernel grace period waits for every CPU and contains the kernel's own
 //! pauses between scans; ours waits for the readers of one process; the published figures are another machine's.
 
-use crate::kernel::{self, Standing};
+use crate::kernel::beside::{self, Beside, KernelOptions};
+use crate::kernel::show;
 use crate::published::{self, Experiment, Run};
 use crate::sync::{self, SyncOptions};
 use crate::{Control, Error, Row, host, table::Table};
@@ -26,6 +27,8 @@ pub struct Benchmark {
     pub runs: u64,
     /// What text shows, in order.
     pub columns: Vec<Column>,
+    /// This machine's kernel with the model's prediction beside it; `None` where it could not be measured.
+    pub kernel: Option<Beside>,
     /// All rows, the forerunner's too.
     pub rows: Vec<Row>,
     /// What could not be done, or is not what it looks like.
@@ -55,7 +58,7 @@ pub fn run(quick: bool, sync: &SyncOptions, control: Control<'_>) -> Result<Benc
         calls: published.calls_per_run / if quick { 10 } else { 1 },
         ..Benchmark::default()
     };
-    benchmark.kernel(control);
+    benchmark.kernel(sync.seed, control);
     benchmark.ours(sync, control)?;
     benchmark.published(EXPERIMENT, "init", &published, true);
     let forerunner = published::experiment(FORERUNNER)?;
@@ -64,33 +67,38 @@ pub fn run(quick: bool, sync: &SyncOptions, control: Control<'_>) -> Result<Benc
 }
 
 impl Benchmark {
-    fn kernel(&mut self, control: Control<'_>) {
-        let mut what =
-            "measured; waits for every CPU, and contains the kernel's pauses between scans"
-                .to_string();
-        match kernel::standing() {
-            Standing::Refused(why) => return self.notes.push(format!("kernel: {why}")),
-            Standing::ReturnsAtOnce(why) => {
-                what = format!("measured, but NO grace period: {why}");
-                self.notes.push(format!("kernel: {why}"));
-            }
-            Standing::Waits => {}
-        }
+    fn kernel(&mut self, seed: u64, control: Control<'_>) {
         if host::first_line("/sys/kernel/rcu_expedited").is_some_and(|set| set != "0") {
             let note =
                 "kernel: /sys/kernel/rcu_expedited is set: these are expedited grace periods";
             self.notes.push(note.into());
         }
-        match kernel::measure(self.runs, self.calls, KERNEL_BUDGET, control) {
-            Ok(latencies) => {
-                self.note_fewer_calls(&latencies);
-                let case = format!("{EXPERIMENT} MEMBARRIER_CMD_GLOBAL");
-                self.add("kernel", &case, "kernel here", &what, of_us(&latencies));
-            }
-            Err(why) => self
-                .notes
-                .push(format!("kernel: membarrier refused: {why}")),
+        let wanted = KernelOptions {
+            calls: self.calls,
+            seed,
+            ..KernelOptions::default()
+        };
+        let found = match beside::beside(&wanted, self.runs, KERNEL_BUDGET, control) {
+            Ok(found) => found,
+            Err(why) => return self.notes.push(format!("kernel: {why}")),
+        };
+        let mut what =
+            "measured; waits for every CPU, and contains the kernel's pauses between scans"
+                .to_string();
+        if let Some(why) = &found.at_once {
+            what = format!("measured, but NO grace period: {why}");
+            self.notes.push(format!("kernel: {why}"));
         }
+        let latencies: Vec<Vec<f64>> = found
+            .runs
+            .iter()
+            .map(|run| run.iter().map(|call| call.us).collect())
+            .collect();
+        self.note_fewer_calls(&latencies);
+        let case = format!("{EXPERIMENT} MEMBARRIER_CMD_GLOBAL");
+        self.add("kernel", &case, "kernel here", &what, of_us(&latencies));
+        self.rows.extend(found.rows(&case));
+        self.kernel = Some(found);
     }
 
     fn note_fewer_calls(&mut self, latencies: &[Vec<f64>]) {
@@ -167,6 +175,12 @@ pub fn text(benchmark: &Benchmark) -> String {
     }
     text.push('\n');
     text += &table(&benchmark.columns).render();
+    if let Some(kernel) = &benchmark.kernel {
+        let predicted = show::predicted(kernel);
+        text += &format!(
+            "\nThe kernel here: {predicted}`quiescent kernel bench` shows what was read and assumed.\n"
+        );
+    }
     text
 }
 

@@ -9,9 +9,24 @@
 //! pauses between scans (milliseconds, so that readers and idle CPUs are not disturbed); ours waits for the readers
 //! of one process.
 
-use crate::{Control, host};
+pub mod beside;
+pub mod calls;
+pub mod fact;
+pub mod facts;
+mod files;
+pub mod load;
+pub mod place;
+pub mod predict;
+mod reader;
+pub mod show;
+pub mod verdict;
+
+use crate::host;
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Instant;
+
+/// What measured rows of `kernel bench` begin with.
+const CASE: &str = "synchronize";
 
 /// `MEMBARRIER_CMD_QUERY` and `MEMBARRIER_CMD_GLOBAL` of membarrier(2).
 const QUERY: libc::c_int = 0;
@@ -71,42 +86,7 @@ fn judge(
     }
 }
 
-/// Times `runs` runs of `calls` calls, in µs. Fewer calls a run when they would take longer than `budget` in all (one
-/// call may take tens of ms), and what was measured when stopped.
-///
-/// # Errors
-/// What the kernel says when it refuses the call.
-pub fn measure(
-    runs: u64,
-    calls: u64,
-    budget: Duration,
-    control: Control<'_>,
-) -> io::Result<Vec<Vec<f64>>> {
-    let pilot = [timed()?, timed()?, timed()?];
-    let one = crate::stats::summary(&pilot).map_or(1.0, |summary| summary.median.max(1.0));
-    let affordable = budget.as_micros() as f64 / (one * runs.max(1) as f64);
-    let calls = calls.min(affordable as u64).max(1);
-    control.progress.begin("kernel grace periods", runs * calls);
-    let mut measured = Vec::new();
-    'runs: for _ in 0..runs {
-        let mut run = Vec::new();
-        for _ in 0..calls {
-            if control.stopped() {
-                // A run that was cut short has its own extremes; it is not comparable, unless it is all there is.
-                if measured.is_empty() && !run.is_empty() {
-                    measured.push(run);
-                }
-                break 'runs;
-            }
-            run.push(timed()?);
-            control.progress.advance(1);
-        }
-        measured.push(run);
-    }
-    control.progress.end();
-    Ok(measured)
-}
-
+/// One call, in µs.
 fn timed() -> io::Result<f64> {
     let begin = Instant::now();
     membarrier(GLOBAL)?;
@@ -116,8 +96,10 @@ fn timed() -> io::Result<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Control;
     use crate::control::Silent;
     use std::sync::atomic::AtomicBool;
+    use std::time::Duration;
 
     #[test]
     fn each_reason_is_said() {
@@ -144,7 +126,14 @@ mod tests {
         if matches!(standing(), Standing::Refused(_)) {
             return;
         }
-        let runs = measure(2, 2, Duration::from_secs(1), Control::new(&stop, &Silent)).unwrap();
+        let plan = calls::Plan {
+            runs: 2,
+            calls: 2,
+            pause: Duration::ZERO,
+            budget: Duration::from_secs(1),
+            thread: None,
+        };
+        let runs = calls::measure(&plan, Control::new(&stop, &Silent)).unwrap();
         assert!(runs.is_empty());
     }
 }

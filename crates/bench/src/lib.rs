@@ -13,7 +13,8 @@
 //! | [`retire`], [`mixed`] | what it costs to have a block reclaimed later, alone and beside readers |
 //! | [`idle`], [`trickle`], [`flood`], [`stall`], [`barrier`] | how quiet a library is, and how bounded; [`waves`] measures several at once |
 //! | [`instructions`] | callgrind instruction counts of the same loops, and the disassembly of ours |
-//! | [`kernel`], [`published`], [`benchmark`], [`verdict`], [`reproduce`] | the main job: tables, the kernel's own grace periods, targets |
+//! | [`kernel`] | this machine's real kernel: what it is like, its grace periods, and the model's prediction beside them |
+//! | [`published`], [`benchmark`], [`verdict`], [`reproduce`] | the main job: tables, the kernel's own grace periods, targets |
 //!
 //! Three rules hold throughout. Peers are measured *in turn*, interleaved, in many short rounds whose order
 //! rotates, because a shared machine drifts. What the loop itself costs is measured the same way and

@@ -73,6 +73,9 @@ pub fn run(options: &ReproduceOptions, control: Control<'_>) -> Result<Reproduce
         let benchmark = benchmark::run(options.quick, &sync_options, control)?;
         found.report.option("benchmark_runs", benchmark.runs);
         found.report.option("benchmark_calls", benchmark.calls);
+        if let Some(kernel) = &benchmark.kernel {
+            found.report.option("kernel bench", kernel.json());
+        }
         found.report.rows.extend(benchmark.rows.iter().cloned());
         found.notes.extend(benchmark.notes.iter().cloned());
         found.benchmark = Some(benchmark);

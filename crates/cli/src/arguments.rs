@@ -2,6 +2,7 @@
 //!
 //! A count is refused here, with what would be accepted, before anything is started: clap then exits with code 2.
 
+pub mod kernel;
 pub mod quiet;
 pub mod sim;
 
@@ -32,6 +33,9 @@ pub enum Command {
     Bench(Bench),
     /// Run a workload on a simulated machine with many CPUs, whose RCU is this library's engine
     Sim(sim::Sim),
+    /// This machine's own kernel, and what the machine model makes of it
+    #[command(subcommand)]
+    Kernel(kernel::Kernel),
     /// Print a completion script for a shell
     Completions {
         /// The shell

@@ -3,6 +3,7 @@
 //! The first Ctrl-C sets a flag that measurements look at between rounds: what was measured is printed, and the code
 //! is 130. The second ends the program at once.
 
+mod kernel;
 mod quiet;
 mod sim;
 
@@ -38,6 +39,7 @@ pub fn run(arguments: Arguments) -> Result<u8, Error> {
         Command::Bench(Bench::Quiet(options)) => quiet::run(&options),
         Command::Bench(Bench::Pressure(options)) => bench_pressure(&options),
         Command::Sim(options) => sim::run(&options),
+        Command::Kernel(kernel) => kernel::run(&kernel),
         Command::Completions { shell } => completions(shell),
         Command::Man { command } => man(&command),
         Command::Internal(internal) => run_internal(internal),

@@ -4,14 +4,14 @@
 
 mod common;
 
-use common::{quiescent, report, run, text};
+use common::{nonsense, quiescent, report, run, text};
 use quiescent_bench::{Report, subjects};
 use std::io::Read;
 use std::process::Stdio;
 
 #[test]
 fn nonsense_is_a_usage_error_with_a_remedy() {
-    for (arguments, remedy) in [
+    nonsense(&[
         (&["bench", "read", "--threads", "0"][..], "give 1 to 1024"),
         (
             &["bench", "read", "--threads", "1000000000000"],
@@ -66,13 +66,7 @@ fn nonsense_is_a_usage_error_with_a_remedy() {
             "which has",
         ),
         (&[], "Usage"),
-    ] {
-        let output = run(arguments);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {output:?}");
-        let said = text(&output.stderr);
-        assert!(said.contains(remedy), "{arguments:?} says {said}");
-        assert!(output.stdout.is_empty(), "{arguments:?}");
-    }
+    ]);
 }
 
 #[test]
@@ -256,50 +250,16 @@ fn a_missing_valgrind_comes_with_its_remedy() {
     );
 }
 
-/// Has the kernel answer every attempt to make a thread with EAGAIN, as a machine that is out of them does.
-fn refuse_threads() -> std::io::Result<()> {
-    let op = |code: u32, jt, jf, k| libc::sock_filter {
-        code: code as u16,
-        jt,
-        jf,
-        k,
-    };
-    let equal = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
-    let give = libc::BPF_RET | libc::BPF_K;
-    let mut filter = [
-        // Offset 0 of `struct seccomp_data` is the number of the system call.
-        op(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
-        op(equal, 2, 0, libc::SYS_clone3 as u32),
-        op(equal, 1, 0, libc::SYS_clone as u32),
-        op(give, 0, 0, libc::SECCOMP_RET_ALLOW),
-        op(give, 0, 0, libc::SECCOMP_RET_ERRNO | libc::EAGAIN as u32),
-    ];
-    let program = libc::sock_fprog {
-        len: filter.len() as u16,
-        filter: filter.as_mut_ptr(),
-    };
-    // SAFETY: plain numbers, and a filter program that outlives the call.
-    let refused = unsafe {
-        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
-            || libc::prctl(
-                libc::PR_SET_SECCOMP,
-                libc::SECCOMP_MODE_FILTER,
-                &raw const program,
-            ) != 0
-    };
-    match refused {
-        true => Err(std::io::Error::last_os_error()),
-        false => Ok(()),
-    }
+/// No more threads, as on a machine that is out of them.
+fn refuse_threads(command: &mut std::process::Command) {
+    common::refuse(command, &[libc::SYS_clone3, libc::SYS_clone], libc::EAGAIN);
 }
 
 #[test]
 fn refused_threads_are_an_error_not_a_hang() {
-    use std::os::unix::process::CommandExt;
     let mut command = quiescent();
     command.args(["bench", "read", "--threads", "8", "--rounds", "1"]);
-    // SAFETY: between fork and exec, `refuse_threads` makes two system calls and allocates nothing.
-    unsafe { command.pre_exec(refuse_threads) };
+    refuse_threads(&mut command);
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let said = text(&output.stderr);
@@ -312,12 +272,10 @@ fn refused_threads_are_an_error_not_a_hang() {
 #[test]
 fn refused_threads_are_said_in_the_case_of_bench_scale() {
     use quiescent_bench::once::Said;
-    use std::os::unix::process::CommandExt;
     let mut command = quiescent();
     let ask = r#"{"scale":{"subject":"quiescent","threads":50,"calls":2}}"#;
     command.args(["internal", "measure", ask]);
-    // SAFETY: as above.
-    unsafe { command.pre_exec(refuse_threads) };
+    refuse_threads(&mut command);
     let output = command.output().unwrap();
     let said: Said = serde_json::from_slice(&output.stdout).unwrap();
     let Said::Figures(figures) = said else {

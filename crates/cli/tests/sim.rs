@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{quiescent, report, run, text};
+use common::{nonsense, quiescent, report, run, text};
 use quiescent_bench::Report;
 use std::fs;
 use std::io::Read;
@@ -10,7 +10,7 @@ use std::process::Stdio;
 
 #[test]
 fn nonsense_is_a_usage_error_with_a_remedy() {
-    for (arguments, remedy) in [
+    nonsense(&[
         (&["sim"][..], "--help"),
         (&["sim", "nothing"], "give one of sync, churn"),
         (
@@ -37,13 +37,7 @@ fn nonsense_is_a_usage_error_with_a_remedy() {
             "--sweep",
         ),
         (&["sim", "--list", "sync"], "cannot be used"),
-    ] {
-        let output = run(arguments);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {output:?}");
-        let said = text(&output.stderr);
-        assert!(said.contains(remedy), "{arguments:?} says {said}");
-        assert!(output.stdout.is_empty(), "{arguments:?}");
-    }
+    ]);
 }
 
 #[test]
@@ -305,14 +299,9 @@ fn a_trace_of_our_own_is_read_as_a_kernels() {
 
 #[test]
 fn a_replay_without_a_trace_says_what_it_needs() {
-    for (arguments, remedy) in [
+    nonsense(&[
         (&["sim", "replay"][..], "--set trace=FILE"),
         (&["sim", "replay", "--set", "trace=/nowhere"], "ftrace text"),
         (&["sim", "replay", "--sweep", "hz=1,2"], "one run"),
-    ] {
-        let output = run(arguments);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {output:?}");
-        let said = text(&output.stderr);
-        assert!(said.contains(remedy), "{arguments:?} says {said}");
-    }
+    ]);
 }

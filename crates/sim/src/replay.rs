@@ -5,9 +5,10 @@
 //! wake-ups, ticks, delays.
 
 use std::collections::BTreeMap;
+use std::io::BufRead;
 
 use quiescent_engine::CpuId;
-use quiescent_trace::Recorded;
+use quiescent_trace::{Error, Figures, Measure, Reader, Recorded, Recorder};
 
 use crate::{Arrivals, Churn, Machine, Options};
 
@@ -16,6 +17,22 @@ const ONE_WORK: u64 = 60_000;
 
 /// In the trace a thread is seen on its CPU when it is woken there; the model may wake it a little earlier.
 const AHEAD: u64 = 100_000;
+
+/// Reads a trace once: what a machine is fed with, and what the kernel did. `name` is for errors.
+///
+/// # Errors
+/// If it cannot be read to its end, or has no window to look at.
+pub fn read(name: &str, input: impl BufRead) -> Result<(Recorded, Figures), Error> {
+    let mut reader = Reader::new(name, input);
+    let mut recorder = Recorder::new(quiescent_trace::Options::default());
+    let mut measure = Measure::new(None);
+    while let Some(record) = reader.next_record()? {
+        recorder.feed(&record);
+        measure.feed(&record);
+    }
+    let summary = reader.summary();
+    Ok((recorder.finish(summary)?, measure.finish(summary)?))
+}
 
 /// The options that the trace itself tells, on top of `base`.
 pub fn options(recorded: &Recorded, base: Options) -> Options {

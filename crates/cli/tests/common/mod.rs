@@ -32,6 +32,61 @@ pub fn report(output: &Output) -> Report {
     Report::from_json(&text).unwrap()
 }
 
+/// Each request makes no sense: code 2, the remedy on standard error, and nothing printed.
+#[track_caller]
+#[allow(dead_code)] // as below
+pub fn nonsense(requests: &[(&[&str], &str)]) {
+    for (arguments, remedy) in requests {
+        let output = run(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {output:?}");
+        let said = text(&output.stderr);
+        assert!(said.contains(remedy), "{arguments:?} says {said}");
+        assert!(output.stdout.is_empty(), "{arguments:?}");
+    }
+}
+
+/// Has the kernel answer these system calls of the command with an error, as a sandbox or an exhausted machine does.
+#[allow(dead_code)] // as below
+pub fn refuse(command: &mut Command, calls: &[libc::c_long], error: libc::c_int) {
+    let op = |code: u32, jt, k| libc::sock_filter {
+        code: code as u16,
+        jt,
+        jf: 0,
+        k,
+    };
+    let give = libc::BPF_RET | libc::BPF_K;
+    // Offset 0 of `struct seccomp_data` is the number of the system call.
+    let mut filter = vec![op(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0)];
+    for (index, call) in calls.iter().enumerate() {
+        let to_error = (calls.len() - index) as u8;
+        let equal = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
+        filter.push(op(equal, to_error, *call as u32));
+    }
+    filter.push(op(give, 0, libc::SECCOMP_RET_ALLOW));
+    filter.push(op(give, 0, libc::SECCOMP_RET_ERRNO | error as u32));
+    let install = move || {
+        let program = libc::sock_fprog {
+            len: filter.len() as u16,
+            filter: filter.as_mut_ptr(),
+        };
+        // SAFETY: plain numbers, and a filter program that outlives the call.
+        let refused = unsafe {
+            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
+                || libc::prctl(
+                    libc::PR_SET_SECCOMP,
+                    libc::SECCOMP_MODE_FILTER,
+                    &raw const program,
+                ) != 0
+        };
+        match refused {
+            true => Err(std::io::Error::last_os_error()),
+            false => Ok(()),
+        }
+    };
+    // SAFETY: between fork and exec, it makes two system calls and allocates nothing.
+    unsafe { std::os::unix::process::CommandExt::pre_exec(command, install) };
+}
+
 /// Waits until the process catches SIGINT, as the kernel sees it; false when it ended before.
 #[allow(dead_code)] // not every test file stops what it starts
 pub fn catches_ctrl_c(child: &mut Child) -> bool {

@@ -9,7 +9,7 @@
 //! share of 0.22, which was *fitted* to these traces, the model is nearer; that is shown beside it, as a fit.
 
 use quiescent_engine::EarlyQs;
-use quiescent_trace::{Figures, Measure, Reader, Recorded, Recorder, from_read};
+use quiescent_trace::{Figures, Recorded, from_read};
 
 use super::{Basis, Comparison, Outcome, Source};
 use crate::{IdleLoop, Options, Smp, Stats, replay};
@@ -66,16 +66,7 @@ impl Trace {
     /// What the model is fed with, and what the kernel did.
     fn read(&self) -> (Recorded, Figures) {
         let input = from_read(self.name, self.bytes).expect("the data that is built in is whole");
-        let mut reader = Reader::new(self.name, input);
-        let mut recorder = Recorder::new(quiescent_trace::Options::default());
-        let mut measure = Measure::new(None);
-        while let Some(record) = reader.next_record().expect("it is whole") {
-            recorder.feed(&record);
-            measure.feed(&record);
-        }
-        let summary = reader.summary();
-        let recorded = recorder.finish(summary).expect("it has a window");
-        (recorded, measure.finish(summary).expect("it has a window"))
+        replay::read(self.name, input).expect("it is whole, and has a window")
     }
 
     fn options(&self, frozen_permille: u32) -> Options {

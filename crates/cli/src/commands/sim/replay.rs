@@ -11,7 +11,7 @@ use quiescent_bench::table::{Table, figure};
 use quiescent_bench::{Error, Report, Row};
 use quiescent_sim::experiments::replays::{Background, Pair, pairs};
 use quiescent_sim::{Options, Smp, replay, settings};
-use quiescent_trace::{Figures, Measure, Reader, Recorded, Recorder};
+use quiescent_trace::{Figures, Recorded};
 
 /// The workload's name.
 pub const NAME: &str = "replay";
@@ -57,16 +57,7 @@ pub fn run(options: &Sim) -> Result<u8, Error> {
 fn read(file: &str) -> Result<(Recorded, Figures), Error> {
     let wrong = |why: quiescent_trace::Error| Error::Usage(why.to_string());
     let input = quiescent_trace::open(file).map_err(wrong)?;
-    let mut reader = Reader::new(file, input);
-    let mut recorder = Recorder::new(quiescent_trace::Options::default());
-    let mut measure = Measure::new(None);
-    while let Some(record) = reader.next_record().map_err(wrong)? {
-        recorder.feed(&record);
-        measure.feed(&record);
-    }
-    let summary = reader.summary();
-    let recorded = recorder.finish(summary).map_err(wrong)?;
-    Ok((recorded, measure.finish(summary).map_err(wrong)?))
+    replay::read(file, input).map_err(wrong)
 }
 
 /// The machine: as the trace shows it, and as it is set.

@@ -1,0 +1,156 @@
+//! Small files below a root: what is there, what is hidden, and how it reads.
+//!
+//! Everything that is said about a kernel is read through here, so that tests can make a tree up, and so that every answer
+//! knows its place. A file that is not there, or may not be read, is no error: containers hide half of `/sys`. What
+//! is there and makes no sense is left to who asked for it.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// No file that is read here is longer; a file that never ends would hold everything up.
+const MOST: u64 = 4 << 20;
+
+/// A tree of files: `/`, or one that a test has made up.
+#[derive(Debug, Clone)]
+pub struct Root(PathBuf);
+
+impl Root {
+    /// The files below `path`.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Root(path.into())
+    }
+
+    /// This machine's.
+    pub fn here() -> Self {
+        Root::new("/")
+    }
+
+    /// Where a file is that is named as on the machine itself.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name.trim_start_matches('/'))
+    }
+
+    /// All of a file, as text.
+    pub fn text(&self, name: &str) -> Option<String> {
+        let bytes = bytes(&self.path(name))?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// The first line of a file, without what surrounds it. An empty file has an empty line.
+    pub fn line(&self, name: &str) -> Option<String> {
+        let text = self.text(name)?;
+        Some(text.lines().next().unwrap_or_default().trim().to_owned())
+    }
+
+    /// Is there such a file, or folder?
+    pub fn has(&self, name: &str) -> bool {
+        self.path(name).exists()
+    }
+
+    /// The kernel's own processes that are to be seen: number and name.
+    pub fn tasks(&self) -> Vec<(u32, String)> {
+        let entries = std::fs::read_dir(self.path("/proc"));
+        let numbers = entries.into_iter().flatten().flatten();
+        let numbers = numbers.filter_map(|it| it.file_name().to_str()?.parse::<u32>().ok());
+        let mut tasks: Vec<(u32, String)> = numbers
+            .filter_map(|pid| Some((pid, self.line(&format!("/proc/{pid}/comm"))?)))
+            .collect();
+        tasks.sort_unstable();
+        tasks
+    }
+
+    /// The kernel's build configuration and the file that has it.
+    pub fn config(&self, release: &str) -> Option<(String, String)> {
+        let packed = "/proc/config.gz";
+        if let Some(bytes) = bytes(&self.path(packed)) {
+            let mut text = String::new();
+            let unpacked = flate2::read::GzDecoder::new(&bytes[..])
+                .take(MOST)
+                .read_to_string(&mut text);
+            if unpacked.is_ok() {
+                return Some((text, packed.into()));
+            }
+        }
+        let plain = format!("/boot/config-{release}");
+        Some((self.text(&plain)?, plain))
+    }
+}
+
+fn bytes(path: &Path) -> Option<Vec<u8>> {
+    let file = std::fs::File::open(path).ok()?;
+    let mut bytes = Vec::new();
+    file.take(MOST).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+/// The value of `CONFIG_NAME=` in a build configuration; `n` where it says `is not set`.
+pub fn configured<'a>(config: &'a str, name: &str) -> Option<&'a str> {
+    config.lines().find_map(|line| {
+        let set = line.strip_prefix(name).and_then(|it| it.strip_prefix('='));
+        let unset = || {
+            let bare = line.strip_prefix("# ")?.strip_suffix(" is not set")?;
+            (bare == name).then_some("n")
+        };
+        set.map(str::trim).or_else(unset)
+    })
+}
+
+/// The value of `name=` on a kernel's command line; the last one counts.
+pub fn commanded<'a>(line: &'a str, name: &str) -> Option<&'a str> {
+    let mut found = None;
+    for word in line.split_ascii_whitespace() {
+        match word {
+            "--" => break, // what follows is for the first process
+            word if word == name => found = Some(""),
+            word => {
+                let value = word.strip_prefix(name).and_then(|it| it.strip_prefix('='));
+                found = value.or(found);
+            }
+        }
+    }
+    found
+}
+
+/// The numbers of a list such as `0-3,8`, in ascending order; none if it is no such list or longer than `most`.
+pub fn cpu_list(list: &str, most: usize) -> Option<Vec<u32>> {
+    let mut cpus = Vec::new();
+    for part in list.trim().split(',').filter(|part| !part.is_empty()) {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        if first > last || (last - first) as usize >= most.saturating_sub(cpus.len()) {
+            return None;
+        }
+        cpus.extend(first..=last);
+    }
+    cpus.sort_unstable();
+    cpus.dedup();
+    Some(cpus)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn build_configurations_and_command_lines() {
+        let config = "CONFIG_HZ_250=y\nCONFIG_HZ=250\n# CONFIG_RCU_LAZY is not set\n";
+        assert_eq!(configured(config, "CONFIG_HZ"), Some("250"));
+        assert_eq!(configured(config, "CONFIG_RCU_LAZY"), Some("n"));
+        assert_eq!(configured(config, "CONFIG_RCU"), None);
+        let line = "quiet rcu_nocbs=1-3 rcutree.x=1 nohz=on nohz=off -- rcutree.x=2";
+        assert_eq!(commanded(line, "rcu_nocbs"), Some("1-3"));
+        assert_eq!(commanded(line, "quiet"), Some(""));
+        assert_eq!(commanded(line, "nohz"), Some("off"));
+        assert_eq!(commanded(line, "rcutree.x"), Some("1"));
+        assert_eq!(commanded(line, "rcutree.y"), None);
+    }
+
+    #[test]
+    fn lists_of_cpus() {
+        assert_eq!(cpu_list("8,0-2\n", 64), Some(vec![0, 1, 2, 8]));
+        assert_eq!(cpu_list("", 64), Some(Vec::new()));
+        for text in ["x", "3-1", "0-4294967295", "-1", "(null)"] {
+            assert_eq!(cpu_list(text, 64), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Carries out the requests about this machine's own kernel.
+
+use super::{code, stop_flag};
+use crate::arguments::kernel::{Bench, Kernel};
+use crate::output::{self, DONE};
+use crate::progress::Bar;
+use quiescent_bench::kernel::beside::{self, KernelOptions};
+use quiescent_bench::kernel::show;
+use quiescent_bench::{Control, Error};
+use quiescent_sim::settings;
+
+/// Does it; the exit code.
+pub fn run(kernel: &Kernel) -> Result<u8, Error> {
+    match kernel {
+        Kernel::Bench(options) => bench(options),
+    }
+}
+
+fn bench(options: &Bench) -> Result<u8, Error> {
+    let mut sets = Vec::new();
+    for set in &options.set {
+        let (key, value) =
+            settings::assignment(set).map_err(|why| Error::Usage(why.to_string()))?;
+        sets.push((key.to_owned(), value.to_owned()));
+    }
+    let wanted = KernelOptions {
+        calls: options.calls,
+        pause: options.pause,
+        cpu: options.cpu,
+        sets,
+        seed: options.seed,
+    };
+    let stop = stop_flag()?;
+    let bar = Bar::new(options.quiet);
+    let (mut report, found) = beside::run(&wanted, Control::new(&stop, &bar))?;
+    let stopped = code(&stop) != DONE;
+    report.option("stopped", stopped);
+    let printed = match options.json {
+        true => report.to_json() + "\n",
+        false => format!(
+            "{}\n\n{}{}",
+            report.host.line(),
+            show::text(&found),
+            if stopped {
+                "\nstopped: not everything was measured\n"
+            } else {
+                ""
+            }
+        ),
+    };
+    output::print(printed.as_bytes())?;
+    Ok(code(&stop))
+}
