@@ -13,6 +13,7 @@
 //! | [`retire`], [`mixed`] | what it costs to have a block reclaimed later, alone and beside readers |
 //! | [`idle`], [`trickle`], [`flood`], [`stall`], [`barrier`] | how quiet a library is, and how bounded; [`waves`] measures several at once |
 //! | [`instructions`] | callgrind instruction counts of the same loops, and the disassembly of ours |
+//! | [`page`] | `reproduce` as a page of HTML, from the same structures |
 //! | [`kernel`], [`published`], [`benchmark`], [`verdict`], [`reproduce`] | the main job: tables, the kernel's own grace periods, targets |
 //!
 //! Three rules hold throughout. Peers are measured *in turn*, interleaved, in many short rounds whose order
@@ -45,6 +46,7 @@ pub mod mixed;
 pub mod model;
 pub mod once;
 pub mod order;
+pub mod page;
 pub mod pool;
 pub mod pressure;
 pub mod probes;
