@@ -218,7 +218,7 @@ fn table(columns: &[Column]) -> Table {
 }
 
 /// The runs taken together (they have equally many calls).
-fn all_runs(runs: &[Run]) -> Option<Run> {
+pub(crate) fn all_runs(runs: &[Run]) -> Option<Run> {
     let of = |f: fn(&Run) -> f64| runs.iter().map(f).collect::<Vec<f64>>();
     Some(Run {
         mean_ms: crate::stats::mean(&of(|run| run.mean_ms))?,

@@ -14,6 +14,7 @@
 //! | [`idle`], [`trickle`], [`flood`], [`stall`], [`barrier`] | how quiet a library is, and how bounded; [`waves`] measures several at once |
 //! | [`instructions`] | callgrind instruction counts of the same loops, and the disassembly of ours |
 //! | [`kernel`] | this machine's real kernel: what it is like, its grace periods, and the model's prediction beside them |
+//! | [`page`] | `reproduce` as a page of HTML, from the same structures |
 //! | [`published`], [`benchmark`], [`verdict`], [`reproduce`] | the main job: tables, the kernel's own grace periods, targets |
 //!
 //! Three rules hold throughout. Peers are measured *in turn*, interleaved, in many short rounds whose order
@@ -46,6 +47,7 @@ pub mod mixed;
 pub mod model;
 pub mod once;
 pub mod order;
+pub mod page;
 pub mod pool;
 pub mod pressure;
 pub mod probes;

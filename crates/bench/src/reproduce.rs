@@ -161,6 +161,11 @@ pub(crate) fn peak_case(case: &str) -> String {
     format!("{case}{PEAK}")
 }
 
+/// Whether a case of `bench retire` was run for its memory.
+pub(crate) fn is_peak_case(case: &str) -> bool {
+    case.ends_with(PEAK)
+}
+
 fn retire_options(options: &ReproduceOptions) -> RetireOptions {
     RetireOptions {
         compare: true,

@@ -13,6 +13,8 @@ use quiescent_bench::{
     scale::MOST_REGISTERED, sync::SyncCase,
 };
 
+use std::path::{Path, PathBuf};
+
 /// Read-copy-update that does less, and later: measure it, compare it, reproduce its figures.
 #[derive(Debug, Parser)]
 #[command(name = "quiescent", version, max_term_width = 100)]
@@ -26,7 +28,7 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Show on this machine what the library claims: comparisons, the kernel's grace periods, targets (two to three minutes)
+    /// Show on this machine what the library claims: comparisons, the kernel's grace periods, targets; a page with charts (two to three minutes)
     Reproduce(Reproduce),
     /// Measure one side of the library, alone or beside others
     #[command(subcommand)]
@@ -90,6 +92,24 @@ pub struct Reproduce {
     /// Fewer calls, no instruction counts: to see that it works, not to quote
     #[arg(long)]
     pub quick: bool,
+    /// Write the page with the charts to this file (`-`: to standard output, instead of the tables); when left out,
+    /// to reproduce.html, with --json to no file
+    #[arg(long, value_name = "FILE", value_parser = page_path)]
+    pub html: Option<PathBuf>,
+    /// No page
+    #[arg(long, conflicts_with = "html")]
+    pub no_html: bool,
+}
+
+impl Reproduce {
+    /// Where the page goes, if there is to be one.
+    pub fn page(&self) -> Option<&Path> {
+        match &self.html {
+            Some(path) => Some(path),
+            None if self.no_html || self.common.json => None,
+            None => Some(Path::new("reproduce.html")),
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -231,6 +251,13 @@ fn threads(text: &str) -> Result<usize, String> {
     let cpus = std::thread::available_parallelism().map_or(1, |n| n.get());
     let advice = format!("give 1 to {MOST_THREADS} (this machine has {cpus} CPUs)");
     count(text, MOST_THREADS as u64, &advice).map(|count| count as usize)
+}
+
+fn page_path(text: &str) -> Result<PathBuf, String> {
+    match text {
+        "" => Err("no name: give a file, `-` for standard output, or --no-html instead".into()),
+        name => Ok(name.into()),
+    }
 }
 
 fn registered(text: &str) -> Result<u64, String> {

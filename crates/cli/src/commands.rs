@@ -5,11 +5,11 @@
 
 mod kernel;
 mod quiet;
+mod reproduce;
 mod sim;
 
 use crate::arguments::{
-    Arguments, Bench, Command, Common, Internal, Mixed, Pressure, Read, Reproduce, Retire, Scale,
-    Sync,
+    Arguments, Bench, Command, Common, Internal, Mixed, Pressure, Read, Retire, Scale, Sync,
 };
 use crate::output::{self, DONE, STOPPED};
 use crate::progress::Bar;
@@ -18,7 +18,6 @@ use quiescent_bench::instructions::{self, InstructionOptions};
 use quiescent_bench::mixed::{self, MixedOptions};
 use quiescent_bench::pressure::{self, PressureOptions};
 use quiescent_bench::read::{self, ReadOptions};
-use quiescent_bench::reproduce::{self, ReproduceOptions};
 use quiescent_bench::retire::{self, RetireOptions};
 use quiescent_bench::scale::{self, ScaleOptions};
 use quiescent_bench::sync::{self, SyncOptions, child};
@@ -30,7 +29,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Does it; the exit code.
 pub fn run(arguments: Arguments) -> Result<u8, Error> {
     match arguments.command {
-        Command::Reproduce(options) => reproduce(&options),
+        Command::Reproduce(options) => reproduce::run(&options),
         Command::Bench(Bench::Read(options)) => bench_read(&options),
         Command::Bench(Bench::Sync(options)) => bench_sync(&options),
         Command::Bench(Bench::Retire(options)) => bench_retire(&options),
@@ -175,28 +174,6 @@ fn count_instructions(common: &Common, only: Vec<String>) -> Result<u8, Error> {
     measure(common, instructions::text, |control| {
         instructions::run(&wanted, control)
     })
-}
-
-fn reproduce(options: &Reproduce) -> Result<u8, Error> {
-    let wanted = ReproduceOptions {
-        program: this_program()?,
-        quick: options.quick,
-        seed: options.common.seed,
-    };
-    let stop = stop_flag()?;
-    let bar = Bar::new(options.common.quiet);
-    let found = reproduce::run(&wanted, Control::new(&stop, &bar))?;
-    if options.common.json {
-        output::print((found.report.to_json() + "\n").as_bytes())?;
-    } else {
-        let text = reproduce::text(&found);
-        let text = match output::colour() {
-            true => output::paint(&text),
-            false => text,
-        };
-        output::print(text.as_bytes())?;
-    }
-    Ok(code(&stop))
 }
 
 /// Runs a measurement and prints its report.

@@ -7,6 +7,7 @@
 mod arguments;
 mod commands;
 mod output;
+mod page_file;
 mod progress;
 
 use clap::Parser;

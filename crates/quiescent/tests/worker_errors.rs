@@ -9,13 +9,13 @@ mod common;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::ffi::{c_int, c_long};
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
 use common::deferral::{Gate, Ledger, in_both_modes, library_switches, queue_somehow};
-use common::{Reader, isolated, sandbox, sleepers, until};
+use common::{Reader, isolated, real, sandbox, sleepers, until};
 use quiescent::{SyncError, barrier, call_hurry, drain, read, statistics, try_barrier};
 
 /// How many times more to refuse something.
@@ -77,22 +77,6 @@ fn fence_is_refused() -> bool {
         || (WORKERS_FENCES.left() > 0 && is_library_thread() && WORKERS_FENCES.next())
 }
 
-type Syscall = unsafe extern "C" fn(c_long, ...) -> c_long;
-
-/// The C library's `syscall`.
-fn real_syscall() -> Syscall {
-    static REAL: AtomicPtr<libc::c_void> = AtomicPtr::new(std::ptr::null_mut());
-    let mut real = REAL.load(Ordering::Relaxed);
-    if real.is_null() {
-        // SAFETY: a name with its zero.
-        real = unsafe { libc::dlsym(libc::RTLD_NEXT, c"syscall".as_ptr()) };
-        REAL.store(real, Ordering::Relaxed);
-    }
-    assert!(!real.is_null());
-    // SAFETY: it is of that type.
-    unsafe { std::mem::transmute::<*mut libc::c_void, Syscall>(real) }
-}
-
 /// The library's `membarrier`, and everybody's futexes.
 #[unsafe(no_mangle)]
 extern "C" fn syscall(
@@ -112,7 +96,7 @@ extern "C" fn syscall(
         return -1;
     }
     // SAFETY: what the caller wanted; it ignores the words that were not passed.
-    unsafe { real_syscall()(number, a, b, c, d, e, f) }
+    unsafe { real::syscall()(number, a, b, c, d, e, f) }
 }
 
 struct Meagre;

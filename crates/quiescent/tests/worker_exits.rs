@@ -8,13 +8,14 @@ use std::cell::RefCell;
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 
 use common::children::fork_code;
 use common::deferral::{
     Gate, Ledger, Thing, in_both_modes, library_threads, queue_somehow, until_at_rest,
 };
+use common::real::Real;
 use common::{isolated, on_thread, thread_id, thread_lives, until};
 use quiescent::{
     Head, RcuCell, Report, barrier, call, call_head, call_hurry, on_report, read, read_lock,
@@ -60,19 +61,12 @@ extern "C" fn pthread_create(
     start: *mut c_void,
     with: *mut c_void,
 ) -> c_int {
-    static REAL: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+    static REAL: Real = Real::new(c"pthread_create");
     if REFUSE_THREADS.load(Ordering::Acquire) && library_threads().contains(&thread_id()) {
         return libc::EAGAIN;
     }
-    let mut real = REAL.load(Ordering::Relaxed);
-    if real.is_null() {
-        // SAFETY: a name with its zero.
-        real = unsafe { libc::dlsym(libc::RTLD_NEXT, c"pthread_create".as_ptr()) };
-        REAL.store(real, Ordering::Relaxed);
-    }
-    assert!(!real.is_null());
     // SAFETY: it is of that type, and gets what the caller wanted.
-    unsafe { std::mem::transmute::<*mut c_void, Create>(real)(thread, how, start, with) }
+    unsafe { std::mem::transmute::<*mut c_void, Create>(REAL.address())(thread, how, start, with) }
 }
 
 /// Ends its thread when it is dropped.

@@ -23,6 +23,7 @@
 pub mod child;
 mod text;
 
+pub(crate) use text::is_of;
 pub use text::{tables, text};
 
 use crate::deferral::{self, Deferring, RETIRE};

@@ -103,7 +103,7 @@ fn fallen_behind(report: &Report) -> String {
 const EXITS: &str = ", exits";
 
 /// Whether a case is this verb at some rate, and nothing more special.
-fn is_of(case: &str, verb: &str) -> bool {
+pub(crate) fn is_of(case: &str, verb: &str) -> bool {
     let rate = case
         .strip_prefix(verb)
         .and_then(|rest| rest.strip_prefix(' '));

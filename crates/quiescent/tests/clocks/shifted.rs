@@ -2,8 +2,10 @@
 //! jump makes timers fire that it has passed, as the kernel's would.
 
 use std::ffi::{c_int, c_long};
-use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
+
+use super::common::real;
 
 const SECOND: i64 = 1_000_000_000;
 
@@ -34,7 +36,7 @@ extern "C" fn clock_gettime(clock: libc::clockid_t, time: *mut libc::timespec) -
     let shift = shift.load(Ordering::Acquire);
     // SAFETY: what the caller wanted; `time` is writable.
     unsafe {
-        let failed = real_syscall()(
+        let failed = real::syscall()(
             libc::SYS_clock_gettime,
             clock as usize,
             time as usize,
@@ -85,23 +87,9 @@ fn set_real_timer(fd: c_int, deadline: i64) -> c_int {
     };
     let (flags, spec) = (libc::TFD_TIMER_ABSTIME as usize, &raw const spec as usize);
     // SAFETY: the specification is readable; the old one is not asked for.
-    unsafe { real_syscall()(libc::SYS_timerfd_settime, fd as usize, flags, spec, 0, 0, 0) as c_int }
-}
-
-type Syscall = unsafe extern "C" fn(c_long, ...) -> c_long;
-
-/// The C library's `syscall`.
-fn real_syscall() -> Syscall {
-    static REAL: AtomicPtr<libc::c_void> = AtomicPtr::new(std::ptr::null_mut());
-    let mut real = REAL.load(Ordering::Relaxed);
-    if real.is_null() {
-        // SAFETY: a name with its zero.
-        real = unsafe { libc::dlsym(libc::RTLD_NEXT, c"syscall".as_ptr()) };
-        REAL.store(real, Ordering::Relaxed);
+    unsafe {
+        real::syscall()(libc::SYS_timerfd_settime, fd as usize, flags, spec, 0, 0, 0) as c_int
     }
-    assert!(!real.is_null());
-    // SAFETY: it is of that type.
-    unsafe { std::mem::transmute::<*mut libc::c_void, Syscall>(real) }
 }
 
 /// The library's futexes: one with a time-out may have passed it by a jump, so nobody sleeps for longer than this.
@@ -124,7 +112,7 @@ extern "C" fn syscall(
         && d != 0;
     let d = if sleeps { &raw const most as usize } else { d };
     // SAFETY: what the caller wanted; it ignores the words that were not passed.
-    unsafe { real_syscall()(number, a, b, c, d, e, f) }
+    unsafe { real::syscall()(number, a, b, c, d, e, f) }
 }
 
 /// The exact clock jumps forward; the coarse one is behind by that until [`catch_up`].

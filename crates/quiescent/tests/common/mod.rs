@@ -1,5 +1,5 @@
 //! What the integration tests share: processes of their own, readers that stay where they are put, an
-//! oracle, sandboxes, and what tests of deferral need.
+//! oracle, sandboxes, functions behind one's own, and what tests of deferral need.
 
 #![allow(dead_code, reason = "every test binary uses a part of this")]
 
@@ -8,6 +8,7 @@ pub mod deferral;
 pub mod isolated;
 pub mod oracle;
 pub mod readers;
+pub mod real;
 pub mod sandbox;
 
 use std::sync::mpsc;

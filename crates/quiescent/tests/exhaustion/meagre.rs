@@ -6,6 +6,8 @@ use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::common::real::Real;
+
 /// What is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refuse {
@@ -118,9 +120,9 @@ unsafe extern "C" fn pthread_create(
         REFUSALS.fetch_add(1, Ordering::AcqRel);
         return libc::EAGAIN;
     }
-    // SAFETY: a name with its zero.
-    let real = unsafe { libc::dlsym(libc::RTLD_NEXT, c"pthread_create".as_ptr()) };
-    assert!(!real.is_null());
+    static REAL: Real = Real::new(c"pthread_create");
     // SAFETY: it is of that type; the caller's promise.
-    unsafe { std::mem::transmute::<*mut c_void, Create>(real)(thread, how, start, argument) }
+    unsafe {
+        std::mem::transmute::<*mut c_void, Create>(REAL.address())(thread, how, start, argument)
+    }
 }

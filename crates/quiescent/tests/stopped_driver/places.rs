@@ -2,11 +2,11 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
-use std::ffi::{c_int, c_long, c_void};
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::ffi::{c_int, c_long};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::common::deferral::Gate;
-use super::common::until;
+use super::common::{real, until};
 
 /// What a thread is about to do when it is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,22 +41,6 @@ fn at(place: Place) {
     }
 }
 
-type Syscall = unsafe extern "C" fn(c_long, ...) -> c_long;
-
-/// The C library's `syscall`.
-fn real_syscall() -> Syscall {
-    static REAL: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
-    let mut real = REAL.load(Ordering::Relaxed);
-    if real.is_null() {
-        // SAFETY: a name with its zero.
-        real = unsafe { libc::dlsym(libc::RTLD_NEXT, c"syscall".as_ptr()) };
-        REAL.store(real, Ordering::Relaxed);
-    }
-    assert!(!real.is_null());
-    // SAFETY: it is of that type.
-    unsafe { std::mem::transmute::<*mut c_void, Syscall>(real) }
-}
-
 /// Is this the word of a waiter? Those are on stacks; locks, and the word of a driver that sleeps, are among
 /// the variables of this binary.
 fn is_a_waiters(word: usize) -> bool {
@@ -85,7 +69,7 @@ extern "C" fn syscall(
         _ => {}
     }
     // SAFETY: what the caller wanted; it ignores the words that were not passed.
-    unsafe { real_syscall()(number, a, b, c, d, e, f) }
+    unsafe { real::syscall()(number, a, b, c, d, e, f) }
 }
 
 struct Gated;

@@ -1,0 +1,66 @@
+//! The synchronize benchmark: a bar for each column of the text, and the runs as a table.
+
+use crate::benchmark::{Benchmark, Column, all_runs};
+use crate::subjects::OURS;
+use quiescent_page::chart::{Bar, Bars, Panel, Row, Tone};
+use quiescent_page::number::figure;
+use quiescent_page::table::Table;
+use quiescent_page::{Markup, html};
+
+pub(super) fn body(benchmark: &Benchmark) -> Option<Markup> {
+    if benchmark.columns.is_empty() {
+        return None;
+    }
+    let about =
+        "mean over all runs; the line is from the smallest to the largest call; shorter is sooner";
+    let bars = Bars {
+        title: format!("A grace period: {} calls a run", benchmark.calls),
+        about: about.into(),
+        unit: "ms".into(),
+        linear: false,
+        legend: Vec::new(),
+        panels: vec![Panel::new(
+            "",
+            benchmark.columns.iter().filter_map(row).collect(),
+        )],
+    };
+    Some(html! {
+        p { "These are different guarantees, so this is no race:" }
+        ul class="notes" {
+            @for column in &benchmark.columns { li { strong { (column.head) } ": " (column.what) } }
+        }
+        (bars.render())
+        (runs(&benchmark.columns).folded("Each run"))
+    })
+}
+
+fn row(column: &Column) -> Option<Row> {
+    let all = all_runs(&column.runs)?;
+    let tone = match column.head.as_str() {
+        head if head.starts_with(OURS) => Tone::Ours,
+        head if head.starts_with("published") => Tone::Peer,
+        _ => Tone::Real,
+    };
+    let bar = Bar {
+        tone,
+        value: all.mean_ms,
+        range: Some((all.min_ms, all.max_ms)),
+    };
+    Some(Row {
+        name: column.head.clone(),
+        bars: vec![bar],
+    })
+}
+
+fn runs(columns: &[Column]) -> Table {
+    let head = ["", "run", "mean, ms", "smallest", "largest"];
+    let mut table = Table::new("Each run of the synchronize benchmark", &head, 1);
+    for column in columns {
+        for (index, run) in column.runs.iter().enumerate() {
+            let figures = [run.mean_ms, run.min_ms, run.max_ms].map(figure);
+            let words = [column.head.clone(), (index + 1).to_string()];
+            table.row(words.into_iter().chain(figures));
+        }
+    }
+    table
+}

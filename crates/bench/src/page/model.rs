@@ -1,0 +1,344 @@
+//! The experiments on the machine model: for each a chart, the verdicts, what was assumed.
+//!
+//! The chart follows from the shape of the comparisons:
+//!
+//! | shape | chart |
+//! |---|---|
+//! | cases that differ in one number (`NAME key=3`, `NAME key=32`) | lines over that number |
+//! | one metric, up to [`FEW`] cases | two bars a case |
+//! | one metric, more cases | the model's figure over the real one, and their ratio over the real figure |
+//! | several metrics | the ratio of each, a panel a case |
+//!
+//! What was fitted has a colour of its own and is never counted as a prediction.
+
+use crate::model::{Modelled, source_name, verdict};
+use quiescent_page::chart::{
+    Axis, Bar, Bars, Guide, Panel, Point, Points, Ratio, Ratios, Row, Series, Tone,
+};
+use quiescent_page::number::{figure, ratio};
+use quiescent_page::table::{Cell, Table};
+use quiescent_page::{Markup, html};
+use quiescent_sim::experiments::{Basis, Comparison, Outcome};
+
+/// Most cases that are shown as bars.
+const FEW: usize = 12;
+/// Most rows of a table that is not folded away.
+const OPEN: usize = 12;
+/// Most notes that are not.
+const OPEN_NOTES: usize = 8;
+
+pub(super) fn body(modelled: &Modelled) -> Option<Markup> {
+    if modelled.is_empty() {
+        return None;
+    }
+    Some(html! {
+        p {
+            "The model runs the library's engine as a kernel's RCU on a simulated machine, in virtual time: these figures are \
+             the same on every machine. "
+            strong { "Predicted" } " figures had nothing set by them; for " strong { "assumed" } " ones something had to be \
+             supposed that the publication leaves open; " strong { "fitted" } " ones had a parameter set so that they come \
+             out, and are no predictions."
+        }
+        @for (name, what, outcome) in modelled.parts() { (experiment(name, what, outcome)) }
+    })
+}
+
+fn experiment(name: &str, what: &str, outcome: &Outcome) -> Markup {
+    let all = &outcome.comparisons;
+    let table = verdicts(name, all);
+    html! {
+        h3 { (name) }
+        p { @if !what.is_empty() { (what) ". " } (tally(all)) }
+        @for chart in charts(name, all) { (chart) }
+        @if table.len() > OPEN {
+            (table.folded(&format!("Verdicts: all {} figures", table.len())))
+        } @else {
+            (table.render())
+        }
+        (notes(&outcome.notes))
+    }
+}
+
+/// What was assumed and what else there is to know; folded away where it is long.
+fn notes(notes: &[String]) -> Markup {
+    let list = super::list(notes);
+    match notes.len() {
+        0 => html! {},
+        few if few <= OPEN_NOTES => list,
+        many => html! { details { summary { (many) " notes" } (list) } },
+    }
+}
+
+/// How many figures are near enough, the fitted ones apart.
+fn tally(all: &[Comparison]) -> String {
+    let (fitted, own): (Vec<&Comparison>, Vec<&Comparison>) =
+        all.iter().partition(|it| it.basis == Basis::Fitted);
+    let near = |of: &[&Comparison]| of.iter().filter(|it| it.holds()).count();
+    let mut said = Vec::new();
+    if !own.is_empty() {
+        said.push(format!(
+            "{} of {} figures within their bound",
+            near(&own),
+            own.len()
+        ));
+    }
+    if !fitted.is_empty() {
+        said.push(format!("{} of {} fitted ones", near(&fitted), fitted.len()));
+    }
+    match said.is_empty() {
+        true => "No figures.".into(),
+        false => format!("Within their bound: {}.", said.join(", ")),
+    }
+}
+
+fn charts(name: &str, all: &[Comparison]) -> Vec<Markup> {
+    let Some(first) = all.first() else {
+        return Vec::new();
+    };
+    let same = |it: &Comparison| it.metric == first.metric && it.unit == first.unit;
+    if !all.iter().all(same) {
+        return vec![ratios(name, all)];
+    }
+    if let Some(lines) = over_a_number(name, all) {
+        return vec![lines];
+    }
+    match all.len() <= FEW {
+        true => vec![bars(name, all)],
+        false => vec![diagonal(name, all), level(name, all)],
+    }
+}
+
+/// The colour of the model's figure.
+fn tone(it: &Comparison) -> Tone {
+    match it.basis {
+        Basis::Fitted => Tone::Fitted,
+        _ if !it.holds() => Tone::Missed,
+        _ => Tone::Model,
+    }
+}
+
+/// What the colours of these mean.
+fn legend(all: &[Comparison]) -> Vec<(Tone, String)> {
+    [
+        (Tone::Model, "model, within its bound"),
+        (Tone::Fitted, "model, fitted"),
+        (Tone::Missed, "model, outside its bound"),
+    ]
+    .into_iter()
+    .filter(|(wanted, _)| all.iter().any(|it| tone(it) == *wanted))
+    .map(|(tone, name)| (tone, name.into()))
+    .collect()
+}
+
+/// What is compared, as words; the unit stands beside it and is left out.
+fn words(it: &Comparison) -> String {
+    let unit = if it.unit == "%" { "pct" } else { it.unit };
+    let parts = it.metric.split('_').filter(|part| *part != unit);
+    let words = parts.collect::<Vec<_>>().join(" ");
+    words.replace(" per s", "/s")
+}
+
+/// The name of a case without the experiment's, which stands above it.
+fn short<'a>(name: &str, case: &'a str) -> &'a str {
+    let rest = case.strip_prefix(name).map_or(case, str::trim_start);
+    if rest.is_empty() { case } else { rest }
+}
+
+fn real_name(all: &[Comparison]) -> String {
+    all.first().map_or(String::new(), |it| {
+        format!("{}, real", source_name(it.source))
+    })
+}
+
+fn bars(name: &str, all: &[Comparison]) -> Markup {
+    let bar = |tone, value| Bar {
+        tone,
+        value,
+        range: None,
+    };
+    let row = |it: &Comparison| Row {
+        name: short(name, &it.case).into(),
+        bars: vec![bar(Tone::Real, it.real), bar(tone(it), it.model)],
+    };
+    let mut colours = vec![(Tone::Real, real_name(all))];
+    colours.extend(legend(all));
+    Bars {
+        title: format!("{name}: {}", words(&all[0])),
+        about: "the real figure, and the model's below it".into(),
+        unit: all[0].unit.into(),
+        linear: false,
+        legend: colours,
+        panels: vec![Panel::new("", all.iter().map(row).collect())],
+    }
+    .render()
+}
+
+/// `key` and the number, of a case that ends in `key=number`.
+fn number(case: &str) -> Option<(&str, &str, f64)> {
+    let (rest, last) = case.rsplit_once(' ').unwrap_or(("", case));
+    let (key, value) = last.split_once('=')?;
+    Some((rest, key, value.parse().ok()?))
+}
+
+/// Lines, where the cases differ in one number only.
+fn over_a_number(name: &str, all: &[Comparison]) -> Option<Markup> {
+    let (rest, key, _) = number(&all[0].case)?;
+    let mut xs = Vec::new();
+    for it in all {
+        let (same, of, x) = number(&it.case)?;
+        if same != rest || of != key || xs.contains(&x) {
+            return None;
+        }
+        xs.push(x);
+    }
+    if xs.len() < 2 {
+        return None;
+    }
+    let line = |name: String, tone, of: fn(&Comparison) -> f64| {
+        let points = all.iter().zip(&xs).map(|(it, x)| Point {
+            name: it.case.clone(),
+            x: *x,
+            y: of(it),
+        });
+        let mut points: Vec<Point> = points.collect();
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        Series {
+            name,
+            tone,
+            joined: true,
+            points,
+        }
+    };
+    let colours = legend(all);
+    let (model, model_name) = colours.last().cloned().unwrap_or_default();
+    let chart = Points {
+        title: format!("{name}: {} over {key}", words(&all[0])),
+        about: "the real figures and the model's".into(),
+        x: Axis::new(key, ""),
+        y: Axis::new(&words(&all[0]), all[0].unit),
+        guide: None,
+        series: vec![
+            line(real_name(all), Tone::Real, |it| it.real),
+            line(model_name, model, |it| it.model),
+        ],
+    };
+    Some(chart.render())
+}
+
+/// The comparisons by colour, as points.
+fn series(all: &[Comparison], up: fn(&Comparison) -> f64) -> Vec<Series> {
+    let of = |(tone_of, name): (Tone, String)| {
+        let points = all.iter().filter(|it| tone(it) == tone_of);
+        let points = points.map(|it| Point {
+            name: it.case.clone(),
+            x: it.real,
+            y: up(it),
+        });
+        Series {
+            name,
+            tone: tone_of,
+            joined: false,
+            points: points.collect(),
+        }
+    };
+    legend(all).into_iter().map(of).collect()
+}
+
+/// The widest bound, as a share.
+fn widest(all: &[Comparison]) -> f64 {
+    all.iter().map(|it| it.allowed).fold(0.0, f64::max)
+}
+
+fn diagonal(name: &str, all: &[Comparison]) -> Markup {
+    let (metric, unit) = (words(&all[0]), all[0].unit);
+    let share = widest(all);
+    Points {
+        title: format!("{name}: the model over the real machine"),
+        about: format!(
+            "{} points; on the diagonal the model is right; the band is ± {} %",
+            all.len(),
+            figure(100.0 * share)
+        ),
+        x: Axis::new(&format!("{metric}, {}", source_name(all[0].source)), unit),
+        y: Axis::new(&format!("{metric}, model"), unit),
+        guide: Some(Guide::Diagonal(share)),
+        series: series(all, |it| it.model),
+    }
+    .render()
+}
+
+fn level(name: &str, all: &[Comparison]) -> Markup {
+    let (metric, unit) = (words(&all[0]), all[0].unit);
+    let share = widest(all);
+    Points {
+        title: format!("{name}: how far off"),
+        about: format!(
+            "the model's figure over the real one; at 1 the model is right; the band is ± {} %",
+            figure(100.0 * share)
+        ),
+        x: Axis::new(&format!("{metric}, {}", source_name(all[0].source)), unit),
+        y: Axis::new("model over real", ""),
+        guide: Some(Guide::One(share)),
+        series: series(all, Comparison::ratio),
+    }
+    .render()
+}
+
+fn ratios(name: &str, all: &[Comparison]) -> Markup {
+    let mut panels: Vec<(String, Vec<Ratio>)> = Vec::new();
+    for it in all {
+        let ratio = Ratio {
+            name: words(it),
+            tone: tone(it),
+            value: it.ratio(),
+            allowed: it.allowed,
+        };
+        match panels.iter_mut().find(|panel| panel.0 == it.case) {
+            Some(panel) => panel.1.push(ratio),
+            None => panels.push((it.case.clone(), vec![ratio])),
+        }
+    }
+    Ratios {
+        title: format!("{name}: how far off"),
+        about: "the model's figure over the real one; at 1 the model is right; the band is what is allowed".into(),
+        axis: "model over real".into(),
+        legend: legend(all),
+        panels,
+    }
+    .render()
+}
+
+/// A line a figure; what all have in common is in the title above.
+fn verdicts(name: &str, all: &[Comparison]) -> Table {
+    let several = all.iter().any(|it| it.metric != all[0].metric);
+    let words_of = if several {
+        &["case", "metric"][..]
+    } else {
+        &["case"]
+    };
+    let figures = ["real", "model", "ratio", "off by at most"];
+    let head = [words_of, &["verdict"], &figures, &["basis"]].concat();
+    let mut table = Table::new(&format!("Verdicts on {name}"), &head, words_of.len() + 1);
+    for it in all {
+        let said = verdict(it.holds());
+        let with_unit = |value| format!("{} {}", figure(value), it.unit);
+        let mut cells = vec![Cell::from(short(name, &it.case))];
+        if several {
+            cells.push(words(it).into());
+        }
+        cells.push(if it.holds() {
+            Cell::good(said)
+        } else {
+            Cell::bad(said)
+        });
+        cells.extend([
+            Cell::from(with_unit(it.real)),
+            with_unit(it.model).into(),
+            ratio(it.ratio(), 3).into(),
+            format!("{} %", figure(100.0 * it.allowed)).into(),
+            it.basis.name().into(),
+        ]);
+        table.row(cells);
+    }
+    table
+}

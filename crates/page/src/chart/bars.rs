@@ -1,0 +1,260 @@
+//! Horizontal bars, in panels that share one scale.
+//!
+//! The name of a bar stands left of it, or above it where some name of the chart is too long for that; the figure stands
+//! right of it. Several bars of one row (a real figure and the model's) stand under the row's name. A thin line shows
+//! the range of the samples where there is one.
+
+use super::{Frame, Tone, axis_label, spoken, titled};
+use crate::number::{figure, percent, tick};
+use crate::scale::Scale;
+use crate::table::Table;
+use maud::{Markup, html};
+
+/// Names up to this many letters stand beside their bars.
+const BESIDE: usize = 17;
+/// Where bars begin when names stand beside them.
+const INDENT: f64 = 0.37;
+/// Where the longest bar ends: its figure needs the rest.
+const END: f64 = 0.83;
+/// Height of a bar and of a line of text, in pixels.
+const BAR: usize = 14;
+const LINE: usize = 17;
+const GAP: usize = 7;
+/// Height of the ticks' labels and the axis label.
+const FOOT: usize = 38;
+
+/// A chart of bars.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Bars {
+    /// What is shown.
+    pub title: String,
+    /// More about it, such as which direction is better.
+    pub about: String,
+    /// The unit, at the axis.
+    pub unit: String,
+    /// Linear whatever the range: where lengths are to be compared, and a tiny figure may be invisible.
+    pub linear: bool,
+    /// What the colours mean, where names do not say it.
+    pub legend: Vec<(Tone, String)>,
+    /// The panels.
+    pub panels: Vec<Panel>,
+}
+
+/// One drawing: rows of bars.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Panel {
+    /// Its name; empty when there is only one.
+    pub name: String,
+    /// Its rows, from above.
+    pub rows: Vec<Row>,
+}
+
+/// A name and its bars.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Row {
+    /// The name.
+    pub name: String,
+    /// One bar or several.
+    pub bars: Vec<Bar>,
+}
+
+/// A figure.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Bar {
+    /// Whose.
+    pub tone: Tone,
+    /// The figure.
+    pub value: f64,
+    /// Smallest and largest sample.
+    pub range: Option<(f64, f64)>,
+}
+
+impl Panel {
+    /// A panel.
+    pub fn new(name: &str, rows: Vec<Row>) -> Self {
+        Panel {
+            name: name.into(),
+            rows,
+        }
+    }
+}
+
+impl Row {
+    /// A row of one bar.
+    pub fn one(name: &str, tone: Tone, value: f64) -> Self {
+        Row {
+            name: name.into(),
+            bars: vec![Bar {
+                tone,
+                value,
+                range: None,
+            }],
+        }
+    }
+}
+
+impl Bar {
+    /// Whether it has a length.
+    fn shown(&self) -> bool {
+        self.value.is_finite() && self.value >= 0.0
+    }
+
+    /// The samples' range, if there is more than one.
+    fn spread(&self) -> Option<(f64, f64)> {
+        let (low, high) = self.range?;
+        (low.is_finite() && high.is_finite() && 0.0 <= low && low < high).then_some((low, high))
+    }
+}
+
+/// What all panels of a chart have in common.
+struct Layout<'a> {
+    scale: Scale,
+    beside: bool,
+    unit: &'a str,
+    title: &'a str,
+    about: &'a str,
+}
+
+impl Bars {
+    fn all(&self) -> impl Iterator<Item = &Bar> {
+        let rows = self.panels.iter().flat_map(|panel| &panel.rows);
+        rows.flat_map(|row| &row.bars)
+    }
+
+    fn scale(&self) -> Option<Scale> {
+        let shown = || self.all().filter(|bar| bar.shown());
+        let values = shown().map(|bar| bar.value);
+        let scale = match self.linear {
+            true => Scale::linear(values),
+            false => Scale::from_zero(values),
+        }?;
+        let ranges = shown().filter_map(Bar::spread);
+        Some(ranges.fold(scale, |scale, (_, high)| scale.up_to(high)))
+    }
+
+    /// As markup.
+    pub fn render(&self) -> Markup {
+        let rows = || self.panels.iter().flat_map(|panel| &panel.rows);
+        let beside = rows().all(|row| row.bars.len() == 1 && row.name.chars().count() <= BESIDE);
+        let drawings = self.scale().map(|scale| {
+            let layout = Layout {
+                scale,
+                beside,
+                unit: &self.unit,
+                title: &self.title,
+                about: &self.about,
+            };
+            html! {
+                div class="panels" {
+                    @for panel in &self.panels {
+                        div {
+                            @if !panel.name.is_empty() { h4 { (panel.name) } }
+                            (layout.draw(panel))
+                        }
+                    }
+                }
+            }
+        });
+        let frame = Frame {
+            title: &self.title,
+            about: &self.about,
+            legend: &self.legend,
+            left_out: self.all().filter(|bar| !bar.shown()).count(),
+        };
+        frame.around(drawings, &self.figures())
+    }
+
+    /// The figures as a table.
+    fn figures(&self) -> Table {
+        let head = ["", "", &self.unit, "smallest", "largest"];
+        let mut table = Table::new(&self.title, &head, 2);
+        for panel in &self.panels {
+            for row in &panel.rows {
+                for bar in &row.bars {
+                    let whose = self.legend.iter().find(|it| it.0 == bar.tone);
+                    let name = titled(&row.name, whose.map_or("", |it| &it.1));
+                    let (low, high) = bar.range.unwrap_or((bar.value, bar.value));
+                    let cells = [bar.value, low, high].map(figure);
+                    table.row([panel.name.clone(), name].into_iter().chain(cells));
+                }
+            }
+        }
+        table
+    }
+}
+
+impl Layout<'_> {
+    fn start(&self) -> f64 {
+        if self.beside { INDENT } else { 0.0 }
+    }
+
+    /// The place across of a figure.
+    fn x(&self, figure: f64) -> f64 {
+        self.start() + (END - self.start()) * self.scale.at(figure)
+    }
+
+    /// The height of a row.
+    fn height(&self, row: &Row) -> usize {
+        let name = if self.beside { 0 } else { LINE };
+        name + row.bars.len() * (BAR + 2) + GAP
+    }
+
+    fn draw(&self, panel: &Panel) -> Markup {
+        let body: usize = panel.rows.iter().map(|row| self.height(row)).sum();
+        let tops = panel.rows.iter().scan(2, |top, row| {
+            let here = *top;
+            *top += self.height(row);
+            Some(here)
+        });
+        html! {
+            svg class="plot" role="img" height=(body + FOOT) {
+                (spoken(&titled(self.title, &panel.name), self.about))
+                (self.axis(body))
+                @for (row, top) in panel.rows.iter().zip(tops) { (self.row(row, top)) }
+                // Names above the bars begin where this line would be.
+                @if self.beside {
+                    line class="base" x1=(percent(INDENT)) x2=(percent(INDENT)) y1="0" y2=(body) {}
+                }
+            }
+        }
+    }
+
+    fn axis(&self, body: usize) -> Markup {
+        let label = axis_label(self.unit, self.scale.is_log());
+        html! {
+            @for at in self.scale.ticks() {
+                @let x = percent(self.x(at));
+                line class="grid" x1=(x) x2=(x) y1="0" y2=(body) {}
+                @let anchor = if self.x(at) < 0.02 { "start" } else { "middle" };
+                text class="axis" x=(x) y=(body + 13) text-anchor=(anchor) { (tick(at)) }
+            }
+            text class="axis" x=(percent(self.start())) y=(body + 29) { (label) }
+        }
+    }
+
+    fn row(&self, row: &Row, top: usize) -> Markup {
+        let first = if self.beside { top } else { top + LINE };
+        let ours = row.bars.len() == 1 && row.bars[0].tone == Tone::Ours;
+        let class = if ours { "ours name" } else { "name" };
+        html! {
+            text class=(class) x="0" y=(top + 11) { (row.name) }
+            @for (bar, y) in row.bars.iter().zip((first..).step_by(BAR + 2)) { (self.bar(bar, y)) }
+        }
+    }
+
+    fn bar(&self, bar: &Bar, top: usize) -> Markup {
+        if !bar.shown() {
+            return html! { text class="axis" x=(percent(self.start() + 0.01)) y=(top + 11) { "-" } };
+        }
+        let (start, end) = (self.start(), self.x(bar.value));
+        let beyond = bar.spread().map_or(end, |(_, high)| self.x(high).max(end));
+        let middle = top + BAR / 2;
+        html! {
+            rect class=(bar.tone.class()) x=(percent(start)) y=(top) width=(percent(end - start)) height=(BAR) rx="2" {}
+            @if let Some((low, high)) = bar.spread() {
+                line class="range" x1=(percent(self.x(low))) x2=(percent(self.x(high))) y1=(middle) y2=(middle) {}
+            }
+            text x=(percent(beyond + 0.015)) y=(top + 11) { (figure(bar.value)) }
+        }
+    }
+}
