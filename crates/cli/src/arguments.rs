@@ -4,6 +4,7 @@
 
 pub mod quiet;
 pub mod sim;
+pub mod torture;
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
@@ -32,6 +33,8 @@ pub enum Command {
     Bench(Bench),
     /// Run a workload on a simulated machine with many CPUs, whose RCU is this library's engine
     Sim(sim::Sim),
+    /// Try to break the library, in scenarios of threads that use it in every way at once, under oracles that notice
+    Torture(torture::Torture),
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -210,6 +213,8 @@ pub enum Internal {
         #[arg(long)]
         turns: u64,
     },
+    /// One run of `torture`
+    TortureRun { ask: String },
     /// Instruction counts of all subjects (`ci/instructions`)
     Instructions {
         #[command(flatten)]

@@ -5,6 +5,7 @@
 
 mod quiet;
 mod sim;
+mod torture;
 
 use crate::arguments::{
     Arguments, Bench, Command, Common, Internal, Mixed, Pressure, Read, Reproduce, Retire, Scale,
@@ -38,6 +39,7 @@ pub fn run(arguments: Arguments) -> Result<u8, Error> {
         Command::Bench(Bench::Quiet(options)) => quiet::run(&options),
         Command::Bench(Bench::Pressure(options)) => bench_pressure(&options),
         Command::Sim(options) => sim::run(&options),
+        Command::Torture(options) => torture::run(&options),
         Command::Completions { shell } => completions(shell),
         Command::Man { command } => man(&command),
         Command::Internal(internal) => run_internal(internal),
@@ -57,6 +59,7 @@ fn run_internal(internal: Internal) -> Result<u8, Error> {
             case,
             turns,
         } => instructions::run_loop(&subject, case, turns).map(|()| DONE),
+        Internal::TortureRun { ask } => Ok(quiescent_torture::child::serve(&ask)),
         Internal::Instructions {
             disassembly: true, ..
         } => {

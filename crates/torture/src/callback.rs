@@ -8,12 +8,13 @@ use std::ptr::NonNull;
 use std::time::Duration;
 
 use quiescent::{
-    Head, call, call_head, call_head_hurry, call_hurry, drain, retire_ptr, retire_ptr_hurry,
-    try_barrier,
+    Head, call, call_head, call_head_hurry, call_head_lazy, call_hurry, call_lazy, drain,
+    retire_ptr, retire_ptr_hurry, try_barrier,
 };
 
 use crate::element::Element;
 use crate::entry::{Entry, OLDEST};
+use crate::events::What;
 use crate::numbers::Numbers;
 use crate::options::Broken;
 use crate::reader;
@@ -84,6 +85,9 @@ fn completed(entry: &'static Entry, word: u64) -> bool {
     let completed = entry.complete(word);
     if let Some(world) = world::current().filter(|_| completed) {
         world.count_done(entry.kind());
+        world
+            .elsewhere
+            .record(world, What::Ran, Some(entry.kind()), word);
         if world.is_broken(Broken::RunTwice) && word % 64 < 4 {
             entry.complete(word);
         }
@@ -140,7 +144,7 @@ fn queue_again(world: &World, entry: &'static Entry, numbers: &mut Numbers) {
     let word = entry.queue_again(world.now());
     world.count_queued(entry.kind());
     let ager = || NonNull::from(Box::leak(Box::new(Ager { entry, word })));
-    match numbers.below(6) {
+    match numbers.below(8) {
         0 => call(move || ran(entry, word)),
         1 => call_hurry(move || ran(entry, word)),
         // SAFETY: entries live for ever; the head is free, since whoever completed the entry holds it.
@@ -149,7 +153,10 @@ fn queue_again(world: &World, entry: &'static Entry, numbers: &mut Numbers) {
         3 => unsafe { call_head_hurry(entry.head(), head_of_entry) },
         // SAFETY: just made, never published.
         4 => unsafe { retire_ptr(ager()) },
-        // SAFETY: as above.
+        5 => call_lazy(move || ran(entry, word)),
+        // SAFETY: as for the other heads.
+        6 => unsafe { call_head_lazy(entry.head(), head_of_entry) },
+        // SAFETY: just made, never published.
         _ => unsafe { retire_ptr_hurry(ager()) },
     }
 }

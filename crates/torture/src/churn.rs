@@ -4,7 +4,6 @@
 use std::cell::RefCell;
 use std::ffi::c_void;
 use std::sync::OnceLock;
-use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -12,7 +11,8 @@ use crate::finding::Finding;
 use crate::hand::Hand;
 use crate::kind::Kind;
 use crate::numbers::Numbers;
-use crate::world::{BURST, LANES, Role, World};
+use crate::role::Role;
+use crate::world::{BURST, World};
 use crate::{reader, storm, writer};
 
 /// Starts bursts of short lives until it is over.
@@ -20,7 +20,6 @@ pub fn lane(world: &'static World, lane: usize) {
     let mut numbers = Numbers::new(world.options.seed, u64::MAX - 1 - lane as u64);
     let places: Vec<usize> = world.of(Role::Churn).map(|(place, _)| place).collect();
     let places = &places[lane * BURST..(lane + 1) * BURST];
-    debug_assert!(lane < LANES);
     for turn in 1u64.. {
         if world.stopped() {
             break;
@@ -34,7 +33,7 @@ pub fn lane(world: &'static World, lane: usize) {
         // All of them first, then wait.
         for born in burst.collect::<Vec<_>>() {
             match born.map(JoinHandle::join) {
-                Ok(Ok(())) => _ = world.lives.fetch_add(1, Ordering::Relaxed),
+                Ok(Ok(())) => world.acted(Role::Churn, 1),
                 Ok(Err(_)) => Finding::Panicked.note(None, lane as u64),
                 Err(_) => thread::sleep(Duration::from_millis(10)), // no memory for a stack just now
             }
