@@ -15,9 +15,11 @@ use quiescent::{
 use crate::element::Element;
 use crate::entry::{Entry, OLDEST};
 use crate::events::What;
+use crate::kind::Kind;
 use crate::numbers::Numbers;
 use crate::options::Broken;
 use crate::reader;
+use crate::role::Role;
 use crate::world::{self, World};
 
 /// What a planned panic carries.
@@ -121,9 +123,12 @@ fn follow(entry: &'static Entry) {
 
 /// What waits is refused inside a callback; `drain` does what it can without waiting.
 fn ask_for_too_much(world: &World, numbers: &mut Numbers) {
+    let drains = world.options.cast.of(Role::Drain) > 0;
     match numbers.below(256) {
         0 => assert!(try_barrier().is_err(), "waited for a barrier in a callback"),
-        1 if world.barriers_allowed() => _ = drain(Duration::from_micros(numbers.next() % 2000)),
+        1 if drains && world.barriers_allowed() => {
+            _ = drain(Duration::from_micros(numbers.next() % 2000))
+        }
         _ => {}
     }
 }
@@ -144,18 +149,24 @@ fn queue_again(world: &World, entry: &'static Entry, numbers: &mut Numbers) {
     let word = entry.queue_again(world.now());
     world.count_queued(entry.kind());
     let ager = || NonNull::from(Box::leak(Box::new(Ager { entry, word })));
-    match numbers.below(8) {
-        0 => call(move || ran(entry, word)),
-        1 => call_hurry(move || ran(entry, word)),
+    // In a scenario in which nobody is in a hurry, callbacks are not either.
+    let hurried = world.options.kinds.contains(&Kind::CallHurry);
+    let way = match hurried {
+        true => numbers.below(8),
+        false => numbers.below(3),
+    };
+    match way {
+        0 => call_lazy(move || ran(entry, word)),
         // SAFETY: entries live for ever; the head is free, since whoever completed the entry holds it.
-        2 => unsafe { call_head(entry.head(), head_of_entry) },
-        // SAFETY: as above.
-        3 => unsafe { call_head_hurry(entry.head(), head_of_entry) },
+        1 => unsafe { call_head_lazy(entry.head(), head_of_entry) },
         // SAFETY: just made, never published.
-        4 => unsafe { retire_ptr(ager()) },
-        5 => call_lazy(move || ran(entry, word)),
-        // SAFETY: as for the other heads.
-        6 => unsafe { call_head_lazy(entry.head(), head_of_entry) },
+        2 => unsafe { retire_ptr(ager()) },
+        3 => call(move || ran(entry, word)),
+        4 => call_hurry(move || ran(entry, word)),
+        // SAFETY: as for the other head.
+        5 => unsafe { call_head(entry.head(), head_of_entry) },
+        // SAFETY: as for the other head.
+        6 => unsafe { call_head_hurry(entry.head(), head_of_entry) },
         // SAFETY: just made, never published.
         _ => unsafe { retire_ptr_hurry(ager()) },
     }

@@ -130,7 +130,10 @@ impl Campaign {
             let ask = Ask {
                 scenario: scenario.name.clone(),
                 seed: self.ask.seed.wrapping_add(turn),
-                duration: slice.min(left.max(SHORTEST / 2)),
+                duration: match turn {
+                    0 => slice,
+                    _ => slice.min(left),
+                },
                 ..self.ask.clone()
             };
             tell(Event::Begin(&ask));

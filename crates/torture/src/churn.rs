@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use crate::finding::Finding;
 use crate::hand::Hand;
-use crate::kind::Kind;
 use crate::numbers::Numbers;
 use crate::role::Role;
 use crate::world::{BURST, World};
@@ -52,7 +51,7 @@ fn life(mut hand: Hand) {
             0 | 1 => reader::section(&mut hand),
             2 => writer::round(&mut hand),
             _ => {
-                let kind = Kind::deferred(hand.numbers.below(64));
+                let kind = hand.deferred();
                 writer::update(&mut hand, kind);
             }
         }
@@ -78,7 +77,7 @@ impl Drop for Last {
         if let Some(mut hand) = self.0.take() {
             for _ in 0..hand.numbers.below(4) {
                 reader::section(&mut hand);
-                let kind = Kind::deferred(hand.numbers.below(64));
+                let kind = hand.deferred();
                 writer::update(&mut hand, kind);
             }
             storm::block();

@@ -144,23 +144,26 @@ pub(crate) fn found(finding: Finding, value: u64) {
     }
 }
 
-/// The last events of all threads together, the oldest first.
+/// The last events of all threads together, the oldest first, and the last of each thread.
 pub fn last(world: &World, count: usize) -> Vec<String> {
     let rings = world.places.iter().enumerate().map(|(number, place)| {
         let who = format!("{} {number}", place.role.name());
         (who, &place.ring)
     });
     let rings = rings.chain([("elsewhere".to_owned(), &world.elsewhere)]);
-    let mut events: Vec<(u64, String)> = rings
-        .flat_map(|(who, ring)| {
-            let line = move |(at, word): (u64, u64)| (at, line(&who, at, word));
-            ring.all().map(line).collect::<Vec<_>>()
-        })
-        .collect();
-    events.sort();
+    let mut events: Vec<(u64, bool, String)> = Vec::new();
+    for (who, ring) in rings {
+        let mut own: Vec<(u64, u64)> = ring.all().collect();
+        own.sort_unstable();
+        let last = own.len().saturating_sub(1);
+        let own = own.into_iter().enumerate();
+        events.extend(own.map(|(n, (at, word))| (at, n == last, line(&who, at, word))));
+    }
+    events.sort_unstable();
     let first = events.len().saturating_sub(count);
-    events.drain(..first);
-    events.into_iter().map(|(_, line)| line).collect()
+    let shown = events.into_iter().enumerate();
+    let shown = shown.filter(|(n, (_, is_last, _))| *n >= first || *is_last);
+    shown.map(|(_, (_, _, line))| line).collect()
 }
 
 fn line(who: &str, at: u64, word: u64) -> String {

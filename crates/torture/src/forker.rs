@@ -6,7 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use quiescent::{
-    barrier, call, call_hurry, call_lazy, read_lock, start_poll, statistics, synchronize_timeout,
+    barrier, call, call_hurry, call_lazy, read_lock, set_drained, start_poll, statistics,
+    synchronize_timeout,
 };
 
 use crate::events::What;
@@ -39,7 +40,7 @@ enum Fault {
 pub fn run(mut hand: Hand) {
     while hand.goes_on() {
         for _ in 0..hand.numbers.below(10) {
-            let kind = Kind::deferred(hand.numbers.below(64));
+            let kind = hand.deferred();
             writer::update(&mut hand, kind);
         }
         if fork(&mut hand) {
@@ -116,6 +117,8 @@ fn check(hand: &mut Hand, forks: u64) -> Result<(), Fault> {
     if statistics().forks != forks + 1 {
         return Err(Fault::Forks);
     }
+    // In the parent there may be a thread that runs callbacks in place of the worker. Here there is none.
+    set_drained(false);
     reader::glance(hand.world, &mut hand.numbers);
     if synchronize_timeout(hand.world.options.patience).is_err() {
         return Err(Fault::NoGracePeriod);

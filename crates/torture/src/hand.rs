@@ -64,6 +64,14 @@ impl Hand {
         self.place.beat.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// One of the scenario's kinds that do not wait; any, if it has none.
+    pub fn deferred(&mut self) -> Kind {
+        let kinds = &self.world.options.kinds;
+        let draws = (0..8).map(|_| kinds[self.numbers.below(kinds.len())]);
+        let found = draws.filter(|kind| !kind.waits()).last();
+        found.unwrap_or_else(|| Kind::deferred(self.numbers.below(64)))
+    }
+
     /// Busy with this kind.
     pub fn begin(&self, kind: Kind) {
         self.place.doing.store(kind as u8 + 1, Ordering::Relaxed);

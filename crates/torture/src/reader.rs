@@ -131,7 +131,8 @@ pub fn section(hand: &mut Hand) {
         0..4 => nested(hand),
         4..8 => repinning(hand),
         8 => updating(hand),
-        9 => asking(hand),
+        // Polling drives grace periods: not where nobody is to ask for any.
+        9 if hand.world.options.kinds.contains(&Kind::Poll) => asking(hand),
         shape => plain(hand, shape),
     }
     debug_assert!(!in_section(), "a section was left open");
@@ -188,7 +189,7 @@ fn repinning(hand: &mut Hand) {
 fn updating(hand: &mut Hand) {
     let guard = read_lock();
     let seen = find(hand.world, hand.numbers.next() as usize, &guard);
-    let kind = Kind::deferred(hand.numbers.below(64));
+    let kind = hand.deferred();
     writer::update(hand, kind);
     finish(hand, seen);
 }
@@ -217,7 +218,8 @@ fn asking(hand: &mut Hand) {
         try_barrier().is_err(),
         "waited for a barrier inside a section"
     );
-    if world.barriers_allowed() && hand.numbers.once_in(16) {
+    let drains = world.options.cast.of(Role::Drain) > 0;
+    if drains && world.barriers_allowed() && hand.numbers.once_in(16) {
         drain(Duration::from_millis(1)); // runs what is ready, and does not wait
     }
     finish(hand, seen);

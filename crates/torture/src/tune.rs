@@ -11,7 +11,6 @@ use quiescent::{
 
 use crate::events::What;
 use crate::hand::Hand;
-use crate::kind::Kind;
 use crate::writer;
 
 /// Says that memory is low.
@@ -90,7 +89,7 @@ fn drained(hand: &mut Hand) {
 
 fn queue_some(hand: &mut Hand) {
     for _ in 0..hand.numbers.below(30) {
-        let kind = Kind::deferred(hand.numbers.below(64));
+        let kind = hand.deferred();
         writer::update(hand, kind);
     }
 }

@@ -145,7 +145,7 @@ impl Teller {
 
     fn begin(&self, campaign: &Campaign) -> Result<(), Error> {
         let what = format!(
-            "seed {}, {} scenarios, {:.0} s\n",
+            "seed {}, {} scenarios, {} s\n",
             campaign.ask.seed,
             campaign.scenarios.len(),
             campaign.duration.as_secs_f64()

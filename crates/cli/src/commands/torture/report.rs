@@ -168,7 +168,9 @@ pub fn json(campaign: &Campaign, runs: &[Run], stopped: bool) -> Report {
 fn rows(shared: &mut Report, name: &str, runs: &[Run]) {
     let mut gathered: Vec<(&Row, Vec<f64>)> = Vec::new();
     for (_, report) in reports(runs).filter(|(run, _)| run.ask.scenario == name) {
-        for row in &report.rows {
+        // What did not happen is left out, but for errors.
+        let told = |row: &&Row| row.median != 0.0 || row.metric == "errors";
+        for row in report.rows.iter().filter(told) {
             let same =
                 |it: &&mut (&Row, Vec<f64>)| it.0.case == row.case && it.0.metric == row.metric;
             match gathered.iter_mut().find(same) {
