@@ -16,7 +16,7 @@ use crate::child::{Ask, Said};
 use crate::scenario::Scenario;
 
 /// No run is shorter, but for the last, or the only one.
-const SHORTEST: Duration = Duration::from_secs(3);
+const SHORTEST: Duration = Duration::from_secs(2);
 /// Nor longer: others want their turn.
 const LONGEST: Duration = Duration::from_secs(60);
 /// How long a run may take beyond what it was told, and its patience several times.
@@ -110,7 +110,7 @@ fn words(report: &Report, option: &str) -> Vec<String> {
 }
 
 impl Campaign {
-    /// Runs all of it, or until `stop`.
+    /// Runs all of it, or until something is found, or until `stop`.
     ///
     /// # Errors
     /// A process cannot be started, or the library refuses what it is told.
@@ -120,7 +120,6 @@ impl Campaign {
         mut tell: impl FnMut(Event<'_>),
     ) -> Result<Vec<Run>, Error> {
         let start = Instant::now();
-        let slice = slice(self.duration, self.scenarios.len());
         let mut runs = Vec::new();
         for (turn, scenario) in (0u64..).zip(self.scenarios.iter().cycle()) {
             let left = self.duration.saturating_sub(start.elapsed());
@@ -131,8 +130,8 @@ impl Campaign {
                 scenario: scenario.name.clone(),
                 seed: self.ask.seed.wrapping_add(turn),
                 duration: match turn {
-                    0 => slice,
-                    _ => slice.min(left),
+                    0 => slice(self.duration, self.scenarios.len(), turn),
+                    _ => slice(left, self.scenarios.len(), turn),
                 },
                 ..self.ask.clone()
             };
@@ -142,7 +141,11 @@ impl Campaign {
                 event => tell(event),
             })?;
             tell(Event::End(&run));
+            let good = run.is_good();
             runs.push(run);
+            if !good {
+                break; // what was found is to be looked at
+            }
         }
         Ok(runs)
     }
@@ -218,12 +221,13 @@ fn listen(child: &mut Child) -> Receiver<Said> {
     receiver
 }
 
-/// The time of one run.
-fn slice(duration: Duration, scenarios: usize) -> Duration {
-    let share = duration / u32::try_from(scenarios.max(1)).unwrap_or(u32::MAX);
+/// The time of a run: an equal share of what is left for all that have yet to come in this round. (Starts and
+/// ends of runs take time of their own.)
+fn slice(left: Duration, scenarios: usize, turn: u64) -> Duration {
+    let to_come = scenarios as u64 - turn % scenarios as u64;
     match scenarios {
-        1 => duration,
-        _ => share.clamp(SHORTEST, LONGEST).min(duration),
+        1 => left,
+        _ => (left / to_come as u32).clamp(SHORTEST, LONGEST).min(left),
     }
 }
 
@@ -234,9 +238,12 @@ mod tests {
     #[test]
     fn time_is_shared() {
         let seconds = Duration::from_secs;
-        assert_eq!(slice(seconds(60), 20), seconds(3));
-        assert_eq!(slice(seconds(3600), 20), seconds(60));
-        assert_eq!(slice(seconds(3600), 1), seconds(3600));
-        assert_eq!(slice(seconds(1), 20), seconds(1));
+        assert_eq!(slice(seconds(60), 20, 0), seconds(3));
+        assert_eq!(slice(seconds(30), 20, 10), seconds(3));
+        assert_eq!(slice(seconds(8), 20, 19), seconds(8));
+        assert_eq!(slice(seconds(3600), 20, 20), seconds(60));
+        assert_eq!(slice(seconds(3600), 1, 7), seconds(3600));
+        assert_eq!(slice(seconds(1), 20, 3), seconds(1));
+        assert_eq!(slice(seconds(10), 20, 3), seconds(2));
     }
 }

@@ -13,7 +13,7 @@ use crate::role::Role;
 use crate::world::{AGES, Place, World};
 
 /// Sections after which counts are merged.
-const MERGE: u64 = 256;
+const MERGE: u64 = 64;
 
 /// A thread's own.
 pub struct Hand {
