@@ -5,6 +5,7 @@
 pub mod kernel;
 pub mod quiet;
 pub mod sim;
+pub mod torture;
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
@@ -38,6 +39,8 @@ pub enum Command {
     /// This machine's own kernel, and what the machine model makes of it
     #[command(subcommand)]
     Kernel(kernel::Kernel),
+    /// Try to break the library, in scenarios of threads that use it in every way at once, under oracles that notice
+    Torture(torture::Torture),
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -234,6 +237,8 @@ pub enum Internal {
         #[arg(long)]
         turns: u64,
     },
+    /// One run of `torture`
+    TortureRun { ask: String },
     /// Instruction counts of all subjects (`ci/instructions`)
     Instructions {
         #[command(flatten)]

@@ -7,6 +7,7 @@ mod kernel;
 mod quiet;
 mod reproduce;
 mod sim;
+mod torture;
 
 use crate::arguments::{
     Arguments, Bench, Command, Common, Internal, Mixed, Pressure, Read, Retire, Scale, Sync,
@@ -39,6 +40,7 @@ pub fn run(arguments: Arguments) -> Result<u8, Error> {
         Command::Bench(Bench::Pressure(options)) => bench_pressure(&options),
         Command::Sim(options) => sim::run(&options),
         Command::Kernel(kernel) => kernel::run(&kernel),
+        Command::Torture(options) => torture::run(&options),
         Command::Completions { shell } => completions(shell),
         Command::Man { command } => man(&command),
         Command::Internal(internal) => run_internal(internal),
@@ -58,6 +60,7 @@ fn run_internal(internal: Internal) -> Result<u8, Error> {
             case,
             turns,
         } => instructions::run_loop(&subject, case, turns).map(|()| DONE),
+        Internal::TortureRun { ask } => Ok(quiescent_torture::child::serve(&ask)),
         Internal::Instructions {
             disassembly: true, ..
         } => {

@@ -25,6 +25,14 @@ impl Bar {
         }
         Bar(Some(bar))
     }
+
+    /// Prints something else, with the bar out of the way.
+    pub fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
+        match &self.0 {
+            Some(bar) => bar.suspend(print),
+            None => print(),
+        }
+    }
 }
 
 impl Progress for Bar {

@@ -28,8 +28,11 @@ pub fn keep(blocks: usize) {
     SIZE.store(blocks.min(MOST), Ordering::Relaxed);
 }
 
-struct Watching;
+/// The allocator, for the program to declare.
+#[derive(Debug)]
+pub struct Watching;
 
+#[cfg(test)]
 #[global_allocator]
 static WATCHING: Watching = Watching;
 

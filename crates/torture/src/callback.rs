@@ -8,15 +8,18 @@ use std::ptr::NonNull;
 use std::time::Duration;
 
 use quiescent::{
-    Head, call, call_head, call_head_hurry, call_hurry, drain, retire_ptr, retire_ptr_hurry,
-    try_barrier,
+    Head, call, call_head, call_head_hurry, call_head_lazy, call_hurry, call_lazy, drain,
+    retire_ptr, retire_ptr_hurry, try_barrier,
 };
 
 use crate::element::Element;
 use crate::entry::{Entry, OLDEST};
+use crate::events::What;
+use crate::kind::Kind;
 use crate::numbers::Numbers;
 use crate::options::Broken;
 use crate::reader;
+use crate::role::Role;
 use crate::world::{self, World};
 
 /// What a planned panic carries.
@@ -84,6 +87,9 @@ fn completed(entry: &'static Entry, word: u64) -> bool {
     let completed = entry.complete(word);
     if let Some(world) = world::current().filter(|_| completed) {
         world.count_done(entry.kind());
+        world
+            .elsewhere
+            .record(world, What::Ran, Some(entry.kind()), word);
         if world.is_broken(Broken::RunTwice) && word % 64 < 4 {
             entry.complete(word);
         }
@@ -117,9 +123,12 @@ fn follow(entry: &'static Entry) {
 
 /// What waits is refused inside a callback; `drain` does what it can without waiting.
 fn ask_for_too_much(world: &World, numbers: &mut Numbers) {
+    let drains = world.options.cast.of(Role::Drain) > 0;
     match numbers.below(256) {
         0 => assert!(try_barrier().is_err(), "waited for a barrier in a callback"),
-        1 if world.barriers_allowed() => _ = drain(Duration::from_micros(numbers.next() % 2000)),
+        1 if drains && world.barriers_allowed() => {
+            _ = drain(Duration::from_micros(numbers.next() % 2000))
+        }
         _ => {}
     }
 }
@@ -140,16 +149,25 @@ fn queue_again(world: &World, entry: &'static Entry, numbers: &mut Numbers) {
     let word = entry.queue_again(world.now());
     world.count_queued(entry.kind());
     let ager = || NonNull::from(Box::leak(Box::new(Ager { entry, word })));
-    match numbers.below(6) {
-        0 => call(move || ran(entry, word)),
-        1 => call_hurry(move || ran(entry, word)),
+    // In a scenario in which nobody is in a hurry, callbacks are not either.
+    let hurried = world.options.kinds.contains(&Kind::CallHurry);
+    let way = match hurried {
+        true => numbers.below(8),
+        false => numbers.below(3),
+    };
+    match way {
+        0 => call_lazy(move || ran(entry, word)),
         // SAFETY: entries live for ever; the head is free, since whoever completed the entry holds it.
-        2 => unsafe { call_head(entry.head(), head_of_entry) },
-        // SAFETY: as above.
-        3 => unsafe { call_head_hurry(entry.head(), head_of_entry) },
+        1 => unsafe { call_head_lazy(entry.head(), head_of_entry) },
         // SAFETY: just made, never published.
-        4 => unsafe { retire_ptr(ager()) },
-        // SAFETY: as above.
+        2 => unsafe { retire_ptr(ager()) },
+        3 => call(move || ran(entry, word)),
+        4 => call_hurry(move || ran(entry, word)),
+        // SAFETY: as for the other head.
+        5 => unsafe { call_head(entry.head(), head_of_entry) },
+        // SAFETY: as for the other head.
+        6 => unsafe { call_head_hurry(entry.head(), head_of_entry) },
+        // SAFETY: just made, never published.
         _ => unsafe { retire_ptr_hurry(ager()) },
     }
 }

@@ -4,15 +4,14 @@
 use std::cell::RefCell;
 use std::ffi::c_void;
 use std::sync::OnceLock;
-use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crate::finding::Finding;
 use crate::hand::Hand;
-use crate::kind::Kind;
 use crate::numbers::Numbers;
-use crate::world::{BURST, LANES, Role, World};
+use crate::role::Role;
+use crate::world::{BURST, World};
 use crate::{reader, storm, writer};
 
 /// Starts bursts of short lives until it is over.
@@ -20,7 +19,6 @@ pub fn lane(world: &'static World, lane: usize) {
     let mut numbers = Numbers::new(world.options.seed, u64::MAX - 1 - lane as u64);
     let places: Vec<usize> = world.of(Role::Churn).map(|(place, _)| place).collect();
     let places = &places[lane * BURST..(lane + 1) * BURST];
-    debug_assert!(lane < LANES);
     for turn in 1u64.. {
         if world.stopped() {
             break;
@@ -34,7 +32,7 @@ pub fn lane(world: &'static World, lane: usize) {
         // All of them first, then wait.
         for born in burst.collect::<Vec<_>>() {
             match born.map(JoinHandle::join) {
-                Ok(Ok(())) => _ = world.lives.fetch_add(1, Ordering::Relaxed),
+                Ok(Ok(())) => world.acted(Role::Churn, 1),
                 Ok(Err(_)) => Finding::Panicked.note(None, lane as u64),
                 Err(_) => thread::sleep(Duration::from_millis(10)), // no memory for a stack just now
             }
@@ -53,7 +51,7 @@ fn life(mut hand: Hand) {
             0 | 1 => reader::section(&mut hand),
             2 => writer::round(&mut hand),
             _ => {
-                let kind = Kind::deferred(hand.numbers.below(64));
+                let kind = hand.deferred();
                 writer::update(&mut hand, kind);
             }
         }
@@ -79,7 +77,7 @@ impl Drop for Last {
         if let Some(mut hand) = self.0.take() {
             for _ in 0..hand.numbers.below(4) {
                 reader::section(&mut hand);
-                let kind = Kind::deferred(hand.numbers.below(64));
+                let kind = hand.deferred();
                 writer::update(&mut hand, kind);
             }
             storm::block();

@@ -7,6 +7,10 @@
 //!   the word it was queued with, and completes the entry by exchanging exactly that word: a second run
 //!   finds another one. This is the exactly-once oracle.
 //!
+//! * **Fit** (the classic `mbtest`): set before an element is published, cleared when its entry is over. A
+//!   reader that finds the element unfit has seen a pointer without what was written before it, or an
+//!   element that is gone.
+//!
 //! # Why right
 //! Accesses to the age are relaxed: it is the grace period under test that orders a section's look
 //! before the increment. An entry is used again only when it is free, and by its owner only; `[TO-1]`
@@ -15,7 +19,7 @@
 
 use std::cell::UnsafeCell;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use quiescent::Head;
 
@@ -33,7 +37,7 @@ const STAGE: u64 = 1 << 2;
 const NUMBER: u64 = 1 << 8;
 
 /// Callbacks queue an entry again until its age is this.
-pub const OLDEST: u32 = 5;
+pub const OLDEST: u32 = 10;
 
 /// One entry of the pipe.
 #[derive(Debug)]
@@ -47,6 +51,7 @@ pub struct Entry {
     since: AtomicU32,
     age: AtomicU32,
     kind: AtomicU8,
+    fit: AtomicBool,
 }
 
 // SAFETY: the head is touched by whoever completed the entry (one thread, by [TO-1]) until it is
@@ -65,6 +70,7 @@ impl Entry {
             since: AtomicU32::new(0),
             age: AtomicU32::new(0),
             kind: AtomicU8::new(0),
+            fit: AtomicBool::new(false),
         }
     }
 
@@ -79,6 +85,16 @@ impl Entry {
         self.kind.store(kind as u8, Ordering::Relaxed);
         self.word.store(HELD, Ordering::Relaxed);
         true
+    }
+
+    /// Its element may be found from now on. Before it is published.
+    pub fn make_fit(&self) {
+        self.fit.store(true, Ordering::Relaxed); // the publication orders it: [TO-3]
+    }
+
+    /// May its element be found?
+    pub fn is_fit(&self) -> bool {
+        self.fit.load(Ordering::Relaxed)
     }
 
     /// The element has just been unpublished.
@@ -122,6 +138,7 @@ impl Entry {
 
     /// Over. By whoever completed it.
     pub fn release(&self) {
+        self.fit.store(false, Ordering::Relaxed);
         self.word.store(FREE, Ordering::Release); // [TO-1]
     }
 
@@ -188,6 +205,8 @@ mod tests {
     fn a_life() {
         let entry = Entry::new();
         assert!(entry.take(7, Kind::Call) && !entry.take(8, Kind::Call));
+        assert!(!entry.is_fit());
+        entry.make_fit();
         entry.removed();
         let word = entry.queue(40, 3);
         assert!(entry.is_queued(word) && entry.is_queued_up_to(40) && !entry.is_queued_up_to(39));
@@ -202,7 +221,7 @@ mod tests {
             (3, 7, Kind::Call)
         );
         entry.release();
-        assert!(entry.is_free() && entry.take(9, Kind::Poll));
+        assert!(!entry.is_fit() && entry.is_free() && entry.take(9, Kind::Poll));
         assert_eq!(entry.age(), 0);
     }
 

@@ -4,9 +4,10 @@
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use crate::events;
 use crate::kind::Kind;
 
-const FINDINGS: usize = 15;
+const FINDINGS: usize = 20;
 
 /// Something that must not be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +43,16 @@ pub enum Finding {
     PanicsMiscounted,
     /// The library still has something queued, wanted or timed when everything was over.
     NotIdle,
+    /// A reader found what was not yet, or no longer, fit to be found (`mbtest`).
+    Unfit,
+    /// Readers kept a grace period waiting, and nobody was told.
+    StallUnreported,
+    /// A stall was reported before its time.
+    StallTooEarly,
+    /// The child of a fork did not pass its checks.
+    ForkedChild,
+    /// An actor, or a path that has to be there, did nothing in a run that was long enough.
+    NotExercised,
 }
 
 impl Finding {
@@ -62,6 +73,11 @@ impl Finding {
         Finding::Panicked,
         Finding::PanicsMiscounted,
         Finding::NotIdle,
+        Finding::Unfit,
+        Finding::StallUnreported,
+        Finding::StallTooEarly,
+        Finding::ForkedChild,
+        Finding::NotExercised,
     ];
 
     /// What a report calls it.
@@ -82,6 +98,11 @@ impl Finding {
             Finding::Panicked => "thread panicked",
             Finding::PanicsMiscounted => "panics of callbacks miscounted",
             Finding::NotIdle => "not idle after the last barrier",
+            Finding::Unfit => "found while unfit (mbtest)",
+            Finding::StallUnreported => "stall not reported",
+            Finding::StallTooEarly => "stall reported too early",
+            Finding::ForkedChild => "child of a fork went wrong",
+            Finding::NotExercised => "not exercised",
         }
     }
 
@@ -93,7 +114,9 @@ impl Finding {
             let kind = kind.map_or(0, |kind| kind as u64 + 1);
             record.kind.store(kind, Ordering::Relaxed);
         }
-        ANY.store(true, Ordering::Relaxed);
+        if !ANY.swap(true, Ordering::Relaxed) {
+            events::found(self, value);
+        }
     }
 
     /// How often.

@@ -1,14 +1,19 @@
-//! What a thread of the run holds: its place, its choices, and what it has seen. Counts are merged when
-//! the thread lets go of it.
+//! What a thread of the run holds: its place, its choices, and what it has seen. Counts are merged now and
+//! then, and when the thread lets go of it.
 
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::events::What;
 use crate::kind::{KINDS, Kind};
 use crate::ledger::Ledger;
 use crate::numbers::Numbers;
+use crate::role::Role;
 use crate::world::{AGES, Place, World};
+
+/// Sections after which counts are merged.
+const MERGE: u64 = 64;
 
 /// A thread's own.
 pub struct Hand {
@@ -20,6 +25,7 @@ pub struct Hand {
     pub numbers: Numbers,
     /// How often it saw each age.
     ages: Box<[[u64; AGES]; KINDS]>,
+    /// Sections since the counts were merged.
     sections: u64,
 }
 
@@ -58,9 +64,27 @@ impl Hand {
         self.place.beat.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// One of the scenario's kinds that do not wait; any, if it has none.
+    pub fn deferred(&mut self) -> Kind {
+        let kinds = &self.world.options.kinds;
+        let draws = (0..8).map(|_| kinds[self.numbers.below(kinds.len())]);
+        let found = draws.filter(|kind| !kind.waits()).last();
+        found.unwrap_or_else(|| Kind::deferred(self.numbers.below(64)))
+    }
+
     /// Busy with this kind.
     pub fn begin(&self, kind: Kind) {
         self.place.doing.store(kind as u8 + 1, Ordering::Relaxed);
+    }
+
+    /// It has done what its role is there for.
+    pub fn acted(&self) {
+        self.world.acted(self.place.role, 1);
+    }
+
+    /// Something happened.
+    pub fn record(&self, what: What, kind: Option<Kind>, value: u64) {
+        self.place.ring.record(self.world, what, kind, value);
     }
 
     /// Busy with nothing that waits.
@@ -100,19 +124,25 @@ impl Hand {
     /// Had a section.
     pub fn had_section(&mut self) {
         self.sections += 1;
+        if self.sections >= MERGE {
+            self.merge();
+        }
+    }
+
+    fn merge(&mut self) {
+        for (tally, ages) in self.world.tallies.iter().zip(self.ages.iter_mut()) {
+            for (sum, age) in tally.ages.iter().zip(ages) {
+                sum.fetch_add(std::mem::take(age), Ordering::Relaxed);
+            }
+        }
+        self.world
+            .acted(Role::Reader, std::mem::take(&mut self.sections));
     }
 }
 
 impl Drop for Hand {
     fn drop(&mut self) {
-        for (tally, ages) in self.world.tallies.iter().zip(self.ages.iter()) {
-            for (sum, age) in tally.ages.iter().zip(ages) {
-                sum.fetch_add(*age, Ordering::Relaxed);
-            }
-        }
-        self.world
-            .sections
-            .fetch_add(self.sections, Ordering::Relaxed);
+        self.merge();
         self.place.thread.store(0, Ordering::Relaxed);
     }
 }

@@ -1,7 +1,10 @@
 //! The ways in which something that was removed can be waited for.
 
 /// How many kinds there are.
-pub const KINDS: usize = 14;
+pub const KINDS: usize = 21;
+
+/// How many of them wait; they are the first.
+const WAITING: usize = 7;
 
 /// A way to wait for a grace period. Every published element carries the one it will be disposed of by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,16 +16,26 @@ pub enum Kind {
     Expedited,
     /// `start_poll`, `poll` until it says yes, then free.
     Poll,
+    /// `start_poll`, then `wait` for the cookie, then free.
+    Cookie,
+    /// `grace_period().await`, then free.
+    Future,
     /// `Retired::wait`, and its kin with a deadline.
     RetiredWait,
+    /// `Retired::retire_wait`: waits for room, not for a grace period.
+    RetireWait,
     /// `call` of a closure that frees.
     Call,
     /// The same in a hurry.
     CallHurry,
+    /// The same lazily.
+    CallLazy,
     /// `call_head` with a head inside the element.
     CallHead,
     /// The same in a hurry.
     CallHeadHurry,
+    /// The same lazily.
+    CallHeadLazy,
     /// `retire_ptr` of an object with `Drop`.
     RetireDrop,
     /// The same in a hurry.
@@ -31,10 +44,14 @@ pub enum Kind {
     Retired,
     /// `Retired::retire_hurry`.
     RetiredHurry,
+    /// `Retired::try_retire`; what comes back is retired.
+    TryRetire,
     /// `retire_ptr` of a plain block: no code of ours runs but the allocator's.
     RetirePtr,
     /// The same in a hurry.
     RetirePtrHurry,
+    /// `retire_ptr_no_reclaim` of a plain block.
+    RetirePtrNoReclaim,
 }
 
 impl Kind {
@@ -43,60 +60,111 @@ impl Kind {
         Kind::Synchronize,
         Kind::Expedited,
         Kind::Poll,
+        Kind::Cookie,
+        Kind::Future,
         Kind::RetiredWait,
+        Kind::RetireWait,
         Kind::Call,
         Kind::CallHurry,
+        Kind::CallLazy,
         Kind::CallHead,
         Kind::CallHeadHurry,
+        Kind::CallHeadLazy,
         Kind::RetireDrop,
         Kind::RetireDropHurry,
         Kind::Retired,
         Kind::RetiredHurry,
+        Kind::TryRetire,
         Kind::RetirePtr,
         Kind::RetirePtrHurry,
+        Kind::RetirePtrNoReclaim,
     ];
 
-    /// Its name in reports.
+    /// Its name in reports and in scenarios.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Synchronize => "synchronize",
             Kind::Expedited => "synchronize_expedited",
             Kind::Poll => "poll",
+            Kind::Cookie => "wait for a cookie",
+            Kind::Future => "future",
             Kind::RetiredWait => "Retired::wait",
+            Kind::RetireWait => "Retired::retire_wait",
             Kind::Call => "call",
             Kind::CallHurry => "call_hurry",
+            Kind::CallLazy => "call_lazy",
             Kind::CallHead => "call_head",
             Kind::CallHeadHurry => "call_head_hurry",
+            Kind::CallHeadLazy => "call_head_lazy",
             Kind::RetireDrop => "retire_ptr, Drop",
             Kind::RetireDropHurry => "retire_ptr_hurry, Drop",
             Kind::Retired => "Retired::retire",
             Kind::RetiredHurry => "Retired::retire_hurry",
+            Kind::TryRetire => "Retired::try_retire",
             Kind::RetirePtr => "retire_ptr",
             Kind::RetirePtrHurry => "retire_ptr_hurry",
+            Kind::RetirePtrNoReclaim => "retire_ptr_no_reclaim",
         }
     }
 
-    /// Does the caller wait for the grace period? Then it may not be inside a section or a callback.
+    /// The kind of this name.
+    pub fn named(name: &str) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// May the caller wait? Then it may not be inside a section or a callback.
     pub fn waits(self) -> bool {
+        (self as usize) < WAITING
+    }
+
+    /// Does the caller wait for a grace period, so that it can be timed?
+    pub fn is_timed(self) -> bool {
+        self.waits() && self != Kind::RetireWait
+    }
+
+    /// Does it wait for its flush time, unless something else comes along?
+    pub fn is_lazy(self) -> bool {
         matches!(
             self,
-            Kind::Synchronize | Kind::Expedited | Kind::Poll | Kind::RetiredWait
+            Kind::CallLazy
+                | Kind::CallHeadLazy
+                | Kind::RetireDrop
+                | Kind::Retired
+                | Kind::TryRetire
+                | Kind::RetirePtr
+                | Kind::RetirePtrNoReclaim
         )
     }
 
     /// Is the element published in an owning pointer (which gives a `Retired` back)?
     pub fn in_cell(self) -> bool {
-        matches!(self, Kind::RetiredWait | Kind::Retired | Kind::RetiredHurry)
+        matches!(
+            self,
+            Kind::RetiredWait
+                | Kind::RetireWait
+                | Kind::Retired
+                | Kind::RetiredHurry
+                | Kind::TryRetire
+        )
     }
 
     /// Is the element a block without destructor, whose end only the allocator sees?
     pub fn plain(self) -> bool {
-        matches!(self, Kind::RetirePtr | Kind::RetirePtrHurry)
+        matches!(
+            self,
+            Kind::RetirePtr | Kind::RetirePtrHurry | Kind::RetirePtrNoReclaim
+        )
     }
 
     /// Anyone of those that do not wait.
     pub fn deferred(draw: usize) -> Kind {
-        Kind::ALL[4 + draw % (KINDS - 4)]
+        Kind::ALL[WAITING + draw % (KINDS - WAITING)]
+    }
+
+    /// Anyone of the lazy ones.
+    pub fn lazy(draw: usize) -> Kind {
+        let mut lazy = Kind::ALL.into_iter().filter(|kind| kind.is_lazy()).cycle();
+        lazy.nth(draw % KINDS).unwrap_or(Kind::CallLazy)
     }
 }
 
@@ -108,8 +176,11 @@ mod tests {
     fn the_list_is_in_order_and_those_that_wait_come_first() {
         for (index, kind) in Kind::ALL.into_iter().enumerate() {
             assert_eq!(kind as usize, index);
-            assert_eq!(kind.waits(), index < 4);
+            assert_eq!(Kind::named(kind.name()), Some(kind));
+            assert!(!(kind.waits() && (kind.is_lazy() || kind.plain())));
         }
+        assert!(Kind::RetireWait.waits() && !Kind::Call.waits());
         assert!((0..100).all(|draw| !Kind::deferred(draw).waits()));
+        assert!((0..100).all(|draw| Kind::lazy(draw).is_lazy()));
     }
 }

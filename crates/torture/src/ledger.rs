@@ -92,6 +92,14 @@ impl Ledger {
         }
     }
 
+    /// Has everything run that its owner has queued?
+    pub fn is_over(&self) -> bool {
+        !self
+            .entries
+            .iter()
+            .any(|entry| entry.is_queued_up_to(u64::MAX))
+    }
+
     /// All of them.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         self.entries.iter()
@@ -120,7 +128,8 @@ mod tests {
         ledger.commit(number);
         ledger.check_barrier(ledger.committed());
         assert_eq!(Finding::BarrierEarly.count(), 1);
-        assert!(entry.complete(word));
+        assert!(!ledger.is_over());
+        assert!(entry.complete(word) && ledger.is_over());
         ledger.check_barrier(number);
         assert_eq!(Finding::BarrierEarly.count(), 1);
         let taken = std::iter::from_fn(|| ledger.take(Kind::Call)).count();

@@ -1,4 +1,5 @@
-//! `quiescent-torture`: runs the torture from the command line.
+//! `quiescent-torture`: one run in one process, for the sanitizers and the tests. `quiescent torture` is the
+//! command with all scenarios.
 //!
 //! Exit codes: 0 nothing found, 1 something was, 2 the request makes no sense, 130 stopped by Ctrl-C
 //! with nothing found until then.
@@ -11,7 +12,12 @@ use std::time::Duration;
 
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use quiescent_torture::{Broken, Options, run};
+use quiescent_torture::allocator::Watching;
+use quiescent_torture::scenario::Scenario;
+use quiescent_torture::{Broken, Options, Role, run};
+
+#[global_allocator]
+static ALLOCATOR: Watching = Watching;
 
 /// Threads that use quiescent in every way at once, and oracles that notice when it is wrong.
 #[derive(Debug, Parser)]
@@ -26,12 +32,15 @@ struct Arguments {
     /// Decides every choice, not the interleaving; drawn and printed when left out
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Threads that read
-    #[arg(long, value_name = "N", default_value = "3", value_parser = threads)]
-    readers: u64,
-    /// Threads that update
-    #[arg(long, value_name = "N", default_value = "4", value_parser = threads)]
-    writers: u64,
+    /// A scenario by its name or path; everything at once, but for forks and stalls, when left out
+    #[arg(long, value_name = "NAME", value_parser = scenario)]
+    scenario: Option<Scenario>,
+    /// Threads that read; 3, or as many as the scenario has
+    #[arg(long, value_name = "N", value_parser = threads)]
+    readers: Option<u64>,
+    /// Threads that update; 4, or as many as the scenario has
+    #[arg(long, value_name = "N", value_parser = threads)]
+    writers: Option<u64>,
     /// Print one line of JSON (schema quiescent/1) instead of a table
     #[arg(long)]
     json: bool,
@@ -71,6 +80,10 @@ fn threads(text: &str) -> Result<u64, String> {
     }
 }
 
+fn scenario(name: &str) -> Result<Scenario, String> {
+    Scenario::named(name).map_err(|why| why.to_string())
+}
+
 fn broken(text: &str) -> Result<Broken, String> {
     let names = Broken::ALL.map(Broken::name).join(", ");
     Broken::named(text).ok_or_else(|| format!("no such misuse; there are: {names}"))
@@ -82,19 +95,34 @@ fn draw() -> u64 {
     RandomState::new().build_hasher().finish() % 1_000_000_000
 }
 
-fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    let options = Options {
+fn options(arguments: &Arguments) -> Options {
+    let scenario = arguments.scenario.as_ref();
+    let mut options = scenario.map_or_else(Options::default, Scenario::options);
+    for (role, count) in [
+        (Role::Reader, arguments.readers),
+        (Role::Writer, arguments.writers),
+    ] {
+        if let Some(count) = count {
+            options.cast.set(role, count as usize);
+        }
+    }
+    if arguments.slots.is_some() {
+        options.library.max_threads = arguments.slots;
+    }
+    Options {
         duration: Duration::from_secs_f64(arguments.seconds),
         seed: arguments.seed.unwrap_or_else(draw),
-        readers: arguments.readers as usize,
-        writers: arguments.writers as usize,
         patience: Duration::from_secs(arguments.stall),
         quarantine: arguments.quarantine,
-        slots: arguments.slots,
         panics: !arguments.no_panics,
         broken: arguments.broken,
-    };
+        ..options
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let options = options(&arguments);
     let stop = match stop_flag() {
         Ok(stop) => stop,
         Err(why) => {
@@ -104,12 +132,19 @@ fn main() -> ExitCode {
     };
     eprintln!("seed {}", options.seed); // first: a crash leaves nothing else
     let bar = bar(&options, arguments.quiet);
-    let report = run(&options, |gone| {
+    let report = run(&options, |moment| {
         if let Some(bar) = &bar {
-            bar.set_position(gone.as_secs().min(bar.length().unwrap_or(0)));
+            bar.set_position(moment.elapsed.as_secs().min(bar.length().unwrap_or(0)));
         }
         !stop.load(Ordering::Relaxed)
     });
+    let report = match report {
+        Ok(report) => report,
+        Err(why) => {
+            eprintln!("error: {why}");
+            return ExitCode::from(2);
+        }
+    };
     if let Some(bar) = bar {
         bar.finish_and_clear();
     }

@@ -11,7 +11,8 @@ use std::thread;
 use std::time::Duration;
 
 use quiescent::{
-    Guard, drain, in_section, poll, read_lock, start_poll, try_barrier, try_synchronize,
+    Cookie, Guard, drain, in_section, poll, read_lock, start_poll, statistics, try_barrier,
+    try_synchronize,
 };
 
 use crate::element::Element;
@@ -22,6 +23,7 @@ use crate::kind::Kind;
 use crate::ledger::SLOTS;
 use crate::numbers::Numbers;
 use crate::options::Broken;
+use crate::role::Role;
 use crate::world::World;
 use crate::writer;
 
@@ -63,6 +65,9 @@ pub fn find<'g>(world: &'static World, draw: usize, guard: &'g Guard) -> Option<
             .load(guard)
             .map(|dropping| &dropping.0)
     }?;
+    if element.check() && !element.entry().is_fit() {
+        Finding::Unfit.note(Some(element.kind()), element.birth());
+    }
     element.check().then(|| Seen {
         element,
         entry: element.entry(),
@@ -112,7 +117,7 @@ pub fn in_handler(world: &'static World) {
         seen.judge();
     }
     drop((outer, inner));
-    world.handlers.fetch_add(1, Ordering::Relaxed);
+    world.acted(Role::Signal, 1);
 }
 
 fn stay(turns: usize) {
@@ -126,7 +131,8 @@ pub fn section(hand: &mut Hand) {
         0..4 => nested(hand),
         4..8 => repinning(hand),
         8 => updating(hand),
-        9 => asking(hand),
+        // Polling drives grace periods: not where nobody is to ask for any.
+        9 if hand.world.options.kinds.contains(&Kind::Poll) => asking(hand),
         shape => plain(hand, shape),
     }
     debug_assert!(!in_section(), "a section was left open");
@@ -135,8 +141,13 @@ pub fn section(hand: &mut Hand) {
 fn plain(hand: &mut Hand, shape: usize) {
     let guard = read_lock();
     let seen = find(hand.world, hand.numbers.next() as usize, &guard);
+    let delays = hand.world.options.delays;
+    let lasting = hand.numbers.once_in(delays.section_every.max(1));
     match hand.numbers.below(2000) {
-        0 => thread::sleep(Duration::from_micros(hand.numbers.next() % 20_000)),
+        _ if lasting => {
+            let time = hand.numbers.next() % delays.section_us.max(1);
+            hand.sleep(Duration::from_micros(time));
+        }
         1 if hand.numbers.once_in(20) => hand.sleep(Duration::from_millis(300)),
         2..60 => thread::yield_now(), // interrupted, for as long as it takes
         _ => stay(shape * 10),
@@ -144,7 +155,8 @@ fn plain(hand: &mut Hand, shape: usize) {
     finish(hand, seen);
 }
 
-fn finish(hand: &mut Hand, seen: Option<Seen<'_>>) {
+/// What every section ends with.
+pub fn finish(hand: &mut Hand, seen: Option<Seen<'_>>) {
     if let Some((kind, age)) = seen.map(|seen| seen.judge()) {
         hand.saw(kind, age);
     }
@@ -177,7 +189,7 @@ fn repinning(hand: &mut Hand) {
 fn updating(hand: &mut Hand) {
     let guard = read_lock();
     let seen = find(hand.world, hand.numbers.next() as usize, &guard);
-    let kind = Kind::deferred(hand.numbers.below(64));
+    let kind = hand.deferred();
     writer::update(hand, kind);
     finish(hand, seen);
 }
@@ -186,11 +198,18 @@ fn updating(hand: &mut Hand) {
 fn asking(hand: &mut Hand) {
     let guard = read_lock();
     let seen = find(hand.world, hand.numbers.next() as usize, &guard);
-    let cookie = start_poll();
+    let world = hand.world;
+    let before = statistics().grace_periods;
+    let cookie = match world.is_broken(Broken::FalseCookie) {
+        true => Cookie::COMPLETED,
+        false => start_poll(),
+    };
     stay(hand.numbers.below(2000));
     if poll(cookie) {
         Finding::Cookie.note(None, 0);
     }
+    let spanned = (statistics().grace_periods - before).min(3) as usize;
+    world.spans[spanned].fetch_add(1, Ordering::Relaxed);
     assert!(
         try_synchronize().is_err(),
         "waited for a grace period inside a section"
@@ -199,7 +218,8 @@ fn asking(hand: &mut Hand) {
         try_barrier().is_err(),
         "waited for a barrier inside a section"
     );
-    if hand.world.barriers_allowed() && hand.numbers.once_in(16) {
+    let drains = world.options.cast.of(Role::Drain) > 0;
+    if drains && world.barriers_allowed() && hand.numbers.once_in(16) {
         drain(Duration::from_millis(1)); // runs what is ready, and does not wait
     }
     finish(hand, seen);

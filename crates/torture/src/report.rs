@@ -1,7 +1,7 @@
 //! What a run found, as a table and in the shape that every command shares (schema `quiescent/1`).
 
 use std::fmt::Write as _;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use quiescent::{Statistics, statistics};
@@ -9,8 +9,11 @@ use quiescent_bench::report::{Report as Shared, Row};
 
 use crate::finding::Finding;
 use crate::kind::Kind;
+use crate::latency::Counts;
 use crate::options::Options;
+use crate::role::Role;
 use crate::world::{AGES, World};
+use crate::{coverage, events};
 
 /// One kind of disposal.
 #[derive(Clone, Debug)]
@@ -23,6 +26,8 @@ pub struct KindRow {
     pub done: u64,
     /// How often readers saw each age at the end of a section; the last is "or more".
     pub ages: [u64; AGES],
+    /// How long callers waited.
+    pub latency: Counts,
 }
 
 /// What a run found.
@@ -44,11 +49,56 @@ pub struct Report {
     pub counts: Vec<(&'static str, u64)>,
     /// The library's own.
     pub statistics: Statistics,
+    /// The line of the whole run.
+    pub line: String,
+    /// The last events, if something was found.
+    pub events: Vec<String>,
+}
+
+/// Events that a report shows.
+const EVENTS: usize = 40;
+
+/// Everything but the kinds, by name. Roles that the run has not got are left out.
+fn counts(world: &World) -> Vec<(&'static str, u64)> {
+    let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    let roles = Role::ALL.into_iter().map(|role| match role {
+        Role::Signal => ("signal handler", role),
+        Role::Churn => ("short-lived thread", role),
+        _ => (role.name(), role),
+    });
+    let there = roles.filter(|(_, role)| world.options.cast.of(*role) > 0);
+    let mut counts: Vec<_> = there.map(|(name, role)| (name, world.acts(role))).collect();
+    counts.extend([
+        ("lazily", coverage::lazily(world)),
+        ("callback", get(&world.glances)),
+        ("pause", get(&world.pauses)),
+        ("stall report", get(&world.stalls)),
+        ("planned panic", get(&world.panics)),
+        ("no free entry", get(&world.full)),
+    ]);
+    let spans = ["spans 0", "spans 1", "spans 2", "spans 3 or more"];
+    counts.extend(spans.into_iter().zip(world.spans.iter().map(get)));
+    counts
+}
+
+impl KindRow {
+    fn microseconds(&self, thousandths: u64) -> String {
+        match self.latency.at(thousandths) {
+            Some(ns) => ns.div_ceil(1000).to_string(),
+            None => "-".into(),
+        }
+    }
 }
 
 impl Report {
-    pub(crate) fn new(world: &World, elapsed: Duration, stopped: bool, notes: String) -> Report {
-        let get = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+    pub(crate) fn new(
+        world: &World,
+        elapsed: Duration,
+        stopped: bool,
+        notes: String,
+        line: String,
+    ) -> Report {
+        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let findings = Finding::ALL.into_iter().map(|found| (found, found.count()));
         let kinds = Kind::ALL.into_iter().zip(&world.tallies);
         Report {
@@ -63,18 +113,15 @@ impl Report {
                     queued: get(&tally.queued),
                     done: get(&tally.done),
                     ages: std::array::from_fn(|age| get(&tally.ages[age])),
+                    latency: tally.latency.counts(),
                 })
                 .collect(),
-            counts: vec![
-                ("reader", get(&world.sections)),
-                ("signal handler", get(&world.handlers)),
-                ("callback", get(&world.glances)),
-                ("barrier", get(&world.barriers)),
-                ("drain", get(&world.drains)),
-                ("short-lived thread", get(&world.lives)),
-                ("planned panic", get(&world.panics)),
-                ("no free entry", get(&world.full)),
-            ],
+            counts: counts(world),
+            line,
+            events: match crate::finding::any() {
+                true => events::last(world, EVENTS),
+                false => Vec::new(),
+            },
             statistics: statistics(),
         }
     }
@@ -87,22 +134,28 @@ impl Report {
     /// For people.
     pub fn text(&self) -> String {
         let mut text = format!(
-            "seed {}, {:.1} s, {} readers, {} writers\n\n{:<24} {:>9} {:>9}   ages seen: 0, 1, 2 ...\n",
+            "{}, seed {}, {:.1} s, {} readers, {} writers\n\n{:<24} {:>9} {:>9} {:>9} {:>9}   ages seen: 0, 1, 2 ...\n",
+            self.options.name,
             self.options.seed,
             self.elapsed.as_secs_f64(),
-            self.options.readers,
-            self.options.writers,
+            self.options.cast.of(Role::Reader),
+            self.options.cast.of(Role::Writer),
             "kind",
             "queued",
-            "done"
+            "done",
+            "p50 us",
+            "p99 us"
         );
         for row in &self.kinds {
             let ages: Vec<String> = row.ages.iter().map(u64::to_string).collect();
             let (name, ages) = (row.kind.name(), ages.join(" "));
             let _ = writeln!(
                 text,
-                "{name:<24} {:>9} {:>9}   {ages}",
-                row.queued, row.done
+                "{name:<24} {:>9} {:>9} {:>9} {:>9}   {ages}",
+                row.queued,
+                row.done,
+                row.microseconds(500),
+                row.microseconds(990)
             );
         }
         text.push('\n');
@@ -121,7 +174,11 @@ impl Report {
         if self.is_good() {
             text += "nothing found\n";
         } else {
-            let _ = writeln!(text, "again: --seed {}", self.options.seed);
+            text += "\nthe last events, until the first finding:\n";
+            for event in &self.events {
+                let _ = writeln!(text, "  {event}");
+            }
+            let _ = writeln!(text, "\nagain: --seed {}", self.options.seed);
         }
         text
     }
@@ -129,14 +186,23 @@ impl Report {
     /// In the shape that every command shares.
     pub fn shared(&self) -> Shared {
         let mut shared = Shared::new("torture", self.options.seed);
+        shared.option("scenario", self.options.name.as_str());
         shared.option("seconds", self.options.duration.as_secs_f64());
-        shared.option("readers", self.options.readers);
-        shared.option("writers", self.options.writers);
+        shared.option("elapsed", self.elapsed.as_secs_f64());
+        for role in Role::ALL {
+            let count = self.options.cast.of(role);
+            shared.option(&format!("{}_threads", role.name()), count);
+        }
         shared.option("stall", self.options.patience.as_secs());
         shared.option("quarantine", self.options.quarantine);
-        shared.option("slots", self.options.slots);
+        shared.option("slots", self.options.library.max_threads);
+        shared.option("fence", self.statistics.fence_mode.to_string());
         shared.option("panics", self.options.panics);
         shared.option("stopped", self.stopped);
+        shared.option("line", self.line.as_str());
+        shared.option("events", self.events.clone());
+        let found = self.findings.iter().map(|(found, _)| found.line());
+        shared.option("findings", found.collect::<Vec<_>>());
         let mut row = |case: &str, metric: &str, unit: &str, value: f64| {
             shared
                 .rows
@@ -164,10 +230,20 @@ impl Report {
             ] {
                 row(name, metric, "sections", seen as f64);
             }
+            for (metric, thousandths) in [
+                ("latency_us_p50", 500),
+                ("latency_us_p99", 990),
+                ("latency_us_max", 1000),
+            ] {
+                if let Some(ns) = kind.latency.at(thousandths) {
+                    row(name, metric, "us", ns as f64 / 1000.0);
+                }
+            }
         }
         for (name, count) in &self.counts {
             let metric = match *name {
                 "reader" | "signal handler" | "callback" => "reads",
+                "spans 0" | "spans 1" | "spans 2" | "spans 3 or more" => "sections",
                 _ => "ops",
             };
             row(name, metric, "times", *count as f64);
@@ -182,6 +258,18 @@ impl Report {
         row("all", "scans", "times", statistics.scans as f64);
         let fences = statistics.fences_gp + statistics.fences_flag;
         row("all", "fences", "times", fences as f64);
+        row(
+            "all",
+            "grace_periods_sole",
+            "times",
+            statistics.grace_periods_sole as f64,
+        );
+        let mut latency = Counts::default();
+        self.kinds.iter().for_each(|it| latency.add(&it.latency));
+        for (low, count) in latency.powers() {
+            let case = format!("waited {} us and more", low as f64 / 1000.0);
+            row(&case, "histogram", "grace periods", count as f64);
+        }
         shared.option("notes", self.notes.as_str());
         shared
     }

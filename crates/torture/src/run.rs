@@ -4,38 +4,77 @@ use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use quiescent::{barrier, holdouts, init, statistics};
+use quiescent::{InitError, barrier, holdouts, init, set_flush_times, statistics};
 
 use crate::element::MADE;
 use crate::finding::{self, Finding};
 use crate::hand::Hand;
+use crate::line::Line;
 use crate::options::Options;
 use crate::report::Report;
+use crate::role::Role;
 use crate::watchdog::{TICK, Watchdog};
-use crate::world::{LANES, Place, Role, World};
-use crate::{allocator, churn, reader, storm, waiter, writer};
+use crate::world::{Place, World};
+use crate::{
+    allocator, churn, coverage, fake, flood, forker, reader, stall, storm, tune, waiter, writer,
+};
 
-/// Runs for as long as asked, or until something is found, or until `tick` (called with the time gone,
-/// ten times a second) says no. Once in the life of a process.
+/// How a run goes, ten times a second.
+pub struct Moment<'a> {
+    /// The time that has gone by.
+    pub elapsed: Duration,
+    /// What has been done so far, once an interval.
+    pub line: Option<&'a str>,
+}
+
+/// Runs for as long as asked, or until something is found, or until `tick` (called ten times a second)
+/// says no. Once in the life of a process.
+///
+/// If the run is long enough and an actor has not acted by then, it goes on until it has, or patience is over.
+///
+/// # Errors
+/// The library refuses what it is told at the start.
 ///
 /// # Panics
-/// On the second call, and if the library refuses the number of slots.
-pub fn run(options: &Options, mut tick: impl FnMut(Duration) -> bool) -> Report {
-    if let Some(slots) = options.slots {
-        init(quiescent::Options::new().max_threads(slots)).expect("a possible number of slots");
+/// On the second call.
+pub fn run(
+    options: &Options,
+    mut tick: impl FnMut(&Moment<'_>) -> bool,
+) -> Result<Report, InitError> {
+    init(options.library)?;
+    if let Some(times) = options.flush {
+        set_flush_times(times);
     }
     let world = World::begin(options.clone()).expect("one run in a process");
     allocator::keep(options.quarantine);
     storm::install();
-    let start = Instant::now();
+    stall::listen();
+    let start = world.start;
     let mut watchdog = Watchdog::new(world);
     let threads = start_all(world);
     let mut notes = String::new();
     let mut stopped = false;
-    while start.elapsed() < options.duration && !stopped && !finding::any() {
+    let mut next = options.interval;
+    let mut last = Line::new(world);
+    while goes_on(world) && !stopped && !finding::any() {
         thread::sleep(TICK);
         notes += &watchdog.look().unwrap_or_default();
-        stopped = !tick(start.elapsed());
+        let elapsed = start.elapsed();
+        let line = (elapsed >= next).then(|| {
+            next += options.interval;
+            let now = Line::new(world);
+            let text = now.since(&last);
+            last = now;
+            text
+        });
+        let line = line.as_deref();
+        stopped = !tick(&Moment { elapsed, line });
+    }
+    if start.elapsed() >= options.long_enough() && !finding::any() {
+        for missing in coverage::missing(world) {
+            notes += &format!("{missing}\n");
+            Finding::NotExercised.note(None, 0);
+        }
     }
     world.stop();
     let ended = end_all(threads, options.patience, &mut notes);
@@ -46,7 +85,18 @@ pub fn run(options: &Options, mut tick: impl FnMut(Duration) -> bool) -> Report 
     } else {
         notes += &stuck();
     }
-    Report::new(world, start.elapsed(), stopped, notes)
+    let last = Line::new(world).text();
+    Ok(Report::new(world, start.elapsed(), stopped, notes, last))
+}
+
+/// Is there time left, or something that has still to be exercised?
+fn goes_on(world: &World) -> bool {
+    let options = &world.options;
+    let elapsed = world.start.elapsed();
+    elapsed < options.duration
+        || options.duration >= options.long_enough()
+            && elapsed < options.duration + options.patience
+            && !coverage::missing(world).is_empty()
 }
 
 fn start_all(world: &'static World) -> Vec<JoinHandle<()>> {
@@ -56,15 +106,23 @@ fn start_all(world: &'static World) -> Vec<JoinHandle<()>> {
         let body: fn(Hand) = match place.role {
             Role::Reader => reader::run,
             Role::Writer => writer::run,
+            Role::Fake => fake::run,
             Role::Barrier => waiter::barriers,
             Role::Drain => waiter::drains,
             Role::Quiet => waiter::quiet,
+            Role::Lazy => waiter::lazies,
+            Role::Flood => flood::run,
+            Role::Stall => stall::run,
+            Role::Fork => forker::run,
+            Role::Pressure => tune::pressure,
+            Role::Budget => tune::budget,
+            Role::Toggle => tune::toggle,
+            Role::Signal => storm::run,
             Role::Churn => continue, // the lanes start these
         };
         threads.push(named(place.role.name()).spawn(move || body(Hand::new(world, number, 0))));
     }
-    threads.push(named("storm").spawn(move || storm::run(world)));
-    for lane in 0..LANES {
+    for lane in 0..world.options.cast.of(Role::Churn) {
         threads.push(named("lane").spawn(move || churn::lane(world, lane)));
     }
     threads

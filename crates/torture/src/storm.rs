@@ -7,9 +7,9 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use crate::numbers::Numbers;
+use crate::hand::Hand;
 use crate::reader;
-use crate::world::{self, World};
+use crate::world;
 
 extern "C" fn handler(_signal: libc::c_int) {
     if let Some(world) = world::current() {
@@ -42,22 +42,20 @@ pub fn block() {
 }
 
 /// Sends signals until it is over.
-pub fn run(world: &'static World) {
-    let mut numbers = Numbers::new(world.options.seed, u64::MAX);
-    while !world.stopped() {
-        if world.paused() {
-            thread::sleep(Duration::from_millis(5));
-            continue;
-        }
+pub fn run(mut hand: Hand) {
+    let world = hand.world;
+    while hand.goes_on() {
         // SAFETY: getpid cannot fail.
         let process = unsafe { libc::getpid() };
-        let place = &world.places[numbers.below(world.places.len())];
+        let place = &world.places[hand.numbers.below(world.places.len())];
         let thread = place.thread.load(Ordering::Relaxed);
         if thread != 0 {
             // A thread that has ended since is no longer there to be hit.
             // SAFETY: three integers.
             unsafe { libc::syscall(libc::SYS_tgkill, process, thread, libc::SIGUSR1) };
         }
-        thread::sleep(Duration::from_micros(numbers.next() % 400));
+        thread::sleep(Duration::from_micros(
+            hand.numbers.next() % world.options.delays.signal_us.max(1),
+        ));
     }
 }

@@ -1,12 +1,13 @@
 //! Threads that wait: for everybody's callbacks (`barrier`), by doing them (`drain`), or for nothing at
 //! all, with things queued that others have to come for (quiet).
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use quiescent::{barrier, drain};
 
+use crate::events::What;
 use crate::hand::Hand;
+use crate::kind::Kind;
 use crate::options::Broken;
 use crate::writer;
 
@@ -25,13 +26,15 @@ pub fn barriers(mut hand: Hand) {
             .iter()
             .map(|place| place.ledger.committed())
             .collect();
+        hand.record(What::Barrier, None, 0);
         if !hand.world.is_broken(Broken::SkipBarrier) {
             barrier();
         }
+        hand.record(What::BarrierEnd, None, 0);
         for (place, committed) in places.iter().zip(committed) {
             place.ledger.check_barrier(committed);
         }
-        hand.world.barriers.fetch_add(1, Ordering::Relaxed);
+        hand.acted();
         let pause = Duration::from_micros(hand.numbers.next() % 30_000);
         hand.sleep(pause);
     }
@@ -43,7 +46,7 @@ pub fn drains(mut hand: Hand) {
         if hand.world.barriers_allowed() {
             writer::round(&mut hand);
             drain(Duration::from_micros(hand.numbers.next() % 20_000));
-            hand.world.drains.fetch_add(1, Ordering::Relaxed);
+            hand.acted();
         }
         let pause = Duration::from_micros(hand.numbers.next() % 200_000);
         hand.sleep(pause);
@@ -63,5 +66,24 @@ pub fn quiet(mut hand: Hand) {
             _ => hand.numbers.next() % 30,
         };
         hand.sleep(Duration::from_millis(milliseconds));
+        hand.acted();
+    }
+}
+
+/// Queues lazily and nothing else, then waits until somebody has come for all of it: at its flush time,
+/// when memory is low, or because of others.
+pub fn lazies(mut hand: Hand) {
+    while hand.goes_on() {
+        for _ in 0..1 + hand.numbers.below(12) {
+            let kind = Kind::lazy(hand.numbers.below(1000));
+            writer::update(&mut hand, kind);
+        }
+        // What is not lazy, or later than it may be, is for the watchdog to see.
+        while !hand.ledger().is_over() && hand.goes_on() {
+            hand.sleep(Duration::from_millis(5));
+        }
+        if hand.ledger().is_over() && !hand.world.is_broken(Broken::NeverLazy) {
+            hand.acted();
+        }
     }
 }

@@ -52,14 +52,15 @@ impl Watchdog {
         self.hanging().or_else(|| self.late())
     }
 
-    /// Everybody pauses for up to a second and a half, every few seconds, so that everything goes idle.
+    /// Everybody pauses together, every few seconds, so that everything goes idle.
     fn stutter(&mut self) {
         let now = Instant::now();
-        if now >= self.turn {
+        let most = self.world.options.delays.pause_ms;
+        if now >= self.turn && most > 0 {
             self.paused = !self.paused;
             self.world.pause(self.paused);
             let milliseconds = match self.paused {
-                true => 100 + self.numbers.next() % 1400,
+                true => 1 + self.numbers.next() % most,
                 false => 1000 + self.numbers.next() % 5000,
             };
             self.turn = now + Duration::from_millis(milliseconds);

@@ -3,54 +3,19 @@
 use std::sync::atomic::{
     AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering,
 };
+use std::time::Instant;
 
+use crate::events::{Ring, What};
+use crate::flood::Tide;
 use crate::kind::{KINDS, Kind};
+use crate::latency::Histogram;
 use crate::ledger::Ledger;
 use crate::options::{Broken, Options};
+use crate::role::{ROLES, Role};
+use crate::waking::Bell;
 
 /// Ages that are told apart; the last stands for all beyond.
-pub const AGES: usize = 6;
-
-/// What a thread does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// Reads.
-    Reader,
-    /// Updates.
-    Writer,
-    /// Calls `barrier`.
-    Barrier,
-    /// Calls `drain`.
-    Drain,
-    /// Updates, then does nothing for a while.
-    Quiet,
-    /// Lives shortly.
-    Churn,
-}
-
-impl Role {
-    /// All of them.
-    pub const ALL: [Role; 6] = [
-        Role::Reader,
-        Role::Writer,
-        Role::Barrier,
-        Role::Drain,
-        Role::Quiet,
-        Role::Churn,
-    ];
-
-    /// Its name, which is also the threads'.
-    pub fn name(self) -> &'static str {
-        match self {
-            Role::Reader => "reader",
-            Role::Writer => "writer",
-            Role::Barrier => "barrier",
-            Role::Drain => "drain",
-            Role::Quiet => "quiet",
-            Role::Churn => "churn",
-        }
-    }
-}
+pub const AGES: usize = 12;
 
 /// A place for a thread: its ledger, and its signs of life.
 pub struct Place {
@@ -64,6 +29,14 @@ pub struct Place {
     pub thread: AtomicI32,
     /// One more than the kind it is busy with.
     pub doing: AtomicU8,
+    /// What it did last.
+    pub ring: Ring,
+    /// Reports of stalls that named its thread.
+    pub named: AtomicU64,
+    /// What wakes it when it waits for a future.
+    pub bell: Bell,
+    /// Its flood.
+    pub tide: Tide,
 }
 
 /// Queued and done, of one kind.
@@ -75,6 +48,8 @@ pub struct Tally {
     pub done: AtomicU64,
     /// How often readers saw each age.
     pub ages: [AtomicU64; AGES],
+    /// How long callers waited for their grace period.
+    pub latency: Histogram,
 }
 
 /// The run.
@@ -85,18 +60,21 @@ pub struct World {
     pub places: Vec<Place>,
     /// By kind.
     pub tallies: [Tally; KINDS],
-    /// Sections of readers, of handlers, of callbacks.
-    pub sections: AtomicU64,
-    /// As above.
-    pub handlers: AtomicU64,
-    /// As above.
+    /// When it began.
+    pub start: Instant,
+    /// What each role has done.
+    pub acts: [AtomicU64; ROLES],
+    /// Sections of callbacks.
     pub glances: AtomicU64,
-    /// Calls of `barrier`.
-    pub barriers: AtomicU64,
-    /// Calls of `drain`.
-    pub drains: AtomicU64,
-    /// Short-lived threads.
-    pub lives: AtomicU64,
+    /// Times that everybody paused.
+    pub pauses: AtomicU64,
+    /// Grace periods that ended while a section was open (0, 1, 2, 3 or more), by the library's own count,
+    /// which lags a little.
+    pub spans: [AtomicU64; 4],
+    /// Reports of stalls.
+    pub stalls: AtomicU64,
+    /// What happened last on threads that have no place.
+    pub elsewhere: Ring,
     /// Times that a thread found no free entry.
     pub full: AtomicU64,
     /// Planned panics of callbacks.
@@ -114,29 +92,27 @@ pub fn current() -> Option<&'static World> {
     unsafe { CURRENT.load(Ordering::Acquire).as_ref() }
 }
 
-/// Short-lived threads at a time, and those who start them.
-pub const LANES: usize = 2;
 /// Short-lived threads of one lane at a time.
 pub const BURST: usize = 3;
 
 impl World {
     /// Makes the run that the process has. `None` if it had one.
     pub fn begin(options: Options) -> Option<&'static World> {
-        let roles = [
-            (Role::Reader, options.readers),
-            (Role::Writer, options.writers),
-            (Role::Barrier, 1),
-            (Role::Drain, 1),
-            (Role::Quiet, 2),
-            (Role::Churn, LANES * BURST),
-        ];
-        let places = roles.into_iter().flat_map(|(role, count)| {
+        let places = Role::ALL.into_iter().flat_map(|role| {
+            let count = match role {
+                Role::Churn => options.cast.of(role) * BURST,
+                _ => options.cast.of(role),
+            };
             std::iter::repeat_with(move || Place {
                 role,
                 ledger: Ledger::new(),
                 beat: AtomicU64::new(0),
                 thread: AtomicI32::new(0),
                 doing: AtomicU8::new(0),
+                ring: Ring::default(),
+                named: AtomicU64::new(0),
+                bell: Bell::default(),
+                tide: Tide::default(),
             })
             .take(count)
         });
@@ -144,12 +120,13 @@ impl World {
             places: places.collect(),
             options,
             tallies: Default::default(),
-            sections: AtomicU64::new(0),
-            handlers: AtomicU64::new(0),
+            start: Instant::now(),
+            acts: Default::default(),
             glances: AtomicU64::new(0),
-            barriers: AtomicU64::new(0),
-            drains: AtomicU64::new(0),
-            lives: AtomicU64::new(0),
+            pauses: AtomicU64::new(0),
+            spans: Default::default(),
+            stalls: AtomicU64::new(0),
+            elsewhere: Ring::default(),
             full: AtomicU64::new(0),
             panics: AtomicU64::new(0),
             now: AtomicU32::new(0),
@@ -200,10 +177,14 @@ impl World {
     /// Everybody pauses, or goes on.
     pub fn pause(&self, paused: bool) {
         self.paused.store(paused, Ordering::Relaxed);
+        self.pauses.fetch_add(u64::from(paused), Ordering::Relaxed);
+        self.elsewhere
+            .record(self, What::Pause, None, u64::from(paused));
     }
 
-    /// May anybody call `barrier` or `drain` now? Both also do what the library should do unasked, so
-    /// for most of the time nobody does: six seconds of every forty.
+    /// May anybody call `barrier` or `drain`, say that memory is low, or make the budget small now? All of
+    /// that also does what the library should do unasked, so for most of the time nobody does: six seconds
+    /// of every forty.
     pub fn barriers_allowed(&self) -> bool {
         self.now() % 400 < 60
     }
@@ -220,6 +201,16 @@ impl World {
         self.tallies[kind as usize]
             .done
             .fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Somebody of this role has done what it is there for.
+    pub fn acted(&self, role: Role, times: u64) {
+        self.acts[role as usize].fetch_add(times, Ordering::Relaxed);
+    }
+
+    /// How often that was.
+    pub fn acts(&self, role: Role) -> u64 {
+        self.acts[role as usize].load(Ordering::Relaxed)
     }
 
     /// A callback panics as planned.

@@ -5,38 +5,43 @@
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use quiescent::{
-    Cookie, Retired, barrier, call, call_head, call_head_hurry, call_hurry, in_section, poll,
-    read_lock, retire, retire_hurry, retire_ptr, retire_ptr_hurry, start_poll, synchronize,
-    synchronize_expedited,
+    Cookie, Retired, barrier, call, call_head, call_head_hurry, call_head_lazy, call_hurry,
+    call_lazy, grace_period, in_section, poll, read_lock, retire, retire_hurry, retire_ptr,
+    retire_ptr_hurry, retire_ptr_no_reclaim, start_poll, synchronize, synchronize_expedited, wait,
 };
 
 use crate::callback::{self, Block};
 use crate::element::{Dropping, Element};
 use crate::entry::Entry;
+use crate::events::What;
 use crate::finding::Finding;
 use crate::hand::Hand;
-use crate::kind::{KINDS, Kind};
+use crate::kind::Kind;
 use crate::ledger::SLOTS;
 use crate::options::Broken;
+use crate::waking;
 
 /// Updates until it is over.
 pub fn run(mut hand: Hand) {
+    let pause = hand.world.options.delays.writer_us;
     while hand.goes_on() {
         round(&mut hand);
-        hand.dawdle(1000);
+        hand.acted();
+        hand.dawdle(pause);
     }
 }
 
 /// A few updates of any kind, or many of a cheap one.
 pub fn round(hand: &mut Hand) {
-    let kind = Kind::ALL[hand.numbers.below(KINDS)];
+    let kinds = &hand.world.options.kinds;
+    let kind = kinds[hand.numbers.below(kinds.len())];
     match hand.numbers.below(200) {
         // Enough to fill blocks of a queue; within what a ledger has entries for.
-        0 => flood(hand, Kind::RetirePtr, 1500),
-        1 => flood(hand, Kind::deferred(kind as usize), 300),
+        0 if kinds.contains(&Kind::RetirePtr) => flood(hand, Kind::RetirePtr, 1500),
+        1 if !kind.waits() => flood(hand, kind, 300),
         2..6 => chaff(hand),
         6 if hand.world.barriers_allowed() && hand.numbers.once_in(8) => own_barrier(hand),
         _ => _ = update(hand, kind),
@@ -78,18 +83,24 @@ pub fn own_barrier(hand: &mut Hand) {
         barrier();
     }
     hand.ledger().check_barrier(committed);
-    hand.world.barriers.fetch_add(1, Ordering::Relaxed);
 }
 
 /// Publishes an element of this kind in place of another, and disposes of that one. False if everything
 /// this thread can have queued is queued.
 pub fn update(hand: &mut Hand, kind: Kind) -> bool {
+    let kind = match hand.world.is_broken(Broken::NeverLazy) && kind.is_lazy() {
+        true => Kind::CallHurry,
+        false => kind,
+    };
     let ledger = hand.ledger();
     let Some((entry, birth)) = ledger.take(kind) else {
         hand.world.full.fetch_add(1, Ordering::Relaxed);
         return false;
     };
     let element = Element::new(entry, birth, kind);
+    if !hand.world.is_broken(Broken::PublishFirst) {
+        entry.make_fit();
+    }
     let slot = hand.numbers.below(SLOTS);
     if kind.in_cell() {
         if let Some(old) = ledger.cells[slot].store(Some(Dropping(element))) {
@@ -102,6 +113,10 @@ pub fn update(hand: &mut Hand, kind: Kind) -> bool {
     }
     let new = Box::into_raw(Box::new(element));
     let old = ledger.raw[slot].swap(new, Ordering::AcqRel); // [TO-3]
+    if hand.world.is_broken(Broken::PublishFirst) {
+        thread::yield_now();
+        entry.make_fit();
+    }
     if let Some(old) = NonNull::new(old) {
         dispose(hand, Old::Raw(old));
     }
@@ -163,13 +178,19 @@ fn dispose(hand: &mut Hand, old: Old) {
     let word = entry.queue(number, world.now());
     element.set_word(word);
     world.count_queued(element.kind());
+    hand.record(What::Queue, Some(kind), number);
     hand.begin(kind);
     let waits = kind.waits();
     let guard = (!waits && hand.numbers.once_in(4)).then(read_lock);
+    let start = kind.is_timed().then(Instant::now);
     match old {
         Old::Raw(element) if waits => wait_and_free(hand, element, entry, word, kind),
         Old::Raw(element) => defer(hand, element, entry, word, kind),
         Old::Owned(retired) => give_back(hand, retired, kind),
+    }
+    if let Some(start) = start {
+        world.tallies[kind as usize].latency.add(start.elapsed());
+        hand.record(What::Waited, Some(kind), number);
     }
     if let Some(guard) = guard {
         (0..hand.numbers.below(500)).for_each(|_| std::hint::spin_loop());
@@ -194,6 +215,8 @@ fn wait_and_free(
         Kind::Synchronize if hand.world.is_broken(Broken::NoGracePeriod) => {}
         Kind::Synchronize => synchronize(),
         Kind::Expedited => synchronize_expedited(),
+        Kind::Cookie => wait(before),
+        Kind::Future => waking::block_on(&hand.place.bell, grace_period()),
         _ => {
             let cookie = match hand.world.is_broken(Broken::WrongCookie) {
                 true => Cookie::COMPLETED,
@@ -227,16 +250,21 @@ fn defer(hand: &mut Hand, element: NonNull<Element>, entry: &'static Entry, word
         Kind::Call if world.is_broken(Broken::CallNow) => callback(),
         Kind::Call => call(callback),
         Kind::CallHurry => call_hurry(callback),
+        Kind::CallLazy => call_lazy(callback),
         // SAFETY: the head at the beginning of an element that nobody else disposes of.
         Kind::CallHead => unsafe { call_head(head, callback::head_of_element) },
         // SAFETY: as above.
         Kind::CallHeadHurry => unsafe { call_head_hurry(head, callback::head_of_element) },
+        // SAFETY: as above.
+        Kind::CallHeadLazy => unsafe { call_head_lazy(head, callback::head_of_element) },
         // SAFETY: a boxed element (a `Dropping` is one, with the same layout), unlinked, retired once.
         Kind::RetireDrop => unsafe { retire_ptr(dropping) },
         // SAFETY: as above.
         Kind::RetireDropHurry => unsafe { retire_ptr_hurry(dropping) },
         // SAFETY: as above.
         Kind::RetirePtrHurry => unsafe { retire_ptr_hurry(element) },
+        // SAFETY: as above.
+        Kind::RetirePtrNoReclaim => unsafe { retire_ptr_no_reclaim(element) },
         // SAFETY: as above, but for the misuse.
         _ => unsafe {
             retire_ptr(element);
@@ -258,12 +286,18 @@ fn give_back(hand: &mut Hand, mut retired: Retired<Dropping>, kind: Kind) {
                 patience *= 2;
             }
         }
+        (Kind::RetireWait, limit) => {
+            // Refused, it is dropped, and so retired.
+            _ = retired.retire_wait(Duration::from_millis(limit as u64));
+        }
+        (Kind::TryRetire, _) => _ = retired.try_retire(), // as above
         (Kind::RetiredHurry, 0..4) => retired.retire_hurry(),
         (Kind::RetiredHurry, _) => retire_hurry(retired),
         (_, 0..2) => retired.retire(),
         (_, 2..4) => drop(retired),
         (_, 4) => retired.weigh(1 << 20).retire(),
         (_, 5) => retired.weigh(4000).weigh(96).retire(),
+        (_, 6) => retired.retire_no_reclaim(),
         _ => retire(retired),
     }
 }

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use quiescent_bench::report::Report;
-use quiescent_torture::{Broken, Finding, Kind};
+use quiescent_torture::{Broken, Finding, Kind, Role};
 
 fn torture(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_quiescent-torture"));
@@ -36,6 +36,11 @@ fn a_good_run_finds_nothing_and_says_what_it_did() {
         let name = kind.name();
         assert!(value(name, "ops") > 0.0, "{name} was never tried");
         assert!(value(name, "age_0") > 0.0, "{name} was never read");
+        if kind.is_timed() {
+            let at = |metric| value(name, metric);
+            assert!(at("latency_us_p50") <= at("latency_us_p99"), "{name}");
+            assert!(at("latency_us_p99") <= at("latency_us_max"), "{name}");
+        }
         assert_eq!(
             (value(name, "age_2_up"), value(name, "backlog")),
             (0.0, 0.0)
@@ -49,19 +54,55 @@ fn a_good_run_finds_nothing_and_says_what_it_did() {
     }
 }
 
-/// Runs the program with a misuse; it must end with code 1 and find (at least) one of these.
-fn must_find(broken: Broken, seconds: &str, stall: &str, expected: &[Finding]) {
-    let name = broken.name();
+/// One of each actor, and two readers.
+const ALL_ACTORS: &str = "about = \"a little of everything\"\nstresses = [\"what there is\"]\n[actors]\n\
+    reader = 2\nwriter = 1\nfake = 1\nbarrier = 1\ndrain = 1\nquiet = 1\nlazy = 1\nchurn = 1\nflood = 1\n\
+    stall = 1\nfork = 1\npressure = 1\nbudget = 1\ntoggle = 1\nsignal = 1\n\
+    [library]\nlazy_ms = 300\nstall_after_ms = 100\n";
+
+#[test]
+fn every_actor_acts() {
+    let file = std::env::temp_dir().join(format!("torture-{}.toml", std::process::id()));
+    std::fs::write(&file, ALL_ACTORS).expect("a place for a file");
+    let path = file.to_str().expect("a plain name");
+    // Long enough for what is missing to be waited for, and missed.
     let (output, text) = output(&[
-        "--broken",
-        name,
         "--seconds",
-        seconds,
-        "--stall",
-        stall,
+        "2",
         "--seed",
         "1",
+        "--json",
+        "--scenario",
+        path,
     ]);
+    std::fs::remove_file(&file).expect("it was there");
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    let report = Report::from_json(&text).expect("the shape that every command shares");
+    for role in Role::ALL {
+        let (case, metric) = match role {
+            Role::Reader => ("reader", "reads"),
+            Role::Signal => ("signal handler", "reads"),
+            Role::Churn => ("short-lived thread", "ops"),
+            _ => (role.name(), "ops"),
+        };
+        let row = report.find("quiescent", case, metric);
+        assert!(row.is_some_and(|row| row.median > 0.0), "{case}: {text}");
+    }
+    for case in ["lazily", "pause", "stall report"] {
+        let row = report.find("quiescent", case, "ops");
+        assert!(row.is_some_and(|row| row.median > 0.0), "{case}: {text}");
+    }
+}
+
+/// Runs the program with a misuse; it must end with code 1 and find (at least) one of these.
+fn must_find(broken: Broken, seconds: &str, stall: &str, expected: &[Finding]) {
+    let more = ["--seconds", seconds, "--stall", stall, "--seed", "1"];
+    found_in(broken, &more, expected);
+}
+
+fn found_in(broken: Broken, more: &[&str], expected: &[Finding]) {
+    let name = broken.name();
+    let (output, text) = output(&[&["--broken", name], more].concat());
     assert_eq!(
         output.status.code(),
         Some(1),
@@ -72,6 +113,8 @@ fn must_find(broken: Broken, seconds: &str, stall: &str, expected: &[Finding]) {
         expected.iter().any(found),
         "{name} was found by another oracle: {text}"
     );
+    let events = text.split("the last events").nth(1);
+    assert!(events.is_some_and(|it| it.contains("FOUND")), "{text}");
 }
 
 #[test]
@@ -113,12 +156,57 @@ fn a_reader_that_stays_for_ever_is_found() {
 }
 
 #[test]
+fn an_element_that_is_found_before_it_is_fit_is_found() {
+    must_find(Broken::PublishFirst, "20", "30", &[Finding::Unfit]);
+}
+
+#[test]
+fn a_cookie_that_is_done_inside_its_section_is_found() {
+    must_find(Broken::FalseCookie, "20", "30", &[Finding::Cookie]);
+}
+
+#[test]
+fn stalls_that_are_not_told_or_too_early_are_found() {
+    let run = ["--scenario", "STALL01", "--seed", "1", "--seconds", "20"];
+    let deaf = [&run[..], &["--stall", "4"]].concat();
+    found_in(Broken::DeafToStalls, &deaf, &[Finding::StallUnreported]);
+    found_in(Broken::EarlyStall, &run, &[Finding::StallTooEarly]);
+}
+
+#[test]
+fn a_child_in_which_a_callback_runs_twice_is_found() {
+    let run = ["--scenario", "FORK01", "--seed", "1", "--seconds", "20"];
+    found_in(Broken::ChildTwice, &run, &[Finding::ForkedChild]);
+}
+
+#[test]
+fn a_flood_that_does_not_run_off_is_found() {
+    must_find(Broken::LostFlood, "60", "3", &[Finding::Hang]);
+}
+
+#[test]
+fn a_run_in_which_nothing_is_lazy_is_found() {
+    let run = [
+        "--scenario",
+        "TREE05",
+        "--seed",
+        "1",
+        "--seconds",
+        "2",
+        "--stall",
+        "2",
+    ];
+    found_in(Broken::NeverLazy, &run, &[Finding::NotExercised]);
+}
+
+#[test]
 fn nonsense_is_refused() {
     for arguments in [
         ["--readers", "0"],
         ["--seconds", "-1"],
         ["--broken", "honest"],
         ["--stall", "0"],
+        ["--scenario", "TREE99"],
     ] {
         let (output, _) = output(&arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");

@@ -1,0 +1,107 @@
+//! The request for torture.
+
+use super::count;
+use clap::Args;
+use quiescent_torture::Broken;
+use quiescent_torture::child::Fence;
+use std::time::Duration;
+
+#[derive(Debug, Args)]
+pub struct Torture {
+    /// A scenario by its name, or the path of a file (may be repeated; all by turns when left out)
+    #[arg(long, value_name = "NAME")]
+    pub scenario: Vec<String>,
+    /// Show the scenarios and what each stresses
+    #[arg(long, conflicts_with_all = ["scenario", "json", "tap"])]
+    pub list: bool,
+    /// How long all of it goes on: a number with ms, s, m or h
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time, allow_negative_numbers = true)]
+    pub duration: Duration,
+    /// Decides every choice of the first run, not the interleaving; the next runs have the next numbers.
+    /// Drawn and printed when left out
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Readers and writers together, in the proportion that the scenario has
+    #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]
+    pub threads: Option<u64>,
+    /// The fence mode in place of the scenario's: any, membarrier, fenced
+    #[arg(long, value_name = "MODE", value_parser = fence)]
+    pub fence: Option<Fence>,
+    /// How often a run says how it goes
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = time, allow_negative_numbers = true)]
+    pub interval: Duration,
+    /// How long without progress is a hang; lazy objects look late below 12s
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = time, allow_negative_numbers = true)]
+    pub stall: Duration,
+    /// Print one line of JSON (schema quiescent/1) at the end
+    #[arg(long, conflicts_with = "tap")]
+    pub json: bool,
+    /// Print TAP (Test Anything Protocol): a test point for each run
+    #[arg(long)]
+    pub tap: bool,
+    /// No progress bar, and no lines while it runs
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// Misuse the library: an oracle must notice
+    #[arg(long, value_name = "KIND", hide = true, value_parser = broken)]
+    pub broken: Option<Broken>,
+}
+
+/// A hundred hours, in ms.
+const LONGEST: u64 = 360_000_000;
+
+fn time(text: &str) -> Result<Duration, String> {
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let ms = match &text[digits.len()..] {
+        "ms" => 1,
+        "s" | "" => 1000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        _ => 0,
+    };
+    let value = digits.parse::<f64>().ok().filter(|_| ms > 0);
+    let ms = value.map(|value| value * f64::from(ms));
+    match ms {
+        Some(ms) if ms >= 100.0 && ms <= LONGEST as f64 => Ok(Duration::from_millis(ms as u64)),
+        Some(_) => Err("give 100ms to 100h".into()),
+        None => Err("give a number with ms, s, m or h, such as 90s".into()),
+    }
+}
+
+fn threads(text: &str) -> Result<u64, String> {
+    count(text, 1000, "give 1 to 1000")
+}
+
+fn fence(text: &str) -> Result<Fence, String> {
+    match text {
+        "any" => Ok(Fence::Any),
+        "membarrier" => Ok(Fence::Membarrier),
+        "fenced" => Ok(Fence::Fenced),
+        _ => Err("give any, membarrier or fenced".into()),
+    }
+}
+
+fn broken(text: &str) -> Result<Broken, String> {
+    let names = Broken::ALL.map(Broken::name).join(", ");
+    Broken::named(text).ok_or_else(|| format!("no such misuse; there are: {names}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_units() {
+        let ms = |text| time(text).map(|time| time.as_millis());
+        assert_eq!(
+            (ms("60s"), ms("250ms"), ms("7")),
+            (Ok(60_000), Ok(250), Ok(7000))
+        );
+        assert_eq!((ms("1.5m"), ms("2h")), (Ok(90_000), Ok(7_200_000)));
+        for nonsense in [
+            "", "s", "1d", "-5s", "0", "1e9h", "NaN", "infs", "5 s", "50ms",
+        ] {
+            assert!(time(nonsense).unwrap_err().contains("give"), "{nonsense}");
+        }
+    }
+}

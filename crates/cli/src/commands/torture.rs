@@ -1,0 +1,180 @@
+//! Carries out `torture`: scenarios by turns, each in a process of its own.
+//!
+//! What is found is printed when everything is over, with what happened last in the run that found it; what goes
+//! on is printed as it goes, unless one document was asked for.
+
+mod report;
+
+use super::{stop_flag, this_program};
+use crate::arguments::torture::Torture;
+use crate::output::{self, DONE, FINDING, STOPPED};
+use crate::progress::Bar;
+use quiescent_bench::{Error, Progress};
+use quiescent_torture::Broken;
+use quiescent_torture::campaign::{Campaign, Event, Run};
+use quiescent_torture::child::Ask;
+use quiescent_torture::scenario::{Scenario, names};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// The arguments before what a run's process is asked.
+pub const WORDS: [&str; 2] = ["internal", "torture-run"];
+
+/// Does it; the exit code.
+pub fn run(options: &Torture) -> Result<u8, Error> {
+    if options.list {
+        return output::print(list()?.as_bytes()).map(|()| DONE);
+    }
+    let campaign = campaign(options)?;
+    let stop = stop_flag()?;
+    let teller = Teller {
+        live: !options.quiet && !options.json && !options.tap,
+        tap: options.tap,
+        bar: Bar::new(options.quiet),
+    };
+    teller.begin(&campaign)?;
+    let mut failed = None;
+    let (mut turn, mut seconds) = (0, 0);
+    let runs = campaign.run(&stop, |event| {
+        let told = match event {
+            Event::Tick(gone) => {
+                let gone = gone.as_secs().min(campaign.duration.as_secs());
+                teller.bar.advance(gone.saturating_sub(seconds));
+                seconds = gone;
+                Ok(())
+            }
+            Event::Begin(_) => Ok(()),
+            Event::Line(ask, line) => teller.line(ask, line),
+            Event::End(run) => {
+                turn += 1;
+                teller.end(run, turn)
+            }
+        };
+        if let Err(why) = told {
+            failed.get_or_insert(why);
+            stop.store(true, Ordering::Relaxed); // nobody can be told: no need to go on
+        }
+    })?;
+    teller.bar.end();
+    if let Some(why) = failed {
+        return Err(why);
+    }
+    let stopped = stop.load(Ordering::Relaxed);
+    let printed = match (options.json, options.tap) {
+        (true, _) => report::json(&campaign, &runs, stopped).to_json() + "\n",
+        (_, true) => format!("1..{}\n", runs.len()),
+        _ => report::text(&campaign, &runs, stopped),
+    };
+    output::print(printed.as_bytes())?;
+    Ok(match (runs.iter().all(Run::is_good), stopped) {
+        (false, _) => FINDING,
+        (true, true) => STOPPED,
+        (true, false) => DONE,
+    })
+}
+
+fn usage(why: quiescent_torture::scenario::Error) -> Error {
+    Error::Usage(why.to_string())
+}
+
+/// What is asked for, read before anything runs.
+fn campaign(options: &Torture) -> Result<Campaign, Error> {
+    let seed = options.seed.unwrap_or_else(draw);
+    let scenarios: Result<Vec<Scenario>, _> = match options.scenario.is_empty() {
+        true => names().map(Scenario::named).collect(),
+        false => options
+            .scenario
+            .iter()
+            .map(|it| Scenario::named(it))
+            .collect(),
+    };
+    let mut scenarios = scenarios.map_err(usage)?;
+    if options.scenario.is_empty() {
+        // In a time that is too short for all, it is not always the same that have a turn.
+        let first = seed % scenarios.len() as u64;
+        scenarios.rotate_left(first as usize);
+    }
+    Ok(Campaign {
+        program: this_program()?,
+        words: WORDS.map(String::from).to_vec(),
+        scenarios,
+        duration: options.duration,
+        ask: Ask {
+            scenario: String::new(),
+            seed,
+            duration: Duration::ZERO,
+            interval: options.interval,
+            patience: options.stall,
+            fence: options.fence,
+            threads: options.threads.map(|threads| threads as usize),
+            broken: options.broken.map(|it| Broken::name(it).to_owned()),
+        },
+    })
+}
+
+/// A seed nobody chose.
+fn draw() -> u64 {
+    RandomState::new().build_hasher().finish() % 1_000_000_000
+}
+
+/// The scenarios, and what each stresses.
+fn list() -> Result<String, Error> {
+    let mut text = String::new();
+    for name in names() {
+        let scenario = Scenario::named(name).map_err(usage)?;
+        text += &format!("{name:<8} {}\n", scenario.about);
+        for stressed in &scenario.stresses {
+            text += &format!("         - {stressed}\n");
+        }
+    }
+    Ok(text)
+}
+
+/// Prints what goes on.
+struct Teller {
+    live: bool,
+    tap: bool,
+    bar: Bar,
+}
+
+impl Teller {
+    fn print(&self, text: &str) -> Result<(), Error> {
+        self.bar.aside(|| output::print(text.as_bytes()))
+    }
+
+    fn begin(&self, campaign: &Campaign) -> Result<(), Error> {
+        let what = format!(
+            "seed {}, {} scenarios, {} s\n",
+            campaign.ask.seed,
+            campaign.scenarios.len(),
+            campaign.duration.as_secs_f64()
+        );
+        if self.tap {
+            self.print(&format!("TAP version 13\n# {what}"))?;
+        } else if self.live {
+            self.print(&what)?;
+        }
+        self.bar.begin("torture", campaign.duration.as_secs());
+        Ok(())
+    }
+
+    fn line(&self, ask: &Ask, line: &str) -> Result<(), Error> {
+        let comment = match (self.live, self.tap) {
+            (true, _) => "",
+            (_, true) => "# ",
+            _ => return Ok(()),
+        };
+        self.print(&format!("{comment}{:<8}{line}\n", ask.scenario))
+    }
+
+    fn end(&self, run: &Run, turn: usize) -> Result<(), Error> {
+        if self.tap {
+            return self.print(&report::tap(run, turn));
+        }
+        match self.live {
+            true => self.print(&report::line(run)),
+            false => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! What a run that was long enough has to have done: every actor has acted, something lazy has run, and the
+//! counters that its scenario names have moved. A run that exercises nothing finds nothing.
+
+use std::sync::atomic::Ordering;
+
+use quiescent::statistics;
+
+use crate::kind::Kind;
+use crate::role::Role;
+use crate::world::World;
+
+/// What has not been exercised so far, in words.
+pub fn missing(world: &World) -> Vec<String> {
+    let roles = Role::ALL.into_iter();
+    let idle = roles.filter(|role| world.options.cast.of(*role) > 0 && world.acts(*role) == 0);
+    let mut missing: Vec<String> = idle
+        .map(|role| format!("{}: no {}", role.name(), role.counts()))
+        .collect();
+    if lazily(world) == 0 {
+        missing.push("nothing that was queued lazily has run".into());
+    }
+    if !world.options.expects.is_empty() {
+        let now = statistics();
+        let counters = world.options.expects.iter();
+        let still = counters.filter(|counter| (counter.get)(&now) == 0);
+        missing.extend(still.map(|counter| format!("{} is still 0", counter.name)));
+    }
+    missing
+}
+
+/// What was queued lazily and has run.
+pub fn lazily(world: &World) -> u64 {
+    let lazy = Kind::ALL.into_iter().filter(|kind| kind.is_lazy());
+    lazy.map(|kind| world.tallies[kind as usize].done.load(Ordering::Relaxed))
+        .sum()
+}

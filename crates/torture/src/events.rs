@@ -1,0 +1,200 @@
+//! The last events of every thread, for when something is found.
+//!
+//! Each place has a small ring that only its thread writes, and one more is for whatever runs elsewhere
+//! (callbacks on the worker, the allocator). From the first finding on nothing is recorded: what led to it
+//! stays. Entries are two words, not written as one: one that is being written when it is read may be
+//! mixed from two. It is for people, not for an oracle.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use crate::finding::{self, Finding};
+use crate::kind::Kind;
+use crate::world::{self, World};
+
+/// Events of one ring.
+const LENGTH: usize = 64;
+/// No kind.
+const NONE: u64 = 0xff;
+
+/// Something that happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum What {
+    /// Something is disposed of: its number.
+    Queue,
+    /// The caller has waited for it: its number.
+    Waited,
+    /// A callback completed an entry: its word.
+    Ran,
+    /// A barrier is called.
+    Barrier,
+    /// It has returned.
+    BarrierEnd,
+    /// A grace period is asked for that nobody needs.
+    Ask,
+    /// A section begins that lasts.
+    Stay,
+    /// It ends: reports about it.
+    Left,
+    /// A fork: the child's number.
+    Fork,
+    /// The child has ended: its status.
+    ForkEnd,
+    /// Memory is said to be low: how often at once.
+    Low,
+    /// A new budget: bytes.
+    Budget,
+    /// A setting: which.
+    Set,
+    /// A flood begins: callbacks.
+    Flood,
+    /// Everybody pauses (1), or goes on (0).
+    Pause,
+    /// A stall is reported: its age in milliseconds.
+    Stalled,
+    /// Something is found: the value.
+    Found,
+}
+
+impl What {
+    const ALL: [(What, &str); 17] = [
+        (What::Queue, "disposes of"),
+        (What::Waited, "has waited for"),
+        (What::Ran, "completed"),
+        (What::Barrier, "barrier"),
+        (What::BarrierEnd, "barrier returned"),
+        (What::Ask, "asks for a grace period"),
+        (What::Stay, "stays in a section"),
+        (What::Left, "left it, reports"),
+        (What::Fork, "forked"),
+        (What::ForkEnd, "child ended"),
+        (What::Low, "memory is low"),
+        (What::Budget, "budget"),
+        (What::Set, "setting"),
+        (What::Flood, "flood"),
+        (What::Pause, "all pause"),
+        (What::Stalled, "stall reported, ms"),
+        (What::Found, "FOUND"),
+    ];
+}
+
+#[derive(Default)]
+struct Event {
+    /// Nanoseconds since the start, and one; 0 for none yet.
+    at: AtomicU64,
+    /// `value << 16 | kind or finding << 8 | what`.
+    what: AtomicU64,
+}
+
+/// The last events of one thread.
+pub struct Ring {
+    events: [Event; LENGTH],
+    next: AtomicUsize,
+}
+
+impl Default for Ring {
+    fn default() -> Ring {
+        Ring {
+            events: std::array::from_fn(|_| Event::default()),
+            next: AtomicUsize::new(0),
+        }
+    }
+}
+
+impl Ring {
+    /// Records one, unless something has been found.
+    pub fn record(&self, world: &World, what: What, kind: Option<Kind>, value: u64) {
+        if !finding::any() {
+            self.write(
+                world,
+                what,
+                kind.map_or(NONE, |kind| u64::from(kind as u8)),
+                value,
+            );
+        }
+    }
+
+    fn write(&self, world: &World, what: What, which: u64, value: u64) {
+        let event = &self.events[self.next.fetch_add(1, Ordering::Relaxed) % LENGTH];
+        let word = (value << 16) | (which << 8) | what as u64;
+        event.what.store(word, Ordering::Relaxed);
+        let ns = world.start.elapsed().as_nanos() as u64;
+        event.at.store(ns + 1, Ordering::Relaxed);
+    }
+
+    fn all(&self) -> impl Iterator<Item = (u64, u64)> {
+        let load = |event: &Event| {
+            (
+                event.at.load(Ordering::Relaxed),
+                event.what.load(Ordering::Relaxed),
+            )
+        };
+        self.events
+            .iter()
+            .map(load)
+            .filter_map(|(at, what)| Some((at.checked_sub(1)?, what)))
+    }
+}
+
+/// Something was found, for the first time. Safe anywhere, also in the allocator.
+pub(crate) fn found(finding: Finding, value: u64) {
+    if let Some(world) = world::current() {
+        let which = u64::from(finding as u8);
+        world.elsewhere.write(world, What::Found, which, value);
+    }
+}
+
+/// The last events of all threads together, the oldest first, and the last of each thread.
+pub fn last(world: &World, count: usize) -> Vec<String> {
+    let rings = world.places.iter().enumerate().map(|(number, place)| {
+        let who = format!("{} {number}", place.role.name());
+        (who, &place.ring)
+    });
+    let rings = rings.chain([("elsewhere".to_owned(), &world.elsewhere)]);
+    let mut events: Vec<(u64, bool, String)> = Vec::new();
+    for (who, ring) in rings {
+        let mut own: Vec<(u64, u64)> = ring.all().collect();
+        own.sort_unstable();
+        let last = own.len().saturating_sub(1);
+        let own = own.into_iter().enumerate();
+        events.extend(own.map(|(n, (at, word))| (at, n == last, line(&who, at, word))));
+    }
+    events.sort_unstable();
+    let first = events.len().saturating_sub(count);
+    let shown = events.into_iter().enumerate();
+    let shown = shown.filter(|(n, (_, is_last, _))| *n >= first || *is_last);
+    shown.map(|(_, (_, _, line))| line).collect()
+}
+
+fn line(who: &str, at: u64, word: u64) -> String {
+    let (what, which, value) = (word & 0xff, (word >> 8) & 0xff, word >> 16);
+    let text = What::ALL.get(what as usize).map_or("?", |it| it.1);
+    let found = what == What::Found as u64;
+    let name = match usize::try_from(which).unwrap_or(usize::MAX) {
+        which if found => Finding::ALL.get(which).map(|it| it.text()),
+        which => Kind::ALL.get(which).map(|it| it.name()),
+    };
+    let name = name.map(|name| format!(" {name}")).unwrap_or_default();
+    let (seconds, micros) = (at / 1_000_000_000, at / 1000 % 1_000_000);
+    format!("{seconds:>4}.{micros:06} {who:<12} {text}{name} {value:#x}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_in_order_and_lines_have_them() {
+        for (index, (what, _)) in What::ALL.into_iter().enumerate() {
+            assert_eq!(what as usize, index);
+        }
+        let word = (0x2a << 16) | (Kind::CallLazy as u64) << 8 | What::Ran as u64;
+        assert_eq!(
+            line("lazy 3", 1_002_003_000, word),
+            "   1.002003 lazy 3       completed call_lazy 0x2a"
+        );
+        let word = (7 << 16) | (Finding::TooShort as u64) << 8 | What::Found as u64;
+        assert!(line("x", 0, word).ends_with("FOUND grace period too short 0x7"));
+        assert!(line("x", 0, NONE << 8 | What::Barrier as u64).ends_with("barrier 0x0"));
+    }
+}

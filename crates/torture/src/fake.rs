@@ -1,0 +1,66 @@
+//! Fake writers: they ask for grace periods, in every way there is, and have nothing that needs one.
+//! Whoever does have something must get a whole one all the same.
+
+use std::time::Duration;
+
+use quiescent::{
+    grace_period, poll, start_poll, synchronize, synchronize_expedited, synchronize_timeout,
+    try_synchronize, wait,
+};
+
+use crate::events::What;
+use crate::finding::Finding;
+use crate::hand::Hand;
+use crate::kind::Kind;
+use crate::waking;
+
+/// Asks until it is over.
+pub fn run(mut hand: Hand) {
+    let pause = hand.world.options.delays.writer_us;
+    while hand.goes_on() {
+        let way = hand.numbers.below(10);
+        hand.record(What::Ask, None, way as u64);
+        hand.begin(Kind::Synchronize);
+        ask(&mut hand, way);
+        hand.end();
+        hand.acted();
+        hand.dawdle(pause);
+    }
+}
+
+fn ask(hand: &mut Hand, way: usize) {
+    match way {
+        0 | 1 => synchronize(),
+        2 => synchronize_expedited(),
+        3 => assert!(try_synchronize().is_ok(), "outside of all sections"),
+        // Given up, most of the time.
+        4 => _ = synchronize_timeout(Duration::from_micros(hand.numbers.next() % 200)),
+        5 => {
+            let cookie = start_poll();
+            for _ in 0..hand.numbers.below(20) {
+                if poll(cookie) {
+                    break;
+                }
+                hand.dawdle(50);
+            }
+        }
+        6 => waited(hand, 1),
+        7 => waited(hand, 16),
+        8 => waking::block_on(&hand.place.bell, grace_period()),
+        _ => waking::abandon(&hand.place.bell, grace_period()),
+    }
+}
+
+/// Takes cookies and waits for the last: all of them are done then.
+fn waited(hand: &mut Hand, count: usize) {
+    let mut cookies = Vec::new();
+    for _ in 0..count {
+        cookies.push(start_poll());
+        hand.dawdle(20);
+    }
+    let Some(last) = cookies.last() else { return };
+    wait(*last);
+    if !cookies.into_iter().all(poll) {
+        Finding::Cookie.note(Some(Kind::Cookie), 2);
+    }
+}

@@ -1,0 +1,99 @@
+//! Forward progress: so many callbacks at once that they have to be worked off while more are coming, and
+//! a chain of callbacks each of which queues the next. All of them run, each once.
+//!
+//! The thread shows a sign of life only when another callback has run: if none does, it hangs, which the
+//! watchdog tells.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use quiescent::{call, call_hurry, call_lazy};
+
+use crate::events::What;
+use crate::finding::Finding;
+use crate::hand::Hand;
+use crate::kind::Kind;
+use crate::options::Broken;
+
+/// Callbacks of a flood, at most.
+const MOST: usize = 20_000;
+
+/// Floods until it is over.
+pub fn run(mut hand: Hand) {
+    while hand.goes_on() {
+        flood(&mut hand);
+        hand.acted();
+        let pause = Duration::from_millis(hand.numbers.next() % 400);
+        hand.sleep(pause);
+    }
+}
+
+/// Callbacks that were queued and that ran, since the run began. One for each place, never freed.
+#[derive(Default)]
+pub struct Tide {
+    queued: AtomicU64,
+    ran: AtomicU64,
+    /// The chain goes on.
+    rising: AtomicBool,
+}
+
+fn flood(hand: &mut Hand) {
+    let tide = &hand.place.tide;
+    tide.rising.store(true, Ordering::Relaxed);
+    let count = 1 + hand.numbers.below(MOST);
+    hand.record(What::Flood, None, count as u64);
+    chain(tide);
+    for number in 0..count {
+        if number % 256 == 0 && !hand.goes_on() {
+            break;
+        }
+        tide.queued.fetch_add(1, Ordering::Relaxed);
+        let run = move || _ = tide.ran.fetch_add(1, Ordering::Relaxed);
+        match hand.numbers.below(64) {
+            0 => call_hurry(run),
+            1..16 => call_lazy(run),
+            _ => call(run),
+        }
+    }
+    tide.rising.store(false, Ordering::Relaxed);
+    tide.queued.fetch_add(1, Ordering::Relaxed);
+    call_hurry(|| _ = tide.ran.fetch_add(1, Ordering::Relaxed)); // what is lazy goes along
+    if hand.world.is_broken(Broken::LostFlood) {
+        tide.queued.fetch_add(1, Ordering::Relaxed);
+    }
+    ebb(hand, tide);
+}
+
+/// A callback that queues the next one, as long as the tide rises.
+fn chain(tide: &'static Tide) {
+    tide.queued.fetch_add(1, Ordering::Relaxed);
+    call_hurry(move || {
+        if tide.rising.load(Ordering::Relaxed) {
+            chain(tide);
+        }
+        tide.ran.fetch_add(1, Ordering::Release);
+    });
+}
+
+/// Waits until everything has run.
+fn ebb(hand: &mut Hand, tide: &Tide) {
+    hand.begin(Kind::Call);
+    let mut last = 0;
+    loop {
+        // In this order: the chain queues before it counts as run.
+        let ran = tide.ran.load(Ordering::Acquire);
+        let queued = tide.queued.load(Ordering::Relaxed);
+        if ran > queued {
+            Finding::RanTwice.note(Some(Kind::Call), ran - queued);
+        }
+        if ran >= queued {
+            break;
+        }
+        if ran != last {
+            hand.beat();
+            last = ran;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    hand.end();
+}

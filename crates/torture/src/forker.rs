@@ -1,0 +1,150 @@
+//! Forks, with grace periods, callbacks and readers of other threads under way. The child looks whether
+//! the library works in it and has not run what is the parent's to run, and says so by its status.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use quiescent::{
+    barrier, call, call_hurry, call_lazy, read_lock, set_drained, start_poll, statistics,
+    synchronize_timeout,
+};
+
+use crate::events::What;
+use crate::finding::{self, Finding};
+use crate::hand::Hand;
+use crate::kind::Kind;
+use crate::options::Broken;
+use crate::reader;
+use crate::world::World;
+use crate::writer;
+
+/// What the child found; 0 for nothing. Statuses of the child, so they are small.
+#[derive(Clone, Copy)]
+enum Fault {
+    /// Forks are miscounted.
+    Forks = 11,
+    /// No grace period, in all the time that there is.
+    NoGracePeriod,
+    /// Its callbacks did not run once each.
+    Callbacks,
+    /// It ran what was queued in the parent.
+    Inherited,
+    /// An oracle of the run has found something.
+    Finding,
+    /// It panicked.
+    Panicked,
+}
+
+/// Forks until it is over.
+pub fn run(mut hand: Hand) {
+    while hand.goes_on() {
+        for _ in 0..hand.numbers.below(10) {
+            let kind = hand.deferred();
+            writer::update(&mut hand, kind);
+        }
+        if fork(&mut hand) {
+            hand.acted();
+        }
+        let pause = Duration::from_millis(hand.numbers.next() % 60);
+        hand.sleep(pause);
+    }
+}
+
+/// One child, to its end. True if it went well.
+fn fork(hand: &mut Hand) -> bool {
+    let forks = statistics().forks;
+    start_poll(); // a grace period is wanted, or under way
+    let guard = hand.numbers.once_in(2).then(read_lock);
+    // SAFETY: the child uses what the library promises to work there, and an allocator that does; it ends
+    // with `_exit`.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        drop(guard);
+        let checked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check(hand, forks)));
+        let status = match checked {
+            Ok(Ok(())) => 0,
+            Ok(Err(fault)) => fault as i32,
+            Err(_) => Fault::Panicked as i32,
+        };
+        // SAFETY: ends the process, with nothing run.
+        unsafe { libc::_exit(status) };
+    }
+    drop(guard);
+    if child < 0 {
+        return false; // no memory, or no room for a process just now
+    }
+    hand.record(What::Fork, None, child as u64);
+    let status = wait_for(hand, child);
+    hand.record(What::ForkEnd, None, status as u64);
+    if status != 0 {
+        Finding::ForkedChild.note(None, status as u64);
+    }
+    status == 0
+}
+
+/// The status of the child: its code, or 1000 and the signal that ended it.
+fn wait_for(hand: &Hand, child: libc::pid_t) -> i32 {
+    let start = Instant::now();
+    let mut status = 0;
+    loop {
+        // SAFETY: a child of ours that has not been waited for, and a place for its status.
+        let ended = unsafe { libc::waitpid(child, &mut status, libc::WNOHANG) };
+        match ended {
+            0 if start.elapsed() > hand.world.options.patience => {
+                // SAFETY: as above. It does not come to its end by itself: the status will say so.
+                unsafe { libc::kill(child, libc::SIGKILL) };
+            }
+            0 => {}
+            _ if libc::WIFSIGNALED(status) => return 1000 + libc::WTERMSIG(status),
+            _ => return libc::WEXITSTATUS(status),
+        }
+        thread::sleep(Duration::from_millis(1));
+        hand.beat();
+    }
+}
+
+/// Callbacks and destructors that have run.
+fn code_done(world: &World) -> u64 {
+    let code = Kind::ALL.into_iter().filter(|kind| !kind.plain());
+    code.map(|kind| world.tallies[kind as usize].done.load(Ordering::Relaxed))
+        .sum()
+}
+
+/// In the child.
+fn check(hand: &mut Hand, forks: u64) -> Result<(), Fault> {
+    let before = code_done(hand.world);
+    if statistics().forks != forks + 1 {
+        return Err(Fault::Forks);
+    }
+    // In the parent there may be a thread that runs callbacks in place of the worker. Here there is none.
+    set_drained(false);
+    reader::glance(hand.world, &mut hand.numbers);
+    if synchronize_timeout(hand.world.options.patience).is_err() {
+        return Err(Fault::NoGracePeriod);
+    }
+    let ran: &'static AtomicU64 = Box::leak(Box::default());
+    for number in 0..9 {
+        let run = move || _ = ran.fetch_add(1, Ordering::Relaxed);
+        match number % 3 {
+            0 => call(run),
+            1 => call_lazy(run),
+            _ => call_hurry(run),
+        }
+    }
+    if hand.world.is_broken(Broken::ChildTwice) {
+        ran.fetch_add(1, Ordering::Relaxed);
+    }
+    barrier();
+    if ran.load(Ordering::Relaxed) != 9 {
+        return Err(Fault::Callbacks);
+    }
+    let inherits = hand.world.options.library.inherit_callbacks;
+    if code_done(hand.world) != before && !inherits {
+        return Err(Fault::Inherited);
+    }
+    match finding::any() {
+        true => Err(Fault::Finding),
+        false => Ok(()),
+    }
+}

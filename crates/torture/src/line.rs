@@ -1,0 +1,109 @@
+//! The line of an interval: what has been done in it. The legend is in `docs/verification.md`.
+
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use quiescent::statistics;
+
+use crate::coverage;
+use crate::finding::Finding;
+use crate::latency::Counts;
+use crate::role::{ROLES, Role};
+use crate::world::{AGES, World};
+
+/// The counters at one moment.
+pub struct Line {
+    elapsed: Duration,
+    acts: [u64; ROLES],
+    grace_periods: u64,
+    sole: u64,
+    done: u64,
+    lazy: u64,
+    held: u64,
+    ages: [u64; AGES],
+    latency: Counts,
+    errors: u64,
+}
+
+impl Line {
+    /// As things are now.
+    pub fn new(world: &World) -> Line {
+        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let statistics = statistics();
+        let mut latency = Counts::default();
+        for tally in &world.tallies {
+            latency.add(&tally.latency.counts());
+        }
+        let age = |age: usize| world.tallies.iter().map(|it| get(&it.ages[age])).sum();
+        Line {
+            elapsed: world.start.elapsed(),
+            acts: Role::ALL.map(|role| world.acts(role)),
+            grace_periods: statistics.grace_periods,
+            sole: statistics.grace_periods_sole,
+            done: world.tallies.iter().map(|it| get(&it.done)).sum(),
+            lazy: coverage::lazily(world),
+            held: statistics.queued,
+            ages: std::array::from_fn(age),
+            latency,
+            errors: Finding::ALL.into_iter().map(Finding::count).sum(),
+        }
+    }
+
+    /// What has been done since an earlier moment.
+    pub fn since(&self, earlier: &Line) -> String {
+        let role = |role: Role| self.acts[role as usize] - earlier.acts[role as usize];
+        let mut text = format!(
+            "{:>6.1} s  gp {} sole {}  done {} lazy {} held {}  ",
+            self.elapsed.as_secs_f64(),
+            self.grace_periods - earlier.grace_periods,
+            self.sole - earlier.sole,
+            self.done - earlier.done,
+            self.lazy - earlier.lazy,
+            self.held
+        );
+        for shown in Role::ALL {
+            // Those that the scenario has not got say nothing.
+            if self.acts[shown as usize] > 0 {
+                let _ = write!(text, "{} {} ", shown.name(), role(shown));
+            }
+        }
+        let ages: Vec<u64> = self
+            .ages
+            .iter()
+            .zip(earlier.ages)
+            .map(|(a, b)| a - b)
+            .collect();
+        let old: u64 = ages[2..].iter().sum();
+        let _ = write!(text, " pipe {} {} {old}  ", ages[0], ages[1]);
+        match (self.latency.at(500), self.latency.at(990)) {
+            (Some(half), Some(most)) => {
+                let _ = write!(
+                    text,
+                    "wait {} {} us  ",
+                    half.div_ceil(1000),
+                    most.div_ceil(1000)
+                );
+            }
+            _ => text += "wait - - us  ",
+        }
+        let _ = write!(text, "err {}", self.errors);
+        text
+    }
+
+    /// What has been done in all.
+    pub fn text(&self) -> String {
+        self.since(&Line {
+            elapsed: Duration::ZERO,
+            acts: [0; ROLES],
+            grace_periods: 0,
+            sole: 0,
+            done: 0,
+            lazy: 0,
+            held: 0,
+            ages: [0; AGES],
+            latency: Counts::default(),
+            errors: 0,
+        })
+    }
+}

@@ -1,0 +1,178 @@
+//! What the threads of a run do: the actors.
+
+/// How many roles there are.
+pub const ROLES: usize = 15;
+
+/// What a thread does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Role {
+    /// Reads, in sections of every shape.
+    Reader,
+    /// Updates, in every way that its scenario has.
+    Writer,
+    /// Asks for grace periods and needs none.
+    Fake,
+    /// Calls `barrier`.
+    Barrier,
+    /// Calls `drain`.
+    Drain,
+    /// Updates, then does nothing for a while.
+    Quiet,
+    /// Queues lazily and waits until somebody has come for it.
+    Lazy,
+    /// Starts threads that live shortly.
+    Churn,
+    /// Queues as fast as it can, and waits until all of it has run.
+    Flood,
+    /// Stays in a section until a report names it.
+    Stall,
+    /// Forks; the child checks itself.
+    Fork,
+    /// Says that memory is low.
+    Pressure,
+    /// Changes the budget.
+    Budget,
+    /// Moves reclaiming and running code to other threads and back, and changes flush times.
+    Toggle,
+    /// Sends signals whose handler reads.
+    Signal,
+}
+
+impl Role {
+    /// All of them.
+    pub const ALL: [Role; ROLES] = [
+        Role::Reader,
+        Role::Writer,
+        Role::Fake,
+        Role::Barrier,
+        Role::Drain,
+        Role::Quiet,
+        Role::Lazy,
+        Role::Churn,
+        Role::Flood,
+        Role::Stall,
+        Role::Fork,
+        Role::Pressure,
+        Role::Budget,
+        Role::Toggle,
+        Role::Signal,
+    ];
+
+    /// Its name in reports and scenarios, which is also the threads'.
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::Reader => "reader",
+            Role::Writer => "writer",
+            Role::Fake => "fake",
+            Role::Barrier => "barrier",
+            Role::Drain => "drain",
+            Role::Quiet => "quiet",
+            Role::Lazy => "lazy",
+            Role::Churn => "churn",
+            Role::Flood => "flood",
+            Role::Stall => "stall",
+            Role::Fork => "fork",
+            Role::Pressure => "pressure",
+            Role::Budget => "budget",
+            Role::Toggle => "toggle",
+            Role::Signal => "signal",
+        }
+    }
+
+    /// What it counts, in words.
+    pub fn counts(self) -> &'static str {
+        match self {
+            Role::Reader => "sections",
+            Role::Writer => "rounds of updates",
+            Role::Fake => "grace periods asked for",
+            Role::Barrier => "calls of barrier",
+            Role::Drain => "calls of drain",
+            Role::Quiet => "silences",
+            Role::Lazy => "lazy batches that somebody came for",
+            Role::Churn => "threads",
+            Role::Flood => "floods that ran off",
+            Role::Stall => "stalls that were reported",
+            Role::Fork => "children",
+            Role::Pressure => "times memory was said to be low",
+            Role::Budget => "budgets",
+            Role::Toggle => "settings changed",
+            Role::Signal => "handlers",
+        }
+    }
+}
+
+/// How many threads of each role a run has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cast(pub [usize; ROLES]);
+
+impl Cast {
+    /// So many of this role.
+    pub fn of(&self, role: Role) -> usize {
+        self.0[role as usize]
+    }
+
+    /// Sets how many of this role there are.
+    pub fn set(&mut self, role: Role, count: usize) {
+        self.0[role as usize] = count;
+    }
+
+    /// Shares this many threads between readers and writers as they are now; one of each stays that was there.
+    pub fn share(&mut self, threads: usize) {
+        let (readers, writers) = (self.of(Role::Reader), self.of(Role::Writer));
+        if readers + writers == 0 {
+            return;
+        }
+        let shared = threads * readers / (readers + writers);
+        let readers = shared.max(usize::from(readers > 0));
+        let writers = (threads - shared.min(threads)).max(usize::from(writers > 0));
+        self.set(Role::Reader, readers);
+        self.set(Role::Writer, writers);
+    }
+}
+
+impl Default for Cast {
+    /// Some of everything, but for those that stop the others: stalls, and forks.
+    fn default() -> Cast {
+        let mut cast = Cast([1; ROLES]);
+        for (role, count) in [
+            (Role::Reader, 3),
+            (Role::Writer, 4),
+            (Role::Quiet, 2),
+            (Role::Churn, 2),
+            (Role::Stall, 0),
+            (Role::Fork, 0),
+        ] {
+            cast.set(role, count);
+        }
+        cast
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_is_in_order() {
+        for (index, role) in Role::ALL.into_iter().enumerate() {
+            assert_eq!(role as usize, index);
+        }
+    }
+
+    #[test]
+    fn threads_are_shared_and_nobody_disappears() {
+        let shared = |readers, writers, threads| {
+            let mut cast = Cast([0; ROLES]);
+            cast.set(Role::Reader, readers);
+            cast.set(Role::Writer, writers);
+            cast.share(threads);
+            (cast.of(Role::Reader), cast.of(Role::Writer))
+        };
+        assert_eq!(shared(3, 4, 14), (6, 8));
+        assert_eq!(shared(3, 4, 1), (1, 1));
+        assert_eq!(shared(0, 4, 9), (0, 9));
+        assert_eq!(shared(2, 0, 9), (9, 0));
+        assert_eq!(shared(0, 0, 9), (0, 0));
+    }
+}

@@ -1,0 +1,367 @@
+//! Scenarios: files that say who does what in a run, and what that is to stress.
+//!
+//! A scenario is a file in TOML. Those in `data/torture` are part of the program; any other can be given by
+//! its path.
+//!
+//! ```toml
+//! about = "one sentence"
+//! stresses = ["what it is hard on, in words"]
+//! fence = "membarrier"        # or "fenced"; the library chooses if left out
+//! slots = 62                  # threads with a slot of their own (rounded up to 64 n - 2); others share
+//! kinds = ["synchronize"]     # ways to wait that writers choose from; all if left out
+//! expects = ["hand_overs"]    # counters of the library that have to move in a run that is long enough
+//! [actors]                    # threads; of what is left out there are none
+//! reader = 2
+//! writer = 2
+//! [delays]
+//! section_us = 20000          # one section in `section_every` sleeps for up to so long
+//! section_every = 2000
+//! writer_us = 1000            # how long writers and fakes rest, at most
+//! signal_us = 400             # the same between two signals
+//! pause_ms = 1500             # all pause together for up to so long; 0: never
+//! [library]                   # what it is told at the start: its defaults if left out
+//! inline_callbacks = false
+//! inherit_callbacks = false
+//! memory_pressure = true
+//! budget_bytes = 67108864
+//! budget_callbacks = 1048576
+//! stall_after_ms = 10000
+//! lazy_ms = 10000
+//! prompt_ms = 50
+//! ```
+//!
+//! The thread host has no fan-outs to choose: its leaves are groups of 64 threads. `slots` says how many of
+//! them there may be, and the number of threads how many are used.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+use std::time::Duration;
+
+use quiescent::{FLUSH, FenceMode, FlushTimes, PROMPT};
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::counter::{self, COUNTERS, Counter};
+use crate::kind::Kind;
+use crate::options::{Delays, Options};
+use crate::role::{Cast, ROLES, Role};
+
+macro_rules! built_in {
+    ($($name:literal)*) => {
+        [$(($name, include_str!(concat!("../../../data/torture/", $name, ".toml")))),*]
+    };
+}
+
+/// The files that are part of the program, in the order in which they are run.
+const BUILT_IN: [(&str, &str); 22] = built_in!(
+    "TREE01" "TREE02" "TREE03" "TREE04" "TREE05" "TREE06" "TREE07" "TREE08" "TREE09" "TREE10"
+    "LAZY01" "LAZY02" "LAZY03" "LAZY04" "FORK01" "FORK02" "BUSY01" "BUSY02" "STALL01" "SOLE01"
+    "BARR01" "FENCE01"
+);
+
+/// Threads that a scenario may have.
+const MOST_THREADS: usize = 2000;
+
+/// What is wrong with a scenario.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// There is none of this name, nor such a file.
+    Unknown {
+        /// As it was given.
+        name: String,
+        /// Why it cannot be read as a file.
+        why: String,
+    },
+    /// The file is wrong.
+    File {
+        /// The file.
+        file: String,
+        /// The line, from 1.
+        line: usize,
+        /// The column, from 1.
+        column: usize,
+        /// What is wrong there, and what would do.
+        why: String,
+    },
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Unknown { name, why } => {
+                let known: Vec<&str> = names().collect();
+                write!(
+                    f,
+                    "`{name}`: no such scenario, and as a file: {why}; give one of {}, or the path of a file",
+                    known.join(", ")
+                )
+            }
+            Error::File {
+                file,
+                line,
+                column,
+                why,
+            } => write!(f, "{file}: line {line}, column {column}: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// A scenario, as its file has it.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// Its name, or its path.
+    pub name: String,
+    /// What it is about, in a sentence.
+    pub about: String,
+    /// What it stresses, in words.
+    pub stresses: Vec<String>,
+    /// The fence mode that it asks for.
+    pub fence: Option<FenceMode>,
+    /// How many threads do what.
+    pub cast: Cast,
+    delays: Delays,
+    kinds: Vec<Kind>,
+    expects: Vec<Counter>,
+    library: quiescent::Options,
+    flush: Option<FlushTimes>,
+}
+
+/// The names of those that are part of the program.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    BUILT_IN.into_iter().map(|it| it.0)
+}
+
+impl Scenario {
+    /// The one of this name, or in the file of this path.
+    ///
+    /// # Errors
+    /// If there is neither, or the file is wrong.
+    pub fn named(name: &str) -> Result<Scenario, Error> {
+        if let Some((name, text)) = BUILT_IN.iter().find(|it| it.0 == name) {
+            return Scenario::read(name, &format!("data/torture/{name}.toml"), text);
+        }
+        let text = std::fs::read_to_string(name).map_err(|why| Error::Unknown {
+            name: name.into(),
+            why: why.to_string(),
+        })?;
+        Scenario::read(name, name, &text)
+    }
+
+    /// Reads the text of a file.
+    ///
+    /// # Errors
+    /// If it is wrong; with the line and the column.
+    pub fn read(name: &str, file: &str, text: &str) -> Result<Scenario, Error> {
+        let wrong = |(span, why): Wrong| place(file, text, span, why);
+        let parsed: File = toml::from_str(text)
+            .map_err(|why| (why.span().unwrap_or(0..0), why.message().to_owned()))
+            .map_err(wrong)?;
+        parsed.scenario(name).map_err(wrong)
+    }
+
+    /// A run of it.
+    pub fn options(&self) -> Options {
+        Options {
+            name: self.name.clone(),
+            cast: self.cast,
+            delays: self.delays,
+            kinds: self.kinds.clone(),
+            expects: self.expects.clone(),
+            library: self.library,
+            flush: self.flush,
+            ..Options::default()
+        }
+    }
+}
+
+/// Where, and why.
+type Wrong = (Range<usize>, String);
+
+fn place(file: &str, text: &str, span: Range<usize>, why: String) -> Error {
+    let before = text.get(..span.start).unwrap_or(text);
+    let start = before.rfind('\n').map_or(0, |end| end + 1);
+    Error::File {
+        file: file.into(),
+        line: before.matches('\n').count() + 1,
+        column: before[start..].chars().count() + 1,
+        why: why.replace('\n', " "),
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    about: String,
+    stresses: Vec<String>,
+    fence: Option<Fence>,
+    slots: Option<Spanned<u32>>,
+    kinds: Option<Spanned<Vec<Spanned<String>>>>,
+    #[serde(default)]
+    expects: Vec<Spanned<String>>,
+    actors: Spanned<BTreeMap<Spanned<String>, usize>>,
+    #[serde(default)]
+    delays: Delaying,
+    #[serde(default)]
+    library: Library,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Fence {
+    Membarrier,
+    Fenced,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Delaying {
+    section_us: Option<u64>,
+    section_every: Option<usize>,
+    writer_us: Option<u32>,
+    signal_us: Option<u64>,
+    pause_ms: Option<u64>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Library {
+    inline_callbacks: bool,
+    inherit_callbacks: bool,
+    memory_pressure: Option<bool>,
+    budget_bytes: Option<u64>,
+    budget_callbacks: Option<u64>,
+    stall_after_ms: Option<u64>,
+    lazy_ms: Option<u64>,
+    prompt_ms: Option<u64>,
+}
+
+impl File {
+    fn scenario(self, name: &str) -> Result<Scenario, Wrong> {
+        let fence = self.fence.map(|fence| match fence {
+            Fence::Membarrier => FenceMode::Membarrier,
+            Fence::Fenced => FenceMode::Fenced,
+        });
+        let kinds = self.kinds()?;
+        let expects = self
+            .expects
+            .iter()
+            .map(expected)
+            .collect::<Result<_, _>>()?;
+        let cast = cast(&self.actors)?;
+        let d = Delays::default();
+        let delays = Delays {
+            section_us: self.delays.section_us.unwrap_or(d.section_us),
+            section_every: self.delays.section_every.unwrap_or(d.section_every),
+            writer_us: self
+                .delays
+                .writer_us
+                .map_or(d.writer_us, |us| us.max(1) as usize),
+            signal_us: self.delays.signal_us.unwrap_or(d.signal_us),
+            pause_ms: self.delays.pause_ms.unwrap_or(d.pause_ms),
+        };
+        let mut library = self.library.options();
+        library.fence = fence;
+        library.max_threads = self.slots()?;
+        Ok(Scenario {
+            name: name.into(),
+            flush: self.library.flush(),
+            about: self.about,
+            stresses: self.stresses,
+            fence,
+            cast,
+            delays,
+            kinds,
+            expects,
+            library,
+        })
+    }
+
+    fn slots(&self) -> Result<Option<u32>, Wrong> {
+        let Some(slots) = &self.slots else {
+            return Ok(None);
+        };
+        match *slots.as_ref() {
+            1..=65_534 => Ok(Some(*slots.as_ref())),
+            _ => Err((slots.span(), "slots: give 1 to 65534".into())),
+        }
+    }
+
+    fn kinds(&self) -> Result<Vec<Kind>, Wrong> {
+        let Some(names) = &self.kinds else {
+            return Ok(Kind::ALL.to_vec());
+        };
+        if names.as_ref().is_empty() {
+            let why = "kinds: writers need one; leave it out for all";
+            return Err((names.span(), why.into()));
+        }
+        let kind = |name: &Spanned<String>| {
+            Kind::named(name.as_ref()).ok_or_else(|| {
+                let known = Kind::ALL.map(Kind::name).join(", ");
+                let why = format!("`{}`: no such way; there are: {known}", name.as_ref());
+                (name.span(), why)
+            })
+        };
+        names.as_ref().iter().map(kind).collect()
+    }
+}
+
+impl Library {
+    fn options(&self) -> quiescent::Options {
+        let mut options = quiescent::Options::new()
+            .inline_callbacks(self.inline_callbacks)
+            .inherit_callbacks(self.inherit_callbacks)
+            .memory_pressure(self.memory_pressure.unwrap_or(true));
+        options.budget_bytes = self.budget_bytes;
+        options.budget_callbacks = self.budget_callbacks;
+        options.stall_after = self.stall_after_ms.map(Duration::from_millis);
+        options
+    }
+
+    fn flush(&self) -> Option<FlushTimes> {
+        let times = FlushTimes {
+            lazy: self.lazy_ms.map_or(FLUSH, Duration::from_millis),
+            prompt: self.prompt_ms.map_or(PROMPT, Duration::from_millis),
+        };
+        (self.lazy_ms.is_some() || self.prompt_ms.is_some()).then_some(times)
+    }
+}
+
+fn expected(name: &Spanned<String>) -> Result<Counter, Wrong> {
+    counter::named(name.as_ref()).ok_or_else(|| {
+        let known = COUNTERS.map(|it| it.name).join(", ");
+        let why = format!("`{}`: no such counter; there are: {known}", name.as_ref());
+        (name.span(), why)
+    })
+}
+
+fn cast(actors: &Spanned<BTreeMap<Spanned<String>, usize>>) -> Result<Cast, Wrong> {
+    let mut cast = Cast([0; ROLES]);
+    for (name, count) in actors.as_ref() {
+        let found = Role::ALL
+            .into_iter()
+            .find(|role| role.name() == name.as_ref());
+        let Some(role) = found else {
+            let known = Role::ALL.map(Role::name).join(", ");
+            let why = format!("`{}`: no such actor; there are: {known}", name.as_ref());
+            return Err((name.span(), why));
+        };
+        if *count > MOST_THREADS {
+            let why = format!("{count} threads are too many: give 0 to {MOST_THREADS}");
+            return Err((name.span(), why));
+        }
+        cast.set(role, *count);
+    }
+    match cast.0.iter().sum::<usize>() {
+        1..=MOST_THREADS => Ok(cast),
+        _ => {
+            let why = format!("actors: give 1 to {MOST_THREADS} threads in all");
+            Err((actors.span(), why))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
