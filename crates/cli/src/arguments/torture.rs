@@ -1,5 +1,7 @@
 //! The request for torture.
 
+mod machines;
+
 use super::count;
 use clap::Args;
 use quiescent_torture::Broken;
@@ -42,6 +44,8 @@ pub struct Torture {
     /// No progress bar, and no lines while it runs
     #[arg(long, short)]
     pub quiet: bool,
+    #[command(flatten)]
+    pub machines: machines::Machines,
     /// Misuse the library: an oracle must notice
     #[arg(long, value_name = "KIND", hide = true, value_parser = broken)]
     pub broken: Option<Broken>,

@@ -3,6 +3,7 @@
 //! What is found is printed when everything is over, with what happened last in the run that found it; what goes
 //! on is printed as it goes, unless one document was asked for.
 
+mod machines;
 mod report;
 
 use super::{stop_flag, this_program};
@@ -25,6 +26,9 @@ pub const WORDS: [&str; 2] = ["internal", "torture-run"];
 pub fn run(options: &Torture) -> Result<u8, Error> {
     if options.list {
         return output::print(list()?.as_bytes()).map(|()| DONE);
+    }
+    if options.machines.sim {
+        return machines::run(options);
     }
     let campaign = campaign(options)?;
     let stop = stop_flag()?;

@@ -1,0 +1,260 @@
+//! Carries out `torture --sim`: random machines of the model, until a number of them is done.
+//!
+//! Nothing here depends on how many run at once, or on what else this machine does: a seed has its machine, and the first finding is that of
+//! the smallest seed. It is made smaller before it is shown.
+
+use super::super::{code, stop_flag};
+use crate::arguments::torture::Torture;
+use crate::output::{self, DONE, FINDING};
+use crate::progress::Bar;
+use quiescent_bench::{Error, Progress, Report, Row};
+use quiescent_sim::torture::{Case, Finding, Outcome, run as run_case, shrink, trace};
+use quiescent_sim::{batch, points};
+use serde_json::json;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+/// Runs at most to make a finding smaller.
+const MOST_RUNS: u64 = 3000;
+
+/// One of so many machines counts states and trace points: that takes half as long again.
+const TALLIED: u64 = 10;
+
+/// Does it; the exit code.
+pub fn run(options: &Torture) -> Result<u8, Error> {
+    let quiet = Quiet::new();
+    let result = match &options.machines.replay {
+        Some(path) => replay(options, path),
+        None => campaign(options),
+    };
+    drop(quiet);
+    result
+}
+
+/// While it lives nobody prints that a thread has panicked: a case's panic is a finding, and told as one.
+struct Quiet;
+
+impl Quiet {
+    fn new() -> Quiet {
+        std::panic::set_hook(Box::new(|_| {}));
+        Quiet
+    }
+}
+
+impl Drop for Quiet {
+    fn drop(&mut self) {
+        drop(std::panic::take_hook());
+    }
+}
+
+/// A case that has found something.
+struct Found {
+    seed: Option<u64>,
+    case: Case,
+    finding: Finding,
+    runs: u64,
+}
+
+fn campaign(options: &Torture) -> Result<u8, Error> {
+    let (first, n) = (options.seed.unwrap_or(1), options.machines.seeds);
+    let stop = stop_flag()?;
+    let bar = Bar::new(options.quiet);
+    bar.begin("machines", n);
+    let one = |index: usize| {
+        let seed = first.wrapping_add(index as u64);
+        let stopped = stop.load(Ordering::Relaxed);
+        (!stopped).then(|| run_case(&Case::of_seed(seed), (index as u64).is_multiple_of(TALLIED)))
+    };
+    let outcomes = batch::run(jobs(options), n as usize, one, || bar.advance(1));
+    bar.end();
+    let (mut all, mut done, mut failing) = (Outcome::default(), 0, Vec::new());
+    for (seed, outcome) in (first..).zip(outcomes) {
+        let Some(outcome) = outcome else { continue };
+        failing.extend(outcome.finding.is_some().then_some(seed));
+        all.add(outcome);
+        done += 1;
+    }
+    let found = failing.first().map(|&seed| smallest(seed));
+    if let (Some(path), Some(found)) = (&options.machines.keep, &found) {
+        write(path, found.case.to_text().as_bytes())?;
+    }
+    let mut report = Report::new("torture --sim", first);
+    report.option("seeds", n);
+    report.option("machines", done);
+    report.option("failing_seeds", failing.clone());
+    report.option("stopped", stop.load(Ordering::Relaxed));
+    fill(&mut report, &all, done, failing.len());
+    let printed = match options.json {
+        true => {
+            report.option("finding", found.as_ref().map(as_json));
+            report.to_json() + "\n"
+        }
+        false => text(
+            &report,
+            &all,
+            found.as_ref(),
+            options.machines.keep.as_deref(),
+        ),
+    };
+    output::print(printed.as_bytes())?;
+    Ok(if found.is_some() {
+        FINDING
+    } else {
+        code(&stop)
+    })
+}
+
+fn jobs(options: &Torture) -> usize {
+    let here = || std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
+    options.machines.jobs.unwrap_or_else(here) as usize
+}
+
+fn smallest(seed: u64) -> Found {
+    let shrunk = shrink(&Case::of_seed(seed), MOST_RUNS).expect("it has just found something");
+    Found {
+        seed: Some(seed),
+        case: shrunk.case,
+        finding: shrunk.finding,
+        runs: shrunk.runs,
+    }
+}
+
+fn replay(options: &Torture, path: &Path) -> Result<u8, Error> {
+    let name = path.display();
+    let text = std::fs::read_to_string(path).map_err(|why| {
+        Error::Usage(format!(
+            "--replay {name}: {why}: give a file that --keep has written"
+        ))
+    })?;
+    let case = Case::from_text(&name.to_string(), &text);
+    let case = case.map_err(|why| Error::Usage(why.to_string()))?;
+    if let Some(path) = &options.machines.trace {
+        write(path, &trace(&case))?;
+    }
+    let outcome = run_case(&case, true);
+    let found = outcome.finding.clone().map(|finding| Found {
+        seed: None,
+        case,
+        finding,
+        runs: 1,
+    });
+    let mut report = Report::new("torture --sim --replay", 0);
+    report.option("file", name.to_string());
+    fill(&mut report, &outcome, 1, usize::from(found.is_some()));
+    let printed = match options.json {
+        true => {
+            report.option("finding", found.as_ref().map(as_json));
+            report.to_json() + "\n"
+        }
+        false => self::text(&report, &outcome, found.as_ref(), Some(path)),
+    };
+    output::print(printed.as_bytes())?;
+    Ok(if found.is_some() { FINDING } else { DONE })
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let refused = |why| Error::Usage(format!("{}: cannot be written: {why}", path.display()));
+    std::fs::write(path, bytes).map_err(refused)
+}
+
+/// Every count, as rows.
+fn fill(report: &mut Report, all: &Outcome, machines: u64, failing: usize) {
+    let extra = [
+        ("machines", machines),
+        ("errors", failing as u64),
+        ("distinct_states", all.states.len() as u64),
+        ("trace_points", all.points.len() as u64),
+    ];
+    for (&name, &count) in extra
+        .iter()
+        .map(|(name, count)| (name, count))
+        .chain(&all.counts)
+    {
+        let row = Row::single("model", "all", name, "times", count as f64);
+        report.rows.extend(row);
+    }
+    let never: Vec<String> = points()
+        .difference(&all.points)
+        .map(|it| format!("{}:{}", it.0, it.1))
+        .collect();
+    report.option("trace_points_never_reached", never);
+}
+
+fn as_json(found: &Found) -> serde_json::Value {
+    let case: serde_json::Value =
+        serde_json::from_str(&found.case.to_text()).expect("it was written as JSON");
+    json!({"seed": found.seed, "finding": found.finding, "runs_to_make_it_smaller": found.runs, "case": case})
+}
+
+fn text(report: &Report, all: &Outcome, found: Option<&Found>, kept: Option<&Path>) -> String {
+    let count = |name| all.count(name);
+    let machines = report
+        .find("model", "all", "machines")
+        .map_or(0.0, |row| row.median);
+    let mut text = format!(
+        "{machines} machines from seed {}: {} events, {} s of virtual time, {} faults\n\
+         {} grace periods and {} expedited ones; the oracle looked at {}, of which {} began with a reader inside\n\
+         {} waits, {} callbacks, {} barriers, {} readers preempted, {} CPUs went, {} changed sides, {} lazy ones shrunk\n",
+        report.seed,
+        count("events"),
+        count("virtual_ms") / 1000,
+        count("faults"),
+        count("grace_periods"),
+        count("expedited"),
+        count("looked_at"),
+        count("spanned"),
+        count("calls"),
+        count("callbacks"),
+        count("barriers"),
+        count("preempted_readers"),
+        count("departures"),
+        count("toggles"),
+        count("shrunk"),
+    );
+    if machines > 1.0 {
+        text += &reached(all);
+    }
+    let Some(found) = found else {
+        return text + "nothing found\n";
+    };
+    let seed = found
+        .seed
+        .map_or(String::new(), |seed| format!("seed {seed}, "));
+    text += &format!(
+        "\nFOUND {seed}{:?} at {} us{}\n",
+        found.finding.kind,
+        found.finding.at / 1000,
+        match found.runs {
+            1 => String::new(),
+            runs => format!(", made smaller in {runs} runs"),
+        }
+    );
+    for word in &found.finding.words {
+        text += &format!("  {word}\n");
+    }
+    text + &match kept {
+        Some(path) => format!(
+            "again: quiescent torture --sim --replay {}\n",
+            path.display()
+        ),
+        None => format!(
+            "the machine (--keep FILE keeps it for --replay FILE):\n{}\n",
+            found.case.to_text()
+        ),
+    }
+}
+
+/// States and trace points.
+fn reached(all: &Outcome) -> String {
+    let every = points();
+    let never = every
+        .difference(&all.points)
+        .map(|it| format!("{} {}", it.0, it.1));
+    format!(
+        "{} distinct states; {} of {} trace points of the engine reached, never: {}\n",
+        all.states.len(),
+        all.points.len(),
+        every.len(),
+        never.collect::<Vec<_>>().join(", ")
+    )
+}
