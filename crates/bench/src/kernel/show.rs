@@ -10,8 +10,8 @@ use crate::table::{Table, figure};
 const BAR: u64 = 40;
 
 /// What the columns leave open.
-const REMARK: &str = "waits: those that ended in a scan; 0 where every CPU reported by itself before. In the model a program gives way \
-at once;\non a busy machine the scheduler lets RCU's thread and the caller wait as well.\n";
+const REMARK: &str = "waits: those that ended in a scan; 0 where every CPU reported by itself before. On a busy machine the scheduler \
+decides\nwho waits for a CPU, how long, and who moves: the model knows little of that.\n";
 
 /// All of it.
 pub fn text(found: &Beside) -> String {
