@@ -1,8 +1,8 @@
 //! This machine's real kernel, measured, with the model's prediction beside it: `kernel bench`, and a part of `reproduce`.
 //!
-//! What happens: the kernel's facts are read ([`facts`](super::facts)), so many calls are timed
-//! ([`calls`](super::calls)) while it is watched how busy the CPUs are ([`load`](super::load)), every configuration that fits is run
-//! in the model ([`predict`](super::predict)), and both are held against each other ([`verdict`](super::verdict)).
+//! What happens: the kernel's facts are read ([`facts`]), so many calls are timed
+//! ([`calls`]) while it is watched how busy the CPUs are (`load`), every configuration that fits is run
+//! in the model ([`predict`]), and both are held against each other ([`verdict`]).
 
 use super::calls::{self, Call, Plan};
 use super::facts::{self, Facts, Sources};

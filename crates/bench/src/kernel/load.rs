@@ -8,6 +8,8 @@ use super::files::Root;
 
 /// CPUs that are busy less than this share are idle: the caller and RCU's own threads take a little themselves.
 const IDLE: f64 = 0.05;
+/// A CPU that is busy more than this share computes all the time.
+pub(super) const ALWAYS: f64 = 0.95;
 
 /// What `/proc/stat` said at one time.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -32,7 +34,7 @@ pub struct Watch<'a> {
 pub struct Load {
     /// CPU and the share of the time in which it was not idle.
     pub busy: Vec<(u32, f64)>,
-    /// Times a second that a task began to run which was neither the caller nor the grace-period thread.
+    /// About how many times a second a task began to run which was neither the caller nor the grace-period thread.
     pub wakeups_per_s: f64,
 }
 
@@ -40,6 +42,11 @@ impl Load {
     /// Nothing but the measurement ran.
     pub fn idle(&self) -> bool {
         self.busy.iter().all(|it| it.1 < IDLE)
+    }
+
+    /// Every CPU computed all the time.
+    pub fn full(&self) -> bool {
+        self.busy.iter().all(|it| it.1 > ALWAYS)
     }
 }
 

@@ -5,7 +5,7 @@
 //! *run*: nothing here is computed from a formula. Where one of these is known (read or seen), only what fits it is compared.
 
 use super::facts::Facts;
-use super::load::Load;
+use super::load::{ALWAYS, Load};
 use crate::Control;
 use quiescent_sim::chance::Chance;
 use quiescent_sim::{Hog, IdleLoop, Machine, Options, Rounds, Smp, Stats, Turns};
@@ -13,8 +13,6 @@ use std::collections::BTreeMap;
 
 /// Calls of each configuration, and one before them that does not count.
 const CALLS: u64 = 100;
-/// A CPU that is busy more than this share computes all the time.
-const ALWAYS: f64 = 0.95;
 
 /// Where the grace-period thread is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

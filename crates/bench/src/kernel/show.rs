@@ -9,8 +9,9 @@ use crate::table::{Table, figure};
 /// The widest bar of the histogram, in characters.
 const BAR: u64 = 40;
 
-const WAITS: &str = "waits: those that ended in a scan; 0 where every CPU reported by itself before. Programs give way at once in the \
-model,\non a busy machine they do not.\n";
+/// What the columns leave open.
+const REMARK: &str = "waits: those that ended in a scan; 0 where every CPU reported by itself before. On a busy machine the scheduler \
+decides\nwho waits for a CPU, how long, and who moves: the model knows little of that.\n";
 
 /// All of it.
 pub fn text(found: &Beside) -> String {
@@ -86,9 +87,13 @@ fn load(found: &Beside) -> String {
     let shares: Vec<f64> = load.busy.iter().map(|it| 100.0 * it.1).collect();
     let busiest = shares.iter().copied().fold(0.0, f64::max);
     let mean = stats::mean(&shares).unwrap_or(0.0);
-    let word = if load.idle() { "idle" } else { "not idle" };
+    let word = match (load.idle(), load.full()) {
+        (true, _) => "idle",
+        (_, true) => "busy on every CPU",
+        _ => "not idle",
+    };
     format!(
-        "Meanwhile the machine was {word}: CPUs busy {} % of the time, the busiest {} %, {} wake-ups of others a second.\n",
+        "Meanwhile the machine was {word}: CPUs busy {} % of the time, the busiest {} %, about {} wake-ups of others a second.\n",
         figure(mean),
         figure(busiest),
         figure(load.wakeups_per_s)
@@ -115,7 +120,7 @@ pub fn predicted(found: &Beside) -> String {
         table.row(line(found, index, it));
     }
     format!(
-        "predicted by the machine model\n\n{}\n{WAITS}{}",
+        "predicted by the machine model\n\n{}\n{REMARK}{}",
         table.render(),
         conclusion(found)
     )

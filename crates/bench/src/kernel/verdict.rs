@@ -1,8 +1,8 @@
 //! Measured calls beside predictions: which configuration is nearest, and whether the range has what was measured.
 //!
 //! Calls are kept apart by where the grace-period thread was after them, if that is known: each kind is held against the predictions
-//! for its own place. On a machine that was idle while it was measured only idle configurations count. A range has
-//! what lies in it or misses it by the 2.5 % that the model may be off (`docs/model.md`).
+//! for its own place. On a machine that was idle while it was measured only idle configurations count, and only that with every CPU
+//! busy where every CPU was. A range has what lies in it or misses it by the 2.5 % that the model may be off (`docs/model.md`).
 //!
 //! A measurement outside the range is a finding about the model, not about this machine, and no failure of the command.
 
@@ -92,8 +92,12 @@ impl Verdict {
 
 /// Could a prediction be about these calls?
 pub fn fits(prediction: &Prediction, group: &Group, load: Option<&Load>) -> bool {
-    let idle = load.is_some_and(Load::idle);
-    group.has(prediction.place) && (!idle || prediction.load == LoadKind::Idle)
+    let only = match load {
+        Some(load) if load.idle() => Some(LoadKind::Idle),
+        Some(load) if load.full() => Some(LoadKind::Measured),
+        _ => None, // somebody computed now and then: any of them, for a while
+    };
+    group.has(prediction.place) && only.is_none_or(|only| prediction.load == only)
 }
 
 /// Holds groups against predictions, on a machine whose ticks last `tick_us` µs; none if there is nothing to compare.
@@ -182,6 +186,15 @@ mod tests {
         }
         assert!(of_idle.inside());
         assert_eq!(of_idle.as_predicted, 3);
+        let full = Load {
+            busy: vec![(0, 0.99), (1, 1.0)],
+            wakeups_per_s: 1.0,
+        };
+        assert_eq!(
+            verdict(&groups, &predictions, Some(&full), 4_000.0),
+            None,
+            "no such prediction"
+        );
         let of_any = verdict(&groups, &predictions, None, 4_000.0).unwrap();
         assert!(of_any.highest_us > 12_000.0 && of_any.lowest_us < 7_001.0);
     }
