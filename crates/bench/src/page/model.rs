@@ -76,11 +76,7 @@ fn tally(all: &[Comparison]) -> String {
     let near = |of: &[&Comparison]| of.iter().filter(|it| it.holds()).count();
     let mut said = Vec::new();
     if !own.is_empty() {
-        said.push(format!(
-            "{} of {} figures within their bound",
-            near(&own),
-            own.len()
-        ));
+        said.push(format!("{} of {} figures", near(&own), own.len()));
     }
     if !fitted.is_empty() {
         said.push(format!("{} of {} fitted ones", near(&fitted), fitted.len()));
@@ -316,7 +312,7 @@ fn verdicts(name: &str, all: &[Comparison]) -> Table {
     } else {
         &["case"]
     };
-    let figures = ["real", "model", "ratio", "off by at most"];
+    let figures = ["real", "model", "ratio", "bound"];
     let head = [words_of, &["verdict"], &figures, &["basis"]].concat();
     let mut table = Table::new(&format!("Verdicts on {name}"), &head, words_of.len() + 1);
     for it in all {
@@ -335,7 +331,7 @@ fn verdicts(name: &str, all: &[Comparison]) -> Table {
             Cell::from(with_unit(it.real)),
             with_unit(it.model).into(),
             ratio(it.ratio(), 3).into(),
-            format!("{} %", figure(100.0 * it.allowed)).into(),
+            format!("± {} %", figure(100.0 * it.allowed)).into(),
             it.basis.name().into(),
         ]);
         table.row(cells);
