@@ -6,6 +6,7 @@
 //! | module | job |
 //! |---|---|
 //! | [`report`], [`stats`], [`table`] | rows with a median and its range; JSON and text |
+//! | [`page`] | `reproduce` as a page of HTML, from the same structures |
 //! | [`subjects`] | who is measured: one file a library, the same loops for all |
 //! | [`read`] | CPU time of a read-side pair |
 //! | [`sync`] | latency and fences of a grace period, one child process a subject and case |
@@ -13,7 +14,6 @@
 //! | [`retire`], [`mixed`] | what it costs to have a block reclaimed later, alone and beside readers |
 //! | [`idle`], [`trickle`], [`flood`], [`stall`], [`barrier`] | how quiet a library is, and how bounded; [`waves`] measures several at once |
 //! | [`instructions`] | callgrind instruction counts of the same loops, and the disassembly of ours |
-//! | [`page`] | `reproduce` as a page of HTML, from the same structures |
 //! | [`kernel`], [`published`], [`benchmark`], [`verdict`], [`reproduce`] | the main job: tables, the kernel's own grace periods, targets |
 //!
 //! Three rules hold throughout. Peers are measured *in turn*, interleaved, in many short rounds whose order

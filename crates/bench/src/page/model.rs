@@ -11,7 +11,7 @@
 //!
 //! What was fitted has a colour of its own and is never counted as a prediction.
 
-use crate::model::{Modelled, source_name, verdict};
+use crate::model::{Modelled, subject, verdict};
 use quiescent_page::chart::{
     Axis, Bar, Bars, Guide, Panel, Point, Points, Ratio, Ratios, Row, Series, Tone,
 };
@@ -141,9 +141,8 @@ fn short<'a>(name: &str, case: &'a str) -> &'a str {
 }
 
 fn real_name(all: &[Comparison]) -> String {
-    all.first().map_or(String::new(), |it| {
-        format!("{}, real", source_name(it.source))
-    })
+    all.first()
+        .map_or(String::new(), |it| format!("{}, real", subject(it.source)))
 }
 
 fn bars(name: &str, all: &[Comparison]) -> Markup {
@@ -255,7 +254,7 @@ fn diagonal(name: &str, all: &[Comparison]) -> Markup {
             all.len(),
             figure(100.0 * share)
         ),
-        x: Axis::new(&format!("{metric}, {}", source_name(all[0].source)), unit),
+        x: Axis::new(&format!("{metric}, {}", subject(all[0].source)), unit),
         y: Axis::new(&format!("{metric}, model"), unit),
         guide: Some(Guide::Diagonal(share)),
         series: series(all, |it| it.model),
@@ -272,7 +271,7 @@ fn level(name: &str, all: &[Comparison]) -> Markup {
             "the model's figure over the real one; at 1 the model is right; the band is ± {} %",
             figure(100.0 * share)
         ),
-        x: Axis::new(&format!("{metric}, {}", source_name(all[0].source)), unit),
+        x: Axis::new(&format!("{metric}, {}", subject(all[0].source)), unit),
         y: Axis::new("model over real", ""),
         guide: Some(Guide::One(share)),
         series: series(all, Comparison::ratio),
