@@ -6,6 +6,7 @@
 //! | module | job |
 //! |---|---|
 //! | [`report`], [`stats`], [`table`] | rows with a median and its range; JSON and text |
+//! | [`page`] | `reproduce` as a page of HTML, from the same structures |
 //! | [`subjects`] | who is measured: one file a library, the same loops for all |
 //! | [`read`] | CPU time of a read-side pair |
 //! | [`sync`] | latency and fences of a grace period, one child process a subject and case |

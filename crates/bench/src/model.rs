@@ -69,31 +69,12 @@ impl Modelled {
         self.outcomes.is_empty()
     }
 
-    /// These outcomes, run or made up.
-    #[cfg(test)]
-    pub(crate) fn of(outcomes: Vec<(&'static str, Outcome)>) -> Self {
-        Modelled { outcomes }
-    }
-
-    /// Each experiment: its name, what it is about, what it has shown.
-    pub fn parts(&self) -> impl Iterator<Item = (&'static str, &'static str, &Outcome)> {
-        self.outcomes.iter().map(|(name, outcome)| {
-            let known = EXPERIMENTS.iter().find(|it| it.name == *name);
-            (*name, known.map_or("", |it| it.what), outcome)
-        })
-    }
-
-    /// Every figure beside the model's.
-    pub fn comparisons(&self) -> impl Iterator<Item = &Comparison> {
-        self.outcomes.iter().flat_map(|it| &it.1.comparisons)
-    }
-
     /// Every figure, the real one and the model's.
     pub fn rows(&self) -> Vec<Row> {
-        let all = self.comparisons();
+        let all = self.outcomes.iter().flat_map(|it| &it.1.comparisons);
         all.flat_map(|it| {
-            let of = |whose, value| Row::single(whose, &it.case, it.metric, it.unit, value);
-            [of(source_name(it.source), it.real), of("model", it.model)]
+            let of = |subject, value| Row::single(subject, &it.case, it.metric, it.unit, value);
+            [of(subject(it.source), it.real), of("model", it.model)]
         })
         .flatten()
         .collect()
@@ -101,12 +82,12 @@ impl Modelled {
 
     /// Experiments whose figures are not all near enough.
     pub fn missed(&self) -> impl Iterator<Item = &Comparison> {
-        self.comparisons().filter(|it| !it.holds())
+        let all = self.outcomes.iter().flat_map(|it| &it.1.comparisons);
+        all.filter(|it| !it.holds())
     }
 }
 
-/// Whose the real figure is, as the rows' subject.
-pub(crate) fn source_name(source: Source) -> &'static str {
+pub(crate) fn subject(source: Source) -> &'static str {
     match source {
         Source::Kernel => "kernel",
         Source::Published => "published",
@@ -150,7 +131,9 @@ pub fn report(modelled: &Modelled, report: &mut Report) {
 pub fn text(modelled: &Modelled) -> String {
     let mut table = Table::new(&["", "real", "model", "ratio", "at most off by", "", ""], 1);
     let mut notes = String::new();
-    for (name, what, outcome) in modelled.parts() {
+    for (name, outcome) in &modelled.outcomes {
+        let of_name = EXPERIMENTS.iter().find(|it| it.name == *name);
+        let what = of_name.map_or("", |it| it.what);
         if outcome.comparisons.len() > MANY {
             table.row(summary(name, outcome));
         } else {
@@ -208,6 +191,8 @@ pub(crate) fn verdict(holds: bool) -> &'static str {
         false => "MISSED",
     }
 }
+
+mod parts;
 
 #[cfg(test)]
 mod tests {

@@ -78,10 +78,8 @@ fn the_page_is_written_beside_the_json_and_written_anew() {
     check(&page);
     assert!(page.contains("<dd>5</dd>"), "the page of this run");
     for row in &report.rows {
-        assert!(
-            page.contains(&format!("<td>{}</td>", row.metric)),
-            "{row:?}"
-        );
+        let cells = format!("<td>{}</td><td>{}</td>", row.case, row.metric);
+        assert!(page.contains(&cells), "{row:?}");
     }
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }

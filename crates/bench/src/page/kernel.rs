@@ -1,4 +1,5 @@
-//! The synchronize benchmark: a bar for each column of the text, and the runs as a table.
+//! The synchronize benchmark: a bar for each column of the text, and the runs as a table; what the model predicts for this
+//! kernel beside what was measured, where the benchmark's rows have that.
 
 use crate::benchmark::{Benchmark, Column, all_runs};
 use crate::subjects::OURS;
@@ -31,7 +32,40 @@ pub(super) fn body(benchmark: &Benchmark) -> Option<Markup> {
         }
         (bars.render())
         (runs(&benchmark.columns).folded("Each run"))
+        @if let Some(chart) = predictions(&benchmark.rows) { (chart) }
     })
+}
+
+/// The metric of a kernel's calls taken together, and of a prediction for them.
+const TOGETHER: &str = "latency_us_pooled_mean";
+
+/// This kernel's calls and what the model predicts for each configuration that it may be in; nothing without a prediction.
+fn predictions(rows: &[crate::Row]) -> Option<Markup> {
+    let of = |whose: &'static str, tone| {
+        let wanted = move |row: &&crate::Row| row.metric == TOGETHER && row.subject == whose;
+        rows.iter().filter(wanted).map(move |row| {
+            let case = row.case.split_once(", ").map_or("all calls", |it| it.1);
+            Row::one(&format!("{whose}: {case}"), tone, row.median / 1e3)
+        })
+    };
+    let predicted: Vec<Row> = of("model", Tone::Model).collect();
+    if predicted.is_empty() {
+        return None;
+    }
+    let bars = Bars {
+        title: "This kernel, and what the machine model predicts for it".into(),
+        about:
+            "means; which configuration it is in is not always known, so the prediction is a range"
+                .into(),
+        unit: "ms".into(),
+        linear: true,
+        legend: Vec::new(),
+        panels: vec![Panel::new(
+            "",
+            of("kernel", Tone::Real).chain(predicted).collect(),
+        )],
+    };
+    Some(bars.render())
 }
 
 fn row(column: &Column) -> Option<Row> {

@@ -11,7 +11,7 @@
 //!
 //! What was fitted has a colour of its own and is never counted as a prediction.
 
-use crate::model::{Modelled, source_name, verdict};
+use crate::model::{Modelled, subject, verdict};
 use quiescent_page::chart::{
     Axis, Bar, Bars, Guide, Panel, Point, Points, Ratio, Ratios, Row, Series, Tone,
 };
@@ -76,11 +76,7 @@ fn tally(all: &[Comparison]) -> String {
     let near = |of: &[&Comparison]| of.iter().filter(|it| it.holds()).count();
     let mut said = Vec::new();
     if !own.is_empty() {
-        said.push(format!(
-            "{} of {} figures within their bound",
-            near(&own),
-            own.len()
-        ));
+        said.push(format!("{} of {} figures", near(&own), own.len()));
     }
     if !fitted.is_empty() {
         said.push(format!("{} of {} fitted ones", near(&fitted), fitted.len()));
@@ -145,9 +141,8 @@ fn short<'a>(name: &str, case: &'a str) -> &'a str {
 }
 
 fn real_name(all: &[Comparison]) -> String {
-    all.first().map_or(String::new(), |it| {
-        format!("{}, real", source_name(it.source))
-    })
+    all.first()
+        .map_or(String::new(), |it| format!("{}, real", subject(it.source)))
 }
 
 fn bars(name: &str, all: &[Comparison]) -> Markup {
@@ -259,7 +254,7 @@ fn diagonal(name: &str, all: &[Comparison]) -> Markup {
             all.len(),
             figure(100.0 * share)
         ),
-        x: Axis::new(&format!("{metric}, {}", source_name(all[0].source)), unit),
+        x: Axis::new(&format!("{metric}, {}", subject(all[0].source)), unit),
         y: Axis::new(&format!("{metric}, model"), unit),
         guide: Some(Guide::Diagonal(share)),
         series: series(all, |it| it.model),
@@ -276,7 +271,7 @@ fn level(name: &str, all: &[Comparison]) -> Markup {
             "the model's figure over the real one; at 1 the model is right; the band is ± {} %",
             figure(100.0 * share)
         ),
-        x: Axis::new(&format!("{metric}, {}", source_name(all[0].source)), unit),
+        x: Axis::new(&format!("{metric}, {}", subject(all[0].source)), unit),
         y: Axis::new("model over real", ""),
         guide: Some(Guide::One(share)),
         series: series(all, Comparison::ratio),
@@ -316,7 +311,7 @@ fn verdicts(name: &str, all: &[Comparison]) -> Table {
     } else {
         &["case"]
     };
-    let figures = ["real", "model", "ratio", "off by at most"];
+    let figures = ["real", "model", "ratio", "bound"];
     let head = [words_of, &["verdict"], &figures, &["basis"]].concat();
     let mut table = Table::new(&format!("Verdicts on {name}"), &head, words_of.len() + 1);
     for it in all {
@@ -335,7 +330,7 @@ fn verdicts(name: &str, all: &[Comparison]) -> Table {
             Cell::from(with_unit(it.real)),
             with_unit(it.model).into(),
             ratio(it.ratio(), 3).into(),
-            format!("{} %", figure(100.0 * it.allowed)).into(),
+            format!("± {} %", figure(100.0 * it.allowed)).into(),
             it.basis.name().into(),
         ]);
         table.row(cells);

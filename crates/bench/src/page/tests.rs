@@ -197,6 +197,48 @@ fn each_shape_has_its_chart() {
 }
 
 #[test]
+fn a_prediction_stands_beside_this_kernels_calls() {
+    let runs = vec![crate::published::Run {
+        mean_ms: 8.0,
+        min_ms: 4.0,
+        max_ms: 12.0,
+    }];
+    let mut benchmark = crate::benchmark::Benchmark {
+        columns: vec![crate::benchmark::Column {
+            head: "kernel here".into(),
+            what: "measured".into(),
+            runs,
+        }],
+        ..Default::default()
+    };
+    let drawn = |benchmark: &crate::benchmark::Benchmark| {
+        kernel::body(benchmark).expect("measured").into_string()
+    };
+    let without = drawn(&benchmark);
+    assert!(
+        without.contains("kernel here") && without.contains("12.0"),
+        "{without}"
+    );
+    assert!(!without.contains("predicts"), "{without}");
+    for (whose, case, us) in [
+        ("kernel", "x", 8_125.0),
+        ("model", "x, thread there", 9_250.0),
+    ] {
+        let row = Row::single(whose, case, "latency_us_pooled_mean", "us", us);
+        benchmark.rows.extend(row);
+    }
+    let with = drawn(&benchmark);
+    for words in [
+        "kernel: all calls",
+        ">8.12<",
+        "model: thread there",
+        ">9.25<",
+    ] {
+        assert!(with.contains(words), "no `{words}` in {with}");
+    }
+}
+
+#[test]
 fn the_head_says_what_when_and_how_it_went() {
     let page = render(&found(), &occasion());
     for words in [
