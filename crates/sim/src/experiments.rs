@@ -6,6 +6,7 @@
 
 use serde::Deserialize;
 
+pub mod bridge;
 mod data;
 pub mod early_qs;
 pub mod loads;
@@ -67,6 +68,21 @@ pub struct Comparison {
 }
 
 impl Comparison {
+    /// A published figure in milliseconds, and the model's.
+    fn published_ms(experiment: &'static str, case: String, real: f64, model: f64) -> Comparison {
+        Comparison {
+            experiment,
+            case,
+            metric: "latency_ms",
+            unit: "ms",
+            source: Source::Published,
+            real,
+            model,
+            allowed: 0.05,
+            basis: Basis::Assumed,
+        }
+    }
+
     /// The model's figure over the real one.
     pub fn ratio(&self) -> f64 {
         self.model / self.real
@@ -92,6 +108,12 @@ pub(crate) fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
         .into_iter()
         .fold((0.0, 0u64), |(sum, n), value| (sum + value, n + 1));
     sum / n.max(1) as f64
+}
+
+/// The one in the middle, of values in any order; of none it is none.
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 pub(crate) fn parse<T: for<'a> Deserialize<'a>>(text: &'static str) -> T {

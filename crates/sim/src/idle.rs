@@ -68,7 +68,7 @@ impl Machine {
             self.wheel.start_tick(cpu);
         } else if !(self.wheel.ticks(cpu) && (retains || soon)) {
             self.wheel.stop_tick(cpu);
-            self.wheel.set_look(cpu, clock);
+            self.wheel.look_after_itself(cpu, clock);
             if rung {
                 self.wheel.look_after_all(cpu);
             }

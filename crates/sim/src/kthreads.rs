@@ -28,6 +28,20 @@ impl Machine {
         }
     }
 
+    /// The scheduler moves one of RCU's threads now and then, if the options say so: it runs anywhere from this wake-up on.
+    pub(crate) fn balance(&mut self, task: usize) {
+        let Some(mean) = self.options.moves else {
+            return;
+        };
+        let it = &mut self.tasks[task];
+        let moves = matches!(it.kind, Kind::GpThread | Kind::Rcuog(_) | Kind::Rcuop(_));
+        if !moves || !it.places.is_empty() || self.now < it.moves_at {
+            return;
+        }
+        it.cpu = Some(self.chance.below(self.options.cpus.into()) as CpuId);
+        it.moves_at = self.now + self.chance.poisson(mean);
+    }
+
     /// What it did takes so long; then it sleeps.
     pub(crate) fn then_sleeps(&mut self, cpu: CpuId, cost: u64) -> Act {
         self.cores[cpu as usize].sleeps = true;

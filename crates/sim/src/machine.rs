@@ -17,7 +17,7 @@ use crate::rcu::Rcu;
 use crate::stats::{Func, GracePeriod, Stats};
 use crate::tally::Tally;
 use crate::task::{Endless, Kind, State, Task, Work};
-use crate::wheel::{Timer, Wheel};
+use crate::wheel::{For, Timer, Wheel};
 
 /// A machine.
 pub struct Machine {
@@ -222,6 +222,11 @@ impl Machine {
         stats
     }
 
+    /// CPUs that it has.
+    pub fn cpus(&self) -> u32 {
+        self.options.cpus
+    }
+
     /// Events that have happened: what a run costs.
     pub fn events(&self) -> u64 {
         self.events
@@ -271,11 +276,12 @@ impl Machine {
         self.jiffy_at = None;
         let rung = self.wheel.ring(self.jiffies());
         let mut due: BTreeSet<CpuId> = self.wheel.active().collect();
-        due.extend(&rung);
-        due.extend(self.wheel.ring_looks(self.jiffies()));
+        due.extend(rung.iter().map(|it| it.0));
         for &cpu in &due {
             self.cores[cpu as usize].tick = true;
         }
+        let for_all = rung.into_iter().filter(|it| it.1 == For::All);
+        let rung: Vec<CpuId> = for_all.map(|it| it.0).collect();
         for &cpu in &rung {
             self.cores[cpu as usize].rung = true;
         }
@@ -306,14 +312,11 @@ impl Machine {
 
     /// Sees to it that the next jiffy begins in which somebody ticks.
     pub(crate) fn expect_jiffy(&mut self) {
-        let length = self.options.jiffy_ns();
-        let next = (self.now / length + 1) * length;
-        let clock = self.wheel.next_clock();
-        let clock = clock.map(|at| ((at - self.options.jiffies) * length).max(next));
-        let ticks = self.wheel.any_ticks().then_some(next);
-        let Some(at) = ticks.into_iter().chain(clock).min() else {
+        let next = self.jiffies() + 1;
+        let Some(jiffy) = self.wheel.next_jiffy(next) else {
             return;
         };
+        let at = (jiffy - self.options.jiffies) * self.options.jiffy_ns();
         if self.jiffy_at.is_none_or(|known| at < known) {
             self.jiffy_at = Some(at);
             self.queue.put(at, Event::Jiffy);
@@ -347,6 +350,8 @@ impl Machine {
         if let Some((_, since)) = it.waits_since {
             self.oracle.waited(since);
         }
+        self.balance(task);
+        let it = &mut self.tasks[task];
         it.state = State::Awake;
         it.woken = false;
         it.round += 1;

@@ -124,6 +124,9 @@ pub struct Options {
     pub jiffies: u64,
     /// Where the grace-period thread starts.
     pub gp_cpu: CpuId,
+    /// Nanoseconds between two moves of each of RCU's threads, on average: the scheduler's balancing has it run on any CPU
+    /// from its next wake-up on. None: a thread wakes up where it ran last.
+    pub moves: Option<u64>,
     /// Of 1000 scans for which a CPU and its substitute tick at the same instant, so many find one of them in its
     /// handler (machine-facts, Q5). 0 unless it is fitted.
     pub frozen_permille: u32,
@@ -160,6 +163,7 @@ impl Options {
             costs: Costs::traced(),
             jiffies: u64::from(u32::MAX) + 1 - 300 * u64::from(hz),
             gp_cpu: 0,
+            moves: None,
             frozen_permille: 0,
             stepwise: false,
             seed: 1,

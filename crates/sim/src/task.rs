@@ -103,6 +103,8 @@ pub(crate) struct Task {
     pub cpu: Option<CpuId>,
     /// Where it runs from which time on, if that is an input.
     pub places: Vec<(u64, CpuId)>,
+    /// From when on the scheduler may move it, if it moves any.
+    pub moves_at: u64,
     /// It was woken while it was about to sleep.
     pub woken: bool,
     /// Which sleep it is in: an alarm for another one is stale.
@@ -124,6 +126,7 @@ impl Task {
             state: State::Sleeping,
             cpu,
             places: Vec::new(),
+            moves_at: 0,
             woken: false,
             round: 0,
             left: 0,

@@ -56,11 +56,17 @@ pub(crate) struct Wheel {
     /// Whose ticks run.
     active: BTreeSet<CpuId>,
     migrator: Option<CpuId>,
-    /// Clocks that were set by whoever stopped last, by jiffy.
-    clocks: BTreeSet<(u64, CpuId)>,
-    /// Clocks that CPUs have set for their own callbacks' sake: by CPU, and by jiffy.
-    looks: BTreeMap<CpuId, u64>,
-    look_at: BTreeSet<(u64, CpuId)>,
+    /// Clocks of CPUs whose tick is stopped, by jiffy.
+    clocks: BTreeSet<(u64, CpuId, For)>,
+}
+
+/// For whose sake a clock is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum For {
+    /// Everybody's timers: by whoever stopped last.
+    All,
+    /// The CPU's own callbacks.
+    Itself,
 }
 
 impl Wheel {
@@ -93,19 +99,13 @@ impl Wheel {
         self.active.iter().copied()
     }
 
-    /// Does any tick run?
-    pub fn any_ticks(&self) -> bool {
-        !self.active.is_empty()
-    }
-
     /// The tick of `cpu` runs from now on.
     pub fn start_tick(&mut self, cpu: CpuId) {
         if !self.active.insert(cpu) {
             return;
         }
         self.migrator.get_or_insert(cpu);
-        self.clocks.retain(|&(_, whose)| whose != cpu); // its clock has the tick to look after
-        self.set_look(cpu, None);
+        self.clocks.retain(|it| it.1 != cpu); // its clock has the tick to look after
         let mine: Vec<_> = self.pool.iter().filter(|it| it.1 == cpu).copied().collect();
         for (at, owner, timer) in mine {
             self.pool.remove(&(at, owner, timer));
@@ -136,14 +136,13 @@ impl Wheel {
     /// No tick runs, and `cpu` is the last to have looked: it sets its clock.
     pub fn look_after_all(&mut self, cpu: CpuId) {
         if let (true, Some(&(at, ..))) = (self.active.is_empty(), self.pool.first()) {
-            self.clocks.insert((at, cpu));
+            self.clocks.insert((at, cpu, For::All));
         }
     }
 
     /// `gone` goes: its timers and clocks are `heir`'s from now on.
     pub fn migrate(&mut self, gone: CpuId, heir: CpuId) {
         self.stop_tick(gone);
-        self.set_look(gone, None);
         let timers: Vec<_> = self
             .pool
             .iter()
@@ -153,53 +152,38 @@ impl Wheel {
         for (at, _, timer) in timers {
             self.set(timer, heir, at);
         }
-        let clocks: Vec<_> = self
-            .clocks
-            .iter()
-            .filter(|it| it.1 == gone)
-            .copied()
-            .collect();
-        for (at, _) in clocks {
-            self.clocks.remove(&(at, gone));
-            self.clocks.insert((at, heir));
+        let clocks = self.clocks.iter().filter(|it| it.1 == gone);
+        let clocks: Vec<_> = clocks.copied().collect();
+        for it @ (at, _, whose) in clocks {
+            self.clocks.remove(&it);
+            if whose == For::All {
+                self.clocks.insert((at, heir, whose));
+            }
         }
     }
 
-    /// The jiffy of the first clock that was set.
-    pub fn next_clock(&self) -> Option<u64> {
-        let first = |clocks: &BTreeSet<(u64, CpuId)>| clocks.first().map(|&(at, _)| at);
-        let both = [first(&self.clocks), first(&self.look_at)];
-        both.into_iter().flatten().min()
+    /// The next jiffy in which some CPU has a tick, or its clock goes off; `next` is the first that there can be.
+    pub fn next_jiffy(&self, next: u64) -> Option<u64> {
+        match self.active.is_empty() {
+            true => self.clocks.first().map(|it| it.0.max(next)),
+            false => Some(next),
+        }
     }
 
     /// `cpu`, whose tick is stopped, sets its clock for its own sake; or does not any more.
-    pub fn set_look(&mut self, cpu: CpuId, at: Option<u64>) {
-        if let Some(old) = self.looks.remove(&cpu) {
-            self.look_at.remove(&(old, cpu));
-        }
-        if let Some(at) = at {
-            self.looks.insert(cpu, at);
-            self.look_at.insert((at, cpu));
-        }
+    pub fn look_after_itself(&mut self, cpu: CpuId, at: Option<u64>) {
+        self.clocks.retain(|it| (it.1, it.2) != (cpu, For::Itself));
+        self.clocks.extend(at.map(|at| (at, cpu, For::Itself)));
     }
 
-    /// Clocks that CPUs have set for their own sake and that go off in jiffy `now`.
-    pub fn ring_looks(&mut self, now: u64) -> Vec<CpuId> {
-        let due = self.look_at.iter().take_while(|it| it.0 <= now);
-        let due: Vec<CpuId> = due.map(|it| it.1).collect();
-        due.iter().for_each(|&cpu| self.set_look(cpu, None));
-        due
-    }
-
-    /// Clocks that go off in jiffy `now`; they are not set any more.
-    pub fn ring(&mut self, now: u64) -> Vec<CpuId> {
+    /// Clocks that go off in jiffy `now`, and for whose sake; they are not set any more.
+    pub fn ring(&mut self, now: u64) -> Vec<(CpuId, For)> {
         let mut rung = Vec::new();
-        while let Some(&(at, cpu)) = self.clocks.first() {
-            if at > now {
-                break;
-            }
-            self.clocks.remove(&(at, cpu));
-            rung.push(cpu);
+        while let Some(&it) = self.clocks.first()
+            && it.0 <= now
+        {
+            self.clocks.remove(&it);
+            rung.push((it.1, it.2));
         }
         rung
     }
@@ -262,6 +246,11 @@ impl Wheel {
 mod tests {
     use super::*;
 
+    /// The jiffy of the first clock that was set.
+    fn clock(wheel: &Wheel) -> Option<u64> {
+        wheel.clocks.first().map(|it| it.0)
+    }
+
     #[test]
     fn a_timer_is_a_jiffy_late_and_far_ones_are_coarse() {
         assert_eq!(expiry(5020, 3), 5024);
@@ -280,11 +269,11 @@ mod tests {
         wheel.start_tick(0);
         wheel.set(Timer::Wake(7), 1, 30);
         wheel.stop_tick(1);
-        assert_eq!(wheel.next_clock(), None, "CPU 0 looks after it");
+        assert_eq!(clock(&wheel), None, "CPU 0 looks after it");
         assert!(wheel.has_due(0, 30), "as the migrator");
         wheel.stop_tick(0);
-        assert_eq!(wheel.next_clock(), Some(30));
-        assert_eq!(wheel.ring(30), [0]);
+        assert_eq!(clock(&wheel), Some(30));
+        assert_eq!(wheel.ring(30), [(0, For::All)]);
         assert_eq!(wheel.take_due(0, 30, |cpu| cpu == 1), None, "its owner's");
         assert_eq!(wheel.take_due(1, 30, |_| false), Some(Timer::Wake(7)));
     }
@@ -300,8 +289,11 @@ mod tests {
             }
             wheel.migrate(1, 0);
             assert!(!wheel.ticks(1));
-            assert_eq!(wheel.next_clock(), (!heir_ticks).then_some(30));
-            assert_eq!(wheel.ring(30), [0; 1][..usize::from(!heir_ticks)]);
+            assert_eq!(clock(&wheel), (!heir_ticks).then_some(30));
+            assert_eq!(
+                wheel.ring(30),
+                [(0, For::All); 1][..usize::from(!heir_ticks)]
+            );
             assert_eq!(wheel.take_due(0, 30, |_| true), Some(Timer::Wake(7)));
         }
     }
@@ -327,18 +319,29 @@ mod tests {
         wheel.stop_tick(1);
         wheel.start_tick(6);
         wheel.stop_tick(6);
-        assert_eq!(wheel.ring(24), [1, 6]);
+        assert_eq!(wheel.ring(24), [(1, For::All), (6, For::All)]);
         wheel.start_tick(1);
         wheel.set(Timer::Wake(0), 1, 40);
         wheel.stop_tick(1);
         wheel.start_tick(1);
-        assert_eq!(
-            wheel.next_clock(),
-            None,
-            "but not on a CPU that itself woke"
-        );
+        assert_eq!(clock(&wheel), None, "but not on a CPU that itself woke");
         wheel.stop(Timer::Wake(0));
         wheel.stop_tick(1);
-        assert_eq!(wheel.next_clock(), None);
+        assert_eq!(clock(&wheel), None);
+    }
+
+    #[test]
+    fn a_jiffy_is_looked_for_only_where_somebody_ticks_or_has_a_clock() {
+        let mut wheel = Wheel::default();
+        assert_eq!(wheel.next_jiffy(7), None);
+        wheel.look_after_itself(2, Some(20));
+        wheel.look_after_itself(2, Some(12));
+        assert_eq!(wheel.next_jiffy(7), Some(12), "the last one counts");
+        assert_eq!(wheel.next_jiffy(15), Some(15), "late, but not in the past");
+        wheel.start_tick(1);
+        assert_eq!(wheel.next_jiffy(7), Some(7));
+        wheel.stop_tick(1);
+        assert_eq!(wheel.ring(12), [(2, For::Itself)]);
+        assert_eq!(wheel.next_jiffy(13), None);
     }
 }

@@ -1,4 +1,5 @@
-//! What was measured on a real kernel (`data/kernel-measurements.json`), as far as experiments need it.
+//! Real figures: what was measured on a kernel for this project (`data/kernel-measurements.json`), and what others have
+//! published (`data/published-figures.json`), as far as experiments need them.
 
 use std::collections::BTreeMap;
 
@@ -7,6 +8,7 @@ use serde::Deserialize;
 use super::parse;
 
 const MEASUREMENTS: &str = include_str!("../../../../data/kernel-measurements.json");
+const PUBLISHED: &str = include_str!("../../../../data/published-figures.json");
 
 #[derive(Deserialize)]
 struct File {
@@ -27,6 +29,7 @@ pub(super) struct Measured {
 pub(super) struct Measurement {
     pub label: String,
     pub mean_ms: f64,
+    pub p50_ms: f64,
 }
 
 pub(super) struct Measurements {
@@ -38,4 +41,17 @@ pub(super) fn measurements() -> Measurements {
     Measurements {
         synchronize: file.synchronize.into_values().collect(),
     }
+}
+
+#[derive(Deserialize)]
+struct Published {
+    experiments: BTreeMap<String, serde_json::Value>,
+}
+
+/// The published experiment of this name.
+pub(super) fn published<T: for<'a> Deserialize<'a>>(name: &str) -> T {
+    let mut file: Published = parse(PUBLISHED);
+    let experiment = file.experiments.remove(name);
+    let read = serde_json::from_value(experiment.unwrap_or_default());
+    read.expect("the data that is built in is read by a test")
 }

@@ -5,26 +5,12 @@
 
 use serde::Deserialize;
 
-use super::{Basis, Comparison, Outcome, Source, mean, parse};
+use super::data::published;
+use super::{Basis, Comparison, Outcome, Source, mean, median};
 use crate::{Stats, Workload};
-
-const DATA: &str = include_str!("../../../../data/published-figures.json");
 
 /// Runs of a variant of `accelerate`, as published.
 const SEEDS: u64 = 10;
-
-#[derive(Deserialize)]
-struct File {
-    experiments: Experiments,
-}
-
-#[derive(Deserialize)]
-struct Experiments {
-    accelerate: Accelerate,
-    #[serde(rename = "tab-switch")]
-    tab_switch: TabSwitch,
-    bridge: Bridge,
-}
 
 #[derive(Deserialize)]
 struct Accelerate {
@@ -45,35 +31,20 @@ struct TabSwitch {
     latency_ms: [f64; 2],
 }
 
-#[derive(Deserialize)]
-struct Bridge {
-    ratios_of_medians_to_default: Ratios,
-}
-
-#[derive(Deserialize)]
-struct Ratios {
-    early_qs: f64,
-    #[serde(rename = "early_qs+wake_from_gp")]
-    both: f64,
-    wake_from_gp: f64,
-}
-
 /// What a workload that is built in shows with these settings.
-fn run(workload: &str, sets: &[(&str, &str)]) -> Stats {
+pub(super) fn run(workload: &str, sets: &[(&str, &str)]) -> Stats {
     let workload = Workload::named(workload).expect("it is built in");
     let plan = workload.plan(sets).expect("a test runs it");
     plan.run(|| false).expect("nobody stops it")
 }
 
-fn median_latency_ms(stats: &Stats) -> f64 {
-    let mut latencies: Vec<u64> = stats.calls.iter().map(|it| it.end - it.start).collect();
-    latencies.sort_unstable();
-    latencies
-        .get(latencies.len() / 2)
-        .map_or(f64::NAN, |&ns| ns as f64 / 1e6)
+/// The latencies of all calls, in milliseconds.
+pub(super) fn latencies_ms(stats: &Stats) -> Vec<f64> {
+    let calls = stats.calls.iter();
+    calls.map(|it| (it.end - it.start) as f64 / 1e6).collect()
 }
 
-fn notes(workload: &str, outcome: &mut Outcome) {
+pub(super) fn notes(workload: &str, outcome: &mut Outcome) {
     let workload = Workload::named(workload).expect("it is built in");
     let assumed = workload.assumes().iter().map(|it| format!("assumed: {it}"));
     let fitted = workload.fitted().iter().map(|it| format!("fitted: {it}"));
@@ -82,7 +53,7 @@ fn notes(workload: &str, outcome: &mut Outcome) {
 
 /// `accelerate`: how much fewer grace periods and wake-ups, in per cent, if stamping asks only for what is new.
 pub fn accelerate(seed: u64) -> Outcome {
-    let published = parse::<File>(DATA).experiments.accelerate.runs;
+    let published = published::<Accelerate>("accelerate").runs;
     let of = |figure: fn(&Run) -> f64| mean(published.iter().map(figure));
     let fewer = |with: f64, without: f64| 100.0 * (1.0 - with / without);
     let counts = |only_new: &str| {
@@ -133,7 +104,7 @@ pub fn accelerate(seed: u64) -> Outcome {
 
 /// `tab-switch`: what a switch waits at 3 and at 32 jiffies.
 pub fn tab_switch(seed: u64) -> Outcome {
-    let published = parse::<File>(DATA).experiments.tab_switch;
+    let published: TabSwitch = published("tab-switch");
     let seed = seed.to_string();
     let mut outcome = Outcome::default();
     for (jiffies, real) in published.jiffies.into_iter().zip(published.latency_ms) {
@@ -144,12 +115,7 @@ pub fn tab_switch(seed: u64) -> Outcome {
             ("seed", &*seed),
         ];
         let stats = run("tab-switch", &sets);
-        let call = mean(
-            stats
-                .calls
-                .iter()
-                .map(|it| (it.end - it.start) as f64 / 1e6),
-        );
+        let call = mean(latencies_ms(&stats));
         outcome.comparisons.push(Comparison {
             experiment: "tab-switch",
             case: format!("tab-switch jiffies={jiffies}"),
@@ -167,54 +133,12 @@ pub fn tab_switch(seed: u64) -> Outcome {
         ("jiffies_till_next_fqs", "32"),
         ("rcu_expedited", "1"),
     ];
-    let expedited = median_latency_ms(&run("tab-switch", &sets));
+    let expedited = median(latencies_ms(&run("tab-switch", &sets)));
     outcome.notes.push(format!(
         "expedited, at 32 jiffies: {:.0} us a call; published: below 1 ms",
         1000.0 * expedited
     ));
     notes("tab-switch", &mut outcome);
-    outcome
-}
-
-/// `bridge`: medians of the variants over that of the default.
-pub fn bridge(seed: u64) -> Outcome {
-    let published = parse::<File>(DATA)
-        .experiments
-        .bridge
-        .ratios_of_medians_to_default;
-    let seed = seed.to_string();
-    let median = |early_qs: &str, wake: &str| {
-        let sets = [
-            ("early_qs", early_qs),
-            ("rcu_normal_wake_from_gp", wake),
-            ("seed", &*seed),
-        ];
-        median_latency_ms(&run("bridge", &sets))
-    };
-    let default = median("off", "0");
-    let variants = [
-        ("init", "0", published.early_qs),
-        ("init", "1", published.both),
-        ("off", "1", published.wake_from_gp),
-    ];
-    let mut outcome = Outcome::default();
-    for (early_qs, wake, real) in variants {
-        outcome.comparisons.push(Comparison {
-            experiment: "bridge",
-            case: format!("bridge early_qs={early_qs} rcu_normal_wake_from_gp={wake}"),
-            metric: "ratio_to_default",
-            unit: "of the default's median",
-            source: Source::Published,
-            real,
-            model: median(early_qs, wake) / default,
-            allowed: 0.15,
-            basis: Basis::Fitted,
-        });
-    }
-    outcome.notes.push(format!(
-        "the default's median is {default:.1} ms; published: 37.2"
-    ));
-    notes("bridge", &mut outcome);
     outcome
 }
 
@@ -240,14 +164,5 @@ mod tests {
             "{few:?} {many:?}"
         );
         assert!(outcome.notes[0].contains(" us a call"));
-    }
-
-    #[test]
-    fn the_variants_of_the_bridge_are_in_the_published_order() {
-        let ratios: Vec<f64> = bridge(1).comparisons.iter().map(|it| it.model).collect();
-        let [early, both, woken] = ratios[..] else {
-            panic!("three");
-        };
-        assert!(both < woken && woken < early && early < 1.0, "{ratios:?}");
     }
 }

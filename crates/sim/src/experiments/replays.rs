@@ -11,7 +11,7 @@
 use quiescent_engine::EarlyQs;
 use quiescent_trace::{Figures, Recorded, from_read};
 
-use super::{Basis, Comparison, Outcome, Source};
+use super::{Basis, Comparison, Outcome, Source, mean};
 use crate::{IdleLoop, Options, Smp, Stats, replay};
 
 /// A trace, and the machine it was taken on.
@@ -136,7 +136,27 @@ pub fn pairs(figures: &Figures, stats: &Stats, background: &Background) -> Vec<P
     if let (Some(delay), Some(p50)) = (&figures.callback_delay, median_delay(stats)) {
         pairs.push(("delay_ms_p50", "ms", delay.p50 as f64 / 1e6, p50));
     }
+    pairs.extend(means(figures, stats));
     pairs
+}
+
+/// Fewer grace periods than this have no mean that says anything.
+const FEW: usize = 10;
+
+/// Means of a grace period's scans and length.
+fn means(figures: &Figures, stats: &Stats) -> Vec<Pair> {
+    let gps = &stats.grace_periods;
+    let Some(duration) = figures.gp_duration.filter(|_| gps.len() >= FEW) else {
+        return Vec::new();
+    };
+    let ended = figures.gps.iter().filter(|gp| gp.end_ns.is_some());
+    let scans = mean(ended.map(|gp| f64::from(gp.scans)));
+    let modelled = mean(gps.iter().map(|gp| f64::from(gp.scans)));
+    let length = mean(gps.iter().map(|gp| (gp.end - gp.start) as f64 / 1e6));
+    vec![
+        ("scans_per_gp", "scans", scans, modelled),
+        ("gp_duration_ms_mean", "ms", duration.mean / 1e6, length),
+    ]
 }
 
 fn median_delay(stats: &Stats) -> Option<f64> {

@@ -302,6 +302,19 @@ pub static SETTINGS: &[Setting] = &[
         "the number of a CPU",
         "where the grace-period thread and the offload groups' threads start"
     ),
+    Setting {
+        key: "moves",
+        about: "the scheduler moves each of RCU's threads to any CPU so often, on average",
+        allowed: "a time such as 1s, an hour at most, or `never`",
+        read: |it, text| {
+            it.moves = match text {
+                "never" => None,
+                text => Some(time(text).filter(|ns| (1..=3_600_000_000_000).contains(ns))?),
+            };
+            Some(())
+        },
+        write: |it| it.moves.map_or("never".into(), time_text),
+    },
     number!(
         "jiffies",
         jiffies,

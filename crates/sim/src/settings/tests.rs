@@ -36,6 +36,7 @@ fn every_field_can_be_set_and_is_written_as_it_is_read() {
         ("rcu_fanout_leaf", "8"),
         ("rcu_fanout", "32"),
         ("gp_cpu", "19"),
+        ("moves", "1500ms"),
         ("jiffies", "77"),
         ("stepwise", "1"),
         ("frozen", "220"),
@@ -92,13 +93,14 @@ fn no_field_is_forgotten() {
         costs: _,
         jiffies: _,
         gp_cpu: _,
+        moves: _,
         frozen_permille: _,
         seed: _,
     } = base();
     let costs = SETTINGS.iter().filter(|it| it.key.starts_with("cost."));
     assert_eq!(costs.count(), size_of::<crate::Costs>() / size_of::<u64>());
     let others = SETTINGS.iter().filter(|it| !it.key.starts_with("cost."));
-    assert_eq!(others.count(), 23, "fields of a machine, but for its costs");
+    assert_eq!(others.count(), 24, "fields of a machine, but for its costs");
 }
 
 #[test]

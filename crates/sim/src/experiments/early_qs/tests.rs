@@ -1,0 +1,58 @@
+use super::*;
+
+/// What the notes say about calls that took two waits, in per cent.
+fn two_waits(outcome: &Outcome, early_qs: &str) -> f64 {
+    let head = format!("early_qs={early_qs}: ");
+    let note = outcome.notes.iter().find_map(|it| it.strip_prefix(&head));
+    let share = note.and_then(|it| it.split_once(" %")).expect("it says so");
+    share.0.parse().expect("a number")
+}
+
+#[test]
+fn both_regimes_come_from_the_placement_and_the_means_are_the_published_ones() {
+    for seed in [1, 2, 3] {
+        let outcome = v2(seed);
+        for it in &outcome.comparisons {
+            assert!(it.holds(), "seed {seed}: {it:?}");
+        }
+        let model = |case: &str| {
+            let found = outcome.comparisons.iter().find(|it| it.case == case);
+            found.unwrap_or_else(|| panic!("no {case}")).model
+        };
+        let [same, other] = ["one CPU", "different CPUs"]
+            .map(|place| model(&format!("early-qs-v2 early_qs=off, both on {place}")));
+        assert!(same < 6.1 && other > 9.9, "{same} {other}");
+        assert!(two_waits(&outcome, "off") > 80.0);
+        assert!(
+            two_waits(&outcome, "init") < 1.0,
+            "only where it is moved meanwhile"
+        );
+    }
+}
+
+#[test]
+fn a_thread_that_is_moved_to_the_callers_cpu_saves_a_wait() {
+    // Of many moves one of 32 leads there.
+    let options = Options {
+        moves: Some(20_000_000),
+        ..Options::kernel_6_12(32, 1000)
+    };
+    let latencies = Latencies::of(&options, 5, 2000, None);
+    let two = latencies.share_above(8.0);
+    assert!((0.9..0.995).contains(&two), "{two}");
+}
+
+#[test]
+fn second_waits_are_rare_before_and_shorter_after() {
+    for seed in [1, 2, 3] {
+        let outcome = rfc(seed);
+        for it in &outcome.comparisons {
+            assert!(it.holds(), "seed {seed}: {it:?}");
+        }
+        let [before, after] = &outcome.comparisons[..] else {
+            panic!("two");
+        };
+        assert!(after.model < before.model, "{before:?} {after:?}");
+        assert!((0.1..5.0).contains(&two_waits(&outcome, "off")));
+    }
+}
