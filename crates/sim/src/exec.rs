@@ -226,11 +226,14 @@ impl Machine {
 
     // Tasks.
 
-    /// A context switch, to the task that was woken first.
+    /// A context switch, to the task that was woken first; who had to give way comes after those.
     fn switch(&mut self, cpu: CpuId, from: Option<usize>) -> Act {
         self.note_switch(cpu, from);
         let core = &mut self.cores[cpu as usize];
-        let next = core.ready.pop_front().expect("somebody is ready");
+        let woken = core.ready.iter().position(|&it| !self.tasks[it].gave_way);
+        let next = core.ready.remove(woken.unwrap_or(0));
+        let next = next.expect("somebody is ready");
+        self.tasks[next].gave_way = false;
         core.current = Some(next);
         core.passing = false;
         core.resched = false;
@@ -263,6 +266,7 @@ impl Machine {
         core.current = None;
         // What was left of its work waits with it.
         self.tasks[task].left = std::mem::take(&mut core.left);
+        self.tasks[task].gave_way = true;
         core.ready.push_back(task);
         self.switch(cpu, Some(task))
     }

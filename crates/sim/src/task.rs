@@ -111,6 +111,8 @@ pub(crate) struct Task {
     pub round: u64,
     /// What is left of what it computes, while it does not run.
     pub left: u64,
+    /// It had to give its CPU to another: those that are woken come first.
+    pub gave_way: bool,
     /// When it began to wait for a grace period, and the first section that it need not wait for.
     pub waits_since: Option<(u64, u64)>,
     pub sections: Sections,
@@ -130,6 +132,7 @@ impl Task {
             woken: false,
             round: 0,
             left: 0,
+            gave_way: false,
             waits_since: None,
             sections: Sections::default(),
             wakeups: 0,

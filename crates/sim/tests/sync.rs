@@ -145,3 +145,22 @@ fn the_same_seed_gives_the_same_run() {
     let options = Options::kernel_6_12(8, 1000);
     assert_eq!(run(&options, 1, Some(2)), run(&options, 1, Some(2)));
 }
+
+#[test]
+fn a_caller_that_is_woken_comes_before_a_program_that_gave_way() {
+    // Both CPUs compute, and thread, caller and a program share one of them: each CPU reports by itself in two ticks.
+    let options = Options {
+        wake_from_gp: true,
+        ..Options::kernel_6_12(2, 250)
+    };
+    let mut machine = Machine::new(options.clone());
+    for cpu in 0..2 {
+        machine.spawn_endless("hog", cpu, 0, Hog);
+    }
+    machine.spawn("caller", options.gp_cpu, 500_000, Caller::new(CALLS, 0));
+    assert!(machine.run_tasks(10_000_000_000));
+    let later = &machine.stats().calls[1..];
+    let total: u64 = later.iter().map(|call| call.end - call.start).sum();
+    let ticks = total as f64 / later.len() as f64 / options.jiffy_ns() as f64;
+    assert!((ticks / 2.0 - 1.0).abs() < 0.01, "{ticks}");
+}
