@@ -86,7 +86,7 @@ pub fn run(options: &ReproduceOptions, control: Control<'_>) -> Result<Reproduce
     if !control.stopped() {
         trickle(&mut found, options, control)?;
     }
-    found.modelled = model::run(options.seed, control)?;
+    found.modelled = model::run(options.seed, &found.report, control)?;
     model::report(&found.modelled, &mut found.report);
     note_missing(&mut found);
     if control.stopped() {

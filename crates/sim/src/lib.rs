@@ -34,6 +34,7 @@
 //! | [`Workload`] | files that say what runs on a machine |
 //! | `options` | what a machine is like |
 //! | [`settings`] | the same by name, as text |
+//! | [`threads`] | the other kind of machine: threads of a program that uses the library |
 //! | `stats`, `notes` | what a run has shown |
 //! | [`report`], [`batch`] | figures of runs; many runs at once |
 //! | `trace` | a run as a kernel's tracer would print it |
@@ -66,6 +67,7 @@ mod smp;
 mod softirq;
 mod stats;
 mod task;
+pub mod threads;
 mod trace;
 mod wheel;
 mod work;
@@ -73,8 +75,9 @@ mod workload;
 
 pub use error::Error;
 pub use machine::Machine;
-pub use options::{Costs, IdleLoop, Options, Smp};
+pub use options::{Costs, IdleLoop, MachineKind, Options, Smp};
 pub use stats::{Credits, Func, GracePeriod, Held, Intervals, Stats, Synchronized, Totals};
 pub use task::{Op, Work};
-pub use work::{Arrivals, Caller, Churn, Hog, Queued, Queuer, Rounds, Turns};
+pub use threads::{Threads, Verb};
+pub use work::{Arrivals, Caller, Churn, Hog, Queued, Queuer, Reads, Rounds, Turns};
 pub use workload::{Parameter, Plan, Workload};
