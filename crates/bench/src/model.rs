@@ -7,6 +7,9 @@
 use quiescent_sim::experiments::{self, Basis, Comparison, Outcome, Source};
 
 use crate::table::{Table, figure};
+
+mod threads;
+use crate::subjects::OURS;
 use crate::{Control, Error, Report, Row};
 
 /// An experiment as it is run.
@@ -60,7 +63,7 @@ const EXPERIMENTS: [Experiment; 8] = [
 ];
 
 /// Rows with more comparisons than this are one line of text.
-const MANY: usize = 8;
+const MANY: usize = 9;
 
 /// What the experiments have shown.
 #[derive(Debug, Clone, Default)]
@@ -79,7 +82,9 @@ impl Modelled {
         let all = self.outcomes.iter().flat_map(|it| &it.1.comparisons);
         all.flat_map(|it| {
             let of = |subject, value| Row::single(subject, &it.case, it.metric, it.unit, value);
-            [of(subject(it.source), it.real), of("model", it.model)]
+            // What was measured in this run has its row already.
+            let real = (it.source != Source::Threads).then(|| of(subject(it.source), it.real));
+            [real.flatten(), of("model", it.model)]
         })
         .flatten()
         .collect()
@@ -96,14 +101,15 @@ pub(crate) fn subject(source: Source) -> &'static str {
     match source {
         Source::Kernel => "kernel",
         Source::Published => "published",
+        Source::Threads => OURS,
     }
 }
 
-/// Runs all experiments, or as many as there is time for.
+/// Runs all experiments, or as many as there is time for. What `measured` has of real threads gets the model's figures beside it.
 ///
 /// # Errors
 /// None so far; the shape is that of the other parts.
-pub fn run(seed: u64, control: Control<'_>) -> Result<Modelled, Error> {
+pub fn run(seed: u64, measured: &Report, control: Control<'_>) -> Result<Modelled, Error> {
     let mut modelled = Modelled::default();
     for experiment in &EXPERIMENTS {
         if control.stopped() {
@@ -112,6 +118,9 @@ pub fn run(seed: u64, control: Control<'_>) -> Result<Modelled, Error> {
         let outcome = (experiment.run)(seed);
         modelled.outcomes.push((experiment.name, outcome));
     }
+    modelled
+        .outcomes
+        .extend(threads::beside(measured, seed, control));
     Ok(modelled)
 }
 
@@ -138,8 +147,7 @@ pub fn text(modelled: &Modelled) -> String {
     let mut table = Table::new(&["", "real", "model", "ratio", "at most off by", "", ""], 1);
     let mut notes = String::new();
     for (name, outcome) in &modelled.outcomes {
-        let of_name = EXPERIMENTS.iter().find(|it| it.name == *name);
-        let what = of_name.map_or("", |it| it.what);
+        let what = what(name);
         if outcome.comparisons.len() > MANY {
             table.row(summary(name, outcome));
         } else {
@@ -156,6 +164,13 @@ pub fn text(modelled: &Modelled) -> String {
         "The machine model beside real machines (virtual time; the same on every machine)\n\n{}\n{notes}",
         table.render()
     )
+}
+
+/// What an experiment is about.
+fn what(name: &str) -> &'static str {
+    let of_name = EXPERIMENTS.iter().find(|it| it.name == name);
+    let threads = || threads::PARTS.iter().find(|it| it.name == name);
+    of_name.map_or_else(|| threads().map_or("", |it| it.what), |it| it.what)
 }
 
 fn line(it: &Comparison) -> Vec<String> {
@@ -209,7 +224,8 @@ mod tests {
     #[test]
     fn each_real_figure_has_the_models_beside_it() {
         let stop = AtomicBool::new(false);
-        let modelled = run(1, Control::new(&stop, &Silent)).unwrap();
+        let measured = Report::new("reproduce", 1);
+        let modelled = run(1, &measured, Control::new(&stop, &Silent)).unwrap();
         let mut found = Report::new("reproduce", 1);
         report(&modelled, &mut found);
         found.check().unwrap();

@@ -4,7 +4,7 @@
 //!    valgrind is there.
 //! 2. The published synchronize benchmark, on this kernel and on our runtime ([`crate::benchmark`]).
 //! 3. A trickle: a block retired now and then, and how often that wakes a thread. Last, when nothing is being timed.
-//! 4. The machine model beside real kernels and published figures ([`crate::model`]).
+//! 4. The machine model beside real kernels, published figures, and the trickle just measured ([`crate::model`]).
 //! 5. The targets, met or not ([`crate::verdict`]).
 //!
 //! In all it takes a little more than two minutes.
@@ -89,7 +89,7 @@ pub fn run(options: &ReproduceOptions, control: Control<'_>) -> Result<Reproduce
     if !control.stopped() {
         trickle(&mut found, options, control)?;
     }
-    found.modelled = model::run(options.seed, control)?;
+    found.modelled = model::run(options.seed, &found.report, control)?;
     model::report(&found.modelled, &mut found.report);
     note_missing(&mut found);
     if control.stopped() {

@@ -36,6 +36,13 @@ fn nonsense_is_a_usage_error_with_a_remedy() {
             &["sim", "sync", "--sweep", "hz=100,250", "--trace", "/tmp/x"],
             "--sweep",
         ),
+        (&["sim", "trickle", "--trace", "/tmp/x"], "leave it out"),
+        (&["sim", "trickle", "--set", "verb=keep"], "retire, "),
+        (&["sim", "trickle", "--set", "flush=1s"], "did you mean `"),
+        (
+            &["sim", "sync", "--set", "machine=process"],
+            "kernel or threads",
+        ),
         (&["sim", "--list", "sync"], "cannot be used"),
     ]);
 }
@@ -270,6 +277,53 @@ fn a_replay_stands_beside_what_was_recorded() {
             .median
     };
     assert!(wakeups(&early) < 0.8 * wakeups(&report));
+}
+
+#[test]
+fn a_machine_of_threads_counts_what_the_library_counts() {
+    let arguments = [
+        "sim",
+        "trickle",
+        "--sweep",
+        "verb=retire,call",
+        "--set",
+        "rate=100",
+        "--seconds",
+        "30",
+        "--json",
+    ];
+    let found = report(&run(&arguments));
+    assert_eq!(found.rows, report(&run(&arguments)).rows, "the same seed");
+    assert_eq!(found.options["machine"], "threads");
+    assert!(found.options.get("early_qs").is_none(), "a kernel's");
+    let value = |verb: &str, metric: &str| {
+        let case = format!("trickle rate=100 verb={verb}");
+        let worker = format!("{case}, thread quiescent");
+        let of = |case: &str| found.find("model", case, metric).map(|row| row.median);
+        of(&case).or_else(|| of(&worker)).unwrap()
+    };
+    assert!((19.0..=20.0).contains(&value("call", "wakeups_per_s")));
+    assert!(value("retire", "wakeups_per_s") < 0.11);
+    assert_eq!(
+        value("call", "fences_per_gp"),
+        2.0,
+        "a take-over and a start"
+    );
+    for verb in ["retire", "call"] {
+        assert_eq!(value(verb, "too_early"), 0.0);
+    }
+    let said = text(
+        &run(&[
+            "sim",
+            "sync",
+            "--set",
+            "machine=threads",
+            "--set",
+            "early_qs=init",
+        ])
+        .stdout,
+    );
+    assert!(said.contains("does nothing: early_qs"), "{said}");
 }
 
 #[test]

@@ -55,6 +55,7 @@ pub mod host;
 pub mod limits;
 pub mod offload;
 mod own_cpu;
+pub mod owner;
 pub mod polled;
 pub mod pressure;
 pub mod replay;

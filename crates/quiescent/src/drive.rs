@@ -26,6 +26,7 @@
 
 use std::time::Duration;
 
+use quiescent_engine::owner::STEPS_A_HOLD;
 use quiescent_engine::stall::Stalled;
 use quiescent_engine::{
     CpuId, Effects, FenceCause, FullCookie, Global, Interest, Look, Next, Phase, Pos, Seq, Until,
@@ -37,9 +38,6 @@ use crate::looks::count;
 use crate::reader::{FLAG_CLEAR, FLAG_WAKE};
 use crate::sync::{self, LEAF_SLOTS, MutexGuard, Ordering, full_fence};
 use crate::waitlist::Wakes;
-
-/// Steps in one hold of the lock.
-const STEPS_A_HOLD: u32 = 32;
 
 /// How to wait.
 #[derive(Clone, Copy, Debug, Default)]

@@ -9,22 +9,14 @@
 //!
 //! All of it is constant for a type: the fast path subtracts another number.
 
-/// A queue's entry: two words.
-const ENTRY: usize = 2 * size_of::<usize>();
+use quiescent_engine::owner;
 
-/// What allocators round to.
-const GRAIN: usize = 2 * size_of::<usize>();
+/// A queue's entry.
+const ENTRY: usize = owner::ENTRY;
 
 /// What a box of `T` takes while it is queued, in bytes.
 pub(crate) const fn boxed<T>() -> usize {
-    let block = match size_of::<T>() {
-        0 => 0, // no memory at all
-        size => {
-            let block = (size.saturating_add(size_of::<usize>())).next_multiple_of(GRAIN);
-            if block < 2 * GRAIN { 2 * GRAIN } else { block }
-        }
-    };
-    block.saturating_add(ENTRY)
+    owner::weight(size_of::<T>())
 }
 
 /// What a closure takes while it is queued: nothing but its entry if it fits into that.

@@ -26,22 +26,31 @@ pub(crate) enum Event {
     Alarm { cpu: CpuId, task: usize, round: u64 },
 }
 
-/// The queue.
-#[derive(Debug, Default)]
-pub(crate) struct Queue {
-    heap: BinaryHeap<Reverse<(u64, u64, Event)>>,
+/// The queue: of a kernel's machine, or of another one with events of its own.
+#[derive(Debug)]
+pub(crate) struct Queue<E = Event> {
+    heap: BinaryHeap<Reverse<(u64, u64, E)>>,
     next: u64,
 }
 
-impl Queue {
+impl<E: Ord> Default for Queue<E> {
+    fn default() -> Queue<E> {
+        Queue {
+            heap: BinaryHeap::new(),
+            next: 0,
+        }
+    }
+}
+
+impl<E: Ord> Queue<E> {
     /// At `at` nanoseconds `event` happens.
-    pub fn put(&mut self, at: u64, event: Event) {
+    pub fn put(&mut self, at: u64, event: E) {
         self.heap.push(Reverse((at, self.next, event)));
         self.next += 1;
     }
 
     /// The earliest event, if it is not later than `until`.
-    pub fn take(&mut self, until: u64) -> Option<(u64, Event)> {
+    pub fn take(&mut self, until: u64) -> Option<(u64, E)> {
         if self.heap.peek()?.0.0 > until {
             return None;
         }

@@ -12,6 +12,7 @@ pub mod early_qs;
 pub mod loads;
 pub mod replays;
 pub mod synchronize;
+pub mod threads;
 
 /// Where a real figure comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +21,8 @@ pub enum Source {
     Kernel,
     /// Published by others.
     Published,
+    /// Measured on real threads in the same run.
+    Threads,
 }
 
 /// What the model's figure is worth.
@@ -83,9 +86,12 @@ impl Comparison {
         }
     }
 
-    /// The model's figure over the real one.
+    /// The model's figure over the real one; 1 where both are nothing.
     pub fn ratio(&self) -> f64 {
-        self.model / self.real
+        match self.model == self.real {
+            true => 1.0,
+            false => self.model / self.real,
+        }
     }
 
     /// Is the model near enough?

@@ -39,6 +39,7 @@
 //! | [`Workload`] | files that say what runs on a machine |
 //! | `options` | what a machine is like |
 //! | [`settings`] | the same by name, as text |
+//! | [`threads`] | the other kind of machine: threads of a program that uses the library |
 //! | `stats`, `notes` | what a run has shown |
 //! | [`report`], [`batch`] | figures of runs; many runs at once |
 //! | `trace` | a run as a kernel's tracer would print it |
@@ -74,6 +75,7 @@ mod softirq;
 mod stats;
 mod tally;
 mod task;
+pub mod threads;
 mod toggle;
 pub mod torture;
 mod trace;
@@ -84,9 +86,10 @@ mod workload;
 pub use error::Error;
 pub use faults::Faults;
 pub use machine::Machine;
-pub use options::{Costs, IdleLoop, Options, Smp};
+pub use options::{Costs, IdleLoop, MachineKind, Options, Smp};
 pub use stats::{Credits, Func, GracePeriod, Held, Intervals, Stats, Synchronized, Totals};
 pub use tally::{Point, points};
 pub use task::{Op, Work};
-pub use work::{Arrivals, Caller, Churn, Hog, Queued, Queuer, Rounds, Turns};
+pub use threads::{Threads, Verb};
+pub use work::{Arrivals, Caller, Churn, Hog, Queued, Queuer, Reads, Rounds, Turns};
 pub use workload::{Parameter, Plan, Workload};

@@ -5,6 +5,15 @@ use quiescent_engine::fast_no_hz::IdleRule;
 use quiescent_engine::offload::{self, Policy};
 use quiescent_engine::{Config, CpuId, EarlyQs, Pace};
 
+/// What a machine is one of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MachineKind {
+    /// CPUs under a kernel, whose RCU the engine is ([`Machine`](crate::Machine)).
+    Kernel,
+    /// Threads of a program that uses the library ([`Threads`](crate::Threads)).
+    Threads,
+}
+
 /// Do CPUs execute at the same time?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Smp {
@@ -80,6 +89,8 @@ impl Costs {
 /// A machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
+    /// What it is a machine of.
+    pub kind: MachineKind,
     /// CPUs.
     pub cpus: u32,
     /// Ticks a second.
@@ -133,6 +144,8 @@ pub struct Options {
     /// RCU's threads, and barriers, do their work step by step, so that whatever else the machine does comes in between, if CPUs
     /// are parallel. For tests: no figure needs it, and costs are counted too often.
     pub stepwise: bool,
+    /// The library's settings, on a machine of threads.
+    pub threads: crate::threads::Policy,
     /// The seed of everything that is chosen by chance.
     pub seed: u64,
 }
@@ -141,6 +154,7 @@ impl Options {
     /// Linux 6.12 with its defaults, on `cpus` CPUs at `hz` ticks a second.
     pub fn kernel_6_12(cpus: u32, hz: u32) -> Options {
         Options {
+            kind: MachineKind::Kernel,
             cpus,
             hz,
             smp: Smp::Parallel,
@@ -166,7 +180,16 @@ impl Options {
             moves: None,
             frozen_permille: 0,
             stepwise: false,
+            threads: crate::threads::Policy::default(),
             seed: 1,
+        }
+    }
+
+    /// A program that uses the library and has set nothing, on a kernel that ticks so often a second.
+    pub fn threads(hz: u32) -> Options {
+        Options {
+            kind: MachineKind::Threads,
+            ..Options::kernel_6_12(8, hz)
         }
     }
 

@@ -16,6 +16,7 @@
 //! ```
 
 mod about;
+mod counted;
 mod threads;
 
 pub use about::About;
@@ -68,7 +69,10 @@ pub fn figures(runs: &[Stats]) -> Vec<Figure> {
     for stats in runs {
         latency(&mut it, stats);
         grace_periods(&mut it, stats);
-        totals(&mut it, stats);
+        match &stats.counted {
+            Some(counted) => counted::add(&mut it, stats, counted),
+            None => totals(&mut it, stats),
+        }
         callbacks(&mut it, stats);
         credits(&mut it, stats);
     }
@@ -194,7 +198,9 @@ const WAKES: &str = "wakeme_after_rcu";
 fn callbacks(it: &mut Figures, stats: &Stats) {
     let own = || stats.funcs.iter().filter(|it| it.name != WAKES);
     let executed: u64 = stats.funcs.iter().map(|it| it.invoked).sum();
-    it.run("batches", "batches", stats.totals.batches as f64);
+    if stats.counted.is_none() {
+        it.run("batches", "batches", stats.totals.batches as f64);
+    }
     if stats.totals.batches > 0 {
         let each = executed as f64 / stats.totals.batches as f64;
         it.run("callbacks_per_batch", "callbacks", each);

@@ -17,11 +17,14 @@
 //! ```
 
 mod checks;
+#[macro_use]
 mod table;
+mod threads;
 pub(crate) mod values;
 
 pub use checks::{MOST_CPUS, bytes_per_cpu, warnings};
 pub use table::{SETTINGS, Setting};
+pub use threads::{BOTH, THREAD_SETTINGS};
 
 use crate::error::{Error, nearest};
 use crate::options::Options;
@@ -36,7 +39,7 @@ pub fn apply(options: &mut Options, sets: &[(&str, &str)]) -> Result<(), Error> 
             return Err(unknown(key, std::iter::empty()));
         }
     }
-    for setting in SETTINGS {
+    for setting in all() {
         let meant = |it: &&(&str, &str)| find(it.0).is_some_and(|it| it.key == setting.key);
         let Some(&(_, value)) = sets.iter().rev().find(meant) else {
             continue;
@@ -53,14 +56,20 @@ pub fn find(key: &str) -> Option<&'static Setting> {
         .find_map(|prefix| key.strip_prefix(prefix));
     let key = match bare.unwrap_or(key) {
         "enable_rcu_lazy" => "rcu_lazy",
+        "kind" => "machine",
         key => key,
     };
-    SETTINGS.iter().find(|it| it.key == key)
+    all().find(|it| it.key == key)
+}
+
+/// Those of both kinds of machine.
+fn all() -> impl Iterator<Item = &'static Setting> {
+    SETTINGS.iter().chain(THREAD_SETTINGS)
 }
 
 /// The error for a key that is neither a setting nor one of `others`.
 pub(crate) fn unknown<'a>(key: &str, others: impl Iterator<Item = &'a str>) -> Error {
-    let known = SETTINGS.iter().map(|it| it.key).chain(others);
+    let known = all().map(|it| it.key).chain(others);
     Error::UnknownKey {
         key: key.into(),
         nearest: nearest(key, known),
@@ -78,10 +87,11 @@ pub fn assignment(text: &str) -> Result<(&str, &str), Error> {
     parts.ok_or_else(|| Error::NotAnAssignment(text.into()))
 }
 
-/// All settings of a machine, in the order of the table.
+/// All settings of a machine, in the order of the table: those that a machine of its kind has.
 pub fn listed(options: &Options) -> Vec<(&'static str, String)> {
     let text = |it: &Setting| (it.key, it.get(options));
-    SETTINGS.iter().map(text).collect()
+    let has = |it: &&Setting| threads::serves(it.key, options.kind);
+    all().filter(has).map(text).collect()
 }
 
 #[cfg(test)]

@@ -149,6 +149,12 @@ pub struct Stats {
     pub held: Held,
     /// The longest time that each CPU was in an interrupt and the soft interrupts after it, in nanoseconds.
     pub interruptions: Vec<u64>,
+    /// What the library has counted, on a machine of threads.
+    pub counted: Option<crate::threads::Counted>,
+    /// Callbacks that had not been invoked at the end, on a machine of threads.
+    pub left: u64,
+    /// What was over too early there: the oracle's word. Anything but 0 is a bug.
+    pub early: u64,
 }
 
 /// Bytes that the statistics keep for each CPU.

@@ -2,9 +2,11 @@
 
 mod callers;
 mod queuer;
+mod reader;
 
 pub use callers::{Rounds, Turns};
 pub use queuer::{Queued, Queuer};
+pub use reader::Reads;
 
 use crate::task::{Op, Work};
 

@@ -24,8 +24,10 @@
 //! | `rounds` | calls of `synchronize_rcu` with pauses, and a rest after each round | `rounds`, `calls`, `pause`, `compute`, `rest`, `vary` |
 //! | `turns` | computes and sleeps by turns, for ever | `compute`, `sleep`, `vary` |
 //! | `queue` | queues callbacks, so many times a second | `rate`, `vary`, `times`, `compute`, `between`, `callbacks` |
+//! | `read` | reads: section after section | `sections` (0: for ever), `inside`, `outside`, `sleeps`, `vary` |
 //!
-//! All have `name`, `cpu` (a list, `any`, `gp` or `none`), `tasks`, `start` and `endless`. With `vary` pauses, rests and the times
+//! All have `name`, `cpu` (a list, `any`, `gp` or `none`), `tasks`, `start` and `endless`; on a machine of threads (`kind = "threads"`)
+//! `registered` instead of `cpu`, and callbacks have a `verb`. With `vary` pauses, rests and the times
 //! between arrivals have the mean that is given, and remember nothing.
 //!
 //! ```
@@ -41,6 +43,7 @@
 mod fields;
 mod file;
 mod plan;
+mod stage;
 
 pub use file::Parameter;
 pub use plan::Plan;
@@ -53,7 +56,7 @@ use file::{Contents, Place};
 use plan::Group;
 
 /// The files that are part of the program.
-const BUILT_IN: [(&str, &str); 7] = [
+const BUILT_IN: [(&str, &str); 9] = [
     ("sync", include_str!("../../../data/workloads/sync.toml")),
     ("churn", include_str!("../../../data/workloads/churn.toml")),
     ("fork", include_str!("../../../data/workloads/fork.toml")),
@@ -69,6 +72,14 @@ const BUILT_IN: [(&str, &str); 7] = [
     (
         "torture5s",
         include_str!("../../../data/workloads/torture5s.toml"),
+    ),
+    (
+        "trickle",
+        include_str!("../../../data/workloads/trickle.toml"),
+    ),
+    (
+        "waiters",
+        include_str!("../../../data/workloads/waiters.toml"),
     ),
 ];
 

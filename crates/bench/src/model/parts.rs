@@ -1,15 +1,13 @@
 //! What was run, for those who show it otherwise than as text: experiment by experiment, and figure by figure.
 
-use super::{EXPERIMENTS, Modelled};
+use super::{Modelled, what};
 use quiescent_sim::experiments::{Comparison, Outcome};
 
 impl Modelled {
     /// Each experiment: its name, what it is about, what it has shown.
     pub fn parts(&self) -> impl Iterator<Item = (&'static str, &'static str, &Outcome)> {
-        self.outcomes.iter().map(|(name, outcome)| {
-            let known = EXPERIMENTS.iter().find(|it| it.name == *name);
-            (*name, known.map_or("", |it| it.what), outcome)
-        })
+        let parts = self.outcomes.iter();
+        parts.map(|(name, outcome)| (*name, what(name), outcome))
     }
 
     /// Every figure beside the model's.

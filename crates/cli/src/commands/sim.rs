@@ -11,7 +11,7 @@ use crate::arguments::sim::Sim;
 use crate::output::{self, DONE};
 use crate::progress::Bar;
 use quiescent_bench::{Control, Error, Report, Row};
-use quiescent_sim::{Plan, Stats, Workload, batch, report, settings};
+use quiescent_sim::{MachineKind, Plan, Stats, Workload, batch, report, settings};
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
@@ -166,6 +166,11 @@ fn traced(
         let why = "--trace writes one run: leave out --seeds, and give --seed";
         return Err(Error::Usage(why.into()));
     }
+    if variant.plan.options.kind == MachineKind::Threads {
+        let why =
+            "--trace writes what a kernel would trace, and machine=threads has none: leave it out";
+        return Err(Error::Usage(why.into()));
+    }
     let failed = |why| {
         let what = format!("cannot write {}", path.display());
         Error::failed(what, why, "is there such a folder, and room?")
@@ -209,6 +214,6 @@ fn describe(options: &Sim, workload: &Workload, variants: &[Variant]) -> Report 
         }
     }
     report.option("warnings", warnings);
-    report.option("leaves_out", text::LEAVES_OUT);
+    report.option("leaves_out", text::leaves_out(first.options.kind));
     report
 }

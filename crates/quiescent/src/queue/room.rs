@@ -27,12 +27,11 @@
 
 use std::ptr;
 
+use quiescent_engine::owner::more_ahead;
+
 use crate::chain::{Chain, Garbage, new_block};
 use crate::queue::{Core, Queue};
 use crate::sync::{self, AtomicU64, BLOCK, Ordering};
-
-/// Blocks that are linked behind that of the end, at most: a batch's worth.
-const MOST_AHEAD: u32 = 8;
 
 impl Queue {
     /// Brings a spare block for `lane`, if there is none. With no lock held.
@@ -61,7 +60,7 @@ impl Queue {
         let end = words.end.load(Ordering::Relaxed);
         let mut ahead = words.ahead.load(Ordering::Relaxed);
         if end == words.reach.load(Ordering::Relaxed) {
-            ahead = (4 * ahead).clamp(1, MOST_AHEAD);
+            ahead = more_ahead(ahead);
             words.ahead.store(ahead, Ordering::Relaxed);
         }
         if end.is_multiple_of(BLOCK as u64) || self.is_starved(lane) {

@@ -20,9 +20,9 @@ use crate::slots::Leaf;
 /// Slots in a leaf: one bitmap word.
 pub(crate) const LEAF_SLOTS: usize = 64;
 /// Entries in a block: four pages and a bit for two words each.
-pub(crate) const BLOCK: usize = 256;
+pub(crate) const BLOCK: usize = quiescent_engine::owner::BLOCK;
 /// Entries taken out of a queue at once.
-pub(crate) const MAX_EXTRACT: usize = 256;
+pub(crate) const MAX_EXTRACT: usize = quiescent_engine::owner::MOST_TAKEN;
 /// From this nesting on, lock takes its slow path: the sign bit of the nesting.
 pub(crate) const NEST_LIMIT: u64 = 1 << 15;
 /// Leaves a domain can have: 65 536 threads at once.

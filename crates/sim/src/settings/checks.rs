@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::cpu::Core;
-use crate::options::{Options, Smp};
+use crate::options::{MachineKind, Options, Smp};
 use quiescent_engine::geometry::{Geometry, GeometryError};
 use quiescent_engine::watching::Watching;
 
@@ -77,7 +77,10 @@ pub(super) fn check(options: &Options) -> Result<(), Error> {
 
 /// What was asked for and does nothing, in words.
 pub fn warnings(options: &Options) -> Vec<String> {
-    let mut said = Vec::new();
+    let mut said = super::threads::warnings(options);
+    if options.kind == MachineKind::Threads {
+        return said;
+    }
     let mut warn = |text: &str| said.push(text.to_owned());
     let offloaded = !options.nocbs.is_empty();
     if options.lazy && !offloaded {

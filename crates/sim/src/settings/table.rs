@@ -2,7 +2,7 @@
 
 use super::values::{cpu_list, cpu_list_text, number, switch, time, time_text};
 use crate::error::Error;
-use crate::options::{IdleLoop, Options, Smp};
+use crate::options::{IdleLoop, MachineKind, Options, Smp};
 use quiescent_engine::EarlyQs;
 use quiescent_engine::fast_no_hz::{FastNoHz, IdleRule};
 use quiescent_engine::offload::Policy;
@@ -18,8 +18,8 @@ pub struct Setting {
     pub about: &'static str,
     /// The values that it takes, in words.
     pub allowed: &'static str,
-    read: fn(&mut Options, &str) -> Option<()>,
-    write: fn(&Options) -> String,
+    pub(super) read: fn(&mut Options, &str) -> Option<()>,
+    pub(super) write: fn(&Options) -> String,
 }
 
 impl Setting {
@@ -44,15 +44,19 @@ impl Setting {
 }
 
 /// Words and what they stand for.
-fn word<T: Copy>(text: &str, words: &[(&str, T)]) -> Option<T> {
+pub(super) fn word<T: Copy>(text: &str, words: &[(&str, T)]) -> Option<T> {
     words.iter().find(|it| it.0 == text).map(|it| it.1)
 }
 
-fn word_of<T: Copy + PartialEq>(value: T, words: &[(&str, T)]) -> String {
+pub(super) fn word_of<T: Copy + PartialEq>(value: T, words: &[(&str, T)]) -> String {
     let found = words.iter().find(|it| it.1 == value);
     found.expect("every value has a word").0.to_owned()
 }
 
+const KIND: &[(&str, MachineKind)] = &[
+    ("kernel", MachineKind::Kernel),
+    ("threads", MachineKind::Threads),
+];
 const SMP: &[(&str, Smp)] = &[("parallel", Smp::Parallel), ("serial", Smp::Serial)];
 const IDLE_LOOP: &[(&str, IdleLoop)] =
     &[("classic", IdleLoop::Classic), ("retain", IdleLoop::Retain)];
@@ -148,6 +152,13 @@ macro_rules! cost {
 
 /// All settings, in the order in which they are carried out: what others depend on comes first.
 pub static SETTINGS: &[Setting] = &[
+    words!(
+        "machine",
+        kind,
+        KIND,
+        "kernel or threads",
+        "CPUs under a kernel, or threads of a program that uses the library"
+    ),
     number!("cpus", cpus, 1..=MOST_CPUS, "1 to 1048576", "CPUs"),
     Setting {
         key: "hz",

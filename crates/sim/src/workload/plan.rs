@@ -3,8 +3,11 @@
 use super::Workload;
 use super::fields::{Cpus, Fields};
 use super::file::Section;
+use super::stage::Stage;
 use crate::chance::Chance;
-use crate::work::{Queued, Queuer, Rounds, Turns};
+use crate::options::MachineKind;
+use crate::threads::{Threads, Verb};
+use crate::work::{Queued, Queuer, Reads, Rounds, Turns};
 use crate::{Error, Machine, Options, Stats};
 use quiescent_engine::CpuId;
 
@@ -39,6 +42,7 @@ pub(super) struct Group {
     start: Option<u64>,
     work: Kind,
     endless: bool,
+    registered: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,17 +68,37 @@ enum Kind {
         between: u64,
         callbacks: Vec<Function>,
     },
+    Read {
+        sections: u64,
+        inside: u64,
+        outside: u64,
+        sleeps: usize,
+        vary: bool,
+    },
 }
 
+/// A callback's function, as a workload has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Function {
-    name: String,
-    bytes: u64,
+pub(super) struct Function {
+    pub name: String,
+    pub bytes: u64,
     lazy: bool,
     can_wake: bool,
+    /// How it is handed over on a machine of threads.
+    pub verb: Verb,
 }
 
-const COMMON: [&str; 6] = ["work", "name", "tasks", "cpu", "start", "endless"];
+const COMMON: [&str; 7] = [
+    "work",
+    "name",
+    "tasks",
+    "cpu",
+    "start",
+    "endless",
+    "registered",
+];
+/// Where a reader sleeps, rather than compute.
+const SLEEPS: [&str; 4] = ["outside", "inside", "both", "never"];
 
 impl Group {
     /// What a section of the file asks for.
@@ -94,7 +118,7 @@ impl Group {
             cpus: options.cpus,
         };
         let it = &fields;
-        let word = it.word("work", &["rounds", "turns", "queue"])?;
+        let word = it.word("work", &["rounds", "turns", "queue", "read"])?;
         let (known, work): (&[&str], _) = match word {
             Some(0) => (
                 &["rounds", "calls", "pause", "compute", "rest", "vary"],
@@ -110,6 +134,10 @@ impl Group {
                     queue(it, callbacks, options.costs.work)?,
                 )
             }
+            Some(3) => (
+                &["sections", "inside", "outside", "sleeps", "vary"],
+                read(it)?,
+            ),
             _ => return Err(it.need("work").expect_err("it is not there")),
         };
         it.check_names(&[&COMMON, known].concat())?;
@@ -131,15 +159,13 @@ impl Group {
                 None | Some("any") => None,
                 Some(_) => Some(it.time("start", 0)?),
             },
-            endless: it.flag(
-                "endless",
-                matches!(work, Kind::Turns { .. } | Kind::Queue { .. }),
-            )?,
+            endless: it.flag("endless", !matches!(work, Kind::Rounds { .. }))?,
+            registered: it.flag("registered", true)?,
             work,
         })
     }
 
-    fn spawn(&self, machine: &mut Machine, options: &Options, chance: &mut Chance) {
+    fn spawn(&self, machine: &mut impl Stage, options: &Options, chance: &mut Chance) {
         for index in 0..self.tasks {
             let cpu: CpuId = match &self.cpus {
                 Cpus::These(list) => list[index as usize % list.len()],
@@ -153,16 +179,16 @@ impl Group {
                 1 => self.name.clone(),
                 _ => format!("{}/{index}", self.name),
             };
-            let spawn = |machine: &mut Machine, work| match self.endless {
-                true => machine.spawn_endless(&name, cpu, start, work),
-                false => machine.spawn(&name, cpu, start, work),
-            };
             let work = self.work(machine, own);
-            spawn(machine, work);
+            let which = (cpu, self.registered);
+            match self.endless {
+                true => machine.enter_endless(&name, which, start, work),
+                false => machine.enter(&name, which, start, work),
+            }
         }
     }
 
-    fn work(&self, machine: &mut Machine, chance: Chance) -> Box<dyn crate::Work> {
+    fn work(&self, machine: &mut impl Stage, chance: Chance) -> Box<dyn crate::Work> {
         match self.work.clone() {
             Kind::Rounds {
                 rounds,
@@ -209,14 +235,30 @@ impl Group {
                 chance,
                 at: Default::default(),
             }),
+            Kind::Read {
+                sections,
+                inside,
+                outside,
+                sleeps,
+                vary,
+            } => Box::new(Reads {
+                sections,
+                inside,
+                outside,
+                sleeps_inside: matches!(SLEEPS[sleeps], "inside" | "both"),
+                sleeps_outside: matches!(SLEEPS[sleeps], "outside" | "both"),
+                vary,
+                chance,
+                at: Default::default(),
+            }),
         }
     }
 }
 
 impl Function {
-    fn queued(&self, machine: &mut Machine) -> Queued {
+    fn queued(&self, machine: &mut impl Stage) -> Queued {
         Queued {
-            func: machine.func_of(&self.name, self.bytes),
+            func: machine.function(self),
             lazy: self.lazy,
             can_wake: self.can_wake,
         }
@@ -257,37 +299,74 @@ fn queue(it: &Fields<'_>, callbacks: Vec<Function>, work: u64) -> Result<Kind, E
     })
 }
 
+fn read(it: &Fields<'_>) -> Result<Kind, Error> {
+    Ok(Kind::Read {
+        sections: it.count("sections", 0)?,
+        inside: it.time("inside", 1000)?,
+        outside: it.time("outside", 1000)?,
+        sleeps: it.word("sleeps", &SLEEPS)?.unwrap_or(0),
+        vary: it.flag("vary", false)?,
+    })
+}
+
 fn function(it: &Fields<'_>) -> Result<Function, Error> {
-    it.check_names(&["func", "bytes", "lazy", "can_wake"])?;
+    it.check_names(&["func", "bytes", "lazy", "can_wake", "verb"])?;
+    let lazy = it.flag("lazy", true)?;
+    let plain = if lazy { Verb::CallLazy } else { Verb::Call };
     Ok(Function {
         name: it.need("func")?,
         bytes: it.count("bytes", 0)?,
-        lazy: it.flag("lazy", true)?,
+        lazy,
         can_wake: it.flag("can_wake", true)?,
+        verb: it.word("verb", &Verb::NAMES)?.map_or(plain, Verb::at),
     })
 }
 
 impl Plan {
-    /// The machine with the tasks on it, before anything has happened.
+    /// The machine with the tasks on it, before anything has happened: a kernel's, whatever the kind.
     pub fn machine(&self) -> Machine {
         let mut machine = Machine::new(self.options.clone());
         machine.window(self.warm_up, u64::MAX);
+        self.fill(&mut machine);
+        machine
+    }
+
+    /// The process with the threads in it, before anything has happened: a machine of threads, whatever the kind.
+    pub fn threads(&self) -> Threads {
+        let mut machine = Threads::new(self.options.clone());
+        machine.window(self.warm_up, u64::MAX);
+        self.fill(&mut machine);
+        machine
+    }
+
+    fn fill(&self, machine: &mut impl Stage) {
         // Not the machine's own sequence of chances: how often that is asked must not move tasks.
         let mut chance = Chance::new(self.options.seed ^ 0x5177_0b1e_c7ed_0000);
         for group in &self.groups {
-            group.spawn(&mut machine, &self.options, &mut chance);
+            group.spawn(machine, &self.options, &mut chance);
         }
-        machine
     }
 
     /// Runs it on a machine of its own; none if `stop` said so before it was over. `stop` is asked every 20 ms of virtual time.
     pub fn run(&self, stop: impl Fn() -> bool) -> Option<Stats> {
-        let mut machine = self.machine();
-        self.run_on(&mut machine, stop).then(|| machine.stats())
+        match self.options.kind {
+            MachineKind::Kernel => {
+                let mut machine = self.machine();
+                self.run_on(&mut machine, stop).then(|| machine.stats())
+            }
+            MachineKind::Threads => {
+                let mut machine = self.threads();
+                self.pass(&mut machine, stop).then(|| machine.stats())
+            }
+        }
     }
 
-    /// As [`run`](Plan::run), on a machine that the caller keeps; false if it was stopped.
+    /// As [`run`](Plan::run), on a kernel's machine that the caller keeps; false if it was stopped.
     pub fn run_on(&self, machine: &mut Machine, stop: impl Fn() -> bool) -> bool {
+        self.pass(machine, stop)
+    }
+
+    fn pass(&self, machine: &mut impl Stage, stop: impl Fn() -> bool) -> bool {
         let end = self.warm_up + self.length;
         let mut until = 0;
         while until < end {
@@ -296,9 +375,9 @@ impl Plan {
             }
             until = (until + SLICE).min(end);
             match self.until_tasks {
-                true if machine.run_tasks(until) => return true,
+                true if machine.pass_tasks(until) => return true,
                 true => {}
-                false => machine.run(until),
+                false => machine.pass(until),
             }
         }
         true

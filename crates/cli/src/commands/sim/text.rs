@@ -3,10 +3,19 @@
 use super::Variant;
 use quiescent_bench::Report;
 use quiescent_bench::table::{Table, figure, spread};
-use quiescent_sim::{Options, Workload, settings};
+use quiescent_sim::{MachineKind, Options, Workload, settings};
 
-/// Stands under every figure.
-pub const LEAVES_OUT: &str = "A model: it leaves out caches and memory, frequency and idle states, everything else that a \
+/// Stands under every figure of such a machine.
+pub fn leaves_out(kind: MachineKind) -> &'static str {
+    match kind {
+        MachineKind::Kernel => KERNEL_LEAVES_OUT,
+        MachineKind::Threads => THREADS_LEAVE_OUT,
+    }
+}
+
+const THREADS_LEAVE_OUT: &str = "A model: it leaves out caches and memory, processors that threads share, the second worker and \
+low memory. Costs are about those of one machine.";
+const KERNEL_LEAVES_OUT: &str = "A model: it leaves out caches and memory, frequency and idle states, everything else that a \
 kernel does, and what a task does in a section. Costs are medians of traces of one virtual machine.";
 
 /// Variants of one table, at most: more do not fit beside each other.
@@ -36,14 +45,25 @@ pub fn list() -> String {
         let (key, value) = (it.key, it.get(&options));
         text += &format!("  {key}={value}  {}; {}\n", it.about, it.allowed);
     }
+    let both = settings::BOTH.join(", ");
+    text += &format!("\nSettings of machine=threads, which has these besides: {both}\n\n");
+    for it in settings::THREAD_SETTINGS {
+        let (key, value) = (it.key, it.get(&options));
+        text += &format!("  {key}={value}  {}; {}\n", it.about, it.allowed);
+    }
     text
 }
 
 /// What a workload's machine has set.
 fn changed(machine: &Options) -> String {
-    let plain = settings::listed(&Options::kernel_6_12(8, machine.hz));
+    let kind = machine.kind;
+    let plain = settings::listed(&Options {
+        kind,
+        ..Options::kernel_6_12(8, machine.hz)
+    });
     let differs = settings::listed(machine).into_iter().zip(plain);
-    let differs = differs.filter(|(set, plain)| set != plain || ["cpus", "hz"].contains(&set.0));
+    let differs =
+        differs.filter(|(set, plain)| set != plain || ["machine", "cpus", "hz"].contains(&set.0));
     let words = differs.map(|((key, value), _)| format!("{key}={value}"));
     words.collect::<Vec<_>>().join(" ")
 }
@@ -59,7 +79,9 @@ pub fn text(report: &Report, variants: &[Variant], seeds: u64) -> String {
     let cases: Vec<&str> = variants.iter().map(|it| it.case.as_str()).collect();
     for cases in cases.chunks(MOST_COLUMNS) {
         for part in PARTS {
-            if part.1 == "cpu" && report.options["cpus"].as_u64() > Some(MOST_CPUS) {
+            if part.1 == "cpu"
+                && report.options.get("cpus").and_then(|it| it.as_u64()) > Some(MOST_CPUS)
+            {
                 continue;
             }
             let table = table(report, cases, part);
@@ -71,7 +93,7 @@ pub fn text(report: &Report, variants: &[Variant], seeds: u64) -> String {
     if report.options["stopped"] == true {
         text += "\nstopped: not everything was run\n";
     }
-    text + "\n" + LEAVES_OUT + "\n"
+    text + "\n" + leaves_out(variants[0].plan.options.kind) + "\n"
 }
 
 /// Everything that was decided.

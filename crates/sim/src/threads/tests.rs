@@ -1,0 +1,290 @@
+//! What a change of the policy, or of the load, changes.
+
+use super::*;
+use crate::chance::Chance;
+use crate::{Options, Queued, Queuer, Reads, Rounds, Stats, Workload};
+
+const SECOND: u64 = 1_000_000_000;
+const MS: u64 = 1_000_000;
+
+/// A producer that hands over so many a second for ever.
+fn producer(machine: &mut Threads, verb: Verb, bytes: u64, rate: u64) {
+    let func = machine.func("block", bytes, verb);
+    let work = Queuer {
+        every: SECOND / rate,
+        vary: false,
+        times: 1,
+        callbacks: vec![Queued {
+            func,
+            lazy: true,
+            can_wake: true,
+        }],
+        work: 0,
+        between: 0,
+        chance: Chance::new(1),
+        at: Default::default(),
+    };
+    machine.spawn_endless("producer", 0, true, work);
+}
+
+/// A reader whose sections last so long, one every second.
+fn reader(machine: &mut Threads, start: u64, inside: u64) {
+    let work = Reads {
+        sections: 0,
+        inside,
+        outside: SECOND,
+        sleeps_inside: true,
+        sleeps_outside: true,
+        vary: false,
+        chance: Chance::new(1),
+        at: Default::default(),
+    };
+    machine.spawn_endless("reader", start, true, work);
+}
+
+fn caller(machine: &mut Threads, name: &str, start: u64, calls: u64) {
+    let work = Rounds {
+        rounds: 1,
+        calls,
+        pause: 1000,
+        compute: 0,
+        rest: 0,
+        vary: false,
+        chance: Chance::new(1),
+        at: Default::default(),
+    };
+    machine.spawn(name, start, true, work);
+}
+
+fn machine(change: impl FnOnce(&mut Options)) -> Threads {
+    let mut options = Options::threads(1000);
+    change(&mut options);
+    Threads::new(options)
+}
+
+/// The worker's wake-ups under a trickle.
+fn wakeups(verb: Verb, rate: u64, seconds: u64, change: impl FnOnce(&mut Options)) -> f64 {
+    let mut it = machine(change);
+    producer(&mut it, verb, 96, rate);
+    it.run(seconds * SECOND);
+    assert_eq!(it.too_early(), 0);
+    it.stats().wakeups_of("quiescent") as f64
+}
+
+#[test]
+fn half_the_flush_time_is_twice_the_wake_ups() {
+    let prompt = |ms: u64| wakeups(Verb::Call, 1000, 10, |it| it.threads.prompt_ns = ms * MS);
+    let ratio = prompt(25) / prompt(50);
+    assert!((1.8..2.2).contains(&ratio), "{ratio}");
+    let lazy = |ms| wakeups(Verb::Retire, 100, 330, |it| it.lazy_flush_ms = ms);
+    let ratio = lazy(5_000) / lazy(10_000);
+    assert!((1.8..2.2).contains(&ratio), "{ratio}");
+}
+
+#[test]
+fn a_thread_that_retires_alone_needs_neither_a_wake_up_nor_a_fence() {
+    let mut it = machine(|_| ());
+    producer(&mut it, Verb::Retire, 96, 10_000);
+    it.run(9 * SECOND);
+    let counted = it.counted();
+    assert!(counted.grace_periods > 10 && counted.sole == counted.grace_periods);
+    assert_eq!(
+        (counted.fences(), it.stats().wakeups_of("quiescent")),
+        (0, 0)
+    );
+    // With somebody else registered each of them takes one; nobody is woken.
+    let mut it = machine(|_| ());
+    producer(&mut it, Verb::Retire, 96, 10_000);
+    reader(&mut it, 0, 1000);
+    it.run(9 * SECOND);
+    let counted = it.counted();
+    assert_eq!(counted.fences(), counted.fences_gp);
+    assert!(counted.fences_gp > 10 && counted.sole == 0, "{counted:?}");
+    assert_eq!(it.stats().wakeups_of("quiescent"), 0);
+}
+
+#[test]
+fn who_hands_reclaiming_over_pays_a_wake_up_a_batch() {
+    let mut it = machine(|it| it.threads.offload = true);
+    producer(&mut it, Verb::Retire, 96, 10_000);
+    it.run(9 * SECOND);
+    let counted = it.counted();
+    assert!(
+        counted.woken_kick >= counted.grace_periods - 1,
+        "{counted:?}"
+    );
+    assert!(counted.grace_periods > 10 && counted.sole == 0);
+    assert_eq!(it.too_early(), 0);
+}
+
+#[test]
+fn a_sleeping_reader_holds_up_who_waits_and_wakes_the_driver() {
+    let mut it = machine(|_| ());
+    reader(&mut it, SECOND, 7 * SECOND);
+    caller(&mut it, "caller", 2 * SECOND, 1);
+    assert!(it.run_tasks(60 * SECOND));
+    let (stats, counted) = (it.stats(), it.counted());
+    let end = stats.calls[0].end;
+    assert!((8 * SECOND..8 * SECOND + MS).contains(&end), "{end}");
+    assert_eq!((counted.sleeps, counted.reader_wakeups), (1, 1));
+    assert_eq!((counted.fences_gp, counted.fences_flag), (1, 1));
+    assert_eq!(stats.grace_periods[0].holdouts.len(), 1);
+    assert_eq!(counted.stalls, 0);
+}
+
+#[test]
+fn a_reader_that_stays_is_reported_and_waited_for() {
+    let mut it = machine(|it| it.threads.stall_ns = SECOND);
+    reader(&mut it, 0, 30 * SECOND);
+    caller(&mut it, "caller", MS, 1);
+    assert!(it.run_tasks(60 * SECOND));
+    assert!(it.counted().stalls >= 3, "{:?}", it.counted());
+    assert!(it.now() > 30 * SECOND);
+    assert_eq!(it.too_early(), 0);
+}
+
+#[test]
+fn near_the_budget_grace_periods_do_not_wait_for_a_batch() {
+    let most = |callbacks| {
+        let mut it = machine(|it| it.threads.budget_callbacks = callbacks);
+        producer(&mut it, Verb::Retire, 96, 1000);
+        it.run(8 * SECOND);
+        (it.stats().held.most.0, it.counted())
+    };
+    let (far, counted) = most(1 << 20);
+    assert_eq!(
+        counted.flushes[quiescent_engine::credit::Cause::Budget as usize],
+        0
+    );
+    let (near, counted) = most(400);
+    assert!(near <= 400 && far > 1500, "{near} {far}");
+    assert!(counted.flushes[quiescent_engine::credit::Cause::Budget as usize] > 0);
+}
+
+#[test]
+fn behind_a_stalled_reader_the_budget_is_passed_and_the_program_told() {
+    let mut it = machine(|it| it.threads.budget_callbacks = 1000);
+    reader(&mut it, 0, 20 * SECOND);
+    producer(&mut it, Verb::Retire, 96, 1000);
+    it.run(15 * SECOND);
+    let counted = it.counted();
+    assert!(
+        counted.over_budget == 1 && it.owed() > 10_000,
+        "{counted:?}"
+    );
+    it.run(20 * SECOND + SECOND / 2);
+    assert!(it.owed() < 2000, "{}", it.owed());
+    assert_eq!(it.too_early(), 0);
+}
+
+#[test]
+fn callers_share_grace_periods_and_pass_the_role_on() {
+    let mut it = machine(|it| it.threads.prices.fence = 100_000);
+    for n in 0..20 {
+        caller(&mut it, &format!("caller/{n}"), n, 50);
+    }
+    assert!(it.run_tasks(60 * SECOND));
+    let counted = it.counted();
+    assert_eq!(it.stats().calls.len(), 1000);
+    assert!(counted.grace_periods < 500, "{counted:?}");
+    assert!(counted.hand_overs > 20, "{counted:?}");
+    assert_eq!((it.too_early(), counted.usurped), (0, 0));
+}
+
+#[test]
+fn a_driver_that_does_not_come_back_loses_its_role() {
+    // A fence that lasts longer than a waiter's patience: there are two looks meanwhile. (Where every fence does, the next driver
+    // loses the role in the same way before its own is over.)
+    let mut it = machine(|it| it.threads.prices.fence = 150 * MS);
+    for n in 0..2 {
+        caller(&mut it, &format!("caller/{n}"), n, 2);
+    }
+    it.run(2 * SECOND);
+    assert!(it.counted().usurped > 1, "{:?}", it.counted());
+    it.options.threads.prices.fence = 90 * MS;
+    assert!(it.run_tasks(10 * SECOND));
+    assert_eq!(it.too_early(), 0);
+}
+
+fn waiters(sets: &[(&str, &str)]) -> Stats {
+    let plan = Workload::named("waiters").unwrap().plan(sets).unwrap();
+    plan.run(|| false).expect("nobody stops it")
+}
+
+#[test]
+fn alone_no_fence_and_one_a_grace_period_beside_others() {
+    for (others, fences) in [
+        (&[][..], 0),
+        (&[("sleepers", "1")], 1),
+        (&[("sleepers", "100")], 1),
+        (&[("readers", "1")], 1),
+    ] {
+        let stats = waiters(others);
+        let counted = stats.counted.expect("a machine of threads");
+        assert_eq!(
+            counted.fences(),
+            fences * counted.grace_periods,
+            "{others:?}"
+        );
+        assert_eq!(stats.calls.len(), 1000);
+        assert_eq!((stats.early, counted.sleeps), (0, 0));
+    }
+}
+
+#[test]
+fn who_ends_leaves_what_is_queued_to_the_worker_and_the_slot_to_the_next() {
+    let mut it = machine(|_| ());
+    let func = it.func("block", 96, Verb::Retire);
+    let list = |_| crate::Op::Call {
+        func,
+        lazy: true,
+        can_wake: true,
+    };
+    for n in 0..3 {
+        let ops: Vec<crate::Op> = (0..5).map(list).collect();
+        it.spawn("passing", n * MS, true, Ops(ops.into_iter()));
+    }
+    it.run(SECOND);
+    assert_eq!(
+        (it.owed(), it.slots.registered(), it.queues.len()),
+        (15, 0, 1)
+    );
+    assert!(it.run_out(12 * SECOND));
+    it.run(20 * SECOND);
+    assert!(it.is_quiet() && it.too_early() == 0);
+    assert_eq!(it.stats().wakeups_of("quiescent"), 1);
+}
+
+/// A list of things.
+struct Ops(std::vec::IntoIter<crate::Op>);
+
+impl crate::Work for Ops {
+    fn next(&mut self, _: u64) -> crate::Op {
+        self.0.next().unwrap_or(crate::Op::Exit)
+    }
+}
+
+#[test]
+fn a_seed_is_a_run() {
+    let of = |seed: &str| {
+        let sets = [
+            ("seed", seed),
+            ("vary", "1"),
+            ("verb", "call"),
+            ("readers", "2"),
+        ];
+        let plan = Workload::named("trickle").unwrap().plan(&sets).unwrap();
+        plan.run(|| false).expect("nobody stops it")
+    };
+    assert_eq!(of("5"), of("5"));
+    assert_ne!(of("5"), of("6"));
+}
+
+#[test]
+fn verbs_have_names() {
+    assert_eq!(Verb::named("call_hurry"), Ok(Verb::CallHurry));
+    assert_eq!(Verb::named("retrie"), Err("retire".into()));
+    for (index, name) in Verb::NAMES.into_iter().enumerate() {
+        assert_eq!(Verb::named(name), Ok(Verb::at(index)));
+    }
+}
