@@ -102,7 +102,7 @@ fn no_field_is_forgotten() {
     let costs = SETTINGS.iter().filter(|it| it.key.starts_with("cost."));
     assert_eq!(costs.count(), size_of::<crate::Costs>() / size_of::<u64>());
     let others = SETTINGS.iter().filter(|it| !it.key.starts_with("cost."));
-    assert_eq!(others.count(), 24, "fields of a machine, but for its costs");
+    assert_eq!(others.count(), 26, "fields of a machine, but for its costs");
     let crate::threads::Policy {
         prompt_ns: _,
         batch: _,
