@@ -110,7 +110,10 @@ fn follow(entry: &'static Entry) {
     if may_panic && world.options.broken.is_none() {
         ask_for_too_much(world, &mut numbers);
     }
-    if numbers.once_in(4) && entry.age() < OLDEST && !world.stopped() {
+    // Where nobody else has code run elsewhere, this does not either: there may be no thread for it so far.
+    let kinds = &world.options.kinds;
+    let elsewhere = kinds.iter().any(|kind| !kind.waits() && !kind.plain());
+    if elsewhere && numbers.once_in(4) && entry.age() < OLDEST && !world.stopped() {
         queue_again(world, entry, &mut numbers);
     } else {
         entry.release();
