@@ -70,7 +70,7 @@ pub fn run(
         let line = line.as_deref();
         stopped = !tick(&Moment { elapsed, line });
     }
-    if start.elapsed() >= options.long_enough() && !finding::any() {
+    if start.elapsed() >= options.long_enough() && !stopped && !finding::any() {
         for missing in coverage::missing(world) {
             notes += &format!("{missing}\n");
             Finding::NotExercised.note(None, 0);
