@@ -237,8 +237,6 @@ pub enum Internal {
         #[arg(long)]
         turns: u64,
     },
-    /// One run of `torture`
-    TortureRun { ask: String },
     /// Instruction counts of all subjects (`ci/instructions`)
     Instructions {
         #[command(flatten)]

@@ -60,7 +60,6 @@ fn run_internal(internal: Internal) -> Result<u8, Error> {
             case,
             turns,
         } => instructions::run_loop(&subject, case, turns).map(|()| DONE),
-        Internal::TortureRun { ask } => Ok(quiescent_torture::child::serve(&ask)),
         Internal::Instructions {
             disassembly: true, ..
         } => {

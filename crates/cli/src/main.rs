@@ -14,10 +14,6 @@ use clap::Parser;
 use quiescent_bench::once;
 use std::process::ExitCode;
 
-/// The system's allocator. `torture` has it look at blocks of one shape; for all others that is one comparison.
-#[global_allocator]
-static ALLOCATOR: quiescent_torture::allocator::Watching = quiescent_torture::allocator::Watching;
-
 fn main() -> ExitCode {
     // Before anything else: this process is being measured, its memory too.
     let mut words = std::env::args().skip(1);

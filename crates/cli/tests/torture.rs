@@ -208,3 +208,24 @@ fn a_run_that_dies_is_a_finding() {
         "{printed}"
     );
 }
+
+#[test]
+fn without_its_other_program_it_says_so() {
+    // A link: a file that was just written may still be open for writing in another test's child.
+    let name = format!("quiescent-alone-{}", std::process::id());
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let alone = folder.join("quiescent");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::hard_link(env!("CARGO_BIN_EXE_quiescent"), &alone).unwrap();
+    let output = std::process::Command::new(&alone)
+        .args(["torture", "--duration", "1s"])
+        .output()
+        .expect("a copy of the command");
+    std::fs::remove_dir_all(folder).unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(code(&output), Some(1), "{said}");
+    assert!(
+        said.contains("quiescent-torture-run: no such file; it belongs beside"),
+        "{said}"
+    );
+}

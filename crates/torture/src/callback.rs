@@ -110,13 +110,18 @@ fn follow(entry: &'static Entry) {
     if may_panic && world.options.broken.is_none() {
         ask_for_too_much(world, &mut numbers);
     }
-    if numbers.once_in(4) && entry.age() < OLDEST && !world.stopped() {
+    // Where nobody else has code run elsewhere, this does not either: there may be no thread for it so far.
+    let kinds = &world.options.kinds;
+    let elsewhere = kinds.iter().any(|kind| !kind.waits() && !kind.plain());
+    if elsewhere && numbers.once_in(4) && entry.age() < OLDEST && !world.stopped() {
         queue_again(world, entry, &mut numbers);
     } else {
         entry.release();
     }
     if may_panic && numbers.once_in(500) && !std::thread::panicking() {
-        world.count_panic();
+        if !world.is_broken(Broken::SecretPanic) {
+            world.count_panic();
+        }
         resume_unwind(Box::new(Planned)); // without the hook, which would print
     }
 }

@@ -25,10 +25,8 @@ const GRACE: Duration = Duration::from_secs(60);
 /// What is to be run.
 #[derive(Clone, Debug)]
 pub struct Campaign {
-    /// This program.
+    /// The program that [`serve`](crate::child::serve)s what is its argument.
     pub program: PathBuf,
-    /// The arguments before the last one, which make it [`serve`](crate::child::serve).
-    pub words: Vec<String>,
     /// Which, by turns.
     pub scenarios: Vec<Scenario>,
     /// For how long, all together.
@@ -163,7 +161,6 @@ impl Campaign {
             Error::failed(what, why, "is there memory, and room for a process?")
         };
         let mut child = Command::new(&self.program)
-            .args(&self.words)
             .arg(json)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -46,7 +46,7 @@ impl Histogram {
     }
 }
 
-/// What a [`Histogram`] has counted.
+/// What a histogram has counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counts(Vec<u64>);
 

@@ -135,11 +135,15 @@ pub enum Broken {
     LostFlood,
     /// Nobody does anything lazily.
     NeverLazy,
+    /// Something is queued when everything is over.
+    LeftOver,
+    /// Callbacks panic that were not planned to.
+    SecretPanic,
 }
 
 impl Broken {
     /// All of them.
-    pub const ALL: [Broken; 17] = [
+    pub const ALL: [Broken; 19] = [
         Broken::NoGracePeriod,
         Broken::RetireBeforeUnlink,
         Broken::CallNow,
@@ -157,6 +161,8 @@ impl Broken {
         Broken::ChildTwice,
         Broken::LostFlood,
         Broken::NeverLazy,
+        Broken::LeftOver,
+        Broken::SecretPanic,
     ];
 
     /// Its name on the command line.
@@ -179,6 +185,8 @@ impl Broken {
             Broken::ChildTwice => "child-twice",
             Broken::LostFlood => "lost-flood",
             Broken::NeverLazy => "never-lazy",
+            Broken::LeftOver => "left-over",
+            Broken::SecretPanic => "secret-panic",
         }
     }
 

@@ -15,6 +15,9 @@ use crate::role::Role;
 use crate::world::{AGES, World};
 use crate::{coverage, events};
 
+/// Takes a row: case, metric, unit, value.
+type Put<'a> = &'a mut dyn FnMut(&str, &str, &str, f64);
+
 /// One kind of disposal.
 #[derive(Clone, Debug)]
 pub struct KindRow {
@@ -86,6 +89,30 @@ impl KindRow {
         match self.latency.at(thousandths) {
             Some(ns) => ns.div_ceil(1000).to_string(),
             None => "-".into(),
+        }
+    }
+
+    fn rows(&self, row: Put<'_>) {
+        let name = self.kind.name();
+        let left = self.queued.saturating_sub(self.done);
+        let old: u64 = self.ages[2..].iter().sum();
+        row(name, "ops", "disposals", self.done as f64);
+        row(name, "backlog", "disposals", left as f64);
+        for (metric, seen) in [
+            ("age_0", self.ages[0]),
+            ("age_1", self.ages[1]),
+            ("age_2_up", old),
+        ] {
+            row(name, metric, "sections", seen as f64);
+        }
+        for (metric, thousandths) in [
+            ("latency_us_p50", 500),
+            ("latency_us_p99", 990),
+            ("latency_us_max", 1000),
+        ] {
+            if let Some(ns) = self.latency.at(thousandths) {
+                row(name, metric, "us", ns as f64 / 1000.0);
+            }
         }
     }
 }
@@ -203,42 +230,22 @@ impl Report {
         shared.option("events", self.events.clone());
         let found = self.findings.iter().map(|(found, _)| found.line());
         shared.option("findings", found.collect::<Vec<_>>());
-        let mut row = |case: &str, metric: &str, unit: &str, value: f64| {
-            shared
-                .rows
-                .extend(Row::single("quiescent", case, metric, unit, value));
-        };
+        shared.option("notes", self.notes.as_str());
+        self.rows(&mut |case, metric, unit, value| {
+            let row = Row::single("quiescent", case, metric, unit, value);
+            shared.rows.extend(row);
+        });
+        shared
+    }
+
+    fn rows(&self, row: Put<'_>) {
         let errors: u64 = self.findings.iter().map(|(_, count)| count).sum();
         row("all", "errors", "findings", errors as f64);
         for (found, count) in &self.findings {
             row(found.text(), "errors", "findings", *count as f64);
         }
         for kind in &self.kinds {
-            let name = kind.kind.name();
-            row(name, "ops", "disposals", kind.done as f64);
-            row(
-                name,
-                "backlog",
-                "disposals",
-                kind.queued.saturating_sub(kind.done) as f64,
-            );
-            let old: u64 = kind.ages[2..].iter().sum();
-            for (metric, seen) in [
-                ("age_0", kind.ages[0]),
-                ("age_1", kind.ages[1]),
-                ("age_2_up", old),
-            ] {
-                row(name, metric, "sections", seen as f64);
-            }
-            for (metric, thousandths) in [
-                ("latency_us_p50", 500),
-                ("latency_us_p99", 990),
-                ("latency_us_max", 1000),
-            ] {
-                if let Some(ns) = kind.latency.at(thousandths) {
-                    row(name, metric, "us", ns as f64 / 1000.0);
-                }
-            }
+            kind.rows(row);
         }
         for (name, count) in &self.counts {
             let metric = match *name {
@@ -270,7 +277,5 @@ impl Report {
             let case = format!("waited {} us and more", low as f64 / 1000.0);
             row(&case, "histogram", "grace periods", count as f64);
         }
-        shared.option("notes", self.notes.as_str());
-        shared
     }
 }

@@ -4,13 +4,13 @@ use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use quiescent::{InitError, barrier, holdouts, init, set_flush_times, statistics};
+use quiescent::{InitError, barrier, call_lazy, holdouts, init, set_flush_times, statistics};
 
 use crate::element::MADE;
 use crate::finding::{self, Finding};
 use crate::hand::Hand;
 use crate::line::Line;
-use crate::options::Options;
+use crate::options::{Broken, Options};
 use crate::report::Report;
 use crate::role::Role;
 use crate::watchdog::{TICK, Watchdog};
@@ -70,7 +70,7 @@ pub fn run(
         let line = line.as_deref();
         stopped = !tick(&Moment { elapsed, line });
     }
-    if start.elapsed() >= options.long_enough() && !finding::any() {
+    if start.elapsed() >= options.long_enough() && !stopped && !finding::any() {
         for missing in coverage::missing(world) {
             notes += &format!("{missing}\n");
             Finding::NotExercised.note(None, 0);
@@ -79,6 +79,9 @@ pub fn run(
     world.stop();
     let ended = end_all(threads, options.patience, &mut notes);
     let swept = ended && sweep(world, &mut notes);
+    if world.is_broken(Broken::LeftOver) {
+        call_lazy(|| ());
+    }
     if swept {
         check_empty(world, &mut notes);
         check_idle(world, &mut notes);

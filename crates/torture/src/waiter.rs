@@ -7,7 +7,7 @@ use quiescent::{barrier, drain};
 
 use crate::events::What;
 use crate::hand::Hand;
-use crate::kind::Kind;
+use crate::kind::{KINDS, Kind};
 use crate::options::Broken;
 use crate::writer;
 
@@ -55,13 +55,14 @@ pub fn drains(mut hand: Hand) {
 
 /// Queues, does nothing for a while, and goes on just when others may be taking over its queue.
 pub fn quiet(mut hand: Hand) {
+    let long = hand.world.options.duration > Duration::from_secs(20);
     while hand.goes_on() {
         for _ in 0..hand.numbers.below(30) {
             writer::round(&mut hand);
         }
         let milliseconds = match hand.numbers.below(40) {
-            // Longer than a lazy object waits.
-            0 => 10_000 + hand.numbers.next() % 3000,
+            // Longer than a lazy object waits, where there is time for it.
+            0 if long => 10_000 + hand.numbers.next() % 3000,
             1..6 => hand.numbers.next() % 1000,
             _ => hand.numbers.next() % 30,
         };
@@ -73,9 +74,14 @@ pub fn quiet(mut hand: Hand) {
 /// Queues lazily and nothing else, then waits until somebody has come for all of it: at its flush time,
 /// when memory is low, or because of others.
 pub fn lazies(mut hand: Hand) {
+    let kinds = hand.world.options.kinds.iter().copied();
+    let mut lazy: Vec<Kind> = kinds.filter(|kind| kind.is_lazy()).collect();
+    if lazy.is_empty() {
+        lazy = (0..KINDS).map(Kind::lazy).collect(); // its writers wait; this one does not
+    }
     while hand.goes_on() {
         for _ in 0..1 + hand.numbers.below(12) {
-            let kind = Kind::lazy(hand.numbers.below(1000));
+            let kind = lazy[hand.numbers.below(lazy.len())];
             writer::update(&mut hand, kind);
         }
         // What is not lazy, or later than it may be, is for the watchdog to see.

@@ -150,6 +150,12 @@ fn blocks_freed_twice_or_never_are_found() {
 }
 
 #[test]
+fn what_is_left_when_all_is_over_is_found() {
+    must_find(Broken::LeftOver, "1", "3", &[Finding::NotIdle]);
+    must_find(Broken::SecretPanic, "2", "30", &[Finding::PanicsMiscounted]);
+}
+
+#[test]
 fn a_reader_that_stays_for_ever_is_found() {
     let expected = [Finding::Hang, Finding::Late];
     must_find(Broken::StuckReader, "60", "3", &expected);

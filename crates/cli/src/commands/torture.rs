@@ -16,11 +16,12 @@ use quiescent_torture::campaign::{Campaign, Event, Run};
 use quiescent_torture::child::Ask;
 use quiescent_torture::scenario::{Scenario, names};
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// The arguments before what a run's process is asked.
-pub const WORDS: [&str; 2] = ["internal", "torture-run"];
+/// The program of a run, beside this one.
+const PROGRAM: &str = "quiescent-torture-run";
 
 /// Does it; the exit code.
 pub fn run(options: &Torture) -> Result<u8, Error> {
@@ -100,8 +101,7 @@ fn campaign(options: &Torture) -> Result<Campaign, Error> {
         scenarios.rotate_left(first as usize);
     }
     Ok(Campaign {
-        program: this_program()?,
-        words: WORDS.map(String::from).to_vec(),
+        program: program()?,
         scenarios,
         duration: options.duration,
         ask: Ask {
@@ -115,6 +115,18 @@ fn campaign(options: &Torture) -> Result<Campaign, Error> {
             broken: options.broken.map(|it| Broken::name(it).to_owned()),
         },
     })
+}
+
+fn program() -> Result<PathBuf, Error> {
+    let program = this_program()?.with_file_name(PROGRAM);
+    match program.try_exists() {
+        Ok(true) => Ok(program),
+        _ => {
+            let what = format!("cannot find {}", program.display());
+            let remedy = "it belongs beside `quiescent`: build or install both again";
+            Err(Error::failed(what, "no such file", remedy))
+        }
+    }
 }
 
 /// A seed nobody chose.

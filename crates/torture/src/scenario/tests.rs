@@ -39,6 +39,19 @@ fn every_file_of_the_folder_is_part_of_the_program() {
     assert_eq!(files, known);
 }
 
+#[test]
+fn the_legend_has_all_of_them() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/verification.md");
+    let page = std::fs::read_to_string(page).expect("the page");
+    let roles = Role::ALL.map(Role::name);
+    for name in names().chain(roles) {
+        assert!(
+            page.contains(&format!("`{name}`")),
+            "{name}: not in docs/verification.md"
+        );
+    }
+}
+
 fn error(text: &str) -> String {
     match Scenario::read("X", "x.toml", text) {
         Ok(_) => panic!("taken: {text}"),
