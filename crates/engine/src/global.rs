@@ -90,6 +90,8 @@ pub struct Global {
     pub(crate) reign: u32,
     /// Who waits found no sign of life from the driver since this look, in nanoseconds.
     pub(crate) silent_since: Option<u64>,
+    /// So many drivers one after the other have lost the role before a fence of theirs was over, or as many as make a difference.
+    pub(crate) lost_in_row: u8,
     pub(crate) tree: Option<Tree>,
     pub(crate) tasks: crate::blocked::Tasks,
     pub(crate) waiters: Waiters,
@@ -120,6 +122,7 @@ impl Global {
             driver: None,
             reign: 0,
             silent_since: None,
+            lost_in_row: 0,
             tree: None,
             tasks: crate::blocked::Tasks::none(),
             waiters: Waiters::new(),
@@ -221,6 +224,7 @@ impl Global {
         }
         self.driver = Some(Driver { cpu, interest });
         self.silent_since = None;
+        self.lost_in_row = 0;
         true
     }
 

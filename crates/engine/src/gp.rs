@@ -57,6 +57,7 @@ impl Global {
 
     /// The fence that [`Next::Fence`] asked for has been issued, beginning after that answer.
     pub fn fenced(&mut self) -> Next {
+        self.lost_in_row = 0; // somebody has come back in time
         match self.phase {
             Phase::Fence => self.phase = Phase::Hotplug(0),
             Phase::Wait(Wait::Fence) => self.phase = Phase::Wait(Wait::Armed),

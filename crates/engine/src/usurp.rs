@@ -12,6 +12,9 @@
 //!
 //! * A driver that runs proves it by its calls, which wipe the suspicion out; it needs no clock for that. So a
 //!   take-over needs two looks, one `usurp_after_ns` after the other, and no call in between: a bound in looks.
+//! * Where everything is slow, so that no fence is over in that time, each driver would lose the role before its fence has ended, and no
+//!   grace period would ever end. So the patience doubles with each driver in a row that has lost the role, up to 64 times, and is what it was
+//!   as soon as one has come back from a fence in time. (The machine of threads found that, `quiescent-sim`.)
 //! * Each driver remembers the reign it took the role in. Whenever it has taken the host's lock again it asks
 //!   [`resume`](Global::resume) first; if that says no it makes no other call. Its fence, its tree, its leaving are of another
 //!   reign: a fence that began before a later grace period started must not pass for that one's.
@@ -31,6 +34,9 @@ use crate::host::CpuId;
 /// A driver that sleeps for its holdouts is looked at after so many times the usual wait, and after this time at least.
 const RESTING: u64 = 8;
 const RESTING_LEAST: u64 = 1_000_000;
+
+/// The patience doubles so many times at most.
+const MOST_DOUBLED: u8 = 6;
 
 /// What became of a look at the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -70,11 +76,12 @@ impl Global {
             return Look::At(now.saturating_add(rest));
         }
         let since = *self.silent_since.get_or_insert(now);
-        let due = since.saturating_add(patience);
+        let due = since.saturating_add(patience.saturating_mul(1 << self.lost_in_row));
         if now < due {
             return Look::At(due);
         }
         self.silent_since = None;
+        self.lost_in_row = (self.lost_in_row + 1).min(MOST_DOUBLED);
         self.reign = self.reign.wrapping_add(1);
         self.counts.usurped += 1;
         self.driver = Some(Driver { cpu, interest });
@@ -141,6 +148,28 @@ mod tests {
         assert_eq!(engine.counts.usurped, 1);
         assert!(!engine.resume(reign), "the old driver has lost the role");
         assert!(engine.resume(engine.reign()), "the new one has it");
+    }
+
+    #[test]
+    fn where_nobody_comes_back_in_time_everybody_has_longer() {
+        let mut engine = driven();
+        let mut now = 0;
+        for turn in 0..10 {
+            let patience = PATIENCE << turn.min(MOST_DOUBLED);
+            let due = now + patience;
+            assert_eq!(engine.usurp(None, YOU, now, false), Look::At(due));
+            assert_eq!(engine.usurp(None, YOU, due - 1, false), Look::At(due));
+            assert_eq!(engine.usurp(None, YOU, due, false), Look::Usurped);
+            now = due;
+        }
+        assert!(
+            engine.resume(engine.reign()),
+            "the last one has had the time"
+        );
+        engine.phase = Phase::Fence;
+        let _ = engine.fenced();
+        let due = now + PATIENCE;
+        assert_eq!(engine.usurp(None, YOU, now, false), Look::At(due));
     }
 
     #[test]

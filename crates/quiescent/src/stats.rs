@@ -136,7 +136,8 @@ pub struct Statistics {
     pub registered: u32,
     /// Readers in the way of the grace period in flight now.
     pub holdouts: u32,
-    /// Is a grace period in flight or wanted?
+    /// Is a grace period in flight or wanted? One that nobody needs any more is left as it is, and nothing runs for it: whoever waits
+    /// next takes it along.
     pub busy: bool,
     /// The fence mode.
     pub fence_mode: FenceMode,

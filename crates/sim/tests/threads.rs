@@ -101,12 +101,10 @@ fn options(chance: &mut Chance) -> Options {
         policy.budget_callbacks = 1 + chance.below(2000);
     }
     let prices = &mut policy.prices;
-    // A driver's patience is 100 ms. Wake-ups may take longer. Fences may not: where each of them does, and three threads or more
-    // wait, each loses the role before its fence is over.
+    // A driver's patience is 100 ms: wake-ups and fences may take longer.
     let price = |chance: &mut Chance| [0, 100, 10_000, 300 * MS][chance.below(4) as usize];
-    let fence = |chance: &mut Chance| [0, 100, 10_000, 90 * MS][chance.below(4) as usize];
     let short = |chance: &mut Chance| [0, 50, 5000][chance.below(3) as usize];
-    (prices.fence, prices.wake, prices.start) = (fence(chance), price(chance), price(chance));
+    (prices.fence, prices.wake, prices.start) = (price(chance), price(chance), price(chance));
     (prices.step, prices.push, prices.help) = (short(chance), short(chance), short(chance));
     prices.spin = 1 + short(chance);
     it

@@ -4,7 +4,9 @@ use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use quiescent::{InitError, barrier, call_lazy, holdouts, init, set_flush_times, statistics};
+use quiescent::{
+    InitError, barrier, call_lazy, holdouts, init, set_flush_times, statistics, synchronize,
+};
 
 use crate::element::MADE;
 use crate::finding::{self, Finding};
@@ -163,6 +165,8 @@ fn sweep(world: &'static World, notes: &mut String) -> bool {
         // A callback that was running when the first was called may have queued itself again.
         barrier();
         barrier();
+        // A grace period that was asked for is nobody's to drive once everything that wanted it is gone: who waits next takes it along.
+        synchronize();
     });
     end_all(vec![sweeper], world.options.patience, notes)
 }

@@ -193,16 +193,14 @@ fn callers_share_grace_periods_and_pass_the_role_on() {
 
 #[test]
 fn a_driver_that_does_not_come_back_loses_its_role() {
-    // A fence that lasts longer than a waiter's patience: there are two looks meanwhile. (Where every fence does, the next driver
-    // loses the role in the same way before its own is over.)
+    // Every fence lasts longer than a waiter's patience, so the next driver would lose the role in the same way; but each has longer.
     let mut it = machine(|it| it.threads.prices.fence = 150 * MS);
     for n in 0..2 {
         caller(&mut it, &format!("caller/{n}"), n, 2);
     }
     it.run(2 * SECOND);
-    assert!(it.counted().usurped > 1, "{:?}", it.counted());
-    it.options.threads.prices.fence = 90 * MS;
-    assert!(it.run_tasks(10 * SECOND));
+    assert!(it.counted().usurped > 0, "{:?}", it.counted());
+    assert!(it.run_tasks(10 * SECOND), "{:?}", it.counted());
     assert_eq!(it.too_early(), 0);
 }
 
