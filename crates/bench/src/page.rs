@@ -2,7 +2,7 @@
 //!
 //! It shows what the text shows, from the same structures: the targets, the library beside other libraries, this kernel's
 //! grace periods, the experiments on the machine model with what they assume, the notes. What an experiment looks like is
-//! decided by the shape of its comparisons ([`model`]) and not by its name, so a new one needs no change here; and every
+//! decided by the shape of its comparisons (`model`) and not by its name, so a new one needs no change here; and every
 //! row of the report is in the last table, whether a chart shows it or not. A run that was stopped has a page too, which
 //! says so at its head.
 
