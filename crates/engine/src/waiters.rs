@@ -134,7 +134,6 @@ impl Waiters {
             closed: self.end,
             done: self.end,
             woken: self.end,
-            expedited_until: self.end,
             ..Waiters::new()
         };
     }
@@ -245,6 +244,12 @@ mod tests {
         assert_eq!(w.close(1), Closed::Empty);
         assert_eq!(w.push(false), 2, "no position is given twice");
         assert_eq!(w.close(1), Closed::Segment, "the parent's marker is free");
+        let sat = w.finish(5).expect("closed");
+        assert_eq!(
+            (sat.direct_until, sat.deferred_until),
+            (3, None),
+            "nobody is before it"
+        );
     }
 
     #[test]
