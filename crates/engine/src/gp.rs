@@ -328,3 +328,38 @@ impl Global {
         (tree.nodes[node].lo, Bits(tree.nodes[node].qsmask))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testhost::TestHost;
+
+    #[test]
+    fn a_fence_ends_the_phase_that_asked_for_it_and_no_other() {
+        let mut engine = Global::new(crate::config::Config::threads());
+        for (before, after) in [
+            (Phase::Fence, Phase::Hotplug(0)),
+            (Phase::Wait(Wait::Fence), Phase::Wait(Wait::Armed)),
+            (Phase::Wait(Wait::Arming), Phase::Wait(Wait::Arming)),
+            (Phase::Idle, Phase::Idle),
+        ] {
+            engine.phase = before;
+            assert_eq!((engine.fenced(), engine.phase), (Next::Again, after));
+        }
+    }
+
+    #[test]
+    fn every_step_is_counted() {
+        let mut host = TestHost::threads(2);
+        let ticket = host.wait_for_gp(0);
+        assert!(host.try_drive(0, Interest::Waiter(ticket)));
+        let (mut asked, mut steps) = (Next::Again, 0);
+        for _ in 0..12 {
+            // Anything else has an answer of its own.
+            steps += u64::from(matches!(asked, Next::Again | Next::Spin(_)));
+            asked = host.step();
+            assert_eq!(host.engine().counts().steps, steps, "{asked:?}");
+        }
+        assert!(steps > 2);
+    }
+}

@@ -134,7 +134,6 @@ impl Waiters {
             closed: self.end,
             done: self.end,
             woken: self.end,
-            expedited_until: self.end,
             ..Waiters::new()
         };
     }
@@ -230,5 +229,45 @@ mod tests {
         assert!(!w.expedited());
         w.push(false);
         assert!(!w.expedited());
+    }
+
+    #[test]
+    fn a_fork_leaves_nobody_waiting_and_positions_go_on() {
+        let mut w = Waiters::new();
+        w.push(true);
+        assert_eq!(w.close(1), Closed::Segment);
+        w.push(false);
+        w.forked();
+        assert!(!w.any_waiting() && !w.expedited());
+        assert_eq!(w.finish(5), None, "its grace period was the parent's");
+        assert_eq!((w.done(), w.end()), (2, 2));
+        assert_eq!(w.close(1), Closed::Empty);
+        assert_eq!(w.push(false), 2, "no position is given twice");
+        assert_eq!(w.close(1), Closed::Segment, "the parent's marker is free");
+        let sat = w.finish(5).expect("closed");
+        assert_eq!(
+            (sat.direct_until, sat.deferred_until),
+            (3, None),
+            "nobody is before it"
+        );
+    }
+
+    #[test]
+    fn the_marker_of_a_grace_period_in_flight_is_not_free() {
+        let mut w = Waiters::new();
+        for _ in 0..2 {
+            w.push(false);
+            assert_eq!(w.close(2), Closed::Segment);
+            let _ = w.finish(0);
+        }
+        w.waiters_woken(1);
+        w.push(false);
+        assert_eq!(w.close(2), Closed::NoMarker, "one is still to be woken");
+        w.waiters_woken(2);
+        assert_eq!(w.close(1), Closed::Segment);
+        w.waiters_woken(2);
+        assert!(w.finish(0).is_some());
+        w.push(false);
+        assert_eq!(w.close(1), Closed::NoMarker, "the work item has not run");
     }
 }
