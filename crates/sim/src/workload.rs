@@ -221,17 +221,26 @@ impl Workload {
         }
     }
 
-    /// An error about a setting that stands in the file gets its place.
+    /// An error about a setting that stands in the file gets its place; so does one about settings that do not go together,
+    /// if all of them are the file's. Settings are known by several names.
     fn where_it_stands(&self, why: Error, sets: &[(&str, &str)]) -> Error {
-        let Error::Value { key, .. } = &why else {
-            return why;
+        let setting = |name: &str| settings::find(name).map(|it| it.key);
+        let key = match &why {
+            Error::Value { key, .. } => setting(key),
+            Error::Machine(_) => None,
+            _ => return why,
         };
-        let set = sets.iter().any(|it| it.0 == key);
-        let field = self.contents.machine.iter().find(|it| it.key == *key);
-        match field {
-            Some(field) if !set => field.place.wrong(&self.file, why.to_string()),
-            _ => why,
-        }
+        let mut given = sets.iter().filter_map(|it| setting(it.0));
+        let machine = &self.contents.machine;
+        let named = key.and_then(|key| machine.iter().rfind(|it| setting(&it.key) == Some(key)));
+        let field = match named {
+            Some(field) if !given.any(|it| Some(it) == key) => Some(field),
+            Some(_) => None,
+            None => machine.first().filter(|_| given.next().is_none()),
+        };
+        field.map_or(why.clone(), |field| {
+            field.place.wrong(&self.file, why.to_string())
+        })
     }
 }
 

@@ -317,8 +317,10 @@ impl State {
             let action = pick(calm).or_else(|| pick(after)).or_else(|| pick(timer));
             let action = match action {
                 Some(action) => action,
-                // A driver that was stopped is not missed.
-                None if self.stale.is_some() && !self.others_wait() => Action::ComeBack,
+                // A driver that was stopped is not missed, but for a section of its own: that has to end.
+                None if self.stale.is_some() && (self.stopped_inside() || !self.others_wait()) => {
+                    Action::ComeBack
+                }
                 None if waiting => return Err(format!("b: everybody sleeps: {self:?}")),
                 None if self.role.is_none() => Action::Help(outsider),
                 None => return Err(format!("b: the driver is stuck: {self:?}")),

@@ -102,6 +102,14 @@ impl State {
         Ok(())
     }
 
+    /// Was a driver stopped inside a section? Everybody waits for that, whoever drives.
+    pub fn stopped_inside(&self) -> bool {
+        let cpu = self
+            .stale
+            .and_then(|role| self.machine.cpus.get(role.agent));
+        cpu.is_some_and(|cpu| cpu.depth() > 0)
+    }
+
     /// Does somebody wait who is not the driver that is away?
     pub fn others_wait(&self) -> bool {
         let away = self.stale.map(|role| role.agent);

@@ -54,3 +54,34 @@ fn bad_text_is_refused_with_its_place() {
     let key = text.replacen("\"smp\"", "\"snp\"", 1);
     assert!(said(&key).contains("did you mean `smp`"));
 }
+
+proptest::proptest! {
+    #[test]
+    fn a_damaged_case_is_read_or_refused(
+        seed in 0..50u64,
+        at in proptest::num::usize::ANY,
+        cut in 0..12usize,
+        put in "[\\[\\]{}:,\"a-z0-9\n .-]{0,6}",
+    ) {
+        let mut text = Case::of_seed(seed).to_text();
+        assert!(text.is_ascii());
+        let at = at % text.len();
+        let end = (at + cut).min(text.len());
+        text.replace_range(at..end, &put);
+        match Case::from_text("f.json", &text) {
+            // What was read can be written, and has a machine.
+            Ok(case) => {
+                let again = Case::from_text("f.json", &case.to_text());
+                proptest::prop_assert_eq!(again.as_ref(), Ok(&case));
+                if case.options.cpus <= 64 {
+                    drop(case.machine());
+                }
+            }
+            Err(crate::Error::File { line, column, .. }) => {
+                let lines = text.split('\n').count();
+                proptest::prop_assert!(line <= lines, "line {line} of {lines}, column {column}");
+            }
+            Err(other) => proptest::prop_assert!(!other.to_string().is_empty()),
+        }
+    }
+}

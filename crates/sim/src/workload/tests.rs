@@ -130,8 +130,23 @@ fn what_is_wrong_in_a_file_has_a_line_and_a_column() {
         ),
         (
             "[parameters]",
+            "[machine]\ncpus = 10000000\n[parameters]",
+            "line 6, column 8: `cpus=10000000`: idle,",
+        ),
+        (
+            "[parameters]",
             "[machine]\nhzz = 0\n[parameters]",
             "did you mean `hz`",
+        ),
+        (
+            "[parameters]",
+            "[machine]\nhz = 250\nenable_rcu_lazy = 7\n[parameters]",
+            "line 7, column 19",
+        ),
+        (
+            "[parameters]",
+            "[machine]\nhz = 250\ngp_cpu = 9\n[parameters]",
+            "line 7, column 10: `gp_cpu=9`: there is no such CPU",
         ),
         (
             "calls = { value",
@@ -158,11 +173,42 @@ fn what_is_not_there_is_named_with_what_is() {
     );
 }
 
+/// Damage to a text: what is cut out, and what is put there.
+fn damaged(text: &str, at: usize, cut: usize, put: &str) -> String {
+    let text: Vec<char> = text.chars().collect();
+    let at = at % (text.len() + 1);
+    let end = (at + cut).min(text.len());
+    let (before, after) = (text[..at].iter(), text[end..].iter());
+    before
+        .copied()
+        .chain(put.chars())
+        .chain(after.copied())
+        .collect()
+}
+
 proptest::proptest! {
     #[test]
     fn any_text_is_a_workload_or_an_error(cut in 0..SMALL.len(), text in "[\\[\\]{}=\"$a-z0-9\n .]{0,12}") {
         let mut changed = SMALL.to_owned();
         changed.insert_str(cut, &text);
         let _ = read(&changed);
+    }
+
+    #[test]
+    fn a_damaged_workload_is_read_or_refused_with_its_place(
+        which in 0..BUILT_IN.len(),
+        at in proptest::num::usize::ANY,
+        cut in 0..40usize,
+        put in "[\\[\\]{}=\"$a-z0-9\n .é-]{0,8}",
+    ) {
+        let text = damaged(BUILT_IN[which].1, at, cut, &put);
+        let lines = text.split('\n').count();
+        match read(&text) {
+            Ok(_) => {}
+            Err(Error::File { line, column, .. }) => {
+                proptest::prop_assert!((1..=lines).contains(&line) && column >= 1, "line {line} of {lines}, column {column}");
+            }
+            Err(other) => proptest::prop_assert!(false, "without a place: {other}"),
+        }
     }
 }

@@ -158,3 +158,31 @@ fn a_run_is_as_the_file_says() {
     assert_eq!(options.expects[0].name, "flushes.lazy");
     assert_eq!(options.long_enough(), Duration::from_secs(2));
 }
+
+proptest::proptest! {
+    #[test]
+    fn a_damaged_scenario_is_read_or_refused_with_its_place(
+        which in 0..BUILT_IN.len(),
+        at in proptest::num::usize::ANY,
+        cut in 0..40usize,
+        put in "[\\[\\]{}=\"a-z0-9\n .é-]{0,8}",
+    ) {
+        let text: Vec<char> = BUILT_IN[which].1.chars().collect();
+        let at = at % (text.len() + 1);
+        let end = (at + cut).min(text.len());
+        let (before, after) = (text[..at].iter(), text[end..].iter());
+        let text: String = before.copied().chain(put.chars()).chain(after.copied()).collect();
+        let lines = text.split('\n').count();
+        match Scenario::read("X", "x.toml", &text) {
+            Ok(it) => {
+                let options = it.options();
+                proptest::prop_assert!(options.cast.0.iter().sum::<usize>() > 0);
+                proptest::prop_assert!(options.long_enough() >= Duration::from_secs(2));
+            }
+            Err(Error::File { line, column, .. }) => {
+                proptest::prop_assert!((1..=lines).contains(&line) && column >= 1, "line {line} of {lines}, column {column}");
+            }
+            Err(other) => proptest::prop_assert!(false, "without a place: {other}"),
+        }
+    }
+}

@@ -85,6 +85,22 @@ proptest! {
     }
 
     #[test]
+    fn a_damaged_trace_is_read_to_its_end(
+        from in 0usize..1500, at in any::<usize>(), cut in 0usize..60, put in prop::collection::vec(any::<u8>(), 0..6),
+    ) {
+        let text: String = idle().lines().skip(from).take(40).flat_map(|line| [line, "\n"]).collect();
+        let mut bytes = text.into_bytes();
+        let at = at % bytes.len();
+        let end = (at + cut).min(bytes.len());
+        bytes.splice(at..end, put);
+        let summary = consume(&bytes).expect("reads");
+        prop_assert!(summary.records > 0 && summary.records + summary.malformed.count() <= summary.lines);
+        for malformed in summary.malformed.first() {
+            prop_assert!((1..=summary.lines).contains(&malformed.line));
+        }
+    }
+
+    #[test]
     fn a_damaged_xz_file_is_read_or_refused(at in 0usize..8000, value in any::<u8>(), end in 0usize..9000) {
         let mut bytes = IDLE.to_vec();
         let at = at.min(bytes.len() - 1);
@@ -95,6 +111,17 @@ proptest! {
             while let Ok(Some(_)) = reader.next_record() {}
         }
     }
+}
+
+/// A whole trace as text, decompressed once.
+fn idle() -> &'static str {
+    static TEXT: std::sync::OnceLock<String> = std::sync::OnceLock::new();
+    TEXT.get_or_init(|| {
+        let mut input = from_read("idle", Cursor::new(IDLE)).expect("opens");
+        let mut text = String::new();
+        std::io::Read::read_to_string(&mut input, &mut text).expect("reads");
+        text
+    })
 }
 
 const IDLE: &[u8] = include_bytes!("../../../../data/traces/classic-idle.txt.xz");

@@ -215,7 +215,7 @@ fn same<T: PartialEq + core::fmt::Debug>(what: &str, is: T, want: T) -> Result<(
 }
 
 /// Makes the operations that the bytes stand for, and compares after each.
-fn run(actions: &[(u8, u8, u8)]) -> Result<(), TestCaseError> {
+pub(crate) fn run(actions: &[(u8, u8, u8)]) -> Result<(), TestCaseError> {
     let mut cpus = [Model::default(), Model::default()];
     let mut clock = Seq::from_raw((0 as Word).wrapping_sub(40));
     let mut queued = 0;
