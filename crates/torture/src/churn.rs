@@ -3,7 +3,7 @@
 
 use std::cell::RefCell;
 use std::ffi::c_void;
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -92,15 +92,30 @@ unsafe extern "C" fn drop_last(value: *mut c_void) {
 
 /// The library's own key is older, so its destructor runs before this one.
 fn at_the_very_end(last: Box<Last>) {
-    static KEY: OnceLock<libc::pthread_key_t> = OnceLock::new();
-    let key = *KEY.get_or_init(|| {
-        let mut key = 0;
-        // SAFETY: `key` is writable; the destructor has the right type.
-        let made = unsafe { libc::pthread_key_create(&mut key, Some(drop_last)) };
-        assert_eq!(made, 0, "no key for thread-specific data");
-        key
-    });
     // SAFETY: the key exists, and its destructor takes what it is given here.
-    let set = unsafe { libc::pthread_setspecific(key, Box::into_raw(last).cast()) };
+    let set = unsafe { libc::pthread_setspecific(key(), Box::into_raw(last).cast()) };
     assert_eq!(set, 0, "no memory for thread-specific data");
+}
+
+/// The key, made by whoever needs it first. No `OnceLock`: ThreadSanitizer cannot see into std's, and reports its first use.
+fn key() -> libc::pthread_key_t {
+    /// One more than the key.
+    static KEY: AtomicU64 = AtomicU64::new(0);
+    let known = KEY.load(Ordering::Acquire);
+    if known != 0 {
+        return (known - 1) as libc::pthread_key_t;
+    }
+    let mut key = 0;
+    // SAFETY: `key` is writable; the destructor has the right type.
+    let made = unsafe { libc::pthread_key_create(&mut key, Some(drop_last)) };
+    assert_eq!(made, 0, "no key for thread-specific data");
+    let more = u64::from(key) + 1;
+    match KEY.compare_exchange(0, more, Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => key,
+        Err(other) => {
+            // SAFETY: nobody else has seen this key.
+            unsafe { libc::pthread_key_delete(key) };
+            (other - 1) as libc::pthread_key_t
+        }
+    }
 }

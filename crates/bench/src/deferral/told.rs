@@ -5,8 +5,8 @@
 //! [`Verb::silent`]. C libraries free through a callback, which tells as well: `one`, `many` and `hold` in
 //! `shims/retire.h` are the functions of this file over again.
 
+use super::Verb;
 use super::loops::DeferBeside;
-use super::{RETIRE, Verb};
 use crate::subjects::ReaderControl;
 use crate::subjects::loops::{turn, used};
 use crate::{clock, tally};
@@ -97,9 +97,10 @@ impl<R: RetireNoted> HandOver for R {
     }
 }
 
-/// That verb.
+/// That verb, of the other libraries.
+#[cfg(feature = "peers")]
 pub(super) const fn retire<R: RetireNoted>() -> Verb {
-    verb::<R>(RETIRE)
+    verb::<R>(super::RETIRE)
 }
 
 /// Says that it is in its section, and waits until told to leave it.
