@@ -17,6 +17,15 @@ pub enum EarlyQs {
     Init,
 }
 
+/// Who takes part in grace periods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Readers {
+    /// CPUs: each is in sections of its own, or outside.
+    Cpus,
+    /// Two counts of sections, whoever opened them: 0 and 1 ([`indexed`](crate::indexed)).
+    Indexed,
+}
+
 /// How a grace period waits for its holdouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pace {
@@ -46,6 +55,8 @@ pub enum Pace {
 /// Every tunable of the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Config {
+    /// Who takes part.
+    pub readers: Readers,
     /// Shape of the tree.
     pub geometry: GeometryParams,
     /// The early report.
@@ -95,6 +106,7 @@ impl Config {
     pub const fn kernel_6_12(nr_cpus: u32, hz: u32) -> Config {
         let ticks = 1 + (hz > 250) as u64 + (hz > 500) as u64 + (nr_cpus / 256) as u64;
         Config {
+            readers: Readers::Cpus,
             geometry: GeometryParams {
                 leaf_fanout: 16,
                 inner_fanout: 64,
@@ -130,6 +142,7 @@ impl Config {
     /// that going to sleep and being woken would cost.
     pub const fn threads() -> Config {
         Config {
+            readers: Readers::Cpus,
             geometry: GeometryParams {
                 leaf_fanout: 64,
                 inner_fanout: 64,
@@ -157,6 +170,18 @@ impl Config {
             defer: crate::credit::Defer::threads(),
             crew: crate::crew::Crew::threads(),
             budget: crate::budget::Budget::threads(),
+        }
+    }
+
+    /// The policy of the thread host where readers may sleep, and end a section on another thread than the one that opened
+    /// it: as [`threads`](Config::threads), with two counts of sections in place of the threads
+    /// ([`indexed`](crate::indexed)).
+    pub const fn sleepable() -> Config {
+        Config {
+            readers: Readers::Indexed,
+            // Both counts take part always; that nobody at all is there is still asked for the fence's sake.
+            skip_empty: false,
+            ..Config::threads()
         }
     }
 }

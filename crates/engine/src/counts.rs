@@ -15,6 +15,8 @@ pub struct Counts {
     pub steps: u64,
     /// Grace periods that needed no fence, since nobody but the driver took part.
     pub sole: u64,
+    /// Times new sections were sent to the other count ([`indexed`](crate::indexed)).
+    pub turns: u64,
     /// Times a report of a stall was due: see [`stall`](crate::stall).
     pub stalls: u64,
     /// Times somebody who waited took the role from a driver that had gone silent.
@@ -41,6 +43,7 @@ impl Counts {
             leaves_scanned: 0,
             steps: 0,
             sole: 0,
+            turns: 0,
             stalls: 0,
             usurped: 0,
             over_budget: 0,

@@ -212,6 +212,13 @@ impl Global {
         self.force = false;
         self.urgency.scan_ended(first);
         self.trace_gp(GpEvent::Fqsend, host);
+        if let Some(join) = self.turn_over() {
+            self.begin_scan(host);
+            return Effects {
+                join: Some(join),
+                ..Effects::only(Next::Again)
+            };
+        }
         Effects {
             nudge,
             ..self.begin_wait(false, host)

@@ -92,6 +92,8 @@ pub struct Global {
     pub(crate) silent_since: Option<u64>,
     /// So many drivers one after the other have lost the role before a fence of theirs was over, or as many as make a difference.
     pub(crate) lost_in_row: u8,
+    /// The count that new sections join, where readers are [indexed](crate::indexed).
+    pub(crate) joined: CpuId,
     pub(crate) tree: Option<Tree>,
     pub(crate) tasks: crate::blocked::Tasks,
     pub(crate) waiters: Waiters,
@@ -123,6 +125,7 @@ impl Global {
             reign: 0,
             silent_since: None,
             lost_in_row: 0,
+            joined: 0,
             tree: None,
             tasks: crate::blocked::Tasks::none(),
             waiters: Waiters::new(),
@@ -409,13 +412,15 @@ impl Global {
     }
 
     /// The CPUs that still owe a quiescent state; empty unless the grace period is waiting or
-    /// scanning.
+    /// scanning. Of two [counts](crate::indexed) only the one that is being waited for.
     pub fn holdouts(&self) -> impl Iterator<Item = CpuId> + '_ {
         let tree = match self.phase {
             Phase::Wait(_) | Phase::Scan(_) => self.tree.as_ref(),
             _ => None,
         };
-        tree.into_iter().flat_map(Tree::holdouts)
+        tree.into_iter()
+            .flat_map(Tree::holdouts)
+            .filter(|&cpu| !self.is_joined(cpu))
     }
 
     /// Sequence numbers for lock-free polls.

@@ -252,6 +252,7 @@ impl Global {
             deferred_until: satisfied.and_then(|s| s.deferred_until),
             stall: None,
             vacated: None,
+            join: None,
             nudge: None,
             gp_end: None,
             next: self.after_end(),

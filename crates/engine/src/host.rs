@@ -170,6 +170,8 @@ pub struct Effects {
     /// Nobody is left at this leaf: its bit in [`Host::occupied`] may be cleared before the lock is dropped
     /// (and has to be set again if somebody arrived meanwhile).
     pub vacated: Option<LeafId>,
+    /// New sections join this count from now on ([`indexed`](crate::indexed)).
+    pub join: Option<CpuId>,
     /// CPUs to be interrupted, and ticks to be stopped.
     pub nudge: Option<crate::urgency::Nudge>,
     /// Wake the offload threads that sleep on this queue: see
@@ -190,6 +192,7 @@ impl Effects {
             deferred_until: None,
             stall: None,
             vacated: None,
+            join: None,
             nudge: None,
             gp_end: None,
             next,

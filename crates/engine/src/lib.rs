@@ -8,7 +8,7 @@
 //! Ground floor first: [`seq`] (arithmetic of sequence numbers), [`polled`] (cookies), [`watching`]
 //! (the context-tracking word), [`geometry`] (shape of the tree), [`event`] (trace events),
 //! [`config`] (tunables), [`host`] (the border), then the tree, the grace period and its scans,
-//! [`blocked`] (preempted readers), [`exp`] (expedited grace periods), the waiters, what a kernel's CPU
+//! [`blocked`] (preempted readers), [`indexed`] (readers that may sleep), [`exp`] (expedited grace periods), the waiters, what a kernel's CPU
 //! does by itself ([`report`], [`tick`], [`fast_no_hz`], [`flood`], [`urgency`]), what others do for it
 //! ([`offload`]), [`stall`] (who is in the way for too long), and [`replay`] (inputs as values). `docs/architecture.md`
 //! tells the whole picture.
@@ -52,6 +52,7 @@ mod global;
 mod gp;
 mod group;
 pub mod host;
+pub mod indexed;
 pub mod limits;
 pub mod offload;
 mod own_cpu;
@@ -72,7 +73,7 @@ pub mod watching;
 
 pub use blocked::{TaskId, Tasks};
 pub use cblist::CbList;
-pub use config::{Config, EarlyQs, Pace};
+pub use config::{Config, EarlyQs, Pace, Readers};
 pub use counts::Counts;
 pub use cpu::{Cpu, LANES, Lane};
 pub use fqs::Wait;
