@@ -72,7 +72,7 @@ fn explore(bounds: &Bounds) -> Result<Report, String> {
         let actions = state.actions(bounds);
         if actions.is_empty() {
             state
-                .is_over(bounds)
+                .is_over()
                 .map_err(|why| told(&way, at, None, bounds, &why))?;
             report.settled += 1;
         }

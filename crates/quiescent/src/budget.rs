@@ -44,6 +44,7 @@ use crate::retire;
 use crate::retired::Retired;
 use crate::sweep::Until;
 use crate::sync::{self, Counter, MAX_EXTRACT, Ordering};
+use crate::waiting::Waits as _;
 
 /// Whoever waits for room looks again after this long.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);

@@ -14,6 +14,7 @@ use quiescent_engine::replay::{BarrierInput, CpuInput, Input, Output};
 use quiescent_engine::{Now, Pos, Seq};
 
 use crate::domain::{Core, Domain};
+use crate::driven::Readers as _;
 use crate::engine::{Part, straight, through};
 use crate::slots::Slots;
 

@@ -15,6 +15,7 @@ use quiescent_engine::credit::{Refill, Urgency};
 use crate::breakers::{Breakers, Name};
 use crate::chain::Garbage;
 use crate::domain::Domain;
+use crate::drive::Drives as _;
 use crate::heads::{Head, RunHead};
 use crate::kind;
 use crate::lane::{Entry, Lane, Popped};

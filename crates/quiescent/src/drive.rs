@@ -32,11 +32,13 @@ use quiescent_engine::{
     CpuId, Effects, FenceCause, FullCookie, Global, Interest, Look, Next, Phase, Pos, Seq, Until,
 };
 
-use crate::domain::{Core, Domain, SLEEPER_NOBODY};
+use crate::domain::{Core, SLEEPER_NOBODY};
+use crate::driven::{Driven, Readers as _};
 use crate::error::SyncError;
 use crate::looks::count;
 use crate::reader::{FLAG_CLEAR, FLAG_WAKE};
 use crate::sync::{self, LEAF_SLOTS, MutexGuard, Ordering, full_fence};
+use crate::waiting::Waits as _;
 use crate::waitlist::Wakes;
 
 /// How to wait.
@@ -64,14 +66,14 @@ pub(crate) enum Drive {
     News,
 }
 
-/// What a sleeping driver of this reign writes into the domain's word.
+/// What a sleeping driver of this reign writes into the word.
 fn sleeper_of(reign: u32) -> u32 {
     reign << 1 | 1
 }
 
 /// One turn of the driver: what the engine asked for, and whom to wake.
-pub(crate) struct Turn<'a> {
-    domain: &'a Domain,
+pub(crate) struct Turn<'a, D: Driven> {
+    domain: &'a D,
     core: Option<MutexGuard<'a, Core>>,
     wakes: Wakes,
     steps: u32,
@@ -81,9 +83,9 @@ pub(crate) struct Turn<'a> {
     stall: Option<Stalled>,
 }
 
-impl<'a> Turn<'a> {
+impl<'a, D: Driven> Turn<'a, D> {
     #[inline]
-    fn new(domain: &'a Domain, core: MutexGuard<'a, Core>) -> Turn<'a> {
+    fn new(domain: &'a D, core: MutexGuard<'a, Core>) -> Turn<'a, D> {
         Turn {
             domain,
             reign: core.engine.reign(),
@@ -97,11 +99,11 @@ impl<'a> Turn<'a> {
 
     /// The role was `taken` just now.
     #[inline] // it is large
-    pub(crate) fn begin(domain: &'a Domain, core: MutexGuard<'a, Core>, taken: Look) -> Turn<'a> {
+    pub(crate) fn begin(domain: &'a D, core: MutexGuard<'a, Core>, taken: Look) -> Turn<'a, D> {
         let mut turn = Turn::new(domain, core);
         if taken == Look::Usurped {
             // At most one driver sleeps, and a reader that wakes one wakes the one that drives.
-            turn.unlocked(|domain| sync::futex_wake(&domain.sleeper));
+            turn.unlocked(|domain| sync::futex_wake(domain.sleeper()));
         }
         turn
     }
@@ -123,12 +125,12 @@ impl<'a> Turn<'a> {
     }
 
     /// Does something with no lock held.
-    pub(crate) fn unlocked<T>(&mut self, what: impl FnOnce(&'a Domain) -> T) -> T {
+    pub(crate) fn unlocked<T>(&mut self, what: impl FnOnce(&'a D) -> T) -> T {
         self.core = None;
         self.steps = 0;
         let woken = self.wakes.wake();
         for _ in 0..woken {
-            count(&self.domain.counters.wakeups);
+            count(&self.domain.counters().wakeups);
         }
         what(self.domain)
     }
@@ -148,17 +150,21 @@ impl<'a> Turn<'a> {
             waiters_until,
             stall,
             vacated,
+            join,
             next,
             ..
-        } = self.core().step(&domain.slots, now_ns);
+        } = self.core().step(domain.readers(), now_ns);
         self.stall = stall;
         if let Some(published) = publish {
             domain
-                .root_seq
+                .root_seq()
                 .store(published.root.to_bits(), Ordering::Release); // [POLL-1]
         }
         if let Some(leaf) = vacated {
-            domain.slots.vacated(leaf);
+            domain.readers().vacated(leaf);
+        }
+        if let Some(count) = join {
+            domain.readers().join(count);
         }
         if let Some(until) = waiters_until {
             // They are satisfied, whoever drives.
@@ -184,27 +190,27 @@ impl<'a> Turn<'a> {
         }
         if arm {
             let sleeper = sleeper_of(self.reign);
-            domain.sleeper.swap(sleeper, Ordering::AcqRel); // [FS-1]
+            domain.sleeper().swap(sleeper, Ordering::AcqRel); // [FS-1]
         }
         let core = self.core();
         let mut newly = 0;
         for cpu in core.engine.holdouts() {
-            let Some(slot) = domain.slots.slot(cpu) else {
+            let Some(flag) = domain.readers().flag(cpu) else {
                 continue;
             };
-            if slot.reader.flag.load(Ordering::Acquire) == FLAG_CLEAR {
-                slot.reader.flag.store(FLAG_WAKE, Ordering::Relaxed);
+            if flag.load(Ordering::Acquire) == FLAG_CLEAR {
+                flag.store(FLAG_WAKE, Ordering::Relaxed);
                 newly += 1;
             }
         }
-        core.flagged(&domain.slots, newly)
+        core.flagged(newly)
     }
 
     fn fence(&mut self, cause: FenceCause) -> Result<Next, SyncError> {
         let fenced = self.unlocked(|domain| {
             let counter = match cause {
-                FenceCause::GpStart => &domain.counters.fences_gp,
-                FenceCause::Flag => &domain.counters.fences_flag,
+                FenceCause::GpStart => &domain.counters().fences_gp,
+                FenceCause::Flag => &domain.counters().fences_flag,
             };
             count(counter);
             domain.heavy_fence() // [GP-1] [GP-2]
@@ -213,17 +219,15 @@ impl<'a> Turn<'a> {
         if !self.is_driver() {
             return Ok(Next::Done); // it may have begun before a later grace period
         }
-        let slots = &self.domain.slots;
-        Ok(self.core().fenced(slots))
+        Ok(self.core().fenced())
     }
 
     fn grow(&mut self, threads: u32) -> Result<(), SyncError> {
         let config = *self.core().engine.config();
         let tree = self.unlocked(|_| Global::new_tree(&config, threads));
         let tree = tree.map_err(|_| SyncError::OutOfMemory { threads })?;
-        let slots = &self.domain.slots;
         let old = match self.is_driver() {
-            true => self.core().grow(slots, tree),
+            true => self.core().grow(tree),
             false => Some(tree),
         };
         self.unlocked(|_| drop(old));
@@ -239,13 +243,13 @@ impl<'a> Turn<'a> {
             let past = deadline.is_some_and(|deadline| now >= deadline);
             let end = deadline.map_or(until, |deadline| deadline.min(until));
             if !past && end > now {
-                count(&domain.counters.sleeps);
+                count(&domain.counters().sleeps);
                 let timeout = Some(Duration::from_nanos(end - now));
-                sync::futex_wait(&domain.sleeper, sleeper, timeout);
+                sync::futex_wait(domain.sleeper(), sleeper, timeout);
             }
             // Not if it is another driver's by now, who relies on being found there.
             let order = (Ordering::AcqRel, Ordering::Relaxed);
-            let _ = (domain.sleeper).compare_exchange(sleeper, SLEEPER_NOBODY, order.0, order.1);
+            let _ = (domain.sleeper()).compare_exchange(sleeper, SLEEPER_NOBODY, order.0, order.1);
             !past
         })
     }
@@ -311,21 +315,20 @@ impl<'a> Turn<'a> {
 
     /// Gives the role up, and asks a waiter to take it if the engine says so.
     pub(crate) fn leave(&mut self) {
-        let slots = &self.domain.slots;
-        if self.is_driver() && self.core().leave(slots) == Next::HandOver {
+        if self.is_driver() && self.core().leave() == Next::HandOver {
             if !self.wakes.is_empty() {
                 self.unlocked(|_| ());
             }
             let core = self.core.get_or_insert_with(|| self.domain.lock());
             if !core.engine.is_driven() && core.waiters.hand_over(&mut self.wakes) {
-                count(&self.domain.counters.hand_overs);
+                count(&self.domain.counters().hand_overs);
             }
         }
         self.unlocked(|_| ());
     }
 }
 
-impl Turn<'static> {
+impl<D: Driven> Turn<'static, D> {
     /// Reports a stall. The role is given up first: others may drive while the reporter runs.
     pub(crate) fn tell(&mut self, stalled: Stalled) {
         let domain = self.domain;
@@ -335,15 +338,16 @@ impl Turn<'static> {
     }
 }
 
-impl Domain {
+/// What everybody with grace periods can be asked for without waiting.
+pub(crate) trait Drives: Driven {
     /// Drives once, if nobody does, until the engine sends the driver home or would have it wait.
-    pub(crate) fn drive_once<'a>(
+    fn drive_once<'a>(
         &'a self,
         mut core: MutexGuard<'a, Core>,
         cpu: Option<CpuId>,
         interest: Interest,
     ) {
-        if core.try_drive(&self.slots, cpu, interest) {
+        if core.try_drive(cpu, interest) {
             let mut turn = Turn::begin(self, core, Look::Yours);
             let _ = turn.drive(interest, None);
             turn.leave();
@@ -351,17 +355,15 @@ impl Domain {
     }
 
     /// Asks for a grace period.
-    pub(crate) fn start_poll(&self) -> FullCookie {
+    fn start_poll(&self) -> FullCookie {
         full_fence(); // [SNAP-1]
-        let leaf = self
-            .own_slot()
-            .map_or(0, |slot| slot.cpu() as usize / LEAF_SLOTS);
-        self.lock().start_poll(&self.slots, leaf)
+        let leaf = self.own_cpu().map_or(0, |cpu| cpu as usize / LEAF_SLOTS);
+        self.lock().start_poll(self.readers(), leaf)
     }
 
     /// Has the grace period of `cookie` ended? One acquire load.
-    pub(crate) fn is_done(&self, cookie: FullCookie) -> bool {
-        let root = Seq::from_bits(self.root_seq.load(Ordering::Acquire)); // [POLL-1]
+    fn is_done(&self, cookie: FullCookie) -> bool {
+        let root = Seq::from_bits(self.root_seq().load(Ordering::Acquire)); // [POLL-1]
         let done = cookie.done(root, Seq::ZERO);
         if done {
             full_fence();
@@ -371,7 +373,7 @@ impl Domain {
 
     /// As [`is_done`](Domain::is_done); if not, helps the grace period along as far as that needs no
     /// waiting.
-    pub(crate) fn poll(&'static self, cookie: FullCookie) -> Result<bool, SyncError> {
+    fn poll(&'static self, cookie: FullCookie) -> Result<bool, SyncError> {
         // A cookie taken during a grace period needs that one and the next.
         for _ in 0..2 {
             if self.is_done(cookie) {
@@ -380,7 +382,7 @@ impl Domain {
             let Some(mut core) = self.try_lock() else {
                 break;
             };
-            let cpu = self.own_slot().map(|slot| slot.cpu());
+            let cpu = self.own_cpu();
             let taken = self.take_role(&mut core, cpu, Interest::Poller);
             if matches!(taken, Look::At(_)) {
                 break;
@@ -401,3 +403,5 @@ impl Domain {
         Ok(self.is_done(cookie))
     }
 }
+
+impl<D: Driven> Drives for D {}

@@ -12,7 +12,7 @@ use quiescent_engine::replay::{Input, Output};
 use quiescent_engine::{CpuId, Effects, FullCookie, Interest, Look, Next, Pos, Tree};
 
 use crate::domain::{Core, Domain};
-use crate::slots::Slots;
+use crate::driven::Readers;
 
 /// A part of the engine's state. Everybody may look at it.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ macro_rules! through {
     ($slots:expr, $input:expr, $wrap:expr, |$host:ident| $call:expr) => {{
         #[cfg(all(test, not(any(quiescent_loom, quiescent_double))))]
         let result = {
-            let view = crate::domain::View($slots);
+            let view = $slots.view();
             let $host = &quiescent_engine::replay::Recording::new(&view);
             let result = $call;
             crate::engine::recording::push($input, $host.answers(), $wrap(&result));
@@ -51,7 +51,7 @@ macro_rules! through {
         };
         #[cfg(not(all(test, not(any(quiescent_loom, quiescent_double)))))]
         let result = {
-            let $host = &crate::domain::View($slots);
+            let $host = &$slots.view();
             let _ = || ($input, $wrap); // the recording's view of this call stays compiled
             $call
         };
@@ -80,7 +80,12 @@ macro_rules! straight {
 pub(crate) use {straight, through};
 
 impl Core {
-    pub(crate) fn wait_for_gp(&mut self, slots: &Slots, leaf: usize, expedited: bool) -> Pos {
+    pub(crate) fn wait_for_gp(
+        &mut self,
+        slots: &impl Readers,
+        leaf: usize,
+        expedited: bool,
+    ) -> Pos {
         let (ticket, _) = through!(
             slots,
             Input::WaitForGp { leaf, expedited },
@@ -90,7 +95,7 @@ impl Core {
         ticket
     }
 
-    pub(crate) fn start_poll(&mut self, slots: &Slots, leaf: usize) -> FullCookie {
+    pub(crate) fn start_poll(&mut self, slots: &impl Readers, leaf: usize) -> FullCookie {
         let (cookie, _) = through!(
             slots,
             Input::StartPoll { leaf },
@@ -100,12 +105,7 @@ impl Core {
         cookie
     }
 
-    pub(crate) fn try_drive(
-        &mut self,
-        _slots: &Slots,
-        cpu: Option<CpuId>,
-        interest: Interest,
-    ) -> bool {
+    pub(crate) fn try_drive(&mut self, cpu: Option<CpuId>, interest: Interest) -> bool {
         straight!(
             Input::TryDrive { cpu, interest },
             |r: &bool| Output::Done(*r),
@@ -113,7 +113,7 @@ impl Core {
         )
     }
 
-    pub(crate) fn step(&mut self, slots: &Slots, now_ns: u64) -> Effects {
+    pub(crate) fn step(&mut self, slots: &impl Readers, now_ns: u64) -> Effects {
         let now = Domain::now(now_ns);
         through!(
             slots,
@@ -123,7 +123,7 @@ impl Core {
         )
     }
 
-    pub(crate) fn fenced(&mut self, _slots: &Slots) -> Next {
+    pub(crate) fn fenced(&mut self) -> Next {
         straight!(
             Input::Fenced,
             |r: &Next| Output::Next(*r),
@@ -131,7 +131,7 @@ impl Core {
         )
     }
 
-    pub(crate) fn flagged(&mut self, _slots: &Slots, newly: u32) -> Next {
+    pub(crate) fn flagged(&mut self, newly: u32) -> Next {
         straight!(
             Input::Flagged { newly },
             |r: &Next| Output::Next(*r),
@@ -139,7 +139,7 @@ impl Core {
         )
     }
 
-    pub(crate) fn leave(&mut self, _slots: &Slots) -> Next {
+    pub(crate) fn leave(&mut self) -> Next {
         straight!(
             Input::Leave,
             |r: &Next| Output::Next(*r),
@@ -184,7 +184,7 @@ impl Core {
     }
 
     /// Hands a larger tree in; what comes back is to be freed with no lock held.
-    pub(crate) fn grow(&mut self, _slots: &Slots, tree: Tree) -> Option<Tree> {
+    pub(crate) fn grow(&mut self, tree: Tree) -> Option<Tree> {
         let cpus = tree.geometry().nr_cpus();
         let result = straight!(
             Input::Grow { cpus },

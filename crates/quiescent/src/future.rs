@@ -10,6 +10,7 @@ use std::pin::Pin;
 use std::sync::PoisonError;
 use std::task::{Context, Poll, Waker};
 
+use crate::drive::Drives as _;
 use crate::error::SyncError;
 use crate::guard::in_section;
 use crate::looks::{count, uncount};

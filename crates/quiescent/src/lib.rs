@@ -212,6 +212,7 @@ pub mod check;
 mod deliver;
 mod domain;
 mod drive;
+mod driven;
 mod engine;
 mod error;
 #[cfg(not(any(quiescent_loom, quiescent_double)))]

@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use quiescent_engine::FullCookie;
 
+use crate::drive::Drives as _;
 use crate::drive::How;
 use crate::error::SyncError;
 use crate::sync;
+use crate::waiting::Waits as _;
 
 /// Waits for a grace period: until every read-side critical section that was open when this was called
 /// has ended.

@@ -12,16 +12,18 @@ use std::time::Duration;
 
 use quiescent_engine::{CpuId, Interest, Look, Pos};
 
-use crate::domain::{Core, Domain, SLEEPER_NOBODY};
+use crate::domain::{Core, SLEEPER_NOBODY};
 use crate::drive::{Drive, How, Turn};
+use crate::driven::Driven;
 use crate::error::SyncError;
 use crate::reader;
 use crate::sync::{self, LEAF_SLOTS, MutexGuard, Ordering, full_fence};
 use crate::waitlist::{DONE, Waiter};
 
-impl Domain {
+/// Waiting for grace periods.
+pub(crate) trait Waits: Driven {
     /// Waits for a full grace period.
-    pub(crate) fn synchronize(&'static self, how: How) -> Result<(), SyncError> {
+    fn synchronize(&'static self, how: How) -> Result<(), SyncError> {
         if reader::in_section() {
             return Err(SyncError::InsideSection);
         }
@@ -29,10 +31,10 @@ impl Domain {
             return Err(SyncError::InsideCallback);
         }
         full_fence(); // [SNAP-1]
-        let cpu = self.own_slot().map(|slot| slot.cpu());
+        let cpu = self.own_cpu();
         let leaf = cpu.map_or(0, |cpu| cpu as usize / LEAF_SLOTS);
         let mut core = self.lock();
-        let ticket = core.wait_for_gp(&self.slots, leaf, how.expedited);
+        let ticket = core.wait_for_gp(self.readers(), leaf, how.expedited);
         let interest = Interest::Waiter(ticket);
         let waiter = Waiter::new(ticket);
         loop {
@@ -53,7 +55,7 @@ impl Domain {
                 taken => {
                     core.waiters.unlink(&waiter);
                     let mut turn = Turn::begin(self, core, taken);
-                    match Domain::drive_for(&mut turn, ticket, how) {
+                    match drive_for(&mut turn, ticket, how) {
                         Some(result) => return result,
                         None => self.lock(),
                     }
@@ -63,50 +65,12 @@ impl Domain {
     }
 
     /// Takes the role if it is free, or if its driver has gone silent.
-    pub(crate) fn take_role(
-        &self,
-        core: &mut Core,
-        cpu: Option<CpuId>,
-        interest: Interest,
-    ) -> Look {
-        if core.try_drive(&self.slots, cpu, interest) {
+    fn take_role(&self, core: &mut Core, cpu: Option<CpuId>, interest: Interest) -> Look {
+        if core.try_drive(cpu, interest) {
             return Look::Yours;
         }
-        let sleeping = self.sleeper.load(Ordering::Acquire) != SLEEPER_NOBODY;
+        let sleeping = self.sleeper().load(Ordering::Acquire) != SLEEPER_NOBODY;
         core.usurp(cpu, interest, sync::now_ns(), sleeping)
-    }
-
-    /// Drives for the waiter `ticket`, who has the role, and leaves. `None`: the role was lost, or given up for a report,
-    /// and the waiter has to go on waiting.
-    fn drive_for(turn: &mut Turn<'static>, ticket: Pos, how: How) -> Option<Result<(), SyncError>> {
-        let end = turn.drive(Interest::Waiter(ticket), how.deadline);
-        match end {
-            Drive::Stalled(stalled) => {
-                turn.tell(stalled);
-                return None;
-            }
-            Drive::News => {
-                turn.leave();
-                return None;
-            }
-            _ => {}
-        }
-        // While the engine still knows them:
-        let timed_out = end == Drive::GaveUp;
-        let satisfied = ticket < turn.core().engine.waiters().done();
-        let holdouts = if timed_out && !satisfied {
-            turn.unlocked(Domain::holdouts)
-        } else {
-            Vec::new()
-        };
-        turn.leave();
-        debug_assert!(satisfied || end != Drive::Home, "sent home unsatisfied");
-        match end {
-            _ if satisfied => Some(Ok(())),
-            Drive::Failed(error) => Some(Err(error)),
-            Drive::Usurped => None,
-            _ => Some(Err(SyncError::TimedOut { holdouts })),
-        }
     }
 
     /// Sleeps until satisfied (`None`), asked to drive or it is time to `look` (the lock), or the deadline.
@@ -156,5 +120,44 @@ impl Domain {
             Turn::begin(self, core, Look::Yours).leave();
         }
         Err(SyncError::TimedOut { holdouts })
+    }
+}
+
+impl<D: Driven> Waits for D {}
+
+/// Drives for the waiter `ticket`, who has the role, and leaves. `None`: the role was lost, or given up for a report,
+/// and the waiter has to go on waiting.
+fn drive_for<D: Driven>(
+    turn: &mut Turn<'static, D>,
+    ticket: Pos,
+    how: How,
+) -> Option<Result<(), SyncError>> {
+    let end = turn.drive(Interest::Waiter(ticket), how.deadline);
+    match end {
+        Drive::Stalled(stalled) => {
+            turn.tell(stalled);
+            return None;
+        }
+        Drive::News => {
+            turn.leave();
+            return None;
+        }
+        _ => {}
+    }
+    // While the engine still knows them:
+    let timed_out = end == Drive::GaveUp;
+    let satisfied = ticket < turn.core().engine.waiters().done();
+    let holdouts = if timed_out && !satisfied {
+        turn.unlocked(D::holdouts)
+    } else {
+        Vec::new()
+    };
+    turn.leave();
+    debug_assert!(satisfied || end != Drive::Home, "sent home unsatisfied");
+    match end {
+        _ if satisfied => Some(Ok(())),
+        Drive::Failed(error) => Some(Err(error)),
+        Drive::Usurped => None,
+        _ => Some(Err(SyncError::TimedOut { holdouts })),
     }
 }

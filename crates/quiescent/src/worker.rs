@@ -17,7 +17,6 @@
 
 use quiescent_engine::credit::Cause;
 
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
 use crate::alarm::Woken;
 use crate::domain::Domain;
 use crate::drive::How;
@@ -27,6 +26,8 @@ use crate::queue::Core;
 use crate::report;
 use crate::sweep::Until;
 use crate::sync::{self, Ordering};
+#[cfg(not(any(quiescent_loom, quiescent_double)))]
+use crate::waiting::Waits as _;
 
 /// After so many nanoseconds the worker tries again what failed for want of memory.
 const RETRY: u64 = 1_000_000_000;

@@ -77,7 +77,7 @@ fn silent_driver() {
     let domain = crate::sync::domain();
     let reign = loop {
         let mut core = domain.lock();
-        if core.try_drive(&domain.slots, None, Interest::Poller) {
+        if core.try_drive(None, Interest::Poller) {
             break core.engine.reign();
         }
         drop(core);

@@ -1,0 +1,145 @@
+//! What driving a grace period needs of whoever has grace periods: the domain, and each [`Srcu`](crate::Srcu).
+//!
+//! The driver's loop ([`drive`](crate::drive)) and those who wait for it ([`waiting`](crate::waiting)) are written once, over [`Driven`].
+//! Readers are the one thing that differs: threads with a word each, or two counts of sections ([`Readers`]).
+
+use quiescent_engine::stall::Stalled;
+use quiescent_engine::{CpuId, Host};
+
+use crate::domain::{Core, Domain, View};
+use crate::looks::Counters;
+use crate::slots::Slots;
+use crate::stall::StallReport;
+use crate::stats::Holdout;
+use crate::sync::{AtomicU32, AtomicU64, MutexGuard};
+
+/// Those whom a grace period waits for.
+pub(crate) trait Readers: Sync {
+    /// The engine's questions, answered.
+    type View<'a>: Host
+    where
+        Self: 'a;
+
+    fn view(&self) -> Self::View<'_>;
+
+    /// The wake flag of a reader.
+    fn flag(&self, cpu: CpuId) -> Option<&AtomicU32>;
+
+    /// The engine has found a leaf empty. Under the lock.
+    fn vacated(&self, leaf: usize);
+
+    /// New sections join this count. Under the lock.
+    fn join(&self, count: CpuId);
+}
+
+impl Readers for Slots {
+    type View<'a> = View<'a>;
+
+    fn view(&self) -> View<'_> {
+        View(self)
+    }
+
+    fn flag(&self, cpu: CpuId) -> Option<&AtomicU32> {
+        self.slot(cpu).map(|slot| &slot.reader.flag)
+    }
+
+    fn vacated(&self, leaf: usize) {
+        Slots::vacated(self, leaf);
+    }
+
+    fn join(&self, _: CpuId) {} // threads are not counted
+}
+
+/// Somebody's grace periods: the engine behind its lock, and what its driver looks at without it.
+pub(crate) trait Driven: Sync + Sized + 'static {
+    type Readers: Readers;
+
+    fn readers(&self) -> &Self::Readers;
+    fn lock(&self) -> MutexGuard<'_, Core>;
+    fn try_lock(&self) -> Option<MutexGuard<'_, Core>>;
+    /// The driver that sleeps, or is about to, on this futex: a number of its reign, never that of nobody.
+    fn sleeper(&self) -> &AtomicU32;
+    /// The root's `gp_seq`, for polls without the lock.
+    fn root_seq(&self) -> &AtomicU64;
+    fn counters(&self) -> &Counters;
+    /// The fence of a grace period.
+    fn heavy_fence(&self) -> Result<(), i32>;
+    /// The calling thread, if it takes part itself.
+    fn own_cpu(&self) -> Option<CpuId>;
+
+    /// Is there something to be told to the program first?
+    fn has_news(&self) -> bool {
+        false
+    }
+    /// Tells it. With no lock held, and without the role.
+    fn tell_news(&self) {}
+
+    /// What there is to say about a stall. The caller drives, and has no lock.
+    fn stall_report(&'static self, stalled: Stalled) -> Option<StallReport>;
+    /// Delivers it. With no lock held, and without the role.
+    fn tell_stall(&'static self, stall: Option<StallReport>);
+    /// Who is in the way of the grace period in flight.
+    fn holdouts(&self) -> Vec<Holdout>;
+}
+
+impl Driven for Domain {
+    type Readers = Slots;
+
+    #[inline]
+    fn readers(&self) -> &Slots {
+        &self.slots
+    }
+
+    #[inline]
+    fn lock(&self) -> MutexGuard<'_, Core> {
+        Domain::lock(self)
+    }
+
+    fn try_lock(&self) -> Option<MutexGuard<'_, Core>> {
+        Domain::try_lock(self)
+    }
+
+    #[inline]
+    fn sleeper(&self) -> &AtomicU32 {
+        &self.sleeper
+    }
+
+    #[inline]
+    fn root_seq(&self) -> &AtomicU64 {
+        &self.root_seq
+    }
+
+    #[inline]
+    fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    fn heavy_fence(&self) -> Result<(), i32> {
+        Domain::heavy_fence(self)
+    }
+
+    #[inline]
+    fn own_cpu(&self) -> Option<CpuId> {
+        self.own_slot().map(|slot| slot.cpu())
+    }
+
+    fn has_news(&self) -> bool {
+        Domain::has_news(self)
+    }
+
+    fn tell_news(&self) {
+        Domain::tell_news(self);
+    }
+
+    fn stall_report(&'static self, stalled: Stalled) -> Option<StallReport> {
+        Domain::stall_report(self, stalled)
+    }
+
+    fn tell_stall(&'static self, stall: Option<StallReport>) {
+        Domain::tell_stall(self, stall);
+    }
+
+    fn holdouts(&self) -> Vec<Holdout> {
+        Domain::holdouts(self)
+    }
+}
