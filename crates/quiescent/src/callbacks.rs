@@ -14,9 +14,8 @@ use quiescent_engine::replay::{BarrierInput, CpuInput, Input, Output};
 use quiescent_engine::{Now, Pos, Seq};
 
 use crate::domain::{Core, Domain};
-use crate::driven::Readers as _;
+use crate::driven::Readers;
 use crate::engine::{Part, straight, through};
-use crate::slots::Slots;
 
 fn done(done: &bool) -> Output {
     Output::Done(*done)
@@ -30,7 +29,7 @@ fn nothing((): &()) -> Output {
 impl Core {
     pub(crate) fn refill(
         &mut self,
-        slots: &Slots,
+        slots: &impl Readers,
         cpu: &mut Part<Cpu>,
         queued: &[Queued; LANES],
         urgency: Urgency,
@@ -54,7 +53,7 @@ impl Core {
 
     pub(crate) fn taken(
         &mut self,
-        slots: &Slots,
+        slots: &impl Readers,
         cpu: &mut Part<Cpu>,
         queued: &[Queued; LANES],
         cause: Cause,
@@ -123,7 +122,7 @@ impl Core {
         )
     }
 
-    pub(crate) fn advance(&mut self, _slots: &Slots, cpu: &mut Part<Cpu>) {
+    pub(crate) fn advance(&mut self, cpu: &mut Part<Cpu>) {
         straight!(
             Input::Cpu(cpu.id(), CpuInput::Advance),
             nothing,
@@ -135,7 +134,6 @@ impl Core {
     #[cfg(not(any(quiescent_loom, quiescent_double)))]
     pub(crate) fn forked_cpu(
         &mut self,
-        _slots: &Slots,
         cpu: &mut Part<Cpu>,
         queued: &[Queued; LANES],
         run_code: bool,

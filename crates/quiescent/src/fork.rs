@@ -10,6 +10,9 @@
 //! | lock | whoever holds it |
 //! |---|---|
 //! | turn | is in a fork: several threads may be |
+//! | making | makes a yard, or gives one to somebody |
+//! | the timer of the caretaker | sets it |
+//! | yards, newest first: tasks, queue, core | as those of the domain, below |
 //! | sweep | takes queues over; issues one or two fences |
 //! | tasks | adds a waiting task to a list, or takes some out |
 //! | timer | sets the timer |
@@ -53,9 +56,11 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::domain::{Core, Domain};
+use crate::driven::Driven as _;
 use crate::future;
 use crate::queue::Queue;
 use crate::sync::{self, CELL_FORKING, Mutex, MutexGuard};
+use crate::yard;
 
 /// What a program wants of a fork.
 #[derive(Debug)]
@@ -113,6 +118,14 @@ impl<T> Parked<T> {
     }
 
     /// # Safety
+    /// The caller holds `TURN`, and nothing else of what is in the place.
+    #[allow(clippy::mut_from_ref, reason = "the place is the caller's alone")]
+    unsafe fn get(&self) -> Option<&mut MutexGuard<'static, T>> {
+        // SAFETY: as above.
+        unsafe { (*self.0.get()).as_mut() }
+    }
+
+    /// # Safety
     /// The caller holds `TURN`.
     unsafe fn take(&self) -> Option<MutexGuard<'static, T>> {
         // SAFETY: as above.
@@ -127,6 +140,13 @@ struct Held {
     tasks: MutexGuard<'static, future::Waiting>,
     sweep: MutexGuard<'static, ()>,
     turn: MutexGuard<'static, ()>,
+    yards: HeldYards,
+}
+
+/// What all yards have in common. Their own locks are parked in them.
+struct HeldYards {
+    timer: MutexGuard<'static, u64>,
+    making: MutexGuard<'static, ()>,
 }
 
 /// Whoever holds this is in a fork.
@@ -153,6 +173,7 @@ unsafe extern "C" fn prepare() {
         return;
     }
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let yards = lock_yards();
     let sweep = domain.sweeping();
     let tasks = future::waiting();
     let timer = domain.alarm.timer();
@@ -163,10 +184,39 @@ unsafe extern "C" fn prepare() {
         tasks,
         sweep,
         turn,
+        yards,
     };
     sync::tls_set(CELL_FORKING, 1);
     // SAFETY: TURN is held.
     unsafe { *HELD.0.get() = Some(held) };
+}
+
+/// Of each yard: its tasks, its queue, its core. Nobody makes one meanwhile.
+fn lock_yards() -> HeldYards {
+    let making = yard::making();
+    let timer = yard::care::alarm().timer();
+    for yard in yard::yards() {
+        // SAFETY: TURN is held.
+        unsafe {
+            yard.tasks.parked.put(yard.tasks.lock());
+            yard.queue.parked.put(yard.queue.lock());
+            yard.parked.put(yard.lock());
+        }
+    }
+    HeldYards { timer, making }
+}
+
+/// Gives them back.
+fn unlock_yards(held: HeldYards) {
+    for yard in yard::yards() {
+        // SAFETY: TURN is held.
+        unsafe {
+            drop(yard.parked.take());
+            drop(yard.queue.parked.take());
+            drop(yard.tasks.parked.take());
+        }
+    }
+    drop((held.timer, held.making));
 }
 
 /// A queue that is made meanwhile has had no call of the engine when this returns: the first one takes
@@ -207,7 +257,9 @@ unsafe extern "C" fn parent() {
         // SAFETY: TURN is held.
         drop(unsafe { queue.parked.take() });
     }
-    drop((held.timer, held.tasks, held.sweep, held.turn));
+    drop((held.timer, held.tasks, held.sweep));
+    unlock_yards(held.yards);
+    drop(held.turn);
 }
 
 unsafe extern "C" fn child() {
@@ -245,7 +297,24 @@ unsafe extern "C" fn child() {
     // SAFETY: this process has one thread, and it is here.
     unsafe { domain.forget_waits() };
     held.tasks.forked();
-    drop((held.core, held.timer, held.tasks, held.sweep, held.turn));
+    drop((held.core, held.timer, held.tasks, held.sweep));
+    adopt_yards(&mut held.yards, run_code);
+    unlock_yards(held.yards);
+    drop(held.turn);
+}
+
+/// Nobody looks after the yards here; what is in them is the child's.
+fn adopt_yards(held: &mut HeldYards, run_code: bool) {
+    yard::care::forked(&mut held.timer);
+    for yard in yard::yards() {
+        // SAFETY: TURN is held, and no other thread is there.
+        unsafe {
+            let (core, global) = (yard.queue.parked.get(), yard.parked.get());
+            if let (Some(core), Some(global)) = (core, global) {
+                yard.forked(core, global, run_code);
+            }
+        }
+    }
 }
 
 /// A queue of the parent becomes one of the child's, without an owner.
@@ -258,7 +327,7 @@ fn adopt(
 ) -> u64 {
     let queued = queue.forked(core, run_code);
     let now = sync::coarse_ns();
-    let forgotten = global.forked_cpu(&domain.slots, &mut core.cpu, &queued, run_code, now);
+    let forgotten = global.forked_cpu(&mut core.cpu, &queued, run_code, now);
     domain.show_level(global);
     forgotten
 }

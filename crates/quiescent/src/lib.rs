@@ -209,6 +209,7 @@ mod callbacks;
 mod chain;
 #[cfg(any(quiescent_loom, quiescent_double))]
 pub mod check;
+mod counted;
 mod deliver;
 mod domain;
 mod drive;
@@ -248,6 +249,7 @@ mod retired;
 mod run;
 mod second;
 mod slots;
+mod srcu;
 mod staff;
 mod stall;
 mod stats;
@@ -260,6 +262,7 @@ mod waitlist;
 mod watch;
 mod weight;
 mod worker;
+mod yard;
 
 pub use breakers::{Breaker, breakers};
 pub use budget::{retire_ptr_wait, retire_wait, set_budget, try_retire, try_retire_ptr};
@@ -284,6 +287,11 @@ pub use retire::{
     retire_ptr_no_reclaim,
 };
 pub use retired::Retired;
+#[cfg(not(any(quiescent_loom, quiescent_double)))]
+pub use srcu::SrcuGracePeriod;
+pub use srcu::{
+    InSrcu, OwnedSrcuGuard, Srcu, SrcuCell, SrcuCookie, SrcuGuard, SrcuRetired, SrcuStatistics,
+};
 pub use stall::{STALL_AFTER, StallReport, StalledReader, set_stall_after};
 pub use stats::{FenceMode, Flushes, Holdout, Statistics, WorkerWakeups};
 pub use tuning::{

@@ -13,7 +13,7 @@ use crate::exited::{self, Taken};
 use crate::heads::{Head, RunHead};
 use crate::kind;
 use crate::lane::Entry;
-use crate::looks::count;
+use crate::looks::{Counters, count};
 use crate::report::{Report, report};
 use crate::sync::{self, CELL_CALLBACK};
 
@@ -57,18 +57,41 @@ fn contained(
     exited::note(taken, name);
     domain.watch.begin(domain, name);
     domain.watch.second.begin(name);
-    let result = catch_unwind(AssertUnwindSafe(|| exited::guarded(run)));
-    // What a panic carried, and the reporter, are the program's code as well.
-    if let Err(payload) = result {
-        count(&domain.counters.panics);
-        discard(payload);
-        report(Report::Panicked { name: name() });
-    }
+    without_panic(&domain.counters, name, run);
     domain.watch.end();
     domain.watch.second.end();
     exited::over();
     drop(marked);
     count(&domain.counters.callbacks);
+}
+
+/// Runs the program's code; a panic ends here.
+fn without_panic(counters: &Counters, name: fn() -> &'static str, run: impl FnOnce()) {
+    let result = catch_unwind(AssertUnwindSafe(|| exited::guarded(run)));
+    // What a panic carried, and the reporter, are the program's code as well.
+    if let Err(payload) = result {
+        count(&counters.panics);
+        discard(payload);
+        report(Report::Panicked { name: name() });
+    }
+}
+
+/// Runs an entry of a yard's code lane that is done and taken out. Nobody watches over it.
+pub(crate) fn code_of(counters: &Counters, entry: Entry) {
+    // SAFETY: an entry of the code lane.
+    let kind = unsafe { kind::kind(entry.what) };
+    marked(|| {
+        // SAFETY: done, taken out, and run once.
+        without_panic(counters, kind.name, || unsafe { (kind.run)(entry.object) });
+    });
+    count(&counters.callbacks);
+}
+
+/// The same for an intrusive callback.
+pub(crate) fn head_of(counters: &Counters, head: NonNull<Head>, run: RunHead) {
+    // SAFETY: as whoever queued it promised.
+    marked(|| without_panic(counters, head_name, || unsafe { run(head) }));
+    count(&counters.callbacks);
 }
 
 /// Drops what a panic carried. It is the program's too: its destructor may panic as well, with another

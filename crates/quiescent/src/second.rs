@@ -59,7 +59,7 @@ impl Domain {
             return 0;
         }
         let mut global = self.lock();
-        global.advance(&self.slots, &mut core.cpu);
+        global.advance(&mut core.cpu);
         let takes = global.take_turn(&mut core.cpu, who);
         let second = global.calls_second();
         drop(global);

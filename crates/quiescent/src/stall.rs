@@ -133,6 +133,19 @@ impl fmt::Display for StalledReader {
     }
 }
 
+impl StalledReader {
+    /// A thread on which sections of an [`Srcu`](crate::Srcu) were begun.
+    pub(crate) fn begun_on(holdout: Holdout, held_for: Duration) -> StalledReader {
+        StalledReader {
+            state: proc::state(holdout.thread_id),
+            wait_channel: proc::wait_channel(holdout.thread_id),
+            holdout,
+            held_for,
+            location: None,
+        }
+    }
+}
+
 /// A time, in seconds with a thousandth.
 struct Seconds(Duration);
 

@@ -225,6 +225,13 @@ impl Holdout {
     }
 }
 
+impl Holdout {
+    /// A thread on which so many sections of an [`Srcu`](crate::Srcu) were begun, wherever they are to end.
+    pub(crate) fn of_sections(thread_id: u32, open: u32) -> Holdout {
+        Holdout::new(thread_id, open)
+    }
+}
+
 impl fmt::Display for Holdout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.name {

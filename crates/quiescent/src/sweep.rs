@@ -167,7 +167,7 @@ impl Domain {
     fn ready(&'static self, queue: &Queue) -> [u64; LANES] {
         let mut core = queue.lock();
         if !core.cpu.is_empty() {
-            self.lock().advance(&self.slots, &mut core.cpu);
+            self.lock().advance(&mut core.cpu);
         }
         Which::ALL.map(|lane| core.cpu.list(lane).ready())
     }

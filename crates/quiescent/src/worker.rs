@@ -17,6 +17,7 @@
 
 use quiescent_engine::credit::Cause;
 
+#[cfg(not(any(quiescent_loom, quiescent_double)))]
 use crate::alarm::Woken;
 use crate::domain::Domain;
 use crate::drive::How;
@@ -26,7 +27,6 @@ use crate::queue::Core;
 use crate::report;
 use crate::sweep::Until;
 use crate::sync::{self, Ordering};
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
 use crate::waiting::Waits as _;
 
 /// After so many nanoseconds the worker tries again what failed for want of memory.

@@ -1,0 +1,420 @@
+//! Sections that are counted: the readers of an [`Srcu`](crate::Srcu).
+//!
+//! ```text
+//!   joined ─► 0     thread 2   thread 3   …   crowd
+//!   locks     [0]       7          2            0        a section adds one where it begins,
+//!   unlocks   [0]       6          3            0        and one where it ends, perhaps on another thread
+//! ```
+//!
+//! Each thread has a *tally* of its own (two counts, each with its locks and its unlocks), which nobody else writes; it is found by
+//! the number of the thread's slot. So a section costs two additions, and no line that two threads write. Sums are taken by whoever drives
+//! a grace period ([`quiescent_engine::indexed`]).
+//!
+//! * The tallies outlive their threads: the next thread with the number goes on with them.
+//! * A tally that was never used has zeros; a thread's first section makes them ones, and sums leave that one out. The fast path
+//!   looks at nothing but the number that it is about to change.
+//! * Threads without a slot, and all where memory is gone, share the *crowd*'s tally, with locked instructions.
+//! * In fenced mode every thread comes the slow way, where fences are.
+//!
+//! Not for signal handlers: a handler between the load and the store of an addition would have its own one lost.
+//!
+//! # Edges
+//! `[SR-1]` enter: the lock's store, *light fence*, then the section. Pairs with `[GP-1]`: if a look does not see the lock, the
+//! section sees every update made before the grace period. `[SR-2]` leave: the section, then the unlock's store, *release*; a look adds up
+//! the unlocks first (*acquire*), then the locks. `[SR-3]` leave: the unlock's store, *light fence*, then the load of the flag. Pairs with
+//! `[GP-2]`. `[SR-4]` a thread's first section: who was here is noted, *full fence*, then the section. Pairs with `[SNAP-1]`: a driver that
+//! finds itself alone, and does without the fence, is seen by whoever comes later.
+
+use std::alloc::{Layout, alloc_zeroed};
+
+use quiescent_engine::indexed::{BOTH, COUNTS};
+use quiescent_engine::{CpuId, Host, LeafId, Seen};
+
+use crate::driven::Readers;
+use crate::reader::FLAG_CLEAR;
+use crate::slots::Slot;
+use crate::sync::{
+    self, AtomicPtr, AtomicU32, AtomicU64, Ordering, array_of, const_new, full_fence, light_fence,
+};
+
+/// Tallies in the first leaf; each further one has twice as many as the one before.
+const FIRST: u32 = 8;
+/// So many leaves have room for every slot there can be.
+const LEAVES: usize = 14;
+
+/// Nobody has ever been here.
+const NOBODY: u32 = 0;
+/// More than one thread has been here, or one without a number.
+const SEVERAL: u32 = u32::MAX;
+
+/// One thread's counts. Two cache lines of its own, since processors fetch them in pairs.
+#[derive(Debug)]
+#[repr(C, align(128))]
+pub(crate) struct Tally {
+    locks: [AtomicU64; 2],
+    unlocks: [AtomicU64; 2],
+}
+
+impl Tally {
+    const_new! {
+        fn new() -> Tally {
+            Tally {
+                locks: array_of!(AtomicU64::new(0); 2),
+                unlocks: array_of!(AtomicU64::new(0); 2),
+            }
+        }
+    }
+}
+
+/// All counts of an [`Srcu`](crate::Srcu).
+#[derive(Debug)]
+pub(crate) struct Counted {
+    /// The count that new sections join.
+    joined: AtomicU32,
+    /// A driver waits for this count.
+    flags: [AtomicU32; 2],
+    /// Whose sections there have ever been: the number of the only thread, plus one.
+    known: AtomicU32,
+    leaves: [AtomicPtr<Tally>; LEAVES],
+    crowd: Tally,
+}
+
+/// The leaf of a number, and its place there.
+fn place(number: u32) -> (usize, usize) {
+    let leaf = (number / FIRST + 1).ilog2();
+    (leaf as usize, (number + FIRST - (FIRST << leaf)) as usize)
+}
+
+/// How often, of a count that begins with one when it is used first.
+fn times(count: &AtomicU64, order: Ordering) -> u64 {
+    count.load(order).saturating_sub(1)
+}
+
+impl Counted {
+    const_new! {
+        pub(crate) fn new() -> Counted {
+            Counted {
+                joined: AtomicU32::new(0),
+                flags: array_of!(AtomicU32::new(FLAG_CLEAR); 2),
+                known: AtomicU32::new(NOBODY),
+                leaves: array_of!(AtomicPtr::new(std::ptr::null_mut()); LEAVES),
+                crowd: Tally::new(),
+            }
+        }
+    }
+
+    /// The calling thread's tally, if it has come the fast way before.
+    #[inline(always)]
+    fn own(&self) -> Option<&Tally> {
+        let reader = sync::reader();
+        if std::ptr::eq(reader, sync::domain().dummy()) {
+            return None;
+        }
+        self.tally(Slot::of(reader).cpu())
+    }
+
+    #[inline(always)]
+    fn tally(&self, number: u32) -> Option<&Tally> {
+        let (leaf, at) = place(number);
+        let first = self.leaves[leaf].load(Ordering::Acquire);
+        // SAFETY: null, or a leaf of this size, which lives as long as the counts.
+        (!first.is_null()).then(|| unsafe { &*first.add(at) })
+    }
+
+    /// A section begins. The count that it has joined, which it has to leave.
+    #[inline(always)]
+    pub(crate) fn enter(&self) -> usize {
+        let count = self.joined.load(Ordering::Relaxed) as usize & 1;
+        if let Some(tally) = self.own() {
+            let locks = &tally.locks[count];
+            let before = locks.load(Ordering::Relaxed);
+            if before != 0 {
+                locks.store(before + 1, Ordering::Release);
+                light_fence(); // [SR-1]
+                return count;
+            }
+        }
+        self.enter_slowly(count);
+        count
+    }
+
+    /// A section ends, on whatever thread. True if a driver waits for its count.
+    #[inline(always)]
+    #[must_use = "a driver may be waiting"]
+    pub(crate) fn leave(&self, count: usize) -> bool {
+        'slow: {
+            let Some(tally) = self.own() else { break 'slow };
+            let unlocks = &tally.unlocks[count & 1];
+            let before = unlocks.load(Ordering::Relaxed);
+            if before == 0 {
+                break 'slow;
+            }
+            unlocks.store(before + 1, Ordering::Release); // [SR-2]
+            light_fence(); // [SR-3]
+            return self.flags[count & 1].load(Ordering::Relaxed) != FLAG_CLEAR;
+        }
+        self.leave_slowly(count & 1)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn enter_slowly(&self, count: usize) {
+        match self.register() {
+            Some(tally) => {
+                let locks = &tally.locks[count];
+                locks.store(locks.load(Ordering::Relaxed) + 1, Ordering::Release);
+            }
+            None => {
+                self.crowd.locks[count].fetch_add(1, Ordering::AcqRel);
+            }
+        }
+        full_fence(); // [SR-1] in fenced mode
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn leave_slowly(&self, count: usize) -> bool {
+        match self.register() {
+            Some(tally) => {
+                let unlocks = &tally.unlocks[count];
+                unlocks.store(unlocks.load(Ordering::Relaxed) + 1, Ordering::Release); // [SR-2]
+            }
+            None => {
+                self.crowd.unlocks[count].fetch_add(1, Ordering::AcqRel); // [SR-2]
+            }
+        }
+        full_fence(); // [SR-3] in fenced mode
+        self.flags[count].load(Ordering::Relaxed) != FLAG_CLEAR
+    }
+
+    /// The calling thread's tally, made fit for use. `None`: the crowd's.
+    fn register(&self) -> Option<&Tally> {
+        let number = sync::domain().own_slot_or_register().map(Slot::cpu);
+        let tally = number.and_then(|number| {
+            self.add_leaf(place(number).0);
+            self.tally(number)
+        });
+        let me = match number {
+            Some(number) if tally.is_some() => number + 1,
+            _ => SEVERAL,
+        };
+        let tally = tally.unwrap_or(&self.crowd);
+        for part in [&tally.locks, &tally.unlocks] {
+            for count in part {
+                let order = (Ordering::AcqRel, Ordering::Relaxed);
+                let _ = count.compare_exchange(0, 1, order.0, order.1);
+            }
+        }
+        let order = (Ordering::AcqRel, Ordering::Relaxed);
+        let known = self.known.compare_exchange(NOBODY, me, order.0, order.1);
+        if known.is_err_and(|known| known != me) {
+            self.known.store(SEVERAL, Ordering::Release);
+        }
+        full_fence(); // [SR-4]
+        (me != SEVERAL).then_some(tally)
+    }
+
+    /// Sees to it that there is this leaf, if there is memory for it.
+    fn add_leaf(&self, leaf: usize) {
+        let place = &self.leaves[leaf];
+        if !place.load(Ordering::Acquire).is_null() {
+            return;
+        }
+        let Ok(layout) = Layout::array::<Tally>((FIRST << leaf) as usize) else {
+            return;
+        };
+        let new = new_leaf(layout);
+        let order = (Ordering::AcqRel, Ordering::Acquire);
+        if !new.is_null()
+            && place
+                .compare_exchange(std::ptr::null_mut(), new, order.0, order.1)
+                .is_err()
+        {
+            // SAFETY: made above with this layout, and nobody else has seen it.
+            unsafe { std::alloc::dealloc(new.cast(), layout) };
+        }
+    }
+
+    /// Every tally, with the number of its thread; the crowd's without.
+    fn tallies(&self) -> impl Iterator<Item = (Option<u32>, &Tally)> {
+        let leaves = self.leaves.iter().zip(0u32..);
+        let of_threads = leaves.flat_map(move |(first, leaf)| {
+            let base = (FIRST << leaf) - FIRST;
+            let size = match first.load(Ordering::Acquire).is_null() {
+                true => 0,
+                false => FIRST << leaf,
+            };
+            (base..base + size).filter_map(|number| Some((Some(number), self.tally(number)?)))
+        });
+        of_threads.chain(std::iter::once((None, &self.crowd)))
+    }
+
+    /// Was no section in this count, at some moment of this look?
+    ///
+    /// The unlocks first: whoever is seen to have ended is seen to have begun. (The other way round, an end may be seen whose beginning
+    /// was not, and hide a section that is open.)
+    pub(crate) fn is_empty(&self, count: usize) -> bool {
+        let ended = self.sum(|tally| times(&tally.unlocks[count], Ordering::Acquire)); // [SR-2]
+        let begun = self.sum(|tally| times(&tally.locks[count], Ordering::Acquire));
+        begun == ended
+    }
+
+    fn sum(&self, of: impl Fn(&Tally) -> u64) -> u64 {
+        let each = self.tallies().map(|(_, tally)| of(tally));
+        each.fold(0, u64::wrapping_add)
+    }
+
+    /// Which threads have begun more sections of this count than they have ended, and how many more; as far as one look can tell.
+    pub(crate) fn begun_on(&self, count: usize) -> impl Iterator<Item = (Option<u32>, u64)> {
+        self.tallies().filter_map(move |(number, tally)| {
+            let ended = times(&tally.unlocks[count], Ordering::Acquire);
+            let open = times(&tally.locks[count], Ordering::Acquire).saturating_sub(ended);
+            (open > 0).then_some((number, open))
+        })
+    }
+
+    /// Is there a section, of whatever count?
+    pub(crate) fn is_inside(&self) -> bool {
+        !self.is_empty(0) || !self.is_empty(1)
+    }
+
+    /// A driver that waited for this count is not to wait any more. True for one of those who say so.
+    pub(crate) fn unflag(&self, count: usize) -> bool {
+        self.flags[count].swap(FLAG_CLEAR, Ordering::AcqRel) != FLAG_CLEAR // [FS-1]
+    }
+
+    /// Has nobody but the calling thread ever had a section here?
+    fn is_alone(&self) -> bool {
+        let me = sync::domain().own_slot().map(|slot| slot.cpu() + 1);
+        let known = self.known.load(Ordering::Acquire);
+        known == NOBODY || Some(known) == me
+    }
+}
+
+#[cfg(not(any(quiescent_loom, quiescent_double)))]
+fn new_leaf(layout: Layout) -> *mut Tally {
+    // SAFETY: the layout has a size; zeros are a tally that was never used.
+    unsafe { alloc_zeroed(layout).cast() }
+}
+
+/// A model's atomics are more than their bits.
+#[cfg(any(quiescent_loom, quiescent_double))]
+fn new_leaf(layout: Layout) -> *mut Tally {
+    // SAFETY: the layout has a size; each place is written before anybody sees it.
+    unsafe {
+        let first: *mut Tally = alloc_zeroed(layout).cast();
+        for at in 0..layout.size() / size_of::<Tally>() {
+            first.add(at).write(Tally::new());
+        }
+        first
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        for (leaf, first) in self.leaves.iter().enumerate() {
+            let first = first.load(Ordering::Relaxed);
+            if let Ok(layout) = Layout::array::<Tally>((FIRST << leaf) as usize)
+                && !first.is_null()
+            {
+                // SAFETY: made by `new_leaf` with this layout; nobody has a reference to what is dropped.
+                unsafe { std::alloc::dealloc(first.cast(), layout) };
+            }
+        }
+    }
+}
+
+/// The engine's questions, answered from the counts.
+pub(crate) struct View<'a>(&'a Counted);
+
+impl Host for View<'_> {
+    const TRACES: bool = false;
+
+    fn cpus(&self) -> u32 {
+        COUNTS
+    }
+
+    fn observe(&self, count: CpuId) -> Seen {
+        let outside = self.0.is_empty(count as usize);
+        let flag = &self.0.flags[count as usize];
+        if outside && flag.load(Ordering::Relaxed) != FLAG_CLEAR {
+            // Nobody is left who would have to say so; and whoever joins it later is not to look for a driver.
+            self.0.unflag(count as usize);
+        }
+        Seen { outside, stamp: 0 }
+    }
+
+    fn present(&self, _: LeafId) -> u64 {
+        BOTH
+    }
+
+    fn occupied(&self, group: usize) -> u64 {
+        u64::from(group == 0 && !self.0.is_alone())
+    }
+
+    fn own_quiescent(&self, _: CpuId) -> bool {
+        false // whose sections they are is not known
+    }
+}
+
+impl Readers for Counted {
+    type View<'a> = View<'a>;
+
+    fn view(&self) -> View<'_> {
+        View(self)
+    }
+
+    fn flag(&self, count: CpuId) -> Option<&AtomicU32> {
+        self.flags.get(count as usize)
+    }
+
+    fn vacated(&self, _: usize) {}
+
+    fn join(&self, count: CpuId) {
+        self.joined.store(count, Ordering::Relaxed);
+    }
+}
+
+#[cfg(all(test, not(any(quiescent_loom, quiescent_double))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_number_has_one_place() {
+        let mut next = (0, 0);
+        for number in 0..200_000u32 {
+            let (leaf, at) = place(number);
+            assert_eq!((leaf, at), next, "{number}");
+            next = match at + 1 == (FIRST as usize) << leaf {
+                true => (leaf + 1, 0),
+                false => (leaf, at + 1),
+            };
+        }
+        let last = (crate::sync::MAX_LEAVES * crate::sync::LEAF_SLOTS) as u32 - 1;
+        assert!(place(last).0 < LEAVES);
+    }
+
+    #[test]
+    fn a_section_is_in_the_count_that_it_joined_until_it_ends_wherever_that_is() {
+        let counted: &'static Counted = Box::leak(Box::new(Counted::new()));
+        assert!(counted.is_empty(0) && counted.is_empty(1) && counted.is_alone());
+        let count = counted.enter();
+        assert_eq!(
+            (count, counted.is_empty(0), counted.is_empty(1)),
+            (0, false, true)
+        );
+        assert!(counted.is_alone());
+        let begun: Vec<_> = counted.begun_on(0).collect();
+        assert_eq!(begun.len(), 1);
+        counted.join(1);
+        let other = counted.enter();
+        assert_eq!((other, counted.is_empty(1)), (1, false));
+        std::thread::spawn(move || assert!(!counted.leave(count)))
+            .join()
+            .expect("no panic");
+        assert!(counted.is_empty(0) && !counted.is_alone());
+        counted.flag(1).expect("two").store(1, Ordering::Relaxed);
+        assert!(counted.leave(other), "a driver waits for it");
+        assert!(counted.is_empty(1) && counted.unflag(1) && !counted.unflag(1));
+    }
+}

@@ -1,0 +1,328 @@
+//! A place with grace periods and callbacks of its own, apart from the domain's: what an [`Srcu`](crate::Srcu) stands on.
+//!
+//! The engine, the driver's loop, the queue and the cookies are the domain's, compiled over other readers ([`Driven`]). What is a yard's
+//! own is who looks after its callbacks: one thread for all yards, the *caretaker* ([`care`](crate::yard::care)), which never
+//! waits for a reader of one yard, so that no yard waits for another one's.
+//!
+//! # Lives
+//! A yard lives for ever, and may have one owner after the other: one whose owner has gone and which holds nothing any more is
+//! given to the next who asks. So a guard, a cookie or a callback of a yard never leads to memory that is gone. One with a section
+//! that nobody ends (a guard was forgotten) is given to nobody.
+
+use std::sync::PoisonError;
+
+use quiescent_engine::barrier::Barrier;
+use quiescent_engine::stall::Stalled;
+use quiescent_engine::{Config, CpuId, FullCookie, Global, Pace, Seq};
+
+use crate::counted::Counted;
+use crate::domain::{Core, Domain, SLEEPER_NOBODY};
+use crate::drive::How;
+use crate::driven::Driven;
+use crate::engine::Part;
+use crate::error::SyncError;
+use crate::looks::{Counters, count};
+use crate::queue::Queue;
+use crate::report::{self, Report};
+use crate::run;
+use crate::stall::{StallReport, StalledReader};
+use crate::stats::Holdout;
+use crate::sync::{
+    self, AtomicPtr, AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering, const_new, full_fence,
+};
+use crate::waiting::Waits as _;
+use crate::waitlist::WaitList;
+
+pub(crate) mod care;
+mod deliver;
+#[cfg(not(any(quiescent_loom, quiescent_double)))]
+pub(crate) mod tasks;
+
+/// Somebody's.
+const OWNED: u32 = 0;
+/// Its owner has gone.
+const LEFT: u32 = 1;
+
+/// Readers that are named, at most.
+const MOST_NAMED: usize = 64;
+
+/// A yard.
+#[derive(Debug)]
+pub(crate) struct Yard {
+    pub(crate) readers: Counted,
+    core: Mutex<Core>,
+    sleeper: AtomicU32,
+    root_seq: AtomicU64,
+    pub(crate) counters: Counters,
+    /// What waits for its grace periods. Nobody owns it: everybody queues under the lock.
+    pub(crate) queue: Queue,
+    /// The caretaker wants to know when a grace period may go on. `[CT-1]`
+    pub(crate) interested: AtomicU32,
+    barrier_turn: sync::Turn,
+    barrier_word: AtomicU32,
+    /// Somebody reports a stall.
+    telling: AtomicU32,
+    state: AtomicU32,
+    /// The yard made before this one.
+    made_before: AtomicPtr<Yard>,
+    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    pub(crate) tasks: tasks::Tasks,
+    /// Its lock, while this process forks.
+    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    pub(crate) parked: crate::fork::Parked<Core>,
+}
+
+/// The yard made last.
+#[cfg(not(any(quiescent_loom, quiescent_double)))]
+static NEWEST: AtomicPtr<Yard> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Yards are made, and given to somebody, by one at a time. A fork takes it.
+#[cfg(not(any(quiescent_loom, quiescent_double)))]
+static MAKING: Mutex<()> = Mutex::new(());
+
+/// Nobody makes a yard meanwhile.
+#[cfg(not(any(quiescent_loom, quiescent_double)))]
+pub(crate) fn making() -> MutexGuard<'static, ()> {
+    MAKING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// All there are.
+#[cfg(not(any(quiescent_loom, quiescent_double)))]
+pub(crate) fn yards() -> impl Iterator<Item = &'static Yard> {
+    // SAFETY: null, or a yard, and those live for ever.
+    let at = |place: &AtomicPtr<Yard>| unsafe { place.load(Ordering::Acquire).as_ref() };
+    std::iter::successors(at(&NEWEST), move |yard: &&'static Yard| {
+        at(&yard.made_before)
+    })
+}
+
+impl Yard {
+    const_new! {
+        pub(crate) fn with_config(config: Config) -> Yard {
+            Yard {
+                readers: Counted::new(),
+                core: Mutex::new(Core {
+                    engine: Part::new(Global::new(config)),
+                    waiters: WaitList::new(),
+                    barrier: Part::new(Barrier::new()),
+                }),
+                sleeper: AtomicU32::new(SLEEPER_NOBODY),
+                root_seq: AtomicU64::new(Seq::INITIAL.to_bits()),
+                counters: Counters::new(),
+                queue: Queue::new(0, std::ptr::null_mut()),
+                interested: AtomicU32::new(0),
+                barrier_turn: sync::Turn::new(),
+                barrier_word: AtomicU32::new(0),
+                telling: AtomicU32::new(0),
+                state: AtomicU32::new(OWNED),
+                made_before: AtomicPtr::new(std::ptr::null_mut()),
+                #[cfg(not(any(quiescent_loom, quiescent_double)))]
+                tasks: tasks::Tasks::new(),
+                #[cfg(not(any(quiescent_loom, quiescent_double)))]
+                parked: crate::fork::Parked::new(),
+            }
+        }
+    }
+
+    /// The policy.
+    pub(crate) const fn config() -> Config {
+        let mut config = Config::sleepable();
+        if let Pace::Direct { stall_ns, .. } = &mut config.pace {
+            *stall_ns = crate::stall::DEFAULT_NS;
+        }
+        config
+    }
+
+    /// A yard for a new owner: one that nobody has any more, or a new one.
+    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    pub(crate) fn found() -> &'static Yard {
+        sync::domain().resolve_mode();
+        let free = |yard: &&Yard| yard.state.load(Ordering::Acquire) == LEFT && yard.is_at_rest();
+        let taken = making();
+        if let Some(yard) = yards().find(free) {
+            yard.state.store(OWNED, Ordering::Release);
+            return yard;
+        }
+        drop(taken); // no memory is allocated under it
+        let yard = Box::leak(Box::new(Yard::with_config(Yard::config())));
+        let _one_at_a_time = making();
+        yard.made_before
+            .store(NEWEST.load(Ordering::Relaxed), Ordering::Relaxed);
+        NEWEST.store(yard, Ordering::Release);
+        yard
+    }
+
+    /// The owner has gone. What is queued is looked after.
+    pub(crate) fn abandon(&self) {
+        self.state.store(LEFT, Ordering::Release);
+    }
+
+    /// Is nothing held, nobody inside, and no grace period under way?
+    fn is_at_rest(&self) -> bool {
+        let held = !self.queue.lock().cpu.is_empty();
+        #[cfg(not(any(quiescent_loom, quiescent_double)))]
+        let held = held || !self.tasks.is_empty();
+        let core = self.lock();
+        let busy = core.engine.busy() || core.engine.is_driven() || core.barrier.in_flight();
+        drop(core);
+        !held && !busy && !self.readers.is_inside()
+    }
+
+    /// A section has ended, and a driver waits for its count: it is woken if that was the last one.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn may_be_empty(&self, which: usize) {
+        full_fence(); // of two that are the last ones, one sees both
+        if !self.readers.is_empty(which) {
+            return; // whoever ends its section later sees the flag
+        }
+        self.readers.unflag(which);
+        if self.sleeper.swap(SLEEPER_NOBODY, Ordering::AcqRel) != SLEEPER_NOBODY {
+            count(&self.counters.reader_wakeups);
+            sync::futex_wake(&self.sleeper);
+        }
+        self.tell_caretaker();
+    }
+
+    /// Waits for a full grace period.
+    pub(crate) fn wait_for_gp(&'static self, how: How) -> Result<(), SyncError> {
+        let result = self.synchronize(how);
+        self.tell_caretaker(); // what it waits for may be over, or wait for a driver
+        result
+    }
+
+    /// As [`poll`](crate::drive::Drives::poll).
+    pub(crate) fn poll_gp(&'static self, cookie: FullCookie) -> Result<bool, SyncError> {
+        let done = crate::drive::Drives::poll(self, cookie);
+        self.tell_caretaker();
+        done
+    }
+
+    /// Has the caretaker look, if it waits for a grace period here. `[CT-1]`
+    fn tell_caretaker(&self) {
+        if self.interested.load(Ordering::Acquire) != 0 {
+            care::alarm().kick();
+        }
+    }
+
+    /// The threads on which sections of this count were begun that have not ended, as far as one look can tell.
+    fn begun_on(&self, which: usize) -> Vec<Holdout> {
+        let domain = sync::domain();
+        let thread = |number: Option<u32>| {
+            let slot = number.and_then(|number| domain.slots.slot(number));
+            slot.map_or(0, |slot| slot.thread())
+        };
+        let begun = self.readers.begun_on(which).take(MOST_NAMED);
+        begun
+            .map(|(number, open)| Holdout::of_sections(thread(number), open as u32))
+            .collect()
+    }
+}
+
+impl Driven for Yard {
+    type Readers = Counted;
+
+    fn readers(&self) -> &Counted {
+        &self.readers
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Core> {
+        self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn try_lock(&self) -> Option<MutexGuard<'_, Core>> {
+        self.core.try_lock().ok()
+    }
+
+    fn sleeper(&self) -> &AtomicU32 {
+        &self.sleeper
+    }
+
+    fn root_seq(&self) -> &AtomicU64 {
+        &self.root_seq
+    }
+
+    fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    fn heavy_fence(&self) -> Result<(), i32> {
+        sync::domain().heavy_fence() // readers are threads of the process like any others
+    }
+
+    fn own_cpu(&self) -> Option<CpuId> {
+        None
+    }
+
+    fn stall_report(&'static self, stalled: Stalled) -> Option<StallReport> {
+        if !report::is_heard() {
+            return None;
+        }
+        let age = std::time::Duration::from_nanos(stalled.now_ns.saturating_sub(stalled.since_ns));
+        let readers = self.holdouts().into_iter();
+        let readers = readers.map(|holdout| StalledReader::begun_on(holdout, age));
+        let readers: Vec<_> = readers.collect();
+        let core = self.queue.lock();
+        let lists = core.cpu.lists().iter();
+        let held = lists.fold((0, 0), |sum, list| {
+            (sum.0 + list.len(), sum.1 + list.bytes())
+        });
+        drop(core);
+        Some(StallReport {
+            grace_period: stalled.grace_period,
+            report: stalled.nth,
+            age,
+            readers,
+            more: 0,
+            queued: held.0,
+            queued_bytes: held.1,
+        })
+    }
+
+    fn tell_stall(&'static self, stall: Option<StallReport>) {
+        let Some(stall) = stall else { return };
+        if self.telling.swap(1, Ordering::Relaxed) != 0 {
+            return;
+        }
+        let report = || report::report(Report::Stalled(stall));
+        match run::in_callback() {
+            true => report(), // it polls, and is marked already
+            false => run::marked(report),
+        }
+        self.telling.store(0, Ordering::Relaxed);
+    }
+
+    fn holdouts(&self) -> Vec<Holdout> {
+        let which = self.lock().engine.holdouts().next();
+        which.map_or(Vec::new(), |which| self.begun_on(which as usize))
+    }
+}
+
+/// In the child of a fork, under the locks that *prepare* took: nobody drives, waits or looks after it.
+#[cfg(not(any(quiescent_loom, quiescent_double)))]
+impl Yard {
+    /// # Safety
+    /// The calling thread is the only one, and has no turn.
+    pub(crate) unsafe fn forked(
+        &'static self,
+        core: &mut crate::queue::Core,
+        global: &mut Core,
+        run_code: bool,
+    ) {
+        let queued = self.queue.forked(core, run_code);
+        let now = sync::coarse_ns();
+        global.forked_cpu(&mut core.cpu, &queued, run_code, now);
+        global.forked();
+        self.counters.forked();
+        self.sleeper.store(SLEEPER_NOBODY, Ordering::Relaxed);
+        self.interested.store(1, Ordering::Relaxed); // whoever comes first sees to it that somebody looks
+        self.telling.store(0, Ordering::Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { self.barrier_turn.renew() };
+    }
+}
+
+/// Nothing but the domain's clock.
+pub(crate) fn now(ns: u64) -> quiescent_engine::Now {
+    Domain::now(ns)
+}

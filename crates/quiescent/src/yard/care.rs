@@ -1,0 +1,261 @@
+//! The caretaker: one thread that looks after what is queued in all yards, and after futures that wait there.
+//!
+//! It is started when it is first needed, and sleeps on an [`Alarm`] as the worker does: until the earliest deadline of any yard, or a
+//! kick. It never waits for a reader. Where one is in the way it leaves with the wake flags set, and says that it is *interested*:
+//! whoever ends the last section, or has waited for a grace period himself, kicks it then. So a section of one yard that does not
+//! end holds up what waits for it, and nothing else.
+//!
+//! A callback that does not return holds up those of all yards, though: they run here, one after the other.
+//!
+//! # Edges
+//! `[CT-1]` the caretaker says that it is interested, *heavy fence*, then drives once more. A reader ends its section, *light fence*, then
+//! looks at the flag, and whether somebody is interested. Either the caretaker finds the count empty, or the reader finds the caretaker.
+
+use quiescent_engine::credit::Cause;
+use quiescent_engine::{Interest, Look, Pace};
+
+use super::{Yard, now};
+use crate::alarm::Alarm;
+use crate::drive::{Drive, Turn};
+use crate::driven::Driven as _;
+use crate::error::SyncError;
+use crate::looks::count;
+use crate::queue::Core;
+use crate::sweep::Until;
+use crate::sync::{self, Ordering};
+use crate::waiting::Waits as _;
+
+/// After so many nanoseconds the caretaker tries again what failed for want of memory.
+const RETRY: u64 = 1_000_000_000;
+
+impl Yard {
+    /// Does what is due here; when to look again on this yard's account, beside its deadline.
+    pub(crate) fn care(&'static self) -> Option<u64> {
+        count(&self.counters.worker_passes);
+        let blocked = loop {
+            match self.pass() {
+                Ok(true) => {}
+                Ok(false) => break None,
+                Err(error) => break self.give_up(&error),
+            }
+        };
+        // From here on whoever queues sets the timer; what was queued before is seen below.
+        self.lock().disarm();
+        let deadline = self.queue.lock().cpu.deadline();
+        match deadline {
+            _ if blocked.is_some() => {} // its deadlines have passed
+            Some(deadline) => self.lock().arm(deadline),
+            None => self.lock().calm(),
+        }
+        blocked.or_else(|| self.next_report())
+    }
+
+    /// While readers are in the way: when that may have to be reported.
+    fn next_report(&self) -> Option<u64> {
+        if self.interested.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        match self.lock().engine.config().pace {
+            Pace::Direct { stall_ns, .. } if stall_ns > 0 => {
+                Some(sync::now_ns().saturating_add(stall_ns))
+            }
+            _ => None,
+        }
+    }
+
+    /// Nothing may be freed now. It is held, and counted; if there is hope, it is tried again later.
+    fn give_up(&self, error: &SyncError) -> Option<u64> {
+        count(&self.counters.worker_errors);
+        self.give_up_barrier();
+        match *error {
+            SyncError::FenceRefused { errno } if errno != libc::ENOMEM => None,
+            _ => Some(sync::now_ns() + RETRY),
+        }
+    }
+
+    /// Why a barrier was given up.
+    pub(super) fn refusal(&self) -> SyncError {
+        let errno = self.heavy_fence().err().unwrap_or(libc::ENOMEM);
+        SyncError::FenceRefused { errno }
+    }
+
+    /// One pass; false if there was nothing to do.
+    fn pass(&'static self) -> Result<bool, SyncError> {
+        let until = Until { deadline: None };
+        let time = sync::now_ns();
+        let mut core = self.lock();
+        core.expire(time);
+        let low = core.take_pressure(time);
+        let all = core.sweeps_all(); // the budget is near
+        drop(core);
+        let due = |core: &Core| {
+            let whole = || (all && !core.is_idle()).then_some(Cause::Budget);
+            core.cpu.due(now(time), low).or_else(whole)
+        };
+        let taken = self.take(due, |_| ());
+        let mut ran = self.run_ready(until);
+        if self.waits() {
+            self.go_on()?;
+            ran += self.run_ready(until);
+        }
+        #[cfg(not(any(quiescent_loom, quiescent_double)))]
+        self.tasks
+            .wake(|cookie| crate::drive::Drives::is_done(self, cookie));
+        Ok(taken || ran > 0)
+    }
+
+    /// Does something wait for a grace period?
+    fn waits(&self) -> bool {
+        #[cfg(not(any(quiescent_loom, quiescent_double)))]
+        if self
+            .tasks
+            .any(|cookie| !crate::drive::Drives::is_done(self, cookie))
+        {
+            return true;
+        }
+        self.pending()
+    }
+
+    /// Drives grace periods as far as they go without waiting for readers. If one is in the way, it is told to say when it is not.
+    fn go_on(&'static self) -> Result<(), SyncError> {
+        let seq = || self.root_seq().load(Ordering::Acquire);
+        while self.waits() {
+            let before = seq();
+            self.help_along()?;
+            if seq() == before {
+                self.interested.swap(1, Ordering::AcqRel); // [CT-1]
+                self.heavy_fence()
+                    .map_err(|errno| SyncError::FenceRefused { errno })?;
+                self.help_along()?;
+            }
+            if seq() == before {
+                return Ok(());
+            }
+            self.advance();
+        }
+        self.interested.store(0, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// What has become done is known to be so.
+    fn advance(&self) {
+        let mut core = self.queue.lock();
+        self.lock().advance(&mut core.cpu);
+    }
+
+    /// Drives, if nobody does, until the engine would have the driver wait.
+    fn help_along(&'static self) -> Result<(), SyncError> {
+        let mut core = self.lock();
+        if !core.engine.busy() {
+            return Ok(());
+        }
+        let taken = self.take_role(&mut core, None, Interest::Poller);
+        if matches!(taken, Look::At(_)) {
+            return Ok(()); // whoever drives tells us when it leaves
+        }
+        let mut turn = Turn::begin(self, core, taken);
+        match turn.drive(Interest::Poller, None) {
+            Drive::Stalled(stalled) => turn.tell(stalled),
+            Drive::Failed(error) => {
+                turn.leave();
+                return Err(error);
+            }
+            _ => turn.leave(),
+        }
+        Ok(())
+    }
+}
+
+#[cfg(any(quiescent_loom, quiescent_double))]
+pub(crate) use model::{alarm, start};
+#[cfg(not(any(quiescent_loom, quiescent_double)))]
+pub(crate) use real::{alarm, forked, start};
+
+#[cfg(any(quiescent_loom, quiescent_double))]
+mod model {
+    use super::Alarm;
+    use crate::sync;
+
+    /// In models a thread of the scenario plays the caretaker.
+    pub(crate) fn start() -> bool {
+        true
+    }
+
+    pub(crate) fn alarm() -> &'static Alarm {
+        &sync::domain().alarm
+    }
+}
+
+#[cfg(not(any(quiescent_loom, quiescent_double)))]
+mod real {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::super::yards;
+    use super::Alarm;
+    use crate::driven::Driven as _;
+    use crate::staff;
+
+    const NONE: u32 = 0;
+    const STARTING: u32 = 1;
+    const STARTED: u32 = 2;
+
+    static STATE: AtomicU32 = AtomicU32::new(NONE);
+    static ALARM: Alarm = Alarm::new();
+
+    /// What the caretaker sleeps on.
+    pub(crate) fn alarm() -> &'static Alarm {
+        &ALARM
+    }
+
+    /// Sees to it that there is a caretaker, or that somebody is starting one. False: none can be started; the next who
+    /// needs one tries again.
+    pub(crate) fn start() -> bool {
+        if STATE.load(Ordering::Relaxed) == STARTED {
+            return true;
+        }
+        let order = (Ordering::AcqRel, Ordering::Relaxed);
+        if STATE
+            .compare_exchange(NONE, STARTING, order.0, order.1)
+            .is_err()
+        {
+            return true;
+        }
+        let started = ALARM
+            .open()
+            .and_then(|()| staff::spawn(c"quiescent-care", serve));
+        let state = if started.is_ok() { STARTED } else { NONE };
+        STATE.store(state, Ordering::Release);
+        if started.is_err() {
+            nobody_looks();
+        }
+        started.is_ok()
+    }
+
+    /// There is no caretaker, though some may have relied on one that was being started: no timer counts as set any more.
+    fn nobody_looks() {
+        ALARM.forget();
+        for yard in yards() {
+            yard.lock().disarm();
+        }
+    }
+
+    /// In the child of a fork: there is nobody, and the descriptors are the parent's.
+    pub(crate) fn forked(set: &mut u64) {
+        ALARM.forked(set);
+        STATE.store(NONE, Ordering::Relaxed);
+    }
+
+    /// What the caretaker does.
+    fn serve() {
+        loop {
+            let looks = yards().filter_map(Yard::care).min();
+            ALARM.follow(|| {
+                let armed = yards().filter_map(|yard| yard.lock().engine.armed());
+                armed.chain(looks).min()
+            });
+            ALARM.sleep();
+        }
+    }
+
+    use super::Yard;
+}
