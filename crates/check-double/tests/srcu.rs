@@ -162,8 +162,8 @@ fn the_caretaker_is_told() {
         let world = World::new(Domain::patient(8));
         let srcu = world.domain.srcu();
         let reader = world.thread(|w| {
-            known(w, srcu);
             let _guard = srcu.read_lock();
+            w.pass_on();
         });
         world.domain.enter();
         world.ready(1);
