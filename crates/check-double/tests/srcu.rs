@@ -104,6 +104,27 @@ fn two_readers_one_of_whom_ends_while_sums_are_taken() {
     });
 }
 
+/// The driver sleeps. Of two sections that are the last ones, one has to find the count empty.
+#[test]
+fn two_that_end_at_the_same_time() {
+    check("srcu: the last two", 2, 1, || {
+        let world = World::new(Domain::new());
+        let srcu = world.domain.srcu();
+        let last = || {
+            world.thread(|w| {
+                let _guard = srcu.read_lock();
+                w.look();
+                w.pass_on();
+            })
+        };
+        let readers = [last(), last()];
+        world.domain.enter();
+        world.begin(2);
+        update(&world, srcu);
+        join_all(readers);
+    });
+}
+
 #[test]
 fn section_that_ends_on_another_thread() {
     check("srcu: handed over", 2, 1, || {

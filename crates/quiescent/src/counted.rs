@@ -168,7 +168,7 @@ impl Counted {
                 self.crowd.locks[count].fetch_add(1, Ordering::AcqRel);
             }
         }
-        full_fence(); // [SR-1] in fenced mode
+        full_fence(); // [SR-4]; and [SR-1] in fenced mode
     }
 
     #[cold]
@@ -208,9 +208,8 @@ impl Counted {
         let order = (Ordering::AcqRel, Ordering::Relaxed);
         let known = self.known.compare_exchange(NOBODY, me, order.0, order.1);
         if known.is_err_and(|known| known != me) {
-            self.known.store(SEVERAL, Ordering::Release);
+            self.known.store(SEVERAL, Ordering::Release); // [SR-4]
         }
-        full_fence(); // [SR-4]
         (me != SEVERAL).then_some(tally)
     }
 
