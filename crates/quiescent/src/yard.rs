@@ -184,6 +184,16 @@ impl Yard {
         self.tell_caretaker();
     }
 
+    /// See [`set_stall_after`](crate::Srcu::set_stall_after).
+    pub(crate) fn set_stall_ns(&self, ns: u64) {
+        let asleep = self.lock().set_stall_ns(ns);
+        // A driver that sleeps until another time looks again, and learns the new one; and so does the caretaker.
+        if asleep && self.sleeper.swap(SLEEPER_NOBODY, Ordering::AcqRel) != SLEEPER_NOBODY {
+            sync::futex_wake(&self.sleeper);
+        }
+        self.tell_caretaker();
+    }
+
     /// Waits for a full grace period.
     pub(crate) fn wait_for_gp(&'static self, how: How) -> Result<(), SyncError> {
         let result = self.synchronize(how);

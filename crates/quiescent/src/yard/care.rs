@@ -97,6 +97,8 @@ impl Yard {
         if self.waits() {
             self.go_on()?;
             ran += self.run_ready(until);
+        } else {
+            self.interested.store(0, Ordering::Relaxed); // somebody else has seen to it
         }
         #[cfg(not(any(quiescent_loom, quiescent_double)))]
         self.tasks
