@@ -141,8 +141,15 @@ impl Domain {
             // SAFETY: the caller's promise, passed on by whoever made the parcel.
             Parcel::Head(head, run) => unsafe { core.heads.push(head, run) },
             Parcel::Entry(lane, entry, bytes) => {
-                if !queue.put(&mut core, lane, entry, bytes) {
-                    count(&self.counters.leaked);
+                // In the queue that many share, others may have used up what we brought along: then we bring more.
+                while !queue.put(&mut core, lane, entry, bytes) {
+                    drop(core);
+                    let brought = queue.provide(lane);
+                    core = queue.lock();
+                    if !brought {
+                        count(&self.counters.leaked);
+                        break;
+                    }
                 }
             }
         }

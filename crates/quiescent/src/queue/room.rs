@@ -34,22 +34,23 @@ use crate::queue::{Core, Queue};
 use crate::sync::{self, AtomicU64, BLOCK, Ordering};
 
 impl Queue {
-    /// Brings a spare block for `lane`, if there is none. With no lock held.
-    pub(crate) fn provide(&self, lane: usize) {
-        self.provide_many(lane, 1);
+    /// Brings a spare block for `lane`, if there is none. With no lock held. False: there is no memory for one.
+    pub(crate) fn provide(&self, lane: usize) -> bool {
+        self.provide_many(lane, 1)
     }
 
-    /// Brings spare blocks, up to this many. With no lock held.
-    fn provide_many(&self, lane: usize, count: u64) {
+    /// Brings spare blocks, up to this many. With no lock held. False: there is no memory for all.
+    fn provide_many(&self, lane: usize, count: u64) -> bool {
         let spares = &self.spares[lane];
         let known = u64::from(!spares.is_empty()); // one is kept, or none
         for _ in known..count {
             let block = new_block();
             if block.is_null() {
-                return;
+                return false;
             }
             spares.add(block);
         }
+        true
     }
 
     /// The owner is about to come for the lock at `end`: if it has used up all that was linked for it, it
