@@ -6,7 +6,7 @@ use std::time::Duration;
 use quiescent_shuttle_primitives::Ordering::Relaxed;
 use quiescent_shuttle_primitives::{
     AtomicU32, Case, Failure, Kind, NEVER, Nap, Report, clock, futex_wait, futex_wake, nap, now_ns,
-    random, run, spawn, tls_get, tls_set,
+    random, run, spawn, tls_get, tls_set, yield_now,
 };
 
 const SEEDS: u64 = 60;
@@ -36,7 +36,9 @@ fn lost_count() {
             }
         })
     });
-    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    threads
+        .into_iter()
+        .for_each(|thread| thread.join().unwrap());
     assert_eq!(count.load(Relaxed), 100, "a count was lost");
 }
 
@@ -145,7 +147,9 @@ fn looks_take_time() {
             nap(1_000);
             clock()
         });
-        while now_ns() < 2_000 {}
+        while now_ns() < 2_000 {
+            yield_now();
+        }
         let woken = napper.join().unwrap();
         assert!(woken >= 1_000, "woken at {woken}");
     })
@@ -156,7 +160,11 @@ fn looks_take_time() {
 #[test]
 fn the_last_sleeper() {
     all(|| {
-        let last = spawn(|| (nap(u64::MAX), clock()));
+        let last = spawn(|| {
+            yield_now();
+            (nap(u64::MAX), clock())
+        });
+        yield_now();
         nap(3_000);
         nap(6_000);
         assert_eq!(last.join().unwrap(), (Nap::Idle, 6_000));
@@ -176,7 +184,9 @@ fn cells_are_a_thread_s_own_and_new_in_each_execution() {
             })
         });
         assert_eq!(tls_get(3), 0);
-        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        threads
+            .into_iter()
+            .for_each(|thread| thread.join().unwrap());
     })
     .unwrap();
 }

@@ -212,8 +212,9 @@ impl Books {
         let left =
             |thing: &Thing| thing.queued.is_some_and(|queued| queued < asked) && !thing.ended;
         if let Some(thing) = pages.things.iter().position(left) {
+            let how = pages.things[thing].how.clone();
             pages.note(format!(
-                "{what} of {asked} is over, and thing {thing} of before is not"
+                "{what} of {asked} is over, and thing {thing} ({how}) of before is not"
             ));
         }
     }
