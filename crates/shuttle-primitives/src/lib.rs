@@ -33,7 +33,7 @@ pub use run::{Case, Failure, Kind, Report, run};
 pub use shuttle::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
 pub use shuttle::sync::{Mutex, MutexGuard};
 pub use shuttle::thread::{JoinHandle, spawn, yield_now};
-pub use sleep::{NEVER, Nap, clock, coarse_ns, futex_wait, futex_wake, nap, now_ns};
+pub use sleep::{NEVER, Nap, clock, coarse_ns, doze, futex_wait, futex_wake, nap, now_ns};
 
 use shuttle::rand::RngCore;
 

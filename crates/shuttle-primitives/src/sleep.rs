@@ -17,6 +17,8 @@ use crate::{AtomicU32, Ordering, pass, yield_now};
 
 /// Nanoseconds that each look at the clock takes.
 const TICK_NS: u64 = 100;
+/// How long a moment is.
+const DOZE_NS: u64 = 1_000;
 /// Time-outs from this on never fire.
 pub const NEVER: Duration = Duration::from_secs(1);
 
@@ -144,6 +146,11 @@ pub fn nap(until: u64) -> Nap {
         true => Nap::Idle,
         false => Nap::Due,
     }
+}
+
+/// Sleeps for a moment.
+pub fn doze() {
+    let _ = nap(clock() + DOZE_NS);
 }
 
 /// The time, without a look at the clock: for those who are not part of the model.

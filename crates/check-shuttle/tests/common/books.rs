@@ -4,12 +4,15 @@
 //! open that was open before it was asked for. That is all of RCU's promise, and it needs no look at memory.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 
 /// What became of an object.
 #[derive(Debug, Default)]
 struct Thing {
     /// In words: how it was given up.
     how: String,
+    /// Memory that its owner may give back by itself.
+    plain: bool,
     /// It was given to the library from here on …
     given: Option<u64>,
     /// … and by then it was queued.
@@ -40,6 +43,10 @@ struct Pages {
     things: Vec<Thing>,
     open: Vec<Section>,
     lines: Vec<Line>,
+    /// Who is in the middle of a deed.
+    busy: BTreeSet<usize>,
+    /// Memory that was covered and was still there; and those one of whom has it in hand.
+    late: Vec<(usize, BTreeSet<usize>)>,
     /// What was found first: panics of callbacks are contained.
     wrong: Option<String>,
 }
@@ -130,10 +137,11 @@ impl Books {
     }
 
     /// It is about to be queued, or to be waited for.
-    pub fn give(&self, thing: usize, how: &str) {
+    pub fn give(&self, thing: usize, how: &str, plain: bool) {
         let mut pages = self.0.borrow_mut();
         let now = pages.event();
         pages.things[thing].how = how.to_string();
+        pages.things[thing].plain = plain;
         let before = pages.things[thing].given.replace(now);
         assert!(
             before.is_none(),
@@ -206,17 +214,48 @@ impl Books {
         self.0.borrow_mut().over(asked, what);
     }
 
-    /// Everything that was queued before this event is over, and its end has ended.
-    pub fn covered(&self, asked: u64, what: &str) {
+    /// Everything that was queued before this event is over, and its end has ended. Memory that an owner has popped
+    /// counts as given back, to the library, though it may be in that owner's hands: until its deed is done.
+    pub fn covered(&self, asked: u64, what: &str, me: usize) {
         let mut pages = self.0.borrow_mut();
+        let mut others = pages.busy.clone();
+        others.remove(&me);
         let left =
             |thing: &Thing| thing.queued.is_some_and(|queued| queued < asked) && !thing.ended;
-        if let Some(thing) = pages.things.iter().position(left) {
-            let how = pages.things[thing].how.clone();
-            pages.note(format!(
-                "{what} of {asked} is over, and thing {thing} ({how}) of before is not"
-            ));
+        let all = 0..pages.things.len();
+        let left: Vec<usize> = all.filter(|&thing| left(&pages.things[thing])).collect();
+        for thing in left {
+            if pages.things[thing].plain && !others.is_empty() {
+                pages.late.push((thing, others.clone()));
+            } else {
+                let how = pages.things[thing].how.clone();
+                pages.note(format!(
+                    "{what} of {asked} is over, and thing {thing} ({how}) of before is not"
+                ));
+            }
         }
+    }
+
+    /// A deed begins.
+    pub fn begin_deed(&self, me: usize) {
+        self.0.borrow_mut().busy.insert(me);
+    }
+
+    /// It is done: nothing is in these hands any more.
+    pub fn end_deed(&self, me: usize) {
+        let mut pages = self.0.borrow_mut();
+        pages.busy.remove(&me);
+        let mut late = std::mem::take(&mut pages.late);
+        late.retain_mut(|(thing, hands)| {
+            hands.remove(&me);
+            if hands.is_empty() && !pages.things[*thing].ended {
+                pages.note(format!(
+                    "thing {thing} was covered, and nobody has it in hand"
+                ));
+            }
+            !hands.is_empty()
+        });
+        pages.late = late;
     }
 
     /// Everything that was given up has ended.

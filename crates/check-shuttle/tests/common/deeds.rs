@@ -44,6 +44,15 @@ pub const WAITS: &[Way] = &[
     Way::Cookie,
 ];
 
+/// Those that leave memory to be given back, and no code to be run.
+const PLAIN: &[Way] = &[
+    Way::Retire,
+    Way::RetireHurry,
+    Way::RetireOnly,
+    Way::Try,
+    Way::Wait,
+];
+
 /// Those that queue.
 pub const QUEUES: &[Way] = &[
     Way::Retire,
@@ -162,7 +171,9 @@ impl World {
         for _ in 0..times {
             let deed = one(deeds);
             self.told.at.borrow_mut()[me] = format!("{deed:?}");
+            self.books.begin_deed(me);
             self.act(deed, me);
+            self.books.end_deed(me);
             self.books.check();
         }
         self.told.at.borrow_mut()[me].clear();
@@ -180,14 +191,14 @@ impl World {
             }
             Deed::Chain => {
                 let handle = self.handle(self.books.thing(), Some(one(QUEUES)));
-                self.books.give(handle.thing, "a chain");
+                self.books.give(handle.thing, "a chain", false);
                 rcu::call(move || handle.end());
                 self.books.queued(handle.thing);
             }
             Deed::InTurn => {
                 let (thing, number) = (self.books.thing(), self.books.line_up(me));
                 let handle = self.handle(thing, None);
-                self.books.give(thing, "in turn");
+                self.books.give(thing, "in turn", false);
                 let in_turn = move || {
                     handle.world.books.enter(me, number);
                     handle.end();
@@ -199,12 +210,12 @@ impl World {
             Deed::Barrier => {
                 let now = self.books.now();
                 rcu::barrier();
-                self.books.covered(now, "a barrier");
+                self.books.covered(now, "a barrier", me);
             }
             Deed::Drain => {
                 let now = self.books.now();
                 self.domain.drain();
-                self.books.covered(now, "a drain");
+                self.books.covered(now, "a drain", me);
             }
             Deed::DrainReady => {
                 let _ = rcu::drain_ready(1 + random() % 8, Duration::from_millis(1));
@@ -258,7 +269,8 @@ impl World {
 
     /// Gives an object up, which nobody finds any more.
     pub fn give_up(&'static self, thing: usize, way: Way) {
-        self.books.give(thing, &format!("{way:?}"));
+        let plain = PLAIN.contains(&way);
+        self.books.give(thing, &format!("{way:?}"), plain);
         if WAITS.contains(&way) {
             self.wait_for(way);
             self.books.ending(thing);
@@ -316,12 +328,14 @@ impl World {
         match way {
             Way::Expedited => rcu::synchronize_expedited(),
             Way::TimeOut => {
-                while rcu::synchronize_timeout(Duration::from_nanos(random() % 3_000)).is_err() {}
+                while rcu::synchronize_timeout(Duration::from_nanos(random() % 3_000)).is_err() {
+                    let _ = nap(clock() + 500);
+                }
             }
             Way::Poll => {
                 let cookie = rcu::start_poll();
                 while !rcu::poll(cookie) {
-                    yield_now();
+                    let _ = nap(clock() + 500); // who is in the way may be stopped until nobody else goes on
                 }
             }
             Way::Cookie => {
