@@ -239,6 +239,11 @@ impl Model {
         self.0.watch.second.sleep(calls)
     }
 
+    /// Was the second worker called, and has not rested since?
+    pub fn second_is_on_duty(self) -> bool {
+        self.0.lock().engine.second_is_on_duty()
+    }
+
     /// Wakes whoever plays the second worker.
     pub fn call_second(self) {
         self.0.call_second();

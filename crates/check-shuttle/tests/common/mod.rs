@@ -201,6 +201,14 @@ impl World {
         assert_eq!(statistics.callback_panics, 0, "a callback panicked");
         assert_eq!(statistics.leaked, 0, "something was leaked");
         assert_eq!(statistics.registered, 0, "somebody is still registered");
+        assert!(
+            !self.domain.second_is_on_duty(),
+            "the second worker is on duty"
+        );
+        self.domain.register();
+        let registered = rcu::statistics().registered;
+        assert_eq!(registered, 1, "all are gone, and there is no slot");
+        self.domain.leave();
     }
 }
 
