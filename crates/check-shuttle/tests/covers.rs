@@ -32,6 +32,7 @@ fn barriers() {
 fn drains() {
     const DEEDS: &[Deed] = &[
         Deed::Drain,
+        Deed::DrainFor,
         Deed::DrainReady,
         Deed::DrainReady,
         Deed::Drained,

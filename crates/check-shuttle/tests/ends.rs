@@ -64,6 +64,7 @@ fn lazy_and_forgotten() {
         Deed::Queue(LAZY, 3),
         Deed::Leave,
         Deed::Rest,
+        Deed::DrainFor,
         Deed::FlushTimes,
         Deed::LowMemory,
         Deed::Offload,

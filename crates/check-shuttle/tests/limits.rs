@@ -49,22 +49,36 @@ fn two_workers() {
     });
 }
 
+const WAITERS: &[Deed] = &[
+    Deed::Read,
+    Deed::Read,
+    Deed::Update(WAITS),
+    Deed::Update(WAITS),
+    Deed::Update(QUEUES),
+    Deed::Queue(&[Way::RetireHurry, Way::CallHurry], 2),
+    Deed::Leave,
+];
+
 /// Drivers that are found silent lose their role, at once: grace periods change hands all the time.
 #[test]
 fn drivers_that_stop() {
-    const DEEDS: &[Deed] = &[
-        Deed::Read,
-        Deed::Update(WAITS),
-        Deed::Update(WAITS),
-        Deed::Update(QUEUES),
-        Deed::Queue(&[Way::RetireHurry, Way::CallHurry], 2),
-        Deed::Leave,
-    ];
     const HASTY: Life = Life {
         usurp_after_ns: Some(300),
         ..LIFE
     };
     check("drivers_that_stop", 16, || {
-        lives(DEEDS, 80, Domain::living(HASTY));
+        lives(WAITERS, 80, Domain::living(HASTY));
+    });
+}
+
+/// Nobody takes a role that he is not given: whoever leaves without giving it on leaves the others asleep for ever.
+#[test]
+fn drivers_that_hand_over() {
+    const PATIENT: Life = Life {
+        usurp_after_ns: None,
+        ..LIFE
+    };
+    check("drivers_that_hand_over", 16, || {
+        lives(WAITERS, 80, Domain::living(PATIENT));
     });
 }

@@ -18,6 +18,7 @@ const ALL: &[Deed] = &[
     Deed::Chain,
     Deed::Barrier,
     Deed::Drain,
+    Deed::DrainFor,
     Deed::Leave,
     Deed::Rest,
     Deed::Offload,

@@ -98,6 +98,8 @@ pub enum Deed {
     InTurn,
     Barrier,
     Drain,
+    /// For a short time.
+    DrainFor,
     DrainReady,
     /// Ends as a thread, and begins as another one.
     Leave,
@@ -216,6 +218,13 @@ impl World {
                 let now = self.books.now();
                 self.domain.drain();
                 self.books.covered(now, "a drain", me);
+            }
+            Deed::DrainFor => {
+                let now = self.books.now();
+                let drained = rcu::drain(Duration::from_nanos(random() % 4_000));
+                if drained.left == 0 {
+                    self.books.covered(now, "a short drain", me);
+                }
             }
             Deed::DrainReady => {
                 let _ = rcu::drain_ready(1 + random() % 8, Duration::from_millis(1));
