@@ -36,6 +36,26 @@ fn short_lives() {
     });
 }
 
+/// Hardly a slot for anybody: sections are in the crowd, nested, and in the middle of some a slot becomes free.
+#[test]
+fn the_crowd() {
+    const DEEDS: &[Deed] = &[
+        Deed::Read,
+        Deed::Read,
+        Deed::Read,
+        Deed::ReadAndQueue(QUEUES),
+        Deed::Update(WAITS),
+        Deed::Update(WAITS),
+        Deed::Leave,
+    ];
+    check("the_crowd", 24, || {
+        let world = World::new(Domain::living(LIFE));
+        let staff = world.staff();
+        let lives = [(); 4].map(|()| world.thread(|| world.live(DEEDS, 120)));
+        world.finish(lives, staff);
+    });
+}
+
 /// The worker's post goes from thread to thread, and for a while nobody has it.
 #[test]
 fn workers_that_take_turns() {
