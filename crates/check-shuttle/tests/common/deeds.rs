@@ -236,13 +236,13 @@ impl World {
             Deed::Rest => {
                 let _ = nap(clock() + random() % 20_000);
             }
-            Deed::Offload => rcu::set_offload(random() % 2 == 0),
+            Deed::Offload => rcu::set_offload(one(&[true, false])),
             Deed::OffloadOwn => rcu::offload_thread(one(&[None, Some(false), Some(true)])),
             Deed::FlushTimes => rcu::set_flush_times(FlushTimes {
                 lazy: Duration::from_nanos(one(&[0, 3_000, 40_000])),
                 prompt: Duration::from_nanos(one(&[0, 8_000])),
             }),
-            Deed::Drained => rcu::set_drained(random() % 2 == 0),
+            Deed::Drained => rcu::set_drained(one(&[true, false])),
             Deed::Budget => rcu::set_budget(one(&[4 << 10, u64::MAX]), one(&[8, 24, u64::MAX])),
             Deed::LowMemory => rcu::memory_is_low(),
         }

@@ -1,4 +1,4 @@
-//! What the two models have in common: thread-locals as numbered cells, small sizes.
+//! What the models have in common: thread-locals as numbered cells, small sizes.
 
 use crate::domain::Domain;
 use crate::lane::Block;
