@@ -24,7 +24,7 @@ fn barriers() {
         Deed::Chain,
         Deed::Leave,
     ];
-    check("barriers", 16, || lives(DEEDS, Domain::living(LIFE)));
+    check("barriers", 12, || lives(DEEDS, Domain::living(LIFE)));
 }
 
 /// The program runs its code itself, at times; and empties the domain.
@@ -44,5 +44,5 @@ fn drains() {
         Deed::Leave,
         Deed::Rest,
     ];
-    check("drains", 16, || lives(DEEDS, Domain::living(LIFE)));
+    check("drains", 12, || lives(DEEDS, Domain::living(LIFE)));
 }

@@ -27,7 +27,7 @@ fn budgets() {
         Deed::Leave,
         Deed::Offload,
     ];
-    check("budgets", 12, || lives(DEEDS, 80, Domain::living(LIFE)));
+    check("budgets", 8, || lives(DEEDS, 80, Domain::living(LIFE)));
 }
 
 /// Callbacks of one thread come one after the other, whoever runs them.
@@ -44,7 +44,7 @@ fn two_workers() {
         Deed::Rest,
         Deed::Barrier,
     ];
-    check("two_workers", 16, || {
+    check("two_workers", 12, || {
         lives(DEEDS, 100, Domain::living(LIFE));
     });
 }
@@ -71,14 +71,16 @@ fn drivers_that_stop() {
     });
 }
 
-/// Nobody takes a role that he is not given: whoever leaves without giving it on leaves the others asleep for ever.
+/// Nobody takes a role that he is not given: whoever leaves without giving it on leaves the others asleep for ever. Lives
+/// are short, so that soon nobody comes by who would drive for himself.
 #[test]
 fn drivers_that_hand_over() {
+    const DEEDS: &[Deed] = &[Deed::Read, Deed::Update(WAITS)];
     const PATIENT: Life = Life {
         usurp_after_ns: None,
         ..LIFE
     };
-    check("drivers_that_hand_over", 16, || {
-        lives(WAITERS, 80, Domain::living(PATIENT));
+    check("drivers_that_hand_over", 300, || {
+        lives(DEEDS, 6, Domain::living(PATIENT));
     });
 }
