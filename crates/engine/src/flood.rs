@@ -225,6 +225,24 @@ mod tests {
     }
 
     #[test]
+    fn a_mark_that_is_set_again_stays() {
+        let mut host = TestHost::kernel(2, 1000, EarlyQs::Init);
+        let ticket = host.wait_for_gp(0);
+        host.drive(0, ticket, 1000);
+        let engine = host.engine_mut();
+        for (overloaded, times) in [(true, 2), (false, 2)] {
+            for _ in 0..times {
+                let tree = engine.tree.as_mut().expect("there was a grace period");
+                tree.set_overloaded(1, overloaded);
+                assert_eq!(
+                    [0, 1].map(|cpu| engine.is_overloaded(cpu)),
+                    [false, overloaded]
+                );
+            }
+        }
+    }
+
+    #[test]
     fn the_trace_of_a_batch_reads_like_the_kernels() {
         let mut host = TestHost::kernel(2, 1000, EarlyQs::Init);
         for _ in 0..12 {

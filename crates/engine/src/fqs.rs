@@ -300,3 +300,68 @@ impl Global {
         self.driver.is_some_and(|d| d.interest == Interest::Passing)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::{CpuId, LeafId, Now, Seen};
+
+    /// Two CPUs, of which one is inside for ever.
+    struct Inside;
+
+    impl Host for Inside {
+        fn cpus(&self) -> u32 {
+            2
+        }
+        fn observe(&self, cpu: CpuId) -> Seen {
+            Seen {
+                outside: cpu == 0,
+                stamp: 1,
+            }
+        }
+        fn present(&self, _: LeafId) -> u64 {
+            3
+        }
+        fn own_quiescent(&self, _: CpuId) -> bool {
+            true
+        }
+    }
+
+    /// What a driver does that comes to a grace period which was left at `wait`, and whether it owes the fence then.
+    fn resumes(interest: Interest, wait: Wait) -> (Next, bool) {
+        let config = crate::Config::threads();
+        let mut engine = Global::new(config);
+        let tree = Global::new_tree(&config, 2).expect("two CPUs fit");
+        assert!(engine.grow(tree).is_ok());
+        let _ = engine.start_poll(0, &Inside);
+        assert!(engine.try_drive(Some(0), interest));
+        while !matches!(engine.phase, Phase::Scan(_)) {
+            if let Next::Fence(_) = engine.step(Now::default(), &Inside).next {
+                let _ = engine.fenced();
+            }
+        }
+        engine.phase = Phase::Wait(wait);
+        let effects = engine.step(Now::default(), &Inside);
+        (effects.next, engine.fqs.fence_owed)
+    }
+
+    #[test]
+    fn who_only_helps_looks_once_and_leaves_the_fence_to_the_next() {
+        let flag = Next::FlagHoldouts { arm: false };
+        for (wait, owed) in [
+            (Wait::Flag, false),
+            (Wait::Arming, false),
+            (Wait::Fence, true),
+        ] {
+            let looks = (Next::Again, owed);
+            assert_eq!(resumes(Interest::Passing, wait), looks, "{wait:?}");
+            if wait != Wait::Flag {
+                assert_eq!(resumes(Interest::Poller, wait), looks, "{wait:?}");
+                let (next, owed) = resumes(Interest::GpThread, wait);
+                assert!(next != Next::Again && !owed, "{wait:?}");
+            }
+        }
+        assert_eq!(resumes(Interest::Poller, Wait::Flag), (flag, false));
+        assert_eq!(resumes(Interest::GpThread, Wait::Flag), (flag, false));
+    }
+}

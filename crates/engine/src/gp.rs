@@ -349,6 +349,89 @@ mod tests {
         }
     }
 
+    /// Four CPUs in two leaves, that are outside whenever somebody looks.
+    struct Idle;
+
+    impl Host for Idle {
+        fn cpus(&self) -> u32 {
+            4
+        }
+        fn observe(&self, _: crate::CpuId) -> crate::host::Seen {
+            crate::host::Seen {
+                outside: true,
+                stamp: 0,
+            }
+        }
+        fn present(&self, _: usize) -> u64 {
+            3
+        }
+        fn own_quiescent(&self, _: crate::CpuId) -> bool {
+            true
+        }
+    }
+
+    /// With a tree for [`Idle`], and a driver who is a grace-period thread.
+    fn engine() -> Global {
+        let geometry = crate::geometry::GeometryParams {
+            leaf_fanout: 2,
+            inner_fanout: 2,
+            exact: true,
+        };
+        let config = crate::Config {
+            geometry,
+            ..crate::Config::kernel_6_12(4, 1000)
+        };
+        let mut engine = Global::new(config);
+        let tree = Global::new_tree(&config, 4).expect("four CPUs fit");
+        assert!(engine.grow(tree).is_ok());
+        assert!(engine.try_drive(None, Interest::GpThread));
+        engine
+    }
+
+    #[test]
+    fn what_polls_ask_is_published_as_it_changes() {
+        let mut engine = engine();
+        assert!(engine.start_poll(0, &Idle).1.wake_gp);
+        let (mut seen, mut now) = (alloc::vec::Vec::new(), Now::default());
+        while engine.counts().grace_periods == 0 {
+            let (before, published) = (engine.phase, engine.published());
+            now.jiffies += 1;
+            let effects = engine.step(now, &Idle);
+            if let Some(new) = effects.publish {
+                assert_eq!(new, engine.published());
+                seen.push(before);
+            } else {
+                assert_eq!(published, engine.published(), "{before:?}");
+            }
+            if let Next::Fence(_) = effects.next {
+                let _ = engine.fenced();
+            }
+        }
+        let all = [Phase::Idle, Phase::Init(0), Phase::Cleanup(0), Phase::End];
+        assert_eq!(seen, all);
+    }
+
+    #[test]
+    fn a_request_is_known_where_it_was_noted() {
+        let mut engine = engine();
+        let _ = engine.start_poll(0, &Idle);
+        while !matches!(engine.phase, Phase::Wait(_)) {
+            if let Next::Fence(_) = engine.step(Now::default(), &Idle).next {
+                let _ = engine.fenced();
+            }
+        }
+        let next = engine.gp_seq.snap();
+        assert!((0..4).all(|leaf| !engine.is_coming(leaf, next)));
+        assert!(!engine.start_poll(1, &Idle).1.wake_gp, "it is in flight");
+        assert_eq!(
+            [0, 1].map(|leaf| engine.is_coming(leaf, next)),
+            [false, true]
+        );
+        // Who is in no leaf yet asks through the first one.
+        let _ = engine.start_poll(2, &Idle);
+        assert!((0..4).all(|leaf| engine.is_coming(leaf, next)));
+    }
+
     #[test]
     fn every_step_is_counted() {
         let mut host = TestHost::threads(2);

@@ -221,3 +221,21 @@ macro_rules! asked_by_the_driver_only {
 
 #[cfg(test)]
 pub(crate) use asked_by_the_driver_only;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Silent;
+
+    impl Host for Silent {
+        asked_by_the_driver_only!();
+    }
+
+    #[test]
+    fn a_host_that_says_no_more_has_ordinary_cpus_anywhere() {
+        assert_eq!(Silent.occupied(1), u64::MAX);
+        assert!(!Silent.nohz_full(1));
+        assert_eq!(Silent.owed_callbacks(1), 0);
+    }
+}

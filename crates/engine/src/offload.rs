@@ -169,3 +169,25 @@ impl Todo {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wake_up_that_either_wants_happens() {
+        for (first, second) in [(false, false), (false, true), (true, false), (true, true)] {
+            let todo = |gp| Todo {
+                gp,
+                ..Todo::default()
+            };
+            assert_eq!(todo(first).and(todo(second)).gp, first || second);
+        }
+    }
+
+    #[test]
+    fn the_kernels_policy_offloads_nobody_who_is_online() {
+        assert!(Offload::quiescent(1000).online_toggle);
+        assert!(!Offload::kernel_6_12(1000).online_toggle);
+    }
+}

@@ -252,3 +252,62 @@ fn compare(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn replaying(answer: &Answer) -> Replaying<'_> {
+        Replaying {
+            left: RefCell::new(core::slice::from_ref(answer).iter()),
+            strayed: RefCell::new(false),
+        }
+    }
+
+    /// Asks about `of` where the answer is one about number 1: does the replay stray?
+    fn strays(answer: Answer, ask: impl Fn(&Replaying<'_>)) -> bool {
+        let host = replaying(&answer);
+        ask(&host);
+        *host.strayed.borrow()
+    }
+
+    #[test]
+    fn the_same_question_about_somebody_else_is_another() {
+        let seen = Seen {
+            outside: true,
+            stamp: 3,
+        };
+        for of in [1, 2] {
+            let (cpu, other) = (of as CpuId, of != 1);
+            let observe = |h: &Replaying<'_>| _ = h.observe(cpu);
+            assert_eq!(strays(Answer::Observe(1, seen), observe), other);
+            let present = |h: &Replaying<'_>| _ = h.present(of);
+            assert_eq!(strays(Answer::Present(1, 3), present), other);
+            let occupied = |h: &Replaying<'_>| _ = h.occupied(of);
+            assert_eq!(strays(Answer::Occupied(1, 3), occupied), other);
+            let own = |h: &Replaying<'_>| _ = h.own_quiescent(cpu);
+            assert_eq!(strays(Answer::OwnQuiescent(1, true), own), other);
+            let full = |h: &Replaying<'_>| _ = h.nohz_full(cpu);
+            assert_eq!(strays(Answer::NohzFull(1, true), full), other);
+            let owed = |h: &Replaying<'_>| _ = h.owed_callbacks(cpu);
+            assert_eq!(strays(Answer::OwedCallbacks(1, 3), owed), other);
+        }
+    }
+
+    #[test]
+    fn a_recording_passes_events_on() {
+        struct Counts(core::cell::Cell<u32>);
+        impl Host for Counts {
+            crate::host::asked_by_the_driver_only!();
+            fn trace(&self, _: &Event) {
+                self.0.set(self.0.get() + 1);
+            }
+        }
+        let host = Counts(core::cell::Cell::new(0));
+        Recording::new(&host).trace(&Event::GracePeriod {
+            gp_seq: crate::Seq::ZERO,
+            event: crate::event::GpEvent::Start,
+        });
+        assert_eq!(host.0.get(), 1);
+    }
+}

@@ -229,6 +229,7 @@ mod tests {
         let ticks = |seconds| timeout(seconds, 250, false);
         assert_eq!((ticks(21), ticks(0), ticks(1000)), (5250, 750, 75_000));
         assert_eq!(timeout(21, 100, true), 2600);
+        assert_eq!(THREADS_NS, 21_000_000_000, "a kernel's, in nanoseconds");
         let expedited = |ms, checks| expedited_timeout(ms, 1000, 21_000, checks);
         assert_eq!((expedited(0, false), expedited(0, true)), (21_000, 21_000));
         assert_eq!((expedited(1, false), expedited(20, false)), (2, 20));

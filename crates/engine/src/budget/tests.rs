@@ -408,4 +408,5 @@ fn in_the_child_of_a_fork_the_total_is_the_childs() {
     );
 }
 
+mod lent;
 mod random;

@@ -100,6 +100,8 @@ mod tests {
     fn short_times_are_not_rounded() {
         let long = Defer::threads().with_lazy_ns(5_000_000_000);
         assert_eq!(long.lazy_grid_ns, 1_000_000_000);
+        let grid = long.with_lazy_ns(1_000_000_000);
+        assert_eq!(grid.lazy_grid_ns, 1_000_000_000, "no coarser");
         let short = long.with_lazy_ns(20_000_000);
         assert_eq!((short.lazy_ns, short.lazy_grid_ns), (20_000_000, 1));
         assert_eq!(short.with_lazy_ns(10_000_000_000), Defer::threads());

@@ -200,13 +200,14 @@ fn prompt_ones_have_their_own_deadline_and_the_first_is_enough() {
     rig.push(CODE, 1, 8);
     let refill = rig.refill(Urgency::Prompt, SECOND);
     assert_eq!(refill.arm, Some(SECOND + 50_000_000));
-    assert!(refill.prompt && !refill.kick);
+    assert!(refill.prompt && !refill.kick && rig.cpu.is_prompt());
     rig.push(CODE, 1, 8);
     let refill = rig.refill(Urgency::Prompt, SECOND + 40_000_000);
     assert_eq!(refill.arm, None, "the earlier one covers it");
     assert_eq!(rig.cpu.deadline(), Some(SECOND + 50_000_000));
     assert!(rig.taken(false, SECOND + 50_000_000));
     assert_eq!(rig.cpu.deadline(), None);
+    assert!(!rig.cpu.is_prompt());
 }
 
 #[test]

@@ -171,3 +171,55 @@ fn the_role_is_kept_until_the_end() {
 fn an_answer_needs_a_question() {
     let _ = fenced().exp_asked(0, &Awake);
 }
+
+/// Two CPUs a leaf; these bits of each leaf are there, and these are seen outside.
+struct Some2 {
+    present: u64,
+    outside: u64,
+}
+
+impl Host for Some2 {
+    const TRACES: bool = false;
+    fn cpus(&self) -> u32 {
+        7
+    }
+    fn observe(&self, cpu: CpuId) -> Seen {
+        Seen {
+            outside: self.outside & 1 << (cpu % 2) != 0,
+            stamp: 1,
+        }
+    }
+    fn present(&self, _: LeafId) -> u64 {
+        self.present
+    }
+    fn own_quiescent(&self, _: CpuId) -> bool {
+        true
+    }
+}
+
+#[test]
+fn the_first_look_leaves_those_who_are_there_and_inside() {
+    for (present, outside, left) in [
+        (0b11, 0b00, 0b11),
+        (0b11, 0b01, 0b10),
+        (0b11, 0b10, 0b01),
+        (0b11, 0b11, 0b00),
+        (0b01, 0b00, 0b01),
+        (0b10, 0b00, 0b10),
+        (0b10, 0b10, 0b00),
+        (0b00, 0b00, 0b00),
+    ] {
+        let mut engine = fenced();
+        while !matches!(engine.exp.phase, ExpPhase::Select(0)) {
+            let _ = step(&mut engine);
+        }
+        let host = Some2 { present, outside };
+        let next = engine.exp_step(None, Now::default(), &host).next;
+        let asks = ExpPhase::Ask {
+            leaf: 0,
+            cpus: left,
+        };
+        let case = (present, outside);
+        assert_eq!((next, engine.exp.phase), (ExpNext::Again, asks), "{case:?}");
+    }
+}

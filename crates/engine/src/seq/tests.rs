@@ -224,3 +224,16 @@ fn two_starts_are_refused() {
 fn an_end_without_a_start_is_refused() {
     let _ = Seq::INITIAL.end();
 }
+
+#[test]
+fn a_number_comes_back_from_its_bits() {
+    for seq in [
+        Seq::ZERO,
+        Seq::COMPLETED,
+        Seq::ZERO.start(),
+        Seq::ZERO.snap(),
+    ] {
+        assert_eq!(Seq::from_bits(seq.to_bits()), seq);
+    }
+    assert_eq!(Seq::ZERO.snap().to_bits(), 4);
+}

@@ -233,3 +233,9 @@ fn a_handler_does_not_go_idle() {
 fn an_unbalanced_handler_exit_is_refused() {
     Watching::new().irq_exit();
 }
+
+/// Half of what the counter holds, to either side: no number of handlers gets there.
+#[test]
+fn a_tasks_nesting_is_out_of_every_handlers_reach() {
+    assert_eq!(Watching::TASK_NESTING, 1 << 62);
+}

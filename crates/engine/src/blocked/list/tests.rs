@@ -132,3 +132,11 @@ fn whoever_owes_is_covered_whatever_the_order() {
         }
     }
 }
+
+#[test]
+fn a_table_has_room_or_none() {
+    for tasks in [0, 1, 5] {
+        let table = Tasks::new(tasks).expect("a few links");
+        assert_eq!((table.len(), table.is_empty()), (tasks, tasks == 0));
+    }
+}
