@@ -139,11 +139,13 @@ pub enum Broken {
     LeftOver,
     /// Callbacks panic that were not planned to.
     SecretPanic,
+    /// What may not hold up another `Srcu` is waited for there where it does.
+    WrongSrcu,
 }
 
 impl Broken {
     /// All of them.
-    pub const ALL: [Broken; 19] = [
+    pub const ALL: [Broken; 20] = [
         Broken::NoGracePeriod,
         Broken::RetireBeforeUnlink,
         Broken::CallNow,
@@ -163,6 +165,7 @@ impl Broken {
         Broken::NeverLazy,
         Broken::LeftOver,
         Broken::SecretPanic,
+        Broken::WrongSrcu,
     ];
 
     /// Its name on the command line.
@@ -187,6 +190,7 @@ impl Broken {
             Broken::NeverLazy => "never-lazy",
             Broken::LeftOver => "left-over",
             Broken::SecretPanic => "secret-panic",
+            Broken::WrongSrcu => "wrong-srcu",
         }
     }
 
