@@ -110,6 +110,34 @@ fn others_are_not_held_up() {
     assert_eq!(ran.load(Ordering::Relaxed), 1);
 }
 
+/// The driver goes on to the next grace period, and sleeps for a reader of that one.
+#[test]
+fn what_is_done_does_not_wait_for_the_next_grace_period() {
+    isolated(
+        "what_is_done_does_not_wait_for_the_next_grace_period",
+        || {
+            let srcu = Srcu::new();
+            srcu.set_stall_after(Duration::ZERO); // nobody looks on account of that
+            for _ in 0..50 {
+                let (sender, receiver) = mpsc::channel();
+                let first = srcu.read_lock();
+                srcu.call_hurry(move || sender.send(()).expect("somebody waits"));
+                thread::scope(|scope| {
+                    let before = srcu.statistics().grace_periods;
+                    let driver = scope.spawn(|| srcu.synchronize_timeout(LONG));
+                    until("somebody drives", || srcu.statistics().busy);
+                    let second = srcu.read_lock();
+                    drop(first);
+                    receiver.recv_timeout(LONG).expect("it ran");
+                    until("one is over", || srcu.statistics().grace_periods > before);
+                    drop(second);
+                    assert_eq!(driver.join().expect("no panic"), Ok(()));
+                });
+            }
+        },
+    );
+}
+
 #[test]
 fn what_is_replaced_is_dropped_once_and_not_while_it_is_read() {
     static DROPPED: AtomicU64 = AtomicU64::new(0);

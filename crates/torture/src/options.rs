@@ -1,5 +1,6 @@
 //! What a run is asked to do.
 
+use std::os::fd::RawFd;
 use std::time::Duration;
 
 use quiescent::FlushTimes;
@@ -40,6 +41,8 @@ pub struct Options {
     pub panics: bool,
     /// Does the program misuse the library?
     pub broken: Option<Broken>,
+    /// A file in memory that has the last events when this process is gone ([`kept`](crate::kept)).
+    pub events: Option<RawFd>,
 }
 
 impl Default for Options {
@@ -59,6 +62,7 @@ impl Default for Options {
             quarantine: 4096,
             panics: true,
             broken: None,
+            events: None,
         }
     }
 }
@@ -141,11 +145,13 @@ pub enum Broken {
     SecretPanic,
     /// What may not hold up another `Srcu` is waited for there where it does.
     WrongSrcu,
+    /// A writer writes where there is no memory.
+    Crash,
 }
 
 impl Broken {
     /// All of them.
-    pub const ALL: [Broken; 20] = [
+    pub const ALL: [Broken; 21] = [
         Broken::NoGracePeriod,
         Broken::RetireBeforeUnlink,
         Broken::CallNow,
@@ -166,6 +172,7 @@ impl Broken {
         Broken::LeftOver,
         Broken::SecretPanic,
         Broken::WrongSrcu,
+        Broken::Crash,
     ];
 
     /// Its name on the command line.
@@ -191,6 +198,7 @@ impl Broken {
             Broken::LeftOver => "left-over",
             Broken::SecretPanic => "secret-panic",
             Broken::WrongSrcu => "wrong-srcu",
+            Broken::Crash => "crash",
         }
     }
 
