@@ -385,3 +385,17 @@ fn alone() {
     srcu.synchronize();
     assert_eq!(srcu.statistics().fences, before.fences + 1);
 }
+
+#[test]
+fn a_place_with_a_section_open_is_given_to_nobody() {
+    let srcu = Srcu::new();
+    let cookie = srcu.start_poll();
+    std::mem::forget(srcu.read_lock());
+    drop(srcu);
+    for _ in 0..10 {
+        let next = Srcu::new();
+        let asks = std::panic::AssertUnwindSafe(|| next.poll(cookie));
+        let same = std::panic::catch_unwind(asks).is_ok();
+        assert!(!same, "a cookie of the old one is one of the new one");
+    }
+}

@@ -117,7 +117,7 @@ mod tests {
     fn blocks_are_counted_poisoned_and_freed_once() {
         keep(8);
         let entry: &'static Entry = Box::leak(Box::new(Entry::new()));
-        assert!(entry.take(1, Kind::RetirePtr));
+        assert!(entry.take(1, Kind::RetirePtr, crate::entry::DOMAIN));
         let block = Box::into_raw(Box::new(Element::new(entry, 1, Kind::RetirePtr)));
         // SAFETY: just made.
         unsafe { (*block).set_word(entry.queue(1, 0)) };

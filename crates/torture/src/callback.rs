@@ -5,19 +5,21 @@
 
 use std::panic::resume_unwind;
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::time::Duration;
 
 use quiescent::{
-    Head, call, call_head, call_head_hurry, call_head_lazy, call_hurry, call_lazy, drain,
+    Head, Srcu, call, call_head, call_head_hurry, call_head_lazy, call_hurry, call_lazy, drain,
     retire_ptr, retire_ptr_hurry, try_barrier,
 };
 
 use crate::element::Element;
-use crate::entry::{Entry, OLDEST};
+use crate::entry::{DOMAIN, Entry, OLDEST};
 use crate::events::What;
 use crate::kind::Kind;
 use crate::numbers::Numbers;
 use crate::options::Broken;
+use crate::plot;
 use crate::reader;
 use crate::role::Role;
 use crate::world::{self, World};
@@ -35,12 +37,17 @@ impl Block {
     /// A grace period has passed for the block: completes its entry and frees it. A second run finds
     /// the entry completed and leaves the block alone.
     pub fn end(self, entry: &'static Entry, word: u64) {
+        self.end_under(entry, word, None);
+    }
+
+    /// As [`Block::end`], by a callback that keeps its `Srcu`.
+    pub fn end_under(self, entry: &'static Entry, word: u64, srcu: Option<Arc<Srcu>>) {
         if completed(entry, word) {
             // SAFETY: made by `Box::into_raw`; the first and only completion with this word owns it.
             let element = unsafe { Box::from_raw(self.0.as_ptr()) };
             element.check();
             drop(element);
-            follow(entry);
+            follow(entry, srcu);
         }
     }
 }
@@ -72,7 +79,7 @@ unsafe fn head_of_entry(head: NonNull<Head>) {
 /// The destructor of an object ran after a grace period, or a callback without a block did.
 pub fn ran(entry: &'static Entry, word: u64) {
     if completed(entry, word) {
-        follow(entry);
+        follow(entry, None);
     }
 }
 
@@ -97,30 +104,45 @@ fn completed(entry: &'static Entry, word: u64) -> bool {
     completed
 }
 
-/// What a callback does after its duty.
-fn follow(entry: &'static Entry) {
+/// What a callback does after its duty. It goes on under the same `Srcu`, if it can: with one that it keeps, or that is always there.
+fn follow(entry: &'static Entry, srcu: Option<Arc<Srcu>>) {
     let Some(world) = world::current() else {
         return entry.release();
     };
-    let may_panic = world.options.panics && !entry.kind().waits();
+    let under = entry.under();
+    let stays = plot::static_of(under);
+    // Nobody could ask one that was dropped how many it has counted.
+    let counted = under == DOMAIN || stays.is_some();
+    let may_panic = world.options.panics && !entry.kind().waits() && counted;
     let mut numbers = Numbers::new(world.options.seed, entry.word());
     if numbers.once_in(16) {
         reader::glance(world, &mut numbers);
     }
     if may_panic && world.options.broken.is_none() {
-        ask_for_too_much(world, &mut numbers);
+        match stays.or(srcu.as_deref()) {
+            Some(srcu) => ask_srcu_for_too_much(world, srcu, &mut numbers),
+            None => ask_for_too_much(world, &mut numbers),
+        }
     }
     // Where nobody else has code run elsewhere, this does not either: there may be no thread for it so far.
     let kinds = &world.options.kinds;
     let elsewhere = kinds.iter().any(|kind| !kind.waits() && !kind.plain());
     if elsewhere && numbers.once_in(4) && entry.age() < OLDEST && !world.stopped() {
-        queue_again(world, entry, &mut numbers);
+        match (stays, srcu) {
+            (Some(srcu), _) => queue_under(world, srcu, None, entry, &mut numbers),
+            (None, Some(own)) => {
+                let kept = Arc::clone(&own);
+                queue_under(world, &own, Some(kept), entry, &mut numbers);
+            }
+            _ if under == DOMAIN => queue_again(world, entry, &mut numbers),
+            _ => entry.release(),
+        }
     } else {
         entry.release();
     }
     if may_panic && numbers.once_in(500) && !std::thread::panicking() {
         if !world.is_broken(Broken::SecretPanic) {
-            world.count_panic();
+            world.count_panic(under);
         }
         resume_unwind(Box::new(Planned)); // without the hook, which would print
     }
@@ -138,22 +160,50 @@ fn ask_for_too_much(world: &World, numbers: &mut Numbers) {
     }
 }
 
+/// The same of an `Srcu`.
+fn ask_srcu_for_too_much(world: &World, srcu: &Srcu, numbers: &mut Numbers) {
+    match numbers.below(256) {
+        0 => assert!(
+            srcu.try_barrier().is_err(),
+            "waited for a barrier in a callback"
+        ),
+        1 => assert!(
+            srcu.try_synchronize().is_err(),
+            "waited for a grace period in a callback"
+        ),
+        2 if world.barriers_allowed() => {
+            _ = srcu.drain(Duration::from_micros(numbers.next() % 2000))
+        }
+        3 => _ = srcu.poll(srcu.start_poll()),
+        _ => {}
+    }
+}
+
 /// Completes an entry when it is dropped.
 struct Ager {
     entry: &'static Entry,
     word: u64,
+    srcu: Option<Arc<Srcu>>,
 }
 
 impl Drop for Ager {
     fn drop(&mut self) {
-        ran(self.entry, self.word);
+        if completed(self.entry, self.word) {
+            follow(self.entry, self.srcu.take());
+        }
     }
 }
 
 fn queue_again(world: &World, entry: &'static Entry, numbers: &mut Numbers) {
     let word = entry.queue_again(world.now());
     world.count_queued(entry.kind());
-    let ager = || NonNull::from(Box::leak(Box::new(Ager { entry, word })));
+    let ager = || {
+        NonNull::from(Box::leak(Box::new(Ager {
+            entry,
+            word,
+            srcu: None,
+        })))
+    };
     // In a scenario in which nobody is in a hurry, callbacks are not either.
     let hurried = world.options.kinds.contains(&Kind::CallHurry);
     let way = match hurried {
@@ -174,5 +224,32 @@ fn queue_again(world: &World, entry: &'static Entry, numbers: &mut Numbers) {
         6 => unsafe { call_head_hurry(entry.head(), head_of_entry) },
         // SAFETY: just made, never published.
         _ => unsafe { retire_ptr_hurry(ager()) },
+    }
+}
+
+/// As [`queue_again`], under an `Srcu`.
+fn queue_under(
+    world: &World,
+    srcu: &Srcu,
+    kept: Option<Arc<Srcu>>,
+    entry: &'static Entry,
+    numbers: &mut Numbers,
+) {
+    let word = entry.queue_again(world.now());
+    world.count_queued(entry.kind());
+    let ager = Ager {
+        entry,
+        word,
+        srcu: kept,
+    };
+    let raw = |ager| NonNull::from(Box::leak(Box::new(ager)));
+    match numbers.below(5) {
+        0 => srcu.call_lazy(move || drop(ager)),
+        1 => srcu.call(move || drop(ager)),
+        2 => srcu.call_hurry(move || drop(ager)),
+        // SAFETY: just made, never published.
+        3 => unsafe { srcu.retire_ptr(raw(ager)) },
+        // SAFETY: just made, never published.
+        _ => unsafe { srcu.retire_ptr_hurry(raw(ager)) },
     }
 }

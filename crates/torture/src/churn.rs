@@ -12,7 +12,7 @@ use crate::hand::Hand;
 use crate::numbers::Numbers;
 use crate::role::Role;
 use crate::world::{BURST, World};
-use crate::{reader, storm, writer};
+use crate::{reader, srcu_reader, srcu_writer, storm, writer};
 
 /// Starts bursts of short lives until it is over.
 pub fn lane(world: &'static World, lane: usize) {
@@ -47,7 +47,10 @@ fn life(mut hand: Hand) {
         if !hand.goes_on() {
             break;
         }
+        let srcus = hand.world.options.cast.has_srcus() && hand.numbers.once_in(2);
         match hand.numbers.below(4) {
+            0 | 1 if srcus => srcu_reader::section(&mut hand),
+            _ if srcus => srcu_writer::round(&mut hand),
             0 | 1 => reader::section(&mut hand),
             2 => writer::round(&mut hand),
             _ => {
@@ -79,6 +82,7 @@ impl Drop for Last {
                 reader::section(&mut hand);
                 let kind = hand.deferred();
                 writer::update(&mut hand, kind);
+                srcu_reader::section(&mut hand);
             }
             storm::block();
         }

@@ -36,6 +36,11 @@ const PHASE: u64 = 3;
 const STAGE: u64 = 1 << 2;
 const NUMBER: u64 = 1 << 8;
 
+/// Entries whose elements wait for the domain's grace periods.
+pub const DOMAIN: u32 = 0;
+/// The number of what nobody's barrier is to cover.
+pub const NO_NUMBER: u64 = u64::MAX / NUMBER;
+
 /// Callbacks queue an entry again until its age is this.
 pub const OLDEST: u32 = 10;
 
@@ -52,6 +57,8 @@ pub struct Entry {
     age: AtomicU32,
     kind: AtomicU8,
     fit: AtomicBool,
+    /// Whose grace periods its element waits for.
+    under: AtomicU32,
 }
 
 // SAFETY: the head is touched by whoever completed the entry (one thread, by [TO-1]) until it is
@@ -71,11 +78,12 @@ impl Entry {
             age: AtomicU32::new(0),
             kind: AtomicU8::new(0),
             fit: AtomicBool::new(false),
+            under: AtomicU32::new(DOMAIN),
         }
     }
 
     /// Takes a free one for an element to be published. Its owner only.
-    pub fn take(&self, birth: u64, kind: Kind) -> bool {
+    pub fn take(&self, birth: u64, kind: Kind, under: u32) -> bool {
         // Acquire: [TO-1].
         if self.word.load(Ordering::Acquire) & PHASE != FREE {
             return false;
@@ -83,6 +91,7 @@ impl Entry {
         self.age.store(0, Ordering::Relaxed);
         self.birth.store(birth, Ordering::Relaxed);
         self.kind.store(kind as u8, Ordering::Relaxed);
+        self.under.store(under, Ordering::Relaxed);
         self.word.store(HELD, Ordering::Relaxed);
         true
     }
@@ -180,6 +189,11 @@ impl Entry {
         self.birth.load(Ordering::Relaxed)
     }
 
+    /// Whose grace periods its element waits for: [`DOMAIN`], or the number of a [plot](crate::plot).
+    pub fn under(&self) -> u32 {
+        self.under.load(Ordering::Relaxed)
+    }
+
     /// How its element waits, or waited.
     pub fn kind(&self) -> Kind {
         Kind::ALL[usize::from(self.kind.load(Ordering::Relaxed))]
@@ -204,8 +218,9 @@ mod tests {
     #[test]
     fn a_life() {
         let entry = Entry::new();
-        assert!(entry.take(7, Kind::Call) && !entry.take(8, Kind::Call));
+        assert!(entry.take(7, Kind::Call, 3) && !entry.take(8, Kind::Call, DOMAIN));
         assert!(!entry.is_fit());
+        assert_eq!(entry.under(), 3);
         entry.make_fit();
         entry.removed();
         let word = entry.queue(40, 3);
@@ -221,14 +236,14 @@ mod tests {
             (3, 7, Kind::Call)
         );
         entry.release();
-        assert!(!entry.is_fit() && entry.is_free() && entry.take(9, Kind::Poll));
+        assert!(!entry.is_fit() && entry.is_free() && entry.take(9, Kind::Poll, DOMAIN));
         assert_eq!(entry.age(), 0);
     }
 
     #[test]
     fn a_second_run_is_noticed() {
         let entry = Entry::new();
-        assert!(entry.take(1, Kind::CallHead));
+        assert!(entry.take(1, Kind::CallHead, DOMAIN));
         let word = entry.queue(1, 0);
         assert!(entry.complete(word));
         let before = Finding::RanTwice.count();

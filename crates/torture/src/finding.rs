@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::events;
 use crate::kind::Kind;
 
-const FINDINGS: usize = 20;
+const FINDINGS: usize = 21;
 
 /// Something that must not be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +53,8 @@ pub enum Finding {
     ForkedChild,
     /// An actor, or a path that has to be there, did nothing in a run that was long enough.
     NotExercised,
+    /// A section of one `Srcu` held up another one, or the domain.
+    NotIsolated,
 }
 
 impl Finding {
@@ -78,6 +80,7 @@ impl Finding {
         Finding::StallTooEarly,
         Finding::ForkedChild,
         Finding::NotExercised,
+        Finding::NotIsolated,
     ];
 
     /// What a report calls it.
@@ -103,6 +106,7 @@ impl Finding {
             Finding::StallTooEarly => "stall reported too early",
             Finding::ForkedChild => "child of a fork went wrong",
             Finding::NotExercised => "not exercised",
+            Finding::NotIsolated => "held up by another Srcu",
         }
     }
 

@@ -7,21 +7,62 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use quiescent::{call, call_hurry, call_lazy};
+use quiescent::{Srcu, call, call_hurry, call_lazy};
 
 use crate::events::What;
 use crate::finding::Finding;
 use crate::hand::Hand;
 use crate::kind::Kind;
 use crate::options::Broken;
+use crate::plot::{GROUNDS, SRCUS};
 
 /// Callbacks of a flood, at most.
 const MOST: usize = 20_000;
 
+/// Where callbacks are queued.
+#[derive(Clone, Copy)]
+enum At {
+    Domain,
+    Srcu(&'static Srcu),
+}
+
+impl At {
+    fn call(self, f: impl FnOnce() + Send + 'static) {
+        match self {
+            At::Domain => call(f),
+            At::Srcu(srcu) => srcu.call(f),
+        }
+    }
+
+    fn call_hurry(self, f: impl FnOnce() + Send + 'static) {
+        match self {
+            At::Domain => call_hurry(f),
+            At::Srcu(srcu) => srcu.call_hurry(f),
+        }
+    }
+
+    fn call_lazy(self, f: impl FnOnce() + Send + 'static) {
+        match self {
+            At::Domain => call_lazy(f),
+            At::Srcu(srcu) => srcu.call_lazy(f),
+        }
+    }
+}
+
 /// Floods until it is over.
-pub fn run(mut hand: Hand) {
+pub fn run(hand: Hand) {
+    floods(hand, |_| At::Domain);
+}
+
+/// The same under an `Srcu`.
+pub fn under_srcus(hand: Hand) {
+    floods(hand, |hand| At::Srcu(&SRCUS[hand.numbers.below(GROUNDS)]));
+}
+
+fn floods(mut hand: Hand, at: impl Fn(&mut Hand) -> At) {
     while hand.goes_on() {
-        flood(&mut hand);
+        let at = at(&mut hand);
+        flood(&mut hand, at);
         hand.acted();
         let pause = Duration::from_millis(hand.numbers.next() % 400);
         hand.sleep(pause);
@@ -37,12 +78,12 @@ pub struct Tide {
     rising: AtomicBool,
 }
 
-fn flood(hand: &mut Hand) {
+fn flood(hand: &mut Hand, at: At) {
     let tide = &hand.place.tide;
     tide.rising.store(true, Ordering::Relaxed);
     let count = 1 + hand.numbers.below(MOST);
     hand.record(What::Flood, None, count as u64);
-    chain(tide);
+    chain(tide, at);
     for number in 0..count {
         if number % 256 == 0 && !hand.goes_on() {
             break;
@@ -50,14 +91,14 @@ fn flood(hand: &mut Hand) {
         tide.queued.fetch_add(1, Ordering::Relaxed);
         let run = move || _ = tide.ran.fetch_add(1, Ordering::Relaxed);
         match hand.numbers.below(64) {
-            0 => call_hurry(run),
-            1..16 => call_lazy(run),
-            _ => call(run),
+            0 => at.call_hurry(run),
+            1..16 => at.call_lazy(run),
+            _ => at.call(run),
         }
     }
     tide.rising.store(false, Ordering::Relaxed);
     tide.queued.fetch_add(1, Ordering::Relaxed);
-    call_hurry(|| _ = tide.ran.fetch_add(1, Ordering::Relaxed)); // what is lazy goes along
+    at.call_hurry(|| _ = tide.ran.fetch_add(1, Ordering::Relaxed)); // what is lazy goes along
     if hand.world.is_broken(Broken::LostFlood) {
         tide.queued.fetch_add(1, Ordering::Relaxed);
     }
@@ -65,11 +106,11 @@ fn flood(hand: &mut Hand) {
 }
 
 /// A callback that queues the next one, as long as the tide rises.
-fn chain(tide: &'static Tide) {
+fn chain(tide: &'static Tide, at: At) {
     tide.queued.fetch_add(1, Ordering::Relaxed);
-    call_hurry(move || {
+    at.call_hurry(move || {
         if tide.rising.load(Ordering::Relaxed) {
-            chain(tide);
+            chain(tide, at);
         }
         tide.ran.fetch_add(1, Ordering::Release);
     });

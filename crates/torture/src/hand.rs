@@ -21,6 +21,8 @@ pub struct Hand {
     pub world: &'static World,
     /// Its place, which is nobody else's as long as the hand lives.
     pub place: &'static Place,
+    /// Which place that is.
+    pub number: usize,
     /// Its choices.
     pub numbers: Numbers,
     /// How often it saw each age.
@@ -39,6 +41,7 @@ impl Hand {
         Hand {
             world,
             place: &world.places[place],
+            number: place,
             numbers: Numbers::new(world.options.seed, thread + 1),
             ages: Box::new([[0; AGES]; KINDS]),
             sections: 0,
@@ -125,6 +128,14 @@ impl Hand {
     pub fn had_section(&mut self) {
         self.sections += 1;
         if self.sections >= MERGE {
+            self.merge();
+        }
+    }
+
+    /// Had a section of an [`Srcu`](quiescent::Srcu).
+    pub fn had_srcu_section(&mut self) {
+        self.world.acted(Role::SrcuReader, 1);
+        if self.numbers.once_in(MERGE as usize) {
             self.merge();
         }
     }

@@ -156,6 +156,19 @@ impl Kind {
         )
     }
 
+    /// The nearest that an `Srcu` has.
+    pub fn of_srcu(self) -> Kind {
+        match self {
+            Kind::RetireWait => Kind::RetiredWait,
+            Kind::CallHead => Kind::Call,
+            Kind::CallHeadHurry => Kind::CallHurry,
+            Kind::CallHeadLazy => Kind::CallLazy,
+            Kind::TryRetire => Kind::Retired,
+            Kind::RetirePtrNoReclaim => Kind::RetirePtr,
+            same => same,
+        }
+    }
+
     /// Anyone of those that do not wait.
     pub fn deferred(draw: usize) -> Kind {
         Kind::ALL[WAITING + draw % (KINDS - WAITING)]
@@ -177,6 +190,7 @@ mod tests {
         for (index, kind) in Kind::ALL.into_iter().enumerate() {
             assert_eq!(kind as usize, index);
             assert_eq!(Kind::named(kind.name()), Some(kind));
+            assert_eq!(kind.of_srcu().waits(), kind.waits());
             assert!(!(kind.waits() && (kind.is_lazy() || kind.plain())));
         }
         assert!(Kind::RetireWait.waits() && !Kind::Call.waits());

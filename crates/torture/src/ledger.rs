@@ -52,12 +52,12 @@ impl Ledger {
         }
     }
 
-    /// A free entry, and the number of the element it is for. Its owner only.
-    pub fn take(&'static self, kind: Kind) -> Option<(&'static Entry, u64)> {
+    /// A free entry, and the number of the element it is for, which waits for these grace periods. Its owner only.
+    pub fn take(&'static self, kind: Kind, under: u32) -> Option<(&'static Entry, u64)> {
         let birth = self.number();
         let start = self.cursor.load(Ordering::Relaxed);
         for index in (start..start + LOOK).map(|index| index % ENTRIES) {
-            if self.entries[index].take(birth, kind) {
+            if self.entries[index].take(birth, kind, under) {
                 self.cursor.store(index + 1, Ordering::Relaxed);
                 return Some((&self.entries[index], birth));
             }
@@ -83,10 +83,11 @@ impl Ledger {
         self.committed.load(Ordering::Acquire) // [TO-2]
     }
 
-    /// A barrier has returned that was called when this was committed.
-    pub fn check_barrier(&self, committed: u64) {
+    /// A barrier of these grace periods has returned that was called when this was committed.
+    pub fn check_barrier(&self, committed: u64, under: u32) {
         for entry in &self.entries {
-            if entry.is_queued_up_to(committed) {
+            // In this order: an entry that is still queued was taken before `committed` was read, and has been under the same since.
+            if entry.under() == under && entry.is_queued_up_to(committed) {
                 Finding::BarrierEarly.note(Some(entry.kind()), entry.word());
             }
         }
@@ -115,24 +116,27 @@ impl Default for Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::entry::DOMAIN;
 
     #[test]
     fn entries_come_back_and_barriers_are_checked() {
         let ledger: &'static Ledger = Box::leak(Box::new(Ledger::new()));
-        let (entry, _) = ledger.take(Kind::Call).expect("all are free");
+        let (entry, _) = ledger.take(Kind::Call, DOMAIN).expect("all are free");
         entry.removed();
         let number = ledger.number();
         let word = entry.queue(number, 0);
-        ledger.check_barrier(number - 1);
+        ledger.check_barrier(number - 1, DOMAIN);
         assert_eq!(Finding::BarrierEarly.count(), 0);
         ledger.commit(number);
-        ledger.check_barrier(ledger.committed());
+        ledger.check_barrier(ledger.committed(), 1); // somebody else's barrier
+        assert_eq!(Finding::BarrierEarly.count(), 0);
+        ledger.check_barrier(ledger.committed(), DOMAIN);
         assert_eq!(Finding::BarrierEarly.count(), 1);
         assert!(!ledger.is_over());
         assert!(entry.complete(word) && ledger.is_over());
-        ledger.check_barrier(number);
+        ledger.check_barrier(number, DOMAIN);
         assert_eq!(Finding::BarrierEarly.count(), 1);
-        let taken = std::iter::from_fn(|| ledger.take(Kind::Call)).count();
+        let taken = std::iter::from_fn(|| ledger.take(Kind::Call, DOMAIN)).count();
         assert!(taken > ENTRIES - LOOK && taken < ENTRIES);
     }
 }

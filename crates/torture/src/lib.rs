@@ -13,6 +13,7 @@
 //! | forward progress | callbacks that do not run while others come | `flood` |
 //! | stalls | a stall that is not reported, or too early | `stall` |
 //! | children | a fork whose child does not work, or runs what is its parent's | `forker` |
+//! | isolation | a stalled section of one `Srcu` that holds up another, or the domain | `srcu_stall` |
 //! | coverage | actors that do nothing, laziness that is never exercised | `coverage` |
 //!
 //! Everything shared is either static or leaked with the one run of a process, so that a late reader or
@@ -48,11 +49,18 @@ pub mod ledger;
 mod line;
 mod numbers;
 mod options;
+pub mod plot;
+mod pool;
 pub mod reader;
 mod report;
 mod role;
 mod run;
 pub mod scenario;
+mod srcu_maker;
+mod srcu_reader;
+mod srcu_stall;
+mod srcu_task;
+mod srcu_writer;
 mod stall;
 mod storm;
 mod tune;

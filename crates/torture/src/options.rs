@@ -143,13 +143,15 @@ pub enum Broken {
     LeftOver,
     /// Callbacks panic that were not planned to.
     SecretPanic,
+    /// What may not hold up another `Srcu` is waited for there where it does.
+    WrongSrcu,
     /// A writer writes where there is no memory.
     Crash,
 }
 
 impl Broken {
     /// All of them.
-    pub const ALL: [Broken; 20] = [
+    pub const ALL: [Broken; 21] = [
         Broken::NoGracePeriod,
         Broken::RetireBeforeUnlink,
         Broken::CallNow,
@@ -169,6 +171,7 @@ impl Broken {
         Broken::NeverLazy,
         Broken::LeftOver,
         Broken::SecretPanic,
+        Broken::WrongSrcu,
         Broken::Crash,
     ];
 
@@ -194,6 +197,7 @@ impl Broken {
             Broken::NeverLazy => "never-lazy",
             Broken::LeftOver => "left-over",
             Broken::SecretPanic => "secret-panic",
+            Broken::WrongSrcu => "wrong-srcu",
             Broken::Crash => "crash",
         }
     }

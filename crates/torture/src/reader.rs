@@ -65,18 +65,23 @@ pub fn find<'g>(world: &'static World, draw: usize, guard: &'g Guard) -> Option<
             .load(guard)
             .map(|dropping| &dropping.0)
     }?;
-    if element.check() && !element.entry().is_fit() {
-        Finding::Unfit.note(Some(element.kind()), element.birth());
-    }
-    element.check().then(|| Seen {
-        element,
-        entry: element.entry(),
-        birth: element.birth(),
-        kind: element.kind(),
-    })
+    Seen::of(element)
 }
 
-impl Seen<'_> {
+impl<'g> Seen<'g> {
+    /// What a section has found, if that may be read.
+    pub fn of(element: &'g Element) -> Option<Seen<'g>> {
+        if element.check() && !element.entry().is_fit() {
+            Finding::Unfit.note(Some(element.kind()), element.birth());
+        }
+        element.check().then(|| Seen {
+            element,
+            entry: element.entry(),
+            birth: element.birth(),
+            kind: element.kind(),
+        })
+    }
+
     /// At the end of the section: the kind and the age. Whatever is wrong is noted.
     pub fn judge(&self) -> (Kind, u32) {
         let age = self.entry.age();
@@ -120,7 +125,8 @@ pub fn in_handler(world: &'static World) {
     world.acted(Role::Signal, 1);
 }
 
-fn stay(turns: usize) {
+/// Stays for so long.
+pub fn stay(turns: usize) {
     (0..turns).for_each(|_| spin_loop());
 }
 

@@ -1,7 +1,7 @@
 //! What the threads of a run do: the actors.
 
 /// How many roles there are.
-pub const ROLES: usize = 15;
+pub const ROLES: usize = 21;
 
 /// What a thread does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +37,18 @@ pub enum Role {
     Toggle,
     /// Sends signals whose handler reads.
     Signal,
+    /// Reads under an `Srcu`: sleeps inside, hands its guards on to other threads.
+    SrcuReader,
+    /// Updates, asks and waits under `Srcu`s, in every way that its scenario has.
+    SrcuWriter,
+    /// As [`Flood`](Role::Flood), under an `Srcu`.
+    SrcuFlood,
+    /// Stays in a section of an `Srcu`, and sees that it holds up nobody else.
+    SrcuStall,
+    /// Runs tasks that hold guards while they wait.
+    SrcuTask,
+    /// Makes and drops `Srcu`s that others use.
+    SrcuMaker,
 }
 
 impl Role {
@@ -57,6 +69,12 @@ impl Role {
         Role::Budget,
         Role::Toggle,
         Role::Signal,
+        Role::SrcuReader,
+        Role::SrcuWriter,
+        Role::SrcuFlood,
+        Role::SrcuStall,
+        Role::SrcuTask,
+        Role::SrcuMaker,
     ];
 
     /// Its name in reports and scenarios, which is also the threads'.
@@ -77,6 +95,12 @@ impl Role {
             Role::Budget => "budget",
             Role::Toggle => "toggle",
             Role::Signal => "signal",
+            Role::SrcuReader => "srcu-reader",
+            Role::SrcuWriter => "srcu-writer",
+            Role::SrcuFlood => "srcu-flood",
+            Role::SrcuStall => "srcu-stall",
+            Role::SrcuTask => "srcu-task",
+            Role::SrcuMaker => "srcu-maker",
         }
     }
 
@@ -98,6 +122,12 @@ impl Role {
             Role::Budget => "budgets",
             Role::Toggle => "settings changed",
             Role::Signal => "handlers",
+            Role::SrcuReader => "sections",
+            Role::SrcuWriter => "rounds of updates",
+            Role::SrcuFlood => "floods that ran off",
+            Role::SrcuStall => "stalls that held up nobody else",
+            Role::SrcuTask => "tasks",
+            Role::SrcuMaker => "`Srcu`s made and dropped",
         }
     }
 }
@@ -117,6 +147,13 @@ impl Cast {
         self.0[role as usize] = count;
     }
 
+    /// Does anybody read under an `Srcu`, or update there?
+    pub fn has_srcus(&self) -> bool {
+        Role::ALL[Role::SrcuReader as usize..]
+            .iter()
+            .any(|role| self.of(*role) > 0)
+    }
+
     /// Shares this many threads between readers and writers as they are now; one of each stays that was there.
     pub fn share(&mut self, threads: usize) {
         let (readers, writers) = (self.of(Role::Reader), self.of(Role::Writer));
@@ -132,7 +169,7 @@ impl Cast {
 }
 
 impl Default for Cast {
-    /// Some of everything, but for those that stop the others: stalls, and forks.
+    /// Some of everything under the domain, but for those that stop the others: stalls, and forks.
     fn default() -> Cast {
         let mut cast = Cast([1; ROLES]);
         for (role, count) in [
@@ -142,6 +179,12 @@ impl Default for Cast {
             (Role::Churn, 2),
             (Role::Stall, 0),
             (Role::Fork, 0),
+            (Role::SrcuReader, 0),
+            (Role::SrcuWriter, 0),
+            (Role::SrcuFlood, 0),
+            (Role::SrcuStall, 0),
+            (Role::SrcuTask, 0),
+            (Role::SrcuMaker, 0),
         ] {
             cast.set(role, count);
         }

@@ -5,7 +5,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use quiescent::{
-    InitError, barrier, call_lazy, holdouts, init, set_flush_times, statistics, synchronize,
+    InitError, Srcu, barrier, call_lazy, holdouts, init, set_flush_times, statistics, synchronize,
 };
 
 use crate::element::MADE;
@@ -13,12 +13,14 @@ use crate::finding::{self, Finding};
 use crate::hand::Hand;
 use crate::line::Line;
 use crate::options::{Broken, Options};
+use crate::plot::SRCUS;
 use crate::report::Report;
 use crate::role::Role;
 use crate::watchdog::{TICK, Watchdog};
 use crate::world::{Place, World};
 use crate::{
-    allocator, churn, coverage, fake, flood, forker, reader, stall, storm, tune, waiter, writer,
+    allocator, churn, coverage, fake, flood, forker, reader, srcu_maker, srcu_reader, srcu_stall,
+    srcu_task, srcu_writer, stall, storm, tune, waiter, writer,
 };
 
 /// How a run goes, ten times a second.
@@ -79,7 +81,7 @@ pub fn run(
         }
     }
     world.stop();
-    let ended = end_all(threads, options.patience, &mut notes);
+    let ended = end_all(world, threads, &mut notes);
     let swept = ended && sweep(world, &mut notes);
     if world.is_broken(Broken::LeftOver) {
         call_lazy(|| ());
@@ -123,6 +125,12 @@ fn start_all(world: &'static World) -> Vec<JoinHandle<()>> {
             Role::Budget => tune::budget,
             Role::Toggle => tune::toggle,
             Role::Signal => storm::run,
+            Role::SrcuReader => srcu_reader::run,
+            Role::SrcuWriter => srcu_writer::run,
+            Role::SrcuFlood => flood::under_srcus,
+            Role::SrcuStall => srcu_stall::run,
+            Role::SrcuTask => srcu_task::run,
+            Role::SrcuMaker => srcu_maker::run,
             Role::Churn => continue, // the lanes start these
         };
         threads.push(named(place.role.name()).spawn(move || body(Hand::new(world, number, 0))));
@@ -137,16 +145,17 @@ fn start_all(world: &'static World) -> Vec<JoinHandle<()>> {
 }
 
 /// Waits for the threads; false if one does not come.
-fn end_all(threads: Vec<JoinHandle<()>>, patience: Duration, notes: &mut String) -> bool {
+fn end_all(world: &World, threads: Vec<JoinHandle<()>>, notes: &mut String) -> bool {
     let start = Instant::now();
     for thread in threads {
         while !thread.is_finished() {
-            if start.elapsed() > patience {
+            if start.elapsed() > world.options.patience {
                 let name = thread.thread().name().unwrap_or("?");
                 *notes += &format!("thread \"{name}\" does not end\n");
                 Finding::Hang.note(None, 0);
                 return false;
             }
+            end_handed_on(world); // somebody may wait for them
             thread::sleep(Duration::from_millis(1));
         }
         if thread.join().is_err() {
@@ -162,13 +171,54 @@ fn sweep(world: &'static World, notes: &mut String) -> bool {
         for place in 0..world.places.len() {
             writer::clear(&mut Hand::new(world, place, 1 << 40));
         }
+        clear_grounds(world);
         // A callback that was running when the first was called may have queued itself again.
         barrier();
         barrier();
         // A grace period that was asked for is nobody's to drive once everything that wanted it is gone: who waits next takes it along.
         synchronize();
     });
-    end_all(vec![sweeper], world.options.patience, notes)
+    end_all(world, vec![sweeper], notes) && come_to_rest(world)
+}
+
+/// Sections that were handed on, and for which nobody comes any more.
+fn end_handed_on(world: &World) {
+    let grounds = world.grounds.iter();
+    for held in grounds.flat_map(|ground| std::iter::from_fn(|| ground.take())) {
+        held.end();
+    }
+}
+
+/// The same under `Srcu`s.
+fn clear_grounds(world: &'static World) {
+    end_handed_on(world); // of whatever ground's plot they are
+    for ground in &world.grounds {
+        let Some(plot) = ground.replace(None) else {
+            continue;
+        };
+        let srcu = plot.whose.clone();
+        drop(plot);
+        srcu.barrier();
+        srcu.barrier();
+        srcu.synchronize();
+    }
+    let statics = SRCUS.iter().filter(|_| !world.grounds.is_empty());
+    statics.for_each(Srcu::barrier);
+}
+
+/// What was queued under `Srcu`s that are gone comes in its time, and there is nobody to ask for it. (What does not come is
+/// found afterwards.)
+fn come_to_rest(world: &World) -> bool {
+    let start = Instant::now();
+    let left = || {
+        let mut entries = world.places.iter().flat_map(|it| it.ledger.entries());
+        entries.any(|entry| !entry.is_free())
+            || MADE.load(Ordering::Relaxed) != allocator::FREED.load(Ordering::Relaxed)
+    };
+    while !world.grounds.is_empty() && left() && start.elapsed() < world.options.patience {
+        thread::sleep(Duration::from_millis(10));
+    }
+    true
 }
 
 fn check_empty(world: &World, notes: &mut String) {
@@ -199,7 +249,12 @@ fn check_idle(world: &World, notes: &mut String) {
     let start = Instant::now();
     let idle = || {
         let now = statistics();
-        now.queued == 0 && now.queued_bytes == 0 && !now.timer_armed && !now.busy
+        let mut srcus = SRCUS.iter().filter(|_| !world.grounds.is_empty());
+        now.queued == 0
+            && now.queued_bytes == 0
+            && !now.timer_armed
+            && !now.busy
+            && srcus.all(|srcu| srcu.statistics().queued == 0)
     };
     while !idle() {
         if start.elapsed() > world.options.patience {
@@ -213,6 +268,15 @@ fn check_idle(world: &World, notes: &mut String) {
         world.panics.load(Ordering::Relaxed),
         statistics().callback_panics,
     );
+    check_panics(planned, counted, notes);
+    if !world.grounds.is_empty() {
+        let counted = SRCUS.iter().map(|srcu| srcu.statistics().callback_panics);
+        let planned = world.srcu_panics.load(Ordering::Relaxed);
+        check_panics(planned, counted.sum(), notes);
+    }
+}
+
+fn check_panics(planned: u64, counted: u64, notes: &mut String) {
     if planned != counted {
         *notes += &format!("{planned} callbacks panicked, {counted} were counted\n");
         Finding::PanicsMiscounted.note(None, planned.abs_diff(counted));
@@ -224,6 +288,12 @@ fn stuck() -> String {
     let mut text = String::new();
     for holdout in holdouts() {
         text += &format!("holdout: {holdout}\n");
+    }
+    for (number, srcu) in SRCUS.iter().enumerate() {
+        for holdout in srcu.holdouts() {
+            text += &format!("Srcu {number}: holdout: {holdout}\n");
+        }
+        text += &format!("Srcu {number}: {:?}\n", srcu.statistics());
     }
     text + &format!("{:#?}\n", statistics())
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use quiescent::{barrier, drain};
 
+use crate::entry::DOMAIN;
 use crate::events::What;
 use crate::hand::Hand;
 use crate::kind::{KINDS, Kind};
@@ -32,7 +33,7 @@ pub fn barriers(mut hand: Hand) {
         }
         hand.record(What::BarrierEnd, None, 0);
         for (place, committed) in places.iter().zip(committed) {
-            place.ledger.check_barrier(committed);
+            place.ledger.check_barrier(committed, DOMAIN);
         }
         hand.acted();
         let pause = Duration::from_micros(hand.numbers.next() % 30_000);

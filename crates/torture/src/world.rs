@@ -5,6 +5,7 @@ use std::sync::atomic::{
 };
 use std::time::Instant;
 
+use crate::entry::DOMAIN;
 use crate::events::{Ring, What};
 use crate::flood::Tide;
 use crate::kept;
@@ -12,6 +13,8 @@ use crate::kind::{KINDS, Kind};
 use crate::latency::Histogram;
 use crate::ledger::Ledger;
 use crate::options::{Broken, Options};
+use crate::plot::Ground;
+use crate::pool::Pool;
 use crate::role::{ROLES, Role};
 use crate::waking::Bell;
 
@@ -78,8 +81,14 @@ pub struct World {
     pub elsewhere: &'static Ring,
     /// Times that a thread found no free entry.
     pub full: AtomicU64,
-    /// Planned panics of callbacks.
+    /// Planned panics of callbacks; those under `Srcu`s that live as long as the program.
     pub panics: AtomicU64,
+    /// See there.
+    pub srcu_panics: AtomicU64,
+    /// What is read under `Srcu`s; empty if nobody does.
+    pub grounds: Vec<Ground>,
+    /// Tasks.
+    pub pool: Pool,
     now: AtomicU32,
     paused: AtomicBool,
     stop: AtomicBool,
@@ -125,8 +134,13 @@ impl World {
                 tide: Tide::default(),
             }
         });
+        let places: Vec<Place> = places.collect();
+        let grounds = match options.cast.has_srcus() {
+            true => Ground::all(places.len()),
+            false => Vec::new(),
+        };
         let world = Box::into_raw(Box::new(World {
-            places: places.collect(),
+            places,
             options,
             tallies: Default::default(),
             start: Instant::now(),
@@ -138,6 +152,9 @@ impl World {
             elsewhere,
             full: AtomicU64::new(0),
             panics: AtomicU64::new(0),
+            srcu_panics: AtomicU64::new(0),
+            grounds,
+            pool: Pool::default(),
             now: AtomicU32::new(0),
             paused: AtomicBool::new(false),
             stop: AtomicBool::new(false),
@@ -222,8 +239,12 @@ impl World {
         self.acts[role as usize].load(Ordering::Relaxed)
     }
 
-    /// A callback panics as planned.
-    pub fn count_panic(&self) {
-        self.panics.fetch_add(1, Ordering::Relaxed);
+    /// A callback panics as planned, whose element waited for these grace periods.
+    pub fn count_panic(&self, under: u32) {
+        let panics = match under {
+            DOMAIN => &self.panics,
+            _ => &self.srcu_panics,
+        };
+        panics.fetch_add(1, Ordering::Relaxed);
     }
 }

@@ -15,7 +15,7 @@ use quiescent::{
 
 use crate::callback::{self, Block};
 use crate::element::{Dropping, Element};
-use crate::entry::Entry;
+use crate::entry::{DOMAIN, Entry};
 use crate::events::What;
 use crate::finding::Finding;
 use crate::hand::Hand;
@@ -86,7 +86,7 @@ pub fn own_barrier(hand: &mut Hand) {
     if !hand.world.is_broken(Broken::SkipBarrier) {
         barrier();
     }
-    hand.ledger().check_barrier(committed);
+    hand.ledger().check_barrier(committed, DOMAIN);
 }
 
 /// Publishes an element of this kind in place of another, and disposes of that one. False if everything
@@ -97,7 +97,7 @@ pub fn update(hand: &mut Hand, kind: Kind) -> bool {
         false => kind,
     };
     let ledger = hand.ledger();
-    let Some((entry, birth)) = ledger.take(kind) else {
+    let Some((entry, birth)) = ledger.take(kind, DOMAIN) else {
         hand.world.full.fetch_add(1, Ordering::Relaxed);
         return false;
     };
@@ -167,16 +167,39 @@ enum Old {
 
 fn dispose(hand: &mut Hand, old: Old) {
     let element = match &old {
-        // SAFETY: an element, which nobody frees before the end of this function's grace period.
-        Old::Raw(element) => unsafe { element.as_ref() },
-        Old::Owned(retired) => &retired.0,
+        Old::Raw(element) => *element,
+        Old::Owned(retired) => NonNull::from(&retired.0),
     };
-    let (entry, world) = (element.entry(), hand.world);
-    let kind = match element.kind() {
+    // SAFETY: an element, which nobody frees before it is disposed of below.
+    let kind = match unsafe { element.as_ref() }.kind() {
         kind if !kind.waits() || !in_section() => kind,
         kind if kind.in_cell() => Kind::RetiredHurry, // nobody may wait here
         _ => Kind::CallHurry,
     };
+    let act = |hand: &mut Hand, entry, word| match old {
+        Old::Raw(element) if kind.waits() => wait_and_free(hand, element, entry, word, kind),
+        Old::Raw(element) => defer(hand, element, entry, word, kind),
+        Old::Owned(retired) => give_back(hand, retired, kind),
+    };
+    // SAFETY: unpublished by this thread, and nobody's but what `act` owns.
+    unsafe { disposing(hand, element, kind, read_lock, act) };
+}
+
+/// What every disposal of an element has around it, whoever's grace periods it is for: the number, the word, the times, and now and
+/// then a section (`enter`), inside which it may not come to an end.
+///
+/// # Safety
+/// The element is there until `act` disposes of it.
+pub unsafe fn disposing<G>(
+    hand: &mut Hand,
+    element: NonNull<Element>,
+    kind: Kind,
+    enter: impl FnOnce() -> G,
+    act: impl FnOnce(&mut Hand, &'static Entry, u64),
+) {
+    // SAFETY: the caller's promise; not used after `act`.
+    let element = unsafe { element.as_ref() };
+    let (entry, world) = (element.entry(), hand.world);
     entry.removed();
     let number = hand.ledger().number();
     let word = entry.queue(number, world.now());
@@ -184,14 +207,9 @@ fn dispose(hand: &mut Hand, old: Old) {
     world.count_queued(element.kind());
     hand.record(What::Queue, Some(kind), number);
     hand.begin(kind);
-    let waits = kind.waits();
-    let guard = (!waits && hand.numbers.once_in(4)).then(read_lock);
+    let guard = (!kind.waits() && hand.numbers.once_in(4)).then(enter);
     let start = kind.is_timed().then(Instant::now);
-    match old {
-        Old::Raw(element) if waits => wait_and_free(hand, element, entry, word, kind),
-        Old::Raw(element) => defer(hand, element, entry, word, kind),
-        Old::Owned(retired) => give_back(hand, retired, kind),
-    }
+    act(hand, entry, word);
     if let Some(start) = start {
         world.tallies[kind as usize].latency.add(start.elapsed());
         hand.record(What::Waited, Some(kind), number);

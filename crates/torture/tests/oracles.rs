@@ -58,6 +58,7 @@ fn a_good_run_finds_nothing_and_says_what_it_did() {
 const ALL_ACTORS: &str = "about = \"a little of everything\"\nstresses = [\"what there is\"]\n[actors]\n\
     reader = 2\nwriter = 1\nfake = 1\nbarrier = 1\ndrain = 1\nquiet = 1\nlazy = 1\nchurn = 1\nflood = 1\n\
     stall = 1\nfork = 1\npressure = 1\nbudget = 1\ntoggle = 1\nsignal = 1\n\
+    srcu-reader = 1\nsrcu-writer = 1\nsrcu-flood = 1\nsrcu-stall = 1\nsrcu-task = 1\nsrcu-maker = 1\n\
     [library]\nlazy_ms = 300\nstall_after_ms = 100\n";
 
 #[test]
@@ -203,6 +204,43 @@ fn a_run_in_which_nothing_is_lazy_is_found() {
         "2",
     ];
     found_in(Broken::NeverLazy, &run, &[Finding::NotExercised]);
+}
+
+/// The same oracles under `Srcu`s.
+#[test]
+fn misuses_of_srcus_are_found() {
+    let run = ["--scenario", "SRCU-N", "--seed", "1", "--seconds", "20"];
+    let early = [Finding::TooShort, Finding::Poisoned];
+    let inside = [Finding::InsideSection, Finding::TooShort];
+    for (broken, expected) in [
+        (Broken::NoGracePeriod, &early[..]),
+        (Broken::WrongCookie, &early),
+        (Broken::CallNow, &inside),
+        (Broken::RunTwice, &[Finding::RanTwice]),
+        (Broken::SkipBarrier, &[Finding::BarrierEarly]),
+        (Broken::DoubleFree, &[Finding::DoubleFree]),
+        (Broken::PublishFirst, &[Finding::Unfit]),
+        (Broken::FalseCookie, &[Finding::Cookie]),
+    ] {
+        found_in(broken, &run, expected);
+    }
+}
+
+#[test]
+fn what_is_lost_under_srcus_is_found() {
+    let run = ["--scenario", "SRCU-N", "--seed", "1", "--seconds", "60"];
+    let brief = ["--scenario", "SRCU-N", "--seed", "1", "--seconds", "2"];
+    let within = |run: [&'static str; 6], stall| [&run[..], &["--stall", stall]].concat();
+    found_in(Broken::NeverRun, &within(brief, "3"), &[Finding::NeverRan]);
+    found_in(Broken::Leak, &within(brief, "3"), &[Finding::Leaked]);
+    found_in(Broken::LostFlood, &within(run, "9"), &[Finding::Hang]);
+    let stuck = [Finding::Hang, Finding::Late];
+    found_in(Broken::StuckReader, &within(run, "9"), &stuck);
+    found_in(
+        Broken::WrongSrcu,
+        &within(run, "9"),
+        &[Finding::NotIsolated],
+    );
 }
 
 #[test]

@@ -1,0 +1,160 @@
+//! Readers under [`Srcu`](quiescent::Srcu)s: as [`reader`], and beside that they sleep inside, and hand their sections on to
+//! whoever comes, with what was found in them.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use quiescent::read_lock;
+
+use crate::finding::Finding;
+use crate::hand::Hand;
+use crate::kind::Kind;
+use crate::options::Broken;
+use crate::plot::{Held, Plot};
+use crate::reader::{self, stay};
+use crate::srcu_writer;
+
+/// Reads until it is over.
+pub fn run(mut hand: Hand) {
+    for turn in 0u64.. {
+        if !hand.goes_on() {
+            break;
+        }
+        section(&mut hand);
+        if turn % 64 == 0 {
+            thread::sleep(Duration::from_micros(50)); // others want to run too
+        }
+        if turn == 1000 && hand.world.is_broken(Broken::StuckReader) {
+            std::mem::forget(hand.world.grounds[0].plot().map(|plot| plot.hold(0)));
+        }
+    }
+}
+
+/// What is at one of the grounds now.
+pub fn plot(hand: &mut Hand) -> Option<Arc<Plot>> {
+    let grounds = &hand.world.grounds;
+    grounds
+        .get(hand.numbers.below(grounds.len().max(1)))?
+        .plot()
+}
+
+/// One section in one of several shapes; none where nobody reads under an `Srcu`.
+pub fn section(hand: &mut Hand) {
+    let Some(plot) = plot(hand) else { return };
+    hand.had_srcu_section();
+    let draw = hand.numbers.next() as usize;
+    match hand.numbers.below(64) {
+        0..6 => nested(hand, &plot),
+        6..16 => hand_on(hand, plot),
+        16..26 => take_over(hand),
+        26 => updating(hand, &plot),
+        27..29 if hand.world.options.kinds.contains(&Kind::Poll) => asking(hand, &plot),
+        29..32 => inside_another(hand, &plot),
+        _ => {
+            let held = plot.hold(draw);
+            last(hand);
+            end(hand, held);
+        }
+    }
+}
+
+/// Stays a while, now and then asleep.
+fn last(hand: &mut Hand) {
+    let delays = hand.world.options.delays;
+    let lasting = hand.numbers.once_in(delays.section_every.max(1));
+    match hand.numbers.below(2000) {
+        _ if lasting => {
+            let time = hand.numbers.next() % delays.section_us.max(1);
+            hand.sleep(Duration::from_micros(time));
+        }
+        1 if hand.numbers.once_in(20) => hand.sleep(Duration::from_millis(300)),
+        2..60 => thread::yield_now(),
+        shape => stay(shape % 64 * 10),
+    }
+}
+
+/// What every section ends with.
+pub fn end(hand: &mut Hand, held: Held) {
+    if let Some((kind, age)) = held.end() {
+        hand.saw(kind, age);
+    }
+}
+
+/// Two sections; the outer one ends first.
+fn nested(hand: &mut Hand, plot: &Plot) {
+    let outer = plot.hold(hand.numbers.next() as usize);
+    let inner = plot.hold(hand.numbers.next() as usize);
+    stay(hand.numbers.below(100));
+    end(hand, outer);
+    stay(hand.numbers.below(200));
+    end(hand, inner);
+}
+
+/// Somebody else ends it, on another thread; this one may have ended by then, and the plot be gone.
+fn hand_on(hand: &mut Hand, plot: Arc<Plot>) {
+    let held = plot.hold(hand.numbers.next() as usize);
+    drop(plot);
+    let ground = hand.numbers.below(hand.world.grounds.len());
+    if let Some(held) = hand.world.grounds[ground].leave(held) {
+        end(hand, held);
+    }
+}
+
+fn take_over(hand: &mut Hand) {
+    let ground = hand.numbers.below(hand.world.grounds.len());
+    if let Some(held) = hand.world.grounds[ground].take() {
+        last(hand);
+        end(hand, held);
+    }
+}
+
+/// Updates inside a section.
+fn updating(hand: &mut Hand, plot: &Plot) {
+    let held = plot.hold(hand.numbers.next() as usize);
+    let kind = hand.deferred();
+    srcu_writer::update(hand, plot, kind, true);
+    end(hand, held);
+}
+
+/// A section of the domain inside, and the other way round: neither minds the other.
+fn inside_another(hand: &mut Hand, plot: &Plot) {
+    let domain = read_lock();
+    let held = plot.hold(hand.numbers.next() as usize);
+    let found = reader::find(hand.world, hand.numbers.next() as usize, &domain);
+    stay(hand.numbers.below(200));
+    assert!(
+        plot.whose.try_synchronize().is_err(),
+        "waited for an Srcu inside a section of the domain"
+    );
+    reader::finish(hand, found);
+    drop(domain);
+    stay(hand.numbers.below(200));
+    end(hand, held);
+}
+
+/// Takes a cookie inside a section; it may not be done there. Nor may a wait succeed.
+fn asking(hand: &mut Hand, plot: &Plot) {
+    let srcu = &plot.whose;
+    let earlier = hand.world.is_broken(Broken::FalseCookie).then(|| {
+        let cookie = srcu.start_poll();
+        srcu.wait(cookie);
+        cookie
+    });
+    let held = plot.hold(hand.numbers.next() as usize);
+    let cookie = earlier.unwrap_or_else(|| srcu.start_poll());
+    stay(hand.numbers.below(2000));
+    if srcu.poll(cookie) {
+        Finding::Cookie.note(None, 0);
+    }
+    if hand.numbers.once_in(8) {
+        let patience = Duration::from_micros(hand.numbers.next() % 500);
+        if srcu.synchronize_timeout(patience).is_ok() {
+            Finding::TooShort.note(None, 0);
+        }
+    }
+    if hand.world.barriers_allowed() && hand.numbers.once_in(16) {
+        srcu.drain(Duration::from_millis(1)); // gives up: this section is in the way
+    }
+    end(hand, held);
+}

@@ -1,0 +1,89 @@
+//! Isolation: a section of an `Srcu` stays open, and sees meanwhile that its own grace periods and callbacks wait for it, and that
+//! nobody else's do: not another `Srcu`'s, nor the domain's.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use quiescent::{Srcu, synchronize_timeout};
+
+use crate::events::What;
+use crate::finding::Finding;
+use crate::hand::Hand;
+use crate::options::Broken;
+use crate::srcu_reader;
+
+/// Stalls until it is over.
+pub fn run(mut hand: Hand) {
+    while hand.goes_on() {
+        stall(&mut hand);
+        hand.acted();
+        let pause = Duration::from_millis(hand.numbers.next() % 100);
+        hand.sleep(pause);
+    }
+}
+
+fn counted(srcu: &Srcu) -> Arc<AtomicU32> {
+    let ran = Arc::new(AtomicU32::new(0));
+    let own = Arc::clone(&ran);
+    srcu.call_hurry(move || _ = own.fetch_add(1, Ordering::Relaxed));
+    ran
+}
+
+fn stall(hand: &mut Hand) {
+    let (stalled, other) = (Srcu::new(), Srcu::new());
+    let guard = stalled.read_lock();
+    hand.record(What::Stay, None, 0);
+    let own = counted(&stalled);
+    let elsewhere = match hand.world.is_broken(Broken::WrongSrcu) {
+        true => counted(&stalled),
+        false => counted(&other),
+    };
+    // Sooner than the watchdog, which would say that this one hangs.
+    let patience = hand.world.options.patience / 3;
+    if other.synchronize_timeout(patience).is_err() {
+        Finding::NotIsolated.note(None, 1);
+    }
+    hand.beat();
+    if let Some(plot) = srcu_reader::plot(hand)
+        && plot.whose.synchronize_timeout(patience).is_err()
+    {
+        Finding::NotIsolated.note(None, 2);
+    }
+    hand.beat();
+    if synchronize_timeout(patience).is_err() {
+        Finding::NotIsolated.note(None, 3);
+    }
+    hand.beat();
+    let start = Instant::now();
+    while elsewhere.load(Ordering::Relaxed) == 0 {
+        if start.elapsed() > patience {
+            Finding::NotIsolated.note(None, 4);
+            break;
+        }
+        thread::sleep(Duration::from_micros(200));
+    }
+    let waited = stalled.synchronize_timeout(Duration::from_micros(100));
+    if waited.is_ok() || own.load(Ordering::Relaxed) != 0 {
+        Finding::TooShort.note(None, 1);
+    }
+    hand.record(What::Left, None, 0);
+    end(hand, guard);
+    if stalled.synchronize_timeout(patience).is_err() {
+        Finding::Hang.note(None, 1);
+        return;
+    }
+    stalled.barrier();
+    if own.load(Ordering::Relaxed) != 1 {
+        Finding::BarrierEarly.note(None, 1);
+    }
+}
+
+/// Ends here, or on a thread that ends with it.
+fn end(hand: &mut Hand, guard: quiescent::SrcuGuard<'_>) {
+    match hand.numbers.below(2) {
+        0 => drop(guard),
+        _ => thread::scope(|scope| _ = scope.spawn(move || drop(guard))),
+    }
+}

@@ -1,0 +1,135 @@
+//! Tasks: they hold guards while they wait, go from thread to thread with them, await grace periods, and are dropped half-way.
+//!
+//! A task that holds a section of one ground awaits grace periods of later grounds only: so nobody waits in a circle.
+
+use std::pin::pin;
+use std::sync::atomic::Ordering;
+use std::task::Poll;
+use std::thread;
+use std::time::Duration;
+
+use crate::finding::Finding;
+use crate::hand::Hand;
+use crate::kind::Kind;
+use crate::numbers::Numbers;
+use crate::plot::{GROUNDS, Held};
+use crate::world::{AGES, World};
+
+/// Tasks for each thread that runs them.
+const TASKS: usize = 8;
+
+/// Runs tasks until it is over, and all of them have ended.
+pub fn run(mut hand: Hand) {
+    let world = hand.world;
+    let most = TASKS * world.of(hand.place.role).count();
+    loop {
+        let on = hand.goes_on();
+        if on && world.pool.alive() < most {
+            let numbers = Numbers::new(hand.numbers.next(), 1);
+            world
+                .pool
+                .spawn(world.now(), Box::pin(life(world, numbers)));
+        }
+        match world.pool.next() {
+            Some(task) if hand.numbers.once_in(200) => _ = task.give_up(),
+            Some(task) => {
+                if task.poll(world.now()) {
+                    hand.acted();
+                }
+            }
+            None if !on && world.pool.alive() == 0 => break,
+            None => {
+                world.pool.look(world);
+                thread::sleep(Duration::from_micros(200));
+            }
+        }
+    }
+}
+
+async fn life(world: &'static World, mut numbers: Numbers) {
+    for _ in 0..1 + numbers.below(6) {
+        if world.stopped() {
+            break;
+        }
+        let ground = numbers.below(GROUNDS);
+        match numbers.below(4) {
+            0 => hold(world, ground, &mut numbers).await,
+            1 => wait(world, ground).await,
+            2 => inside(world, ground, &mut numbers).await,
+            _ => hold_and_wait(world, ground, &mut numbers).await,
+        }
+    }
+}
+
+/// Lets others run, perhaps on this thread; goes on wherever it is polled next.
+async fn pass() {
+    let mut passed = false;
+    std::future::poll_fn(|context| {
+        if std::mem::replace(&mut passed, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+fn end(world: &World, held: Option<Held>) {
+    if let Some((kind, age)) = held.and_then(Held::end) {
+        let ages = &world.tallies[kind as usize].ages;
+        ages[(age as usize).min(AGES - 1)].fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn enter(world: &World, ground: usize, numbers: &mut Numbers) -> Option<Held> {
+    let plot = world.grounds[ground].plot()?;
+    Some(plot.hold(numbers.next() as usize))
+}
+
+/// A section on several threads, one after the other.
+async fn hold(world: &'static World, ground: usize, numbers: &mut Numbers) {
+    let held = enter(world, ground, numbers);
+    for _ in 0..numbers.below(12) {
+        pass().await;
+    }
+    end(world, held);
+}
+
+/// A grace period; when it has passed, a cookie that was taken before is done.
+async fn wait(world: &'static World, ground: usize) {
+    let Some(plot) = world.grounds[ground].plot() else {
+        return;
+    };
+    let cookie = plot.whose.start_poll();
+    plot.whose.grace_period().await;
+    if !plot.whose.poll(cookie) {
+        Finding::Cookie.note(Some(Kind::Future), 1);
+    }
+}
+
+/// A grace period of one's own section cannot be over; it is given up half-way, or awaited after the section.
+async fn inside(world: &'static World, ground: usize, numbers: &mut Numbers) {
+    let Some(plot) = world.grounds[ground].plot() else {
+        return;
+    };
+    let held = plot.hold(numbers.next() as usize);
+    let mut period = pin!(plot.whose.grace_period());
+    let over = std::future::poll_fn(|context| Poll::Ready(period.as_mut().poll(context))).await;
+    if over == Poll::Ready(()) {
+        Finding::Cookie.note(Some(Kind::Future), 0);
+    }
+    pass().await;
+    end(world, Some(held));
+    if numbers.once_in(2) && over == Poll::Pending {
+        period.await;
+    }
+}
+
+/// Holds one, and waits for grace periods of others.
+async fn hold_and_wait(world: &'static World, ground: usize, numbers: &mut Numbers) {
+    let held = enter(world, ground, numbers);
+    for later in ground + 1..GROUNDS {
+        wait(world, later).await;
+    }
+    end(world, held);
+}

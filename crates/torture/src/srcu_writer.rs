@@ -1,0 +1,270 @@
+//! Updates under [`Srcu`](quiescent::Srcu)s: as [`writer`], whose protocol around each disposal they share; and those who only ask,
+//! wait for everybody's callbacks, or run them.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use quiescent::SrcuRetired;
+
+use crate::callback::{self, Block};
+use crate::element::{Dropping, Element};
+use crate::entry::Entry;
+use crate::events::What;
+use crate::finding::Finding;
+use crate::hand::Hand;
+use crate::kind::Kind;
+use crate::ledger::SLOTS;
+use crate::options::Broken;
+use crate::plot::{Plot, Whose};
+use crate::srcu_reader;
+use crate::waking;
+use crate::writer;
+
+/// Updates until it is over.
+pub fn run(mut hand: Hand) {
+    let pause = hand.world.options.delays.writer_us;
+    while hand.goes_on() {
+        round(&mut hand);
+        hand.acted();
+        hand.dawdle(pause);
+    }
+}
+
+/// An update of any kind, or many of a cheap one; or something else that asks for grace periods.
+pub fn round(hand: &mut Hand) {
+    let Some(plot) = srcu_reader::plot(hand) else {
+        return;
+    };
+    let kinds = &hand.world.options.kinds;
+    let kind = kinds[hand.numbers.below(kinds.len())].of_srcu();
+    match hand.numbers.below(200) {
+        0 if kinds.contains(&Kind::RetirePtr) => flood(hand, &plot, Kind::RetirePtr, 1500),
+        1 if !kind.waits() => flood(hand, &plot, kind, 300),
+        2..20 if kinds.contains(&Kind::Synchronize) => ask(hand, &plot),
+        20..22 if hand.world.barriers_allowed() => barrier(hand, &plot),
+        22..24 if hand.world.barriers_allowed() => {
+            let limit = Duration::from_micros(hand.numbers.next() % 20_000);
+            plot.whose.drain(limit);
+        }
+        _ => _ = update(hand, &plot, kind, false),
+    }
+}
+
+fn flood(hand: &mut Hand, plot: &Plot, kind: Kind, most: usize) {
+    for _ in 0..hand.numbers.below(most) {
+        if !hand.goes_on() || !update(hand, plot, kind, false) {
+            break;
+        }
+    }
+}
+
+/// Everything that any thread has queued here is over when `barrier` returns.
+fn barrier(hand: &mut Hand, plot: &Plot) {
+    let places = &hand.world.places;
+    let committed: Vec<u64> = places.iter().map(|it| it.ledger.committed()).collect();
+    hand.record(What::Barrier, None, u64::from(plot.number));
+    if !hand.world.is_broken(Broken::SkipBarrier) {
+        plot.whose.barrier();
+    }
+    hand.record(What::BarrierEnd, None, u64::from(plot.number));
+    for (place, committed) in places.iter().zip(committed) {
+        place.ledger.check_barrier(committed, plot.number);
+    }
+}
+
+/// Grace periods that nobody needs.
+fn ask(hand: &mut Hand, plot: &Plot) {
+    let srcu = &plot.whose;
+    let way = hand.numbers.below(7);
+    hand.record(What::Ask, None, way as u64);
+    hand.begin(Kind::Synchronize);
+    match way {
+        0 => srcu.synchronize(),
+        1 => srcu.synchronize_expedited(),
+        // Given up, most of the time.
+        2 => _ = srcu.synchronize_timeout(Duration::from_micros(hand.numbers.next() % 200)),
+        3 => {
+            let cookie = srcu.start_poll();
+            for _ in 0..hand.numbers.below(20) {
+                if srcu.poll(cookie) {
+                    break;
+                }
+                hand.dawdle(50);
+            }
+        }
+        4 => {
+            let cookies: Vec<_> = (0..8).map(|_| srcu.start_poll()).collect();
+            srcu.wait(cookies[7]);
+            if !cookies.into_iter().all(|cookie| srcu.poll(cookie)) {
+                Finding::Cookie.note(Some(Kind::Cookie), 2);
+            }
+        }
+        5 => waking::block_on(&hand.place.bell, srcu.grace_period()),
+        _ => waking::abandon(&hand.place.bell, srcu.grace_period()),
+    }
+    hand.end();
+}
+
+/// Publishes an element of this kind in place of another, and disposes of that one; `inside` a section of this `Srcu` nobody waits. False
+/// if everything this thread can have queued is queued.
+pub fn update(hand: &mut Hand, plot: &Plot, kind: Kind, inside: bool) -> bool {
+    let kind = match hand.world.is_broken(Broken::NeverLazy) && kind.is_lazy() {
+        true => Kind::CallHurry,
+        false => kind.of_srcu(),
+    };
+    let Some((entry, birth)) = hand.ledger().take(kind, plot.number) else {
+        hand.world.full.fetch_add(1, Ordering::Relaxed);
+        return false;
+    };
+    let element = Element::new(entry, birth, kind);
+    if !hand.world.is_broken(Broken::PublishFirst) {
+        entry.make_fit();
+    }
+    let bed = &plot.beds[hand.number];
+    if kind.in_cell() {
+        let mut new = Some(Dropping(element));
+        let old = match hand.numbers.below(2) {
+            0 => bed.cell.store(new),
+            _ => bed.cell.update(|_| new.take()), // nobody else stores here: once
+        };
+        if old.is_some() {
+            dispose(hand, plot, Old::Owned(old), inside);
+        }
+        return true;
+    }
+    let new = Box::into_raw(Box::new(element));
+    let slot = hand.numbers.below(SLOTS);
+    let old = bed.raw[slot].swap(new, Ordering::AcqRel); // [TO-3]
+    if hand.world.is_broken(Broken::PublishFirst) {
+        std::thread::yield_now();
+        entry.make_fit();
+    }
+    if let Some(old) = NonNull::new(old) {
+        dispose(hand, plot, Old::Raw(old), inside);
+    }
+    true
+}
+
+/// An element that was just unpublished.
+enum Old {
+    Raw(NonNull<Element>),
+    Owned(SrcuRetired<Option<Dropping>>),
+}
+
+fn dispose(hand: &mut Hand, plot: &Plot, old: Old, inside: bool) {
+    let element = match &old {
+        Old::Raw(element) => *element,
+        Old::Owned(retired) => match &**retired {
+            Some(dropping) => NonNull::from(&dropping.0),
+            None => return,
+        },
+    };
+    // SAFETY: an element, which nobody frees before it is disposed of below.
+    let kind = match unsafe { element.as_ref() }.kind() {
+        kind if !kind.waits() || !inside => kind,
+        kind if kind.in_cell() => Kind::RetiredHurry, // nobody may wait here
+        _ => Kind::CallHurry,
+    };
+    let srcu = &plot.whose;
+    let act = |hand: &mut Hand, entry, word| match old {
+        Old::Raw(element) if kind.waits() => wait_and_free(hand, srcu, element, entry, word, kind),
+        Old::Raw(element) => defer(hand, srcu, element, entry, word, kind),
+        Old::Owned(retired) => give_back(hand, retired, kind),
+    };
+    // SAFETY: unpublished by this thread, and nobody's but what `act` owns.
+    unsafe { writer::disposing(hand, element, kind, || srcu.enter(), act) };
+}
+
+fn wait_and_free(
+    hand: &mut Hand,
+    srcu: &Whose,
+    element: NonNull<Element>,
+    entry: &'static Entry,
+    word: u64,
+    kind: Kind,
+) {
+    let before = srcu.start_poll();
+    match kind {
+        Kind::Synchronize if hand.world.is_broken(Broken::NoGracePeriod) => {}
+        Kind::Synchronize if hand.numbers.once_in(4) => {
+            let mut patience = Duration::from_micros(20);
+            while srcu.synchronize_timeout(patience).is_err() {
+                patience *= 2;
+            }
+        }
+        Kind::Synchronize => srcu.synchronize(),
+        Kind::Expedited => srcu.synchronize_expedited(),
+        Kind::Cookie => srcu.wait(before),
+        Kind::Future => waking::block_on(&hand.place.bell, srcu.grace_period()),
+        _ if hand.world.is_broken(Broken::WrongCookie) => {}
+        _ => {
+            while !srcu.poll(before) {
+                hand.dawdle(100);
+            }
+        }
+    }
+    if hand.world.options.broken.is_none() && !srcu.poll(before) {
+        Finding::Cookie.note(Some(kind), 1); // a full grace period has passed since
+    }
+    if hand.world.is_broken(Broken::Leak) && hand.numbers.once_in(64) {
+        callback::ran(entry, word);
+    } else {
+        Block(element).end(entry, word);
+    }
+}
+
+fn defer(
+    hand: &mut Hand,
+    srcu: &Whose,
+    element: NonNull<Element>,
+    entry: &'static Entry,
+    word: u64,
+    kind: Kind,
+) {
+    let world = hand.world;
+    if world.is_broken(Broken::NeverRun) && hand.numbers.once_in(64) {
+        return;
+    }
+    let block = Block(element);
+    // Some keep their `Srcu`, which may then end in its own callback.
+    let kept = match srcu {
+        Whose::Owned(own) if hand.numbers.once_in(2) => Some(Arc::clone(own)),
+        _ => None,
+    };
+    let callback = move || block.end_under(entry, word, kept);
+    let dropping = element.cast::<Dropping>();
+    match kind {
+        Kind::Call if world.is_broken(Broken::CallNow) => callback(),
+        Kind::Call => srcu.call(callback),
+        Kind::CallHurry => srcu.call_hurry(callback),
+        Kind::CallLazy => srcu.call_lazy(callback),
+        // SAFETY: a boxed element (a `Dropping` is one, with the same layout), unlinked, retired once.
+        Kind::RetireDrop => unsafe { srcu.retire_ptr(dropping) },
+        // SAFETY: as above.
+        Kind::RetireDropHurry => unsafe { srcu.retire_ptr_hurry(dropping) },
+        // SAFETY: as above.
+        Kind::RetirePtrHurry => unsafe { srcu.retire_ptr_hurry(element) },
+        // SAFETY: as above, but for the misuse.
+        _ => unsafe {
+            srcu.retire_ptr(element);
+            if world.is_broken(Broken::DoubleFree) && hand.numbers.once_in(64) {
+                srcu.retire_ptr(element);
+            }
+        },
+    }
+}
+
+fn give_back(hand: &mut Hand, retired: SrcuRetired<Option<Dropping>>, kind: Kind) {
+    match (kind, hand.numbers.below(2)) {
+        (Kind::RetiredWait, 0) => drop(retired.wait()),
+        (Kind::RetiredWait, _) => match retired.try_wait() {
+            Ok(old) => drop(old),
+            Err((why, _)) => panic!("SrcuRetired::try_wait: {why}"),
+        },
+        (Kind::RetiredHurry, _) => retired.retire_hurry(),
+        (_, 0) => retired.retire(),
+        _ => drop(retired),
+    }
+}
