@@ -244,6 +244,20 @@ impl Model {
         self.0.queues().for_each(|queue| queue.ask_soon());
     }
 
+    /// An [`Srcu`](crate::Srcu), with this model's policy for its callbacks and the fewest spins. Leaked.
+    pub fn srcu(self) -> &'static crate::Srcu {
+        let mut config = *self.0.lock().engine.config();
+        config.readers = quiescent_engine::Readers::Indexed;
+        config.skip_empty = false;
+        let yard = Box::leak(Box::new(crate::yard::Yard::with_config(config)));
+        Box::leak(Box::new(crate::Srcu::of(yard)))
+    }
+
+    /// What the caretaker does when it is woken.
+    pub fn care(self, srcu: &crate::Srcu) {
+        let _ = srcu.yard().care();
+    }
+
     /// Callbacks and objects that are queued.
     pub fn held(self) -> u64 {
         self.0.held().0

@@ -38,9 +38,9 @@ use crate::sync::{
 };
 
 /// Tallies in the first leaf; each further one has twice as many as the one before.
-const FIRST: u32 = 8;
+const FIRST: u32 = sync::FIRST_TALLIES;
 /// So many leaves have room for every slot there can be.
-const LEAVES: usize = 14;
+const LEAVES: usize = sync::TALLY_LEAVES;
 
 /// Nobody has ever been here.
 const NOBODY: u32 = 0;
@@ -168,7 +168,7 @@ impl Counted {
                 self.crowd.locks[count].fetch_add(1, Ordering::AcqRel);
             }
         }
-        full_fence(); // [SR-1] in fenced mode
+        full_fence(); // [SR-4]; and [SR-1] in fenced mode
     }
 
     #[cold]
@@ -208,9 +208,8 @@ impl Counted {
         let order = (Ordering::AcqRel, Ordering::Relaxed);
         let known = self.known.compare_exchange(NOBODY, me, order.0, order.1);
         if known.is_err_and(|known| known != me) {
-            self.known.store(SEVERAL, Ordering::Release);
+            self.known.store(SEVERAL, Ordering::Release); // [SR-4]
         }
-        full_fence(); // [SR-4]
         (me != SEVERAL).then_some(tally)
     }
 
@@ -238,13 +237,15 @@ impl Counted {
     /// Every tally, with the number of its thread; the crowd's without.
     fn tallies(&self) -> impl Iterator<Item = (Option<u32>, &Tally)> {
         let leaves = self.leaves.iter().zip(0u32..);
-        let of_threads = leaves.flat_map(move |(first, leaf)| {
+        let of_threads = leaves.flat_map(|(first, leaf)| {
+            let first = first.load(Ordering::Acquire);
+            let size = if first.is_null() { 0 } else { FIRST << leaf };
             let base = (FIRST << leaf) - FIRST;
-            let size = match first.load(Ordering::Acquire).is_null() {
-                true => 0,
-                false => FIRST << leaf,
-            };
-            (base..base + size).filter_map(|number| Some((Some(number), self.tally(number)?)))
+            (0..size).map(move |at| {
+                // SAFETY: a leaf of this size, which lives as long as the counts.
+                let tally = unsafe { &*first.add(at as usize) };
+                (Some(base + at), tally)
+            })
         });
         of_threads.chain(std::iter::once((None, &self.crowd)))
     }

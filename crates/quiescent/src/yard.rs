@@ -315,7 +315,7 @@ impl Yard {
         global.forked();
         self.counters.forked();
         self.sleeper.store(SLEEPER_NOBODY, Ordering::Relaxed);
-        self.interested.store(1, Ordering::Relaxed); // whoever comes first sees to it that somebody looks
+        self.interested.store(0, Ordering::Relaxed);
         self.telling.store(0, Ordering::Relaxed);
         // SAFETY: the caller's promise.
         unsafe { self.barrier_turn.renew() };

@@ -13,6 +13,8 @@ mod descriptors;
 mod meanwhile;
 #[path = "fork/sections.rs"]
 mod sections;
+#[path = "fork/yards.rs"]
+mod yards;
 
 use std::time::Duration;
 

@@ -27,6 +27,7 @@ pub struct World {
     pointer: AtomicU32,
     objects: [UnsafeCell<u32>; OBJECTS],
     arrived: AtomicU32,
+    srcu: std::sync::OnceLock<&'static rcu::Srcu>,
 }
 
 // SAFETY: the cells are checked by loom: an access that is not ordered fails the model.
@@ -41,7 +42,20 @@ impl World {
             pointer,
             objects,
             arrived,
+            srcu: std::sync::OnceLock::new(),
         })
+    }
+
+    /// A world with an [`Srcu`](rcu::Srcu).
+    pub fn counted(domain: Domain) -> Arc<World> {
+        let world = World::new(domain);
+        world.srcu.get_or_init(|| domain.srcu());
+        world
+    }
+
+    /// That of this world.
+    pub fn srcu(&self) -> &'static rcu::Srcu {
+        self.srcu.get().expect("a world made by `counted`")
     }
 
     /// A thread of the domain: enters, does `body`, ends.

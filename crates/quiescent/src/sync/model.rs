@@ -10,6 +10,9 @@ pub(crate) const NEST_LIMIT: u64 = 4;
 
 /// Entries in a block: few, so that scenarios come to its end.
 pub(crate) const BLOCK: usize = 2;
+/// All tallies are in one leaf: a slot's number is below this.
+pub(crate) const FIRST_TALLIES: u32 = (super::LEAF_SLOTS * super::MAX_LEAVES) as u32;
+pub(crate) const TALLY_LEAVES: usize = 1;
 /// Entries taken out of a queue at once.
 pub(crate) const MAX_EXTRACT: usize = 2;
 

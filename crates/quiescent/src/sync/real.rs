@@ -27,6 +27,10 @@ pub(crate) const MAX_EXTRACT: usize = quiescent_engine::owner::MOST_TAKEN;
 pub(crate) const NEST_LIMIT: u64 = 1 << 15;
 /// Leaves a domain can have: 65 536 threads at once.
 pub(crate) const MAX_LEAVES: usize = 1024;
+/// Tallies in the first leaf of an `Srcu`'s counts; each further one has twice as many.
+pub(crate) const FIRST_TALLIES: u32 = 8;
+/// So many leaves of them are enough for every slot.
+pub(crate) const TALLY_LEAVES: usize = 14;
 
 /// Stops the compiler from moving memory accesses across; no instruction.
 #[inline(always)]
