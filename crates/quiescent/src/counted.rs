@@ -11,8 +11,10 @@
 //! a grace period ([`quiescent_engine::indexed`]).
 //!
 //! * The tallies outlive their threads: the next thread with the number goes on with them.
-//! * A tally that was never used has zeros; a thread's first section makes them ones, and sums leave that one out. The fast path
-//!   looks at nothing but the number that it is about to change.
+//! * A tally that was never used has zeros; a thread's first section makes them ones, and sums leave that one out.
+//! * A thread notes where its tally is of the counts that it used last: the fast path is to see that they are these, and to add. Whoever
+//!   reads in several by turns looks its tally up each time. What is noted is forgotten when the thread gives its number back; the counts
+//!   live for ever, so it does not dangle.
 //! * Threads without a slot, and all where memory is gone, share the *crowd*'s tally, with locked instructions.
 //! * In fenced mode every thread comes the slow way, where fences are.
 //!
@@ -63,6 +65,27 @@ impl Tally {
                 unlocks: array_of!(AtomicU64::new(0); 2),
             }
         }
+    }
+
+    /// Has a thread that had it made all its counts fit for use? The last of them is made so last.
+    fn is_used(&self) -> bool {
+        self.unlocks[1].load(Ordering::Relaxed) != 0
+    }
+
+    /// A section of its thread begins.
+    #[inline(always)]
+    fn enter(&self, count: usize) {
+        let locks = &self.locks[count];
+        locks.store(locks.load(Ordering::Relaxed) + 1, Ordering::Release);
+        light_fence(); // [SR-1]
+    }
+
+    /// A section ends on its thread. The flag is to be looked at next.
+    #[inline(always)]
+    fn leave(&self, count: usize) {
+        let unlocks = &self.unlocks[count];
+        unlocks.store(unlocks.load(Ordering::Relaxed) + 1, Ordering::Release); // [SR-2]
+        light_fence(); // [SR-3]
     }
 }
 
@@ -121,39 +144,59 @@ impl Counted {
         (!first.is_null()).then(|| unsafe { &*first.add(at) })
     }
 
+    /// The same, if it is what the thread has noted: the counts that it had to look its tally up in last.
+    #[inline(always)]
+    fn noted(&self) -> Option<&Tally> {
+        // SAFETY: noted below, as this thread's own tally of these counts, which live for ever; forgotten when the thread gives
+        // its number back.
+        std::ptr::eq(sync::noted_counts(), self).then(|| unsafe { &*sync::noted_tally() })
+    }
+
+    /// Looks the calling thread's tally up, if it has come the fast way before, and notes it.
+    fn look_up(&'static self) -> Option<&'static Tally> {
+        let tally = self.own().filter(|tally| tally.is_used())?;
+        sync::note_tally(self, tally);
+        Some(tally)
+    }
+
     /// A section begins. The count that it has joined, which it has to leave.
     #[inline(always)]
-    pub(crate) fn enter(&self) -> usize {
+    pub(crate) fn enter(&'static self) -> usize {
         let count = self.joined.load(Ordering::Relaxed) as usize & 1;
-        if let Some(tally) = self.own() {
-            let locks = &tally.locks[count];
-            let before = locks.load(Ordering::Relaxed);
-            if before != 0 {
-                locks.store(before + 1, Ordering::Release);
-                light_fence(); // [SR-1]
-                return count;
-            }
+        match self.noted() {
+            Some(tally) => tally.enter(count),
+            None => self.enter_anew(count),
         }
-        self.enter_slowly(count);
         count
     }
 
     /// A section ends, on whatever thread. True if a driver waits for its count.
     #[inline(always)]
     #[must_use = "a driver may be waiting"]
-    pub(crate) fn leave(&self, count: usize) -> bool {
-        'slow: {
-            let Some(tally) = self.own() else { break 'slow };
-            let unlocks = &tally.unlocks[count & 1];
-            let before = unlocks.load(Ordering::Relaxed);
-            if before == 0 {
-                break 'slow;
-            }
-            unlocks.store(before + 1, Ordering::Release); // [SR-2]
-            light_fence(); // [SR-3]
-            return self.flags[count & 1].load(Ordering::Relaxed) != FLAG_CLEAR;
+    pub(crate) fn leave(&'static self, count: usize) -> bool {
+        let count = count & 1;
+        match self.noted() {
+            Some(tally) => tally.leave(count),
+            None => return self.leave_anew(count),
         }
-        self.leave_slowly(count & 1)
+        self.flags[count].load(Ordering::Relaxed) != FLAG_CLEAR
+    }
+
+    #[inline(never)]
+    fn enter_anew(&'static self, count: usize) {
+        match self.look_up() {
+            Some(tally) => tally.enter(count),
+            None => self.enter_slowly(count),
+        }
+    }
+
+    #[inline(never)]
+    fn leave_anew(&'static self, count: usize) -> bool {
+        match self.look_up() {
+            Some(tally) => tally.leave(count),
+            None => return self.leave_slowly(count),
+        }
+        self.flags[count].load(Ordering::Relaxed) != FLAG_CLEAR
     }
 
     #[cold]
@@ -393,6 +436,78 @@ mod tests {
         }
         let last = (crate::sync::MAX_LEAVES * crate::sync::LEAF_SLOTS) as u32 - 1;
         assert!(place(last).0 < LEAVES);
+    }
+
+    fn is_fenced() -> bool {
+        sync::domain().resolve_mode() == crate::FenceMode::Fenced
+    }
+
+    /// A section writes to its thread's tally and to nothing else: no line that two threads write.
+    #[test]
+    fn every_tally_has_cache_lines_of_its_own() {
+        if is_fenced() {
+            return; // sections come the slow way there, and nothing is noted
+        }
+        assert_eq!((size_of::<Tally>(), align_of::<Tally>()), (128, 128));
+        let counted: &'static Counted = Box::leak(Box::new(Counted::new()));
+        let both = std::sync::Barrier::new(2); // so that the second thread does not get the first one's number
+        let section = || {
+            let count = counted.enter();
+            assert!(!counted.leave(count));
+            both.wait();
+            let own = counted
+                .noted()
+                .expect("noted at the first end, at the latest");
+            let here = std::ptr::from_ref(own).addr();
+            let shared = || {
+                let crowd = counted.crowd.locks.iter().chain(&counted.crowd.unlocks);
+                let words = crowd.map(|count| count.load(Ordering::Relaxed));
+                words.collect::<Vec<_>>()
+            };
+            let before = shared();
+            let count = counted.enter();
+            assert!(!counted.leave(count));
+            assert_eq!(shared(), before);
+            both.wait();
+            (here, own.locks[count].load(Ordering::Relaxed))
+        };
+        let (one, other) = std::thread::scope(|scope| {
+            let [one, other] = [scope.spawn(section), scope.spawn(section)];
+            (
+                one.join().expect("no panic"),
+                other.join().expect("no panic"),
+            )
+        });
+        assert_eq!((one.0 % 128, other.0 % 128), (0, 0));
+        assert!(one.0.abs_diff(other.0) >= 128);
+        assert!(counted.is_empty(0) && counted.is_empty(1));
+    }
+
+    #[test]
+    fn what_a_thread_has_noted_is_of_the_counts_it_used_last() {
+        if is_fenced() {
+            return;
+        }
+        let new = || -> &'static Counted { Box::leak(Box::new(Counted::new())) };
+        let (one, other) = (new(), new());
+        std::thread::spawn(move || {
+            for _ in 0..3 {
+                let outer = one.enter();
+                let inner = other.enter();
+                assert!(!one.is_empty(outer) && !other.is_empty(inner));
+                assert!(!one.leave(outer));
+                assert!(one.noted().is_some() && other.noted().is_none());
+                assert!(one.is_empty(outer) && !other.is_empty(inner));
+                assert!(!other.leave(inner) && other.noted().is_some());
+                assert!(other.is_empty(inner));
+            }
+            sync::forget_tally();
+            assert!(one.noted().is_none() && other.noted().is_none());
+            let count = other.enter();
+            assert!(!other.is_empty(count) && !other.leave(count) && other.is_empty(count));
+        })
+        .join()
+        .expect("no panic");
     }
 
     #[test]
