@@ -214,6 +214,7 @@ fn the_caretaker_is_told() {
         let ran = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
         let seen = ran.clone();
         srcu.call_hurry(move || seen.store(true, std::sync::atomic::Ordering::Relaxed));
+        world.domain.sleep(); // the kick of that is heard
         world.let_go(1);
         branching(true);
         while !ran.load(std::sync::atomic::Ordering::Relaxed) {

@@ -84,20 +84,25 @@ fn the_page_is_written_beside_the_json_and_written_anew() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
-#[test]
-fn a_run_that_is_stopped_leaves_a_page_that_says_so() {
-    let folder = tempfile::tempdir().unwrap();
-    // Without --quick, it takes minutes.
+/// `reproduce` with these arguments, interrupted as soon as it can be. Without `--quick` it would take minutes.
+fn interrupted(folder: &Path, arguments: &[&str]) -> Output {
     let mut child = quiescent()
-        .current_dir(folder.path())
+        .current_dir(folder)
         .arg("reproduce")
+        .args(arguments)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     assert!(common::catches_ctrl_c(&mut child));
     common::ctrl_c(&child);
-    let output = child.wait_with_output().unwrap();
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn a_run_that_is_stopped_leaves_a_page_that_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = interrupted(folder.path(), &[]);
     assert_eq!(output.status.code(), Some(130), "{output:?}");
     assert!(text(&output.stdout).contains("Targets"), "{output:?}");
     let page = fs::read_to_string(folder.path().join("reproduce.html")).unwrap();
@@ -108,16 +113,7 @@ fn a_run_that_is_stopped_leaves_a_page_that_says_so() {
 #[test]
 fn standard_output_may_be_the_page() {
     let folder = tempfile::tempdir().unwrap();
-    let mut child = quiescent()
-        .current_dir(folder.path())
-        .args(["reproduce", "--html", "-"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    assert!(common::catches_ctrl_c(&mut child));
-    common::ctrl_c(&child);
-    let output = child.wait_with_output().unwrap();
+    let output = interrupted(folder.path(), &["--html", "-"]);
     check(&text(&output.stdout));
     assert!(output.stderr.is_empty(), "{output:?}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);

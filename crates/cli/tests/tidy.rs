@@ -148,3 +148,25 @@ fn every_sanitizer_has_a_planted_bug_that_says_what_is_to_be_reported() {
         assert!(own > 0, "{sanitizer}: nothing is planted for it");
     }
 }
+
+#[test]
+fn every_fuzz_target_has_a_planted_bug() {
+    let mut all = planted("busted/fuzz");
+    for (path, text) in &all {
+        let header = text.starts_with("why: ") && text.contains("\nfuzz: ");
+        assert!(header, "{}: header", path.display());
+        assert_small(path, text);
+    }
+    all.extend(planted("busted"));
+    let targets = fs::read_dir(root().join("fuzz/fuzz_targets")).expect("the targets");
+    let mut count = 0;
+    for target in targets {
+        let target = target.expect("a file").path();
+        let name = target.file_stem().expect("a name").display();
+        let line = format!("\nfuzz: {name}\n");
+        let own = all.iter().filter(|(_, text)| text.contains(&line)).count();
+        assert!(own > 0, "{name}: nothing is planted for it");
+        count += 1;
+    }
+    assert!(count >= 6, "{count} targets");
+}

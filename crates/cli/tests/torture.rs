@@ -210,6 +210,43 @@ fn a_run_that_dies_is_a_finding() {
 }
 
 #[test]
+fn a_run_that_crashes_leaves_its_last_events() {
+    let words = "torture --scenario FORK01 --duration 60s --seed 1 --quiet --broken crash";
+    let words: Vec<&str> = words.split(' ').collect();
+    let output = run(&words);
+    let printed = text(&output.stdout);
+    assert_eq!(code(&output), Some(1), "{printed}");
+    assert!(
+        printed.contains("FOUND the run was ended by signal 11"),
+        "{printed}"
+    );
+    let events = printed.split("the last events, until the first finding:\n");
+    let events: Vec<&str> = events
+        .last()
+        .expect("something")
+        .lines()
+        .take_while(|line| line.starts_with("    "))
+        .collect();
+    // Of those who never rest at least, in the order in which they happened.
+    for who in [" writer ", " elsewhere "] {
+        assert!(events.iter().any(|it| it.contains(who)), "{who}: {printed}");
+    }
+    let times = events.iter().map(|line| {
+        let time = line.split_whitespace().next().expect("a time");
+        time.parse::<f64>().expect("seconds")
+    });
+    let times: Vec<f64> = times.collect();
+    assert!(times.len() >= 10 && times.is_sorted(), "{printed}");
+    let output = run(&[&words[..], &["--json"]].concat());
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a document");
+    let events = &report["options"]["runs"][0]["events"];
+    assert!(
+        events.as_array().is_some_and(|it| it.len() >= 10),
+        "{report}"
+    );
+}
+
+#[test]
 fn without_its_other_program_it_says_so() {
     // A link: a file that was just written may still be open for writing in another test's child.
     let name = format!("quiescent-alone-{}", std::process::id());

@@ -78,8 +78,8 @@ pub use explore::explore_unpruned;
 pub use explore::{Bounds, Failure, Report, explore, random_walk, replay};
 pub use mutex::{Mutex, MutexGuard};
 pub use ops::{
-    allow_timeouts, branching, coarse_ns, fence, futex_wait, futex_wake, heavy_fence, light_fence,
-    now_ns, register_heavy_fence, spin, tls_get, tls_set,
+    allow_timeouts, branching, coarse_ns, doze, fence, futex_wait, futex_wake, heavy_fence,
+    light_fence, now_ns, register_heavy_fence, spin, tls_get, tls_set,
 };
 pub use runtime::{JoinHandle, spawn, thread_index, yield_now};
 pub use std::sync::atomic::Ordering;

@@ -163,6 +163,12 @@ pub fn spin(_times: u32) {
     yield_now();
 }
 
+/// Lets others run first.
+#[track_caller]
+pub fn doze() {
+    yield_now();
+}
+
 /// A clock that goes on by a little at each look.
 pub fn now_ns() -> u64 {
     with(|e| {

@@ -162,6 +162,11 @@ pub fn spin(_times: u32) {
     thread::yield_now();
 }
 
+/// Gives way once.
+pub fn doze() {
+    thread::yield_now();
+}
+
 /// A clock that goes on by a little at each look of any thread: what one thread has set is over when another
 /// one looks later. loom does not see it, and tries no other order because of it.
 pub fn now_ns() -> u64 {

@@ -85,6 +85,25 @@ fn forget_blocks() {
     }
 }
 
+/// How long things take in a domain for whole lives, and how much they are: see [`Model::living`].
+#[derive(Clone, Copy, Debug)]
+pub struct Life {
+    /// Callbacks are stamped in batches of so many.
+    pub batch: u64,
+    /// How long lazy ones wait for company, in nanoseconds of the model.
+    pub lazy_ns: u64,
+    /// The same for prompt ones.
+    pub prompt_ns: u64,
+    /// Low memory is acted upon once in this time.
+    pub pressure_ns: u64,
+    /// Those who wait take the role of a driver that is silent for so long.
+    pub usurp_after_ns: Option<u64>,
+    /// The second worker is called with more untended callbacks than this, and rests with fewer than …
+    pub second_above: u64,
+    /// … this.
+    pub second_below: u64,
+}
+
 /// A domain for one execution of a model. Leaked: readers' words live for ever.
 #[derive(Clone, Copy, Debug)]
 pub struct Model(&'static Domain);
@@ -131,6 +150,20 @@ impl Model {
     /// that never ends.
     pub fn usurping() -> Model {
         Model::configured(0, 0, |config| config.usurp_after_ns = Some(0))
+    }
+
+    /// For models with a clock: with deadlines that come, some time.
+    pub fn living(life: Life) -> Model {
+        Model::configured(1, 1, |config| {
+            config.defer.batch = life.batch;
+            config.defer.lazy_ns = life.lazy_ns;
+            config.defer.lazy_grid_ns = 1;
+            config.defer.prompt_ns = life.prompt_ns;
+            config.defer.pressure_ns = life.pressure_ns;
+            config.usurp_after_ns = life.usurp_after_ns;
+            config.crew.above = life.second_above;
+            config.crew.below = life.second_below;
+        })
     }
 
     fn configured(spins_before: u16, spins_after: u16, adapt: impl FnOnce(&mut Config)) -> Model {
@@ -201,6 +234,21 @@ impl Model {
         self.0.relieve(crate::second::turn_of_second(1));
     }
 
+    /// Sleeps until it is called more often than so many times; returns how often that is.
+    pub fn sleep_as_second(self, calls: u32) -> u32 {
+        self.0.watch.second.sleep(calls)
+    }
+
+    /// Was the second worker called, and has not rested since?
+    pub fn second_is_on_duty(self) -> bool {
+        self.0.lock().engine.second_is_on_duty()
+    }
+
+    /// Wakes whoever plays the second worker.
+    pub fn call_second(self) {
+        self.0.call_second();
+    }
+
     /// What it does then: sleeps until it is kicked (or until the timer fires, where the scenario lets
     /// time-outs happen).
     pub fn sleep(self) {
@@ -215,6 +263,11 @@ impl Model {
     /// Is the worker's timer set? If not, and nobody kicks it, it sleeps for ever.
     pub fn is_armed(self) -> bool {
         self.0.alarm.is_armed()
+    }
+
+    /// What it is set to.
+    pub fn timer(self) -> Option<u64> {
+        Some(*self.0.alarm.timer()).filter(|&set| set != 0)
     }
 
     /// What becomes of it if every thread goes quiet now: the worker works as long as its timer fires.
@@ -256,6 +309,12 @@ impl Model {
     /// What the caretaker does when it is woken.
     pub fn care(self, srcu: &crate::Srcu) {
         let _ = srcu.yard().care();
+    }
+
+    /// What the budget counts as held: callbacks, and their bytes.
+    pub fn accounted(self) -> (u64, u64) {
+        let held = self.0.lock().engine.held();
+        (held.count, held.bytes)
     }
 
     /// Callbacks and objects that are queued.

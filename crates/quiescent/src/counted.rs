@@ -323,6 +323,12 @@ impl Counted {
         !self.is_empty(0) || !self.is_empty(1)
     }
 
+    /// Which counts are flagged, as bits.
+    pub(crate) fn flagged(&self) -> u32 {
+        let set = |count: usize| u32::from(self.flags[count].load(Ordering::Acquire) != FLAG_CLEAR);
+        set(0) | set(1) << 1
+    }
+
     /// A driver that waited for this count is not to wait any more. True for one of those who say so.
     pub(crate) fn unflag(&self, count: usize) -> bool {
         self.flags[count].swap(FLAG_CLEAR, Ordering::AcqRel) != FLAG_CLEAR // [FS-1]

@@ -142,7 +142,9 @@ impl Domain {
             // SAFETY: the caller's promise, passed on by whoever made the parcel.
             Parcel::Head(head, run) => unsafe { core.heads.push(head, run) },
             Parcel::Entry(lane, entry, bytes) => {
-                if !queue.put(&mut core, lane, entry, bytes) {
+                let was_put;
+                (core, was_put) = queue.put_among_others(core, lane, entry, bytes);
+                if !was_put {
                     count(&self.counters.leaked);
                 }
             }

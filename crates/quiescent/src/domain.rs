@@ -28,8 +28,8 @@ use crate::reader::{self, FLAG_CLEAR, Reader};
 use crate::slots::{Slot, Slots};
 use crate::stats::FenceMode;
 use crate::sync::{
-    self, AtomicU32, AtomicU64, CELL_EXIT, CELL_FENCED, LEAF_SLOTS, Mutex, MutexGuard, Ordering,
-    const_new, full_fence,
+    self, AtomicU32, AtomicU64, CELL_CROWD, CELL_EXIT, CELL_FENCED, LEAF_SLOTS, Mutex, MutexGuard,
+    Ordering, const_new, full_fence,
 };
 use crate::waitlist::WaitList;
 use crate::watch::Watch;
@@ -337,7 +337,8 @@ impl Domain {
 
     // Registration.
 
-    /// This thread's slot; registers the thread if it has none. `None`: no slot is to be had.
+    /// This thread's slot; registers the thread if it has none. `None`: no slot is to be had, or the thread is in the crowd,
+    /// inside a section: a grace period that is under way would not wait for what goes on in a new slot.
     ///
     /// Idempotent under re-entry by a signal handler at any instruction: whoever stores the
     /// thread-local first wins, and the other gives its claim back.
@@ -346,7 +347,8 @@ impl Domain {
             return Some(slot);
         }
         self.resolve_mode();
-        let Some(slot) = self.slots.claim() else {
+        let outside = sync::tls_get(CELL_CROWD) == 0;
+        let Some(slot) = outside.then(|| self.slots.claim()).flatten() else {
             count(&self.counters.crowd_sections);
             return None;
         };

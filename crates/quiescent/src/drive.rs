@@ -77,6 +77,8 @@ pub(crate) struct Turn<'a, D: Driven> {
     core: Option<MutexGuard<'a, Core>>,
     wakes: Wakes,
     steps: u32,
+    /// A grace period has ended, and nobody was told yet.
+    ended: bool,
     reign: u32,
     /// The role is somebody else's.
     lost: bool,
@@ -92,6 +94,7 @@ impl<'a, D: Driven> Turn<'a, D> {
             core: Some(core),
             wakes: Wakes::new(),
             steps: 0,
+            ended: false,
             lost: false,
             stall: None,
         }
@@ -132,6 +135,9 @@ impl<'a, D: Driven> Turn<'a, D> {
         for _ in 0..woken {
             count(&self.domain.counters().wakeups);
         }
+        if std::mem::take(&mut self.ended) {
+            self.domain.gp_ended();
+        }
         what(self.domain)
     }
 
@@ -156,6 +162,8 @@ impl<'a, D: Driven> Turn<'a, D> {
         } = self.core().step(domain.readers(), now_ns);
         self.stall = stall;
         if let Some(published) = publish {
+            let (root, before) = (&published.root, domain.root_seq().load(Ordering::Relaxed));
+            self.ended |= root.state() == 0 && root.to_bits() != before;
             domain
                 .root_seq()
                 .store(published.root.to_bits(), Ordering::Release); // [POLL-1]

@@ -74,6 +74,10 @@ pub(crate) trait Driven: Sync + Sized + 'static {
     /// Tells it. With no lock held, and without the role.
     fn tell_news(&self) {}
 
+    /// A grace period has ended since this was called last. With no lock held.
+    #[inline]
+    fn gp_ended(&self) {}
+
     /// What there is to say about a stall. The caller drives, and has no lock.
     fn stall_report(&'static self, stalled: Stalled) -> Option<StallReport>;
     /// Delivers it. With no lock held, and without the role.

@@ -238,11 +238,22 @@ fn lock_overflow(slot: &'static Slot) -> &'static Reader {
 }
 
 /// No slot to be had: one of two shared counters, with locked instructions.
+///
+/// All of a thread's open guards are on the same side. Otherwise a grace period that has seen the other side empty would
+/// not wait for the one that is dropped last, and guards may be dropped in any order.
 fn lock_crowd(domain: &'static Domain) -> &'static Reader {
-    let sink = domain.slots.crowd_enter();
-    let side = sink.flag.load(Ordering::Relaxed) - SINK_CROWD;
-    sync::tls_set(CELL_CROWD, sync::tls_get(CELL_CROWD) + crowd_unit(side));
-    sink
+    let inside = sync::tls_get(CELL_CROWD);
+    let side = match inside {
+        0 => domain.slots.crowd_side(),
+        _ => u32::from(crowd_sections(0) == 0),
+    };
+    // Before it joins: a handler that comes from here on joins the same side, and does not register.
+    sync::tls_set(CELL_CROWD, inside + crowd_unit(side));
+    if inside == 0 && domain.own_slot().is_some() {
+        sync::tls_set(CELL_CROWD, inside); // one has registered just before
+        return lock();
+    }
+    domain.slots.crowd_enter(side)
 }
 
 /// One section on a side of the crowd, in the thread's cell: each side has half of it.

@@ -128,12 +128,33 @@ impl Domain {
 #[cfg(any(quiescent_loom, quiescent_double))]
 mod model {
     use crate::domain::Domain;
+    use crate::sync::{self, AtomicU32, Ordering, const_new};
 
     /// In models a scenario's own thread plays the second worker, and callbacks return.
     #[derive(Debug)]
-    pub(crate) struct Second;
+    pub(crate) struct Second {
+        /// Calls, as in the product.
+        calls: AtomicU32,
+    }
 
     impl Second {
+        const_new! {
+            pub(crate) fn new() -> Second {
+                Second { calls: AtomicU32::new(0) }
+            }
+        }
+
+        /// Sleeps until there are more calls than these; returns how many.
+        pub(crate) fn sleep(&self, calls: u32) -> u32 {
+            loop {
+                let now = self.calls.load(Ordering::Acquire);
+                if now != calls {
+                    return now;
+                }
+                sync::futex_wait(&self.calls, calls, None);
+            }
+        }
+
         #[allow(clippy::unused_self, reason = "the same face as in the product")]
         pub(crate) fn begin(&self, _name: fn() -> &'static str) {}
 
@@ -142,8 +163,11 @@ mod model {
     }
 
     impl Domain {
-        #[allow(clippy::unused_self, reason = "the same face as in the product")]
-        pub(crate) fn call_second(&'static self) {}
+        pub(crate) fn call_second(&'static self) {
+            let calls = &self.watch.second.calls;
+            calls.fetch_add(1, Ordering::Release);
+            sync::futex_wake(calls);
+        }
 
         #[allow(clippy::unused_self, reason = "the same face as in the product")]
         pub(crate) fn look_at_second(&'static self) {}

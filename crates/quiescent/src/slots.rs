@@ -18,7 +18,8 @@
 //! share two counters, which play CPUs 0 and 1. Newcomers are sent to the counter that the scan is
 //! not waiting for, so each in turn drains. Slow (locked instructions on shared lines), but `read_lock`
 //! never fails. A zero seen after the grace period's start proves that every older section on that
-//! counter has ended; no generation is needed.
+//! counter has ended; no generation is needed. Whoever is inside stays on its side, and gets no slot, until the last
+//! of its guards is dropped: else that one might be where a grace period does not look any more.
 
 use std::mem::offset_of;
 
@@ -362,13 +363,18 @@ impl Slots {
         (word == 0, 0)
     }
 
-    /// Joins the crowd; returns its sink.
-    pub(crate) fn crowd_enter(&'static self) -> &'static Reader {
+    /// The side of the crowd that newcomers join.
+    pub(crate) fn crowd_side(&self) -> u32 {
+        self.crowd_side.load(Ordering::Relaxed) & 1
+    }
+
+    /// Joins a side of the crowd; returns its sink.
+    pub(crate) fn crowd_enter(&'static self, side: u32) -> &'static Reader {
         if self.present(0) & CROWD != CROWD {
             self.first.bitmap.fetch_or(CROWD, Ordering::AcqRel);
             full_fence(); // [REG-1]
         }
-        let side = (self.crowd_side.load(Ordering::Relaxed) & 1) as usize;
+        let side = side as usize & 1;
         self.first.slots[side]
             .reader
             .word

@@ -261,6 +261,13 @@ impl Srcu {
         self.yard().holdouts()
     }
 
+    /// Reports stalls of its grace periods after this time from now on; zero: not at all. See
+    /// [`set_stall_after`](crate::set_stall_after), which is about the process's domain, and [`on_report()`](crate::on_report()).
+    pub fn set_stall_after(&self, time: Duration) {
+        let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.yard().set_stall_ns(ns);
+    }
+
     /// What it has done so far, and holds now.
     pub fn statistics(&self) -> SrcuStatistics {
         SrcuStatistics::of(self.yard())

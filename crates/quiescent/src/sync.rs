@@ -1,12 +1,13 @@
 //! The one file that names the primitives: atomics, fences, futex, lock, thread-locals, memory.
 //!
-//! Three sets with the same names, chosen by how the crate is built:
+//! Four sets with the same names, chosen by how the crate is built:
 //!
 //! | set | built as | what it is for |
 //! |---|---|---|
 //! | std | the product | the real thing |
 //! | loom | `crates/check-loom` (`--cfg quiescent_loom` from its build script) | the C11 model, in fenced mode: loom has no membarrier |
 //! | double | `crates/check-double` (`--cfg quiescent_double`) | a store-buffer machine (TSO, PSO) in which `heavy_fence` drains every buffer, as membarrier does |
+//! | shuttle | `crates/check-shuttle`, as the double: its manifest gives the name of the double's primitives to those of shuttle | schedules by chance of long executions, all accesses SeqCst |
 //!
 //! The check crates compile *these same sources*; nothing is paraphrased. With `--cfg quiescent_tsan` (`ci/sanitizers`) the std
 //! set has a lock that ThreadSanitizer understands, and is otherwise itself: `sync/tsan.rs` says why.

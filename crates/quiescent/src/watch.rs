@@ -26,8 +26,10 @@ mod model {
     }
 
     impl Watch {
-        pub(crate) const fn new() -> Watch {
-            Watch { second: Second }
+        crate::sync::const_new! {
+            pub(crate) fn new() -> Watch {
+                Watch { second: Second::new() }
+            }
         }
 
         #[allow(clippy::unused_self, reason = "the same face as in the product")]

@@ -171,7 +171,7 @@ impl Domain {
         }
     }
 
-    /// Waits until some of what others are running has returned; not at all if there is nothing.
+    /// Waits until some of what others are running has returned; a moment, if there is nothing.
     fn wait_for_others(&'static self, until: Until) {
         self.drainers.fetch_add(1, Ordering::Relaxed);
         let word = self.drain_word.load(Ordering::Relaxed);
@@ -182,6 +182,9 @@ impl Domain {
         });
         if others {
             sync::futex_wait(&self.drain_word, word, until.left());
+        } else {
+            // Somebody is in the middle of a push, and may be so for long: it has no processor, perhaps because of us.
+            sync::doze();
         }
         self.drainers.fetch_sub(1, Ordering::Relaxed);
     }

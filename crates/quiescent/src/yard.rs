@@ -57,7 +57,11 @@ pub(crate) struct Yard {
     /// What waits for its grace periods. Nobody owns it: everybody queues under the lock.
     pub(crate) queue: Queue,
     /// The caretaker wants to know when a grace period may go on. `[CT-1]`
-    pub(crate) interested: AtomicU32,
+    interested: AtomicU32,
+    /// It is to look here, whatever the time.
+    called: AtomicU32,
+    /// It is to look here at this time in any case; never, if 0.
+    look_at: AtomicU64,
     barrier_turn: sync::Turn,
     barrier_word: AtomicU32,
     /// Somebody reports a stall.
@@ -111,6 +115,8 @@ impl Yard {
                 counters: Counters::new(),
                 queue: Queue::new(0, std::ptr::null_mut()),
                 interested: AtomicU32::new(0),
+                called: AtomicU32::new(0),
+                look_at: AtomicU64::new(0),
                 barrier_turn: sync::Turn::new(),
                 barrier_word: AtomicU32::new(0),
                 telling: AtomicU32::new(0),
@@ -157,13 +163,14 @@ impl Yard {
         self.state.store(LEFT, Ordering::Release);
     }
 
-    /// Is nothing held, nobody inside, and no grace period under way?
+    /// Is nothing held, and nobody inside? (A grace period that was asked for and never waited for is nobody's; who waits next takes
+    /// it along.)
     fn is_at_rest(&self) -> bool {
         let held = !self.queue.lock().cpu.is_empty();
         #[cfg(not(any(quiescent_loom, quiescent_double)))]
         let held = held || !self.tasks.is_empty();
         let core = self.lock();
-        let busy = core.engine.busy() || core.engine.is_driven() || core.barrier.in_flight();
+        let busy = core.engine.is_driven() || core.barrier.in_flight();
         drop(core);
         !held && !busy && !self.readers.is_inside()
     }
@@ -184,10 +191,20 @@ impl Yard {
         self.tell_caretaker();
     }
 
+    /// See [`set_stall_after`](crate::Srcu::set_stall_after).
+    pub(crate) fn set_stall_ns(&self, ns: u64) {
+        let asleep = self.lock().set_stall_ns(ns);
+        // A driver that sleeps until another time looks again, and learns the new one; and so does the caretaker.
+        if asleep && self.sleeper.swap(SLEEPER_NOBODY, Ordering::AcqRel) != SLEEPER_NOBODY {
+            sync::futex_wake(&self.sleeper);
+        }
+        self.tell_caretaker();
+    }
+
     /// Waits for a full grace period.
     pub(crate) fn wait_for_gp(&'static self, how: How) -> Result<(), SyncError> {
         let result = self.synchronize(how);
-        self.tell_caretaker(); // what it waits for may be over, or wait for a driver
+        self.tell_caretaker(); // what it waits for may wait for a driver now
         result
     }
 
@@ -201,8 +218,14 @@ impl Yard {
     /// Has the caretaker look, if it waits for a grace period here. `[CT-1]`
     fn tell_caretaker(&self) {
         if self.interested.load(Ordering::Acquire) != 0 {
-            care::alarm().kick();
+            self.call();
         }
+    }
+
+    /// Has the caretaker look here. (There is one.)
+    pub(crate) fn call(&self) {
+        self.called.store(1, Ordering::Release); // before the swap of [ALM-1]
+        care::alarm().kick();
     }
 
     /// The threads on which sections of this count were begun that have not ended, as far as one look can tell.
@@ -252,6 +275,10 @@ impl Driven for Yard {
 
     fn own_cpu(&self) -> Option<CpuId> {
         None
+    }
+
+    fn gp_ended(&self) {
+        self.tell_caretaker();
     }
 
     fn stall_report(&'static self, stalled: Stalled) -> Option<StallReport> {
@@ -316,6 +343,8 @@ impl Yard {
         self.counters.forked();
         self.sleeper.store(SLEEPER_NOBODY, Ordering::Relaxed);
         self.interested.store(0, Ordering::Relaxed);
+        self.called.store(0, Ordering::Relaxed);
+        self.look_at.store(0, Ordering::Relaxed);
         self.telling.store(0, Ordering::Relaxed);
         // SAFETY: the caller's promise.
         unsafe { self.barrier_turn.renew() };

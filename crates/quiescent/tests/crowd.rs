@@ -64,6 +64,43 @@ fn sections_in_the_crowd_are_sections() {
     });
 }
 
+/// A grace period has seen that side of the crowd empty to which newcomers are sent: the guard that is dropped last is
+/// not there.
+#[test]
+fn a_section_stays_on_its_side() {
+    without_slots("a_section_stays_on_its_side", |idle| {
+        let first = read_lock();
+        assert_waits(); // this grace period goes on, and newcomers go to the other side
+        let last = read_lock();
+        drop(first);
+        assert_waits();
+        drop(last);
+        assert_eq!(synchronize_timeout(PATIENCE), Ok(()));
+        idle.into_iter().for_each(Reader::end);
+    });
+}
+
+/// Nor has a slot that became free meanwhile the rest of a section: a grace period that is under way does not look
+/// there.
+#[test]
+fn a_section_gets_no_slot_half_way() {
+    without_slots("a_section_gets_no_slot_half_way", |mut idle| {
+        let first = read_lock();
+        assert_waits();
+        idle.pop().expect("one of them").end();
+        quiescent::call(|| ()); // would register the thread, elsewhere
+        let last = read_lock();
+        drop(first);
+        assert_waits();
+        drop(last);
+        assert_eq!(synchronize_timeout(PATIENCE), Ok(()));
+        let registered = statistics().registered;
+        drop(read_lock());
+        assert_eq!(statistics().registered, registered + 1, "now it has one");
+        idle.into_iter().for_each(Reader::end);
+    });
+}
+
 #[test]
 fn misuse_in_the_crowd_is_found() {
     without_slots("misuse_in_the_crowd_is_found", |idle| {
@@ -188,9 +225,9 @@ fn readers_that_overlap_for_ever_starve_nobody() {
 }
 
 #[test]
-fn a_thread_may_get_a_slot_while_it_is_in_the_crowd() {
+fn a_slot_becomes_free_while_a_thread_is_in_the_crowd() {
     without_slots(
-        "a_thread_may_get_a_slot_while_it_is_in_the_crowd",
+        "a_slot_becomes_free_while_a_thread_is_in_the_crowd",
         |mut idle| {
             for crowd_first in [true, false] {
                 let (freed, is_freed) = mpsc::channel();
@@ -199,11 +236,11 @@ fn a_thread_may_get_a_slot_while_it_is_in_the_crowd() {
                     let crowd = read_lock();
                     full.send(()).expect("the test waits");
                     is_freed.recv().expect("the test frees a slot");
-                    let slotted = read_lock();
+                    let nested = read_lock();
                     let (first, second) = if crowd_first {
-                        (crowd, slotted)
+                        (crowd, nested)
                     } else {
-                        (slotted, crowd)
+                        (nested, crowd)
                     };
                     drop(first);
                     assert!(in_section());
@@ -216,6 +253,8 @@ fn a_thread_may_get_a_slot_while_it_is_in_the_crowd() {
                     drop(second);
                     assert!(!in_section());
                     assert_eq!(try_synchronize(), Ok(()));
+                    assert_eq!(statistics().registered as usize, SLOTS - 1);
+                    drop(read_lock()); // outside it gets the slot
                     statistics().registered
                 });
                 is_full.recv().expect("the thread reads");

@@ -10,8 +10,8 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
-use common::isolated;
-use quiescent::{Srcu, SrcuCell, SyncError};
+use common::{isolated, until};
+use quiescent::{Report, Srcu, SrcuCell, SyncError};
 
 /// Long enough for anything that does not hang.
 const LONG: Duration = Duration::from_secs(60);
@@ -108,6 +108,34 @@ fn others_are_not_held_up() {
     drop(stalled);
     slow.barrier();
     assert_eq!(ran.load(Ordering::Relaxed), 1);
+}
+
+/// The driver goes on to the next grace period, and sleeps for a reader of that one.
+#[test]
+fn what_is_done_does_not_wait_for_the_next_grace_period() {
+    isolated(
+        "what_is_done_does_not_wait_for_the_next_grace_period",
+        || {
+            let srcu = Srcu::new();
+            srcu.set_stall_after(Duration::ZERO); // nobody looks on account of that
+            for _ in 0..50 {
+                let (sender, receiver) = mpsc::channel();
+                let first = srcu.read_lock();
+                srcu.call_hurry(move || sender.send(()).expect("somebody waits"));
+                thread::scope(|scope| {
+                    let before = srcu.statistics().grace_periods;
+                    let driver = scope.spawn(|| srcu.synchronize_timeout(LONG));
+                    until("somebody drives", || srcu.statistics().busy);
+                    let second = srcu.read_lock();
+                    drop(first);
+                    receiver.recv_timeout(LONG).expect("it ran");
+                    until("one is over", || srcu.statistics().grace_periods > before);
+                    drop(second);
+                    assert_eq!(driver.join().expect("no panic"), Ok(()));
+                });
+            }
+        },
+    );
 }
 
 #[test]
@@ -290,6 +318,43 @@ fn waiting_where_it_would_hold_up_others_is_refused() {
     });
     let refused = Err(SyncError::InsideCallback);
     assert_eq!(receiver.recv_timeout(LONG), Ok((refused.clone(), refused)));
+}
+
+/// The reports so far that name this process's thread.
+static NAMED: AtomicU32 = AtomicU32::new(0);
+
+fn told(report: &Report) {
+    if let Report::Stalled(stall) = report {
+        assert_eq!(stall.queued, 1);
+        let named = stall
+            .readers
+            .iter()
+            .filter(|reader| reader.holdout.thread_id != 0);
+        NAMED.fetch_add(named.count() as u32, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_stall_is_told_with_the_thread_that_began_it_and_then_all_is_quiet() {
+    isolated(
+        "a_stall_is_told_with_the_thread_that_began_it_and_then_all_is_quiet",
+        || {
+            quiescent::on_report(told);
+            let srcu = Srcu::new();
+            srcu.set_stall_after(Duration::from_millis(10));
+            let guard = srcu.read_lock();
+            srcu.call_hurry(|| ());
+            until("a report", || NAMED.load(Ordering::Relaxed) > 0);
+            drop(guard);
+            assert_eq!(srcu.synchronize_timeout(LONG), Ok(())); // perhaps this one ends what the callback waits for
+            until("it ran", || srcu.statistics().queued == 0);
+            until("nobody looks any more", || {
+                let looks = srcu.statistics().looks;
+                thread::sleep(4 * SHORT);
+                srcu.statistics().looks == looks
+            });
+        },
+    );
 }
 
 #[test]

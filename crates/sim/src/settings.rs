@@ -94,5 +94,10 @@ pub fn listed(options: &Options) -> Vec<(&'static str, String)> {
     all().filter(has).map(text).collect()
 }
 
+/// Has a machine of this kind this setting? One that is unknown is nobody's.
+pub(crate) fn is_of(key: &str, options: &Options) -> bool {
+    find(key).is_some_and(|it| threads::serves(it.key, options.kind))
+}
+
 #[cfg(test)]
 mod tests;

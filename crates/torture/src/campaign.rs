@@ -13,6 +13,8 @@ use quiescent_bench::Error;
 use quiescent_bench::report::Report;
 
 use crate::child::{Ask, Said};
+use crate::kept::Kept;
+use crate::report::EVENTS;
 use crate::scenario::Scenario;
 
 /// No run is shorter, but for the last, or the only one.
@@ -58,6 +60,8 @@ pub struct Run {
     pub elapsed: Duration,
     /// What it found.
     pub end: End,
+    /// The last events, if it did not come to a report.
+    pub last: Vec<String>,
 }
 
 /// The end of a run.
@@ -82,7 +86,7 @@ impl Run {
     pub fn events(&self) -> Vec<String> {
         match &self.end {
             End::Report(report) => words(report, "events"),
-            End::Died(_) => Vec::new(),
+            End::Died(_) => self.last.clone(),
         }
     }
 
@@ -155,7 +159,12 @@ impl Campaign {
         mut tell: impl FnMut(Event<'_>),
     ) -> Result<Run, Error> {
         let start = Instant::now();
-        let json = serde_json::to_string(&ask).expect("numbers and words always serialise");
+        let mut kept = Kept::new().ok(); // without, a crash has no last events
+        let told = Ask {
+            events: kept.as_ref().map(Kept::number),
+            ..ask.clone()
+        };
+        let json = serde_json::to_string(&told).expect("numbers and words always serialise");
         let failed = |why| {
             let what = format!("cannot start {}", self.program.display());
             Error::failed(what, why, "is there memory, and room for a process?")
@@ -197,6 +206,10 @@ impl Campaign {
         Ok(Run {
             ask,
             elapsed: start.elapsed(),
+            last: match (&end, &mut kept) {
+                (End::Died(_), Some(kept)) => kept.last(EVENTS),
+                _ => Vec::new(),
+            },
             end,
         })
     }

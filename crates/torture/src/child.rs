@@ -34,6 +34,8 @@ pub struct Ask {
     pub threads: Option<usize>,
     /// The misuse.
     pub broken: Option<String>,
+    /// The number of a file in memory for the last events.
+    pub events: Option<i32>,
 }
 
 /// A fence mode that was asked for.
@@ -69,6 +71,7 @@ impl Ask {
         options.duration = self.duration;
         options.interval = self.interval;
         options.patience = self.patience;
+        options.events = self.events;
         match self.fence {
             None => {}
             Some(Fence::Any) => options.library.fence = None,

@@ -4,15 +4,22 @@
 //! (callbacks on the worker, the allocator). From the first finding on nothing is recorded: what led to it
 //! stays. Entries are two words, not written as one: one that is being written when it is read may be
 //! mixed from two. It is for people, not for an oracle.
+//!
+//! Rings may be in memory that outlives the process ([`kept`](crate::kept)): so they have no pointers, and say whose they are.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::finding::{self, Finding};
 use crate::kind::Kind;
+use crate::role::Role;
 use crate::world::{self, World};
 
 /// Events of one ring.
-const LENGTH: usize = 64;
+pub(crate) const LENGTH: usize = 64;
+/// Words of one ring: whose it is, the next place, and two for each event.
+pub(crate) const WORDS: usize = 2 + 2 * LENGTH;
+/// Whose ring it is that is no thread's.
+const ELSEWHERE: u64 = u64::MAX;
 /// No kind.
 const NONE: u64 = 0xff;
 
@@ -79,6 +86,7 @@ impl What {
 }
 
 #[derive(Default)]
+#[repr(C)]
 struct Event {
     /// Nanoseconds since the start, and one; 0 for none yet.
     at: AtomicU64,
@@ -86,74 +94,108 @@ struct Event {
     what: AtomicU64,
 }
 
-/// The last events of one thread.
+/// The last events of one thread. The layout is fixed: another process reads it.
+#[repr(C)]
 pub struct Ring {
+    /// `number << 8 | role + 1`, or elsewhere; 0 for nobody's.
+    whose: AtomicU64,
+    next: AtomicU64,
     events: [Event; LENGTH],
-    next: AtomicUsize,
 }
+
+const _: () = assert!(size_of::<Ring>() == WORDS * size_of::<u64>());
 
 impl Default for Ring {
     fn default() -> Ring {
         Ring {
+            whose: AtomicU64::new(0),
+            next: AtomicU64::new(0),
             events: std::array::from_fn(|_| Event::default()),
-            next: AtomicUsize::new(0),
         }
     }
+}
+
+/// Nothing is recorded any more in this process. For the child of a fork: the memory may still be its parent's.
+static SILENT: AtomicBool = AtomicBool::new(false);
+
+/// This process is the child of a fork, and records nothing.
+pub fn silence() {
+    SILENT.store(true, Ordering::Relaxed);
 }
 
 impl Ring {
+    /// It is that of the thread with this role and number.
+    pub fn belongs_to(&self, role: Role, number: usize) {
+        let whose = (number as u64) << 8 | (role as u64 + 1);
+        self.whose.store(whose, Ordering::Relaxed);
+    }
+
+    /// It is for whatever runs on threads without a place.
+    pub fn belongs_elsewhere(&self) {
+        self.whose.store(ELSEWHERE, Ordering::Relaxed);
+    }
+
     /// Records one, unless something has been found.
     pub fn record(&self, world: &World, what: What, kind: Option<Kind>, value: u64) {
         if !finding::any() {
-            self.write(
-                world,
-                what,
-                kind.map_or(NONE, |kind| u64::from(kind as u8)),
-                value,
-            );
+            let ns = world.start.elapsed().as_nanos() as u64;
+            self.put(ns, what, kind, value);
         }
     }
 
-    fn write(&self, world: &World, what: What, which: u64, value: u64) {
-        let event = &self.events[self.next.fetch_add(1, Ordering::Relaxed) % LENGTH];
+    /// Records one, so many nanoseconds after the start.
+    pub(crate) fn put(&self, ns: u64, what: What, kind: Option<Kind>, value: u64) {
+        let which = kind.map_or(NONE, |kind| u64::from(kind as u8));
+        self.write(ns, what, which, value);
+    }
+
+    fn write(&self, ns: u64, what: What, which: u64, value: u64) {
+        if SILENT.load(Ordering::Relaxed) {
+            return;
+        }
+        let next = self.next.fetch_add(1, Ordering::Relaxed);
+        let event = &self.events[next as usize % LENGTH];
         let word = (value << 16) | (which << 8) | what as u64;
         event.what.store(word, Ordering::Relaxed);
-        let ns = world.start.elapsed().as_nanos() as u64;
         event.at.store(ns + 1, Ordering::Relaxed);
     }
 
-    fn all(&self) -> impl Iterator<Item = (u64, u64)> {
-        let load = |event: &Event| {
-            (
-                event.at.load(Ordering::Relaxed),
-                event.what.load(Ordering::Relaxed),
-            )
-        };
-        self.events
-            .iter()
-            .map(load)
-            .filter_map(|(at, what)| Some((at.checked_sub(1)?, what)))
+    /// Whose it is, and its places.
+    fn read(&self) -> Recorded {
+        let load = |word: &AtomicU64| word.load(Ordering::Relaxed);
+        let events = self.events.iter();
+        let pairs = events.map(|event| (load(&event.at), load(&event.what)));
+        (load(&self.whose), pairs.collect())
     }
 }
+
+/// Whose a ring is, and its events as they are in memory, in no order.
+pub(crate) type Recorded = (u64, Vec<(u64, u64)>);
 
 /// Something was found, for the first time. Safe anywhere, also in the allocator.
 pub(crate) fn found(finding: Finding, value: u64) {
     if let Some(world) = world::current() {
         let which = u64::from(finding as u8);
-        world.elsewhere.write(world, What::Found, which, value);
+        let ns = world.start.elapsed().as_nanos() as u64;
+        world.elsewhere.write(ns, What::Found, which, value);
     }
 }
 
 /// The last events of all threads together, the oldest first, and the last of each thread.
 pub fn last(world: &World, count: usize) -> Vec<String> {
-    let rings = world.places.iter().enumerate().map(|(number, place)| {
-        let who = format!("{} {number}", place.role.name());
-        (who, &place.ring)
-    });
-    let rings = rings.chain([("elsewhere".to_owned(), &world.elsewhere)]);
+    let rings = world.places.iter().map(|place| place.ring);
+    let rings = rings.chain([world.elsewhere]);
+    merged(rings.map(Ring::read).collect(), count)
+}
+
+/// The same, of rings that have been read.
+pub(crate) fn merged(rings: Vec<Recorded>, count: usize) -> Vec<String> {
     let mut events: Vec<(u64, bool, String)> = Vec::new();
-    for (who, ring) in rings {
-        let mut own: Vec<(u64, u64)> = ring.all().collect();
+    for (whose, ring) in rings {
+        let who = name(whose);
+        let written = ring.into_iter();
+        let written = written.filter_map(|(at, what)| Some((at.checked_sub(1)?, what)));
+        let mut own: Vec<(u64, u64)> = written.collect();
         own.sort_unstable();
         let last = own.len().saturating_sub(1);
         let own = own.into_iter().enumerate();
@@ -164,6 +206,14 @@ pub fn last(world: &World, count: usize) -> Vec<String> {
     let shown = events.into_iter().enumerate();
     let shown = shown.filter(|(n, (_, is_last, _))| *n >= first || *is_last);
     shown.map(|(_, (_, _, line))| line).collect()
+}
+
+fn name(whose: u64) -> String {
+    let role = (whose & 0xff).checked_sub(1);
+    match role.and_then(|role| Role::ALL.get(usize::try_from(role).ok()?)) {
+        Some(role) if whose != ELSEWHERE => format!("{} {}", role.name(), whose >> 8),
+        _ => "elsewhere".to_owned(),
+    }
 }
 
 fn line(who: &str, at: u64, word: u64) -> String {

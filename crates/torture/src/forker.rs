@@ -10,7 +10,7 @@ use quiescent::{
     synchronize_timeout,
 };
 
-use crate::events::What;
+use crate::events::{self, What};
 use crate::finding::{self, Finding};
 use crate::hand::Hand;
 use crate::kind::Kind;
@@ -60,6 +60,7 @@ fn fork(hand: &mut Hand) -> bool {
     // with `_exit`.
     let child = unsafe { libc::fork() };
     if child == 0 {
+        events::silence();
         drop(guard);
         let checked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check(hand, forks)));
         let status = match checked {

@@ -41,6 +41,7 @@ pub mod finding;
 mod flood;
 mod forker;
 mod hand;
+pub mod kept;
 mod kind;
 mod latency;
 pub mod ledger;

@@ -1,5 +1,6 @@
 //! What a run is asked to do.
 
+use std::os::fd::RawFd;
 use std::time::Duration;
 
 use quiescent::FlushTimes;
@@ -40,6 +41,8 @@ pub struct Options {
     pub panics: bool,
     /// Does the program misuse the library?
     pub broken: Option<Broken>,
+    /// A file in memory that has the last events when this process is gone ([`kept`](crate::kept)).
+    pub events: Option<RawFd>,
 }
 
 impl Default for Options {
@@ -59,6 +62,7 @@ impl Default for Options {
             quarantine: 4096,
             panics: true,
             broken: None,
+            events: None,
         }
     }
 }
@@ -139,11 +143,13 @@ pub enum Broken {
     LeftOver,
     /// Callbacks panic that were not planned to.
     SecretPanic,
+    /// A writer writes where there is no memory.
+    Crash,
 }
 
 impl Broken {
     /// All of them.
-    pub const ALL: [Broken; 19] = [
+    pub const ALL: [Broken; 20] = [
         Broken::NoGracePeriod,
         Broken::RetireBeforeUnlink,
         Broken::CallNow,
@@ -163,6 +169,7 @@ impl Broken {
         Broken::NeverLazy,
         Broken::LeftOver,
         Broken::SecretPanic,
+        Broken::Crash,
     ];
 
     /// Its name on the command line.
@@ -187,6 +194,7 @@ impl Broken {
             Broken::NeverLazy => "never-lazy",
             Broken::LeftOver => "left-over",
             Broken::SecretPanic => "secret-panic",
+            Broken::Crash => "crash",
         }
     }
 

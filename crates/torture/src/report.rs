@@ -59,7 +59,7 @@ pub struct Report {
 }
 
 /// Events that a report shows.
-const EVENTS: usize = 40;
+pub(crate) const EVENTS: usize = 40;
 
 /// Everything but the kinds, by name. Roles that the run has not got are left out.
 fn counts(world: &World) -> Vec<(&'static str, u64)> {

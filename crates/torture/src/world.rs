@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use crate::events::{Ring, What};
 use crate::flood::Tide;
+use crate::kept;
 use crate::kind::{KINDS, Kind};
 use crate::latency::Histogram;
 use crate::ledger::Ledger;
@@ -30,7 +31,7 @@ pub struct Place {
     /// One more than the kind it is busy with.
     pub doing: AtomicU8,
     /// What it did last.
-    pub ring: Ring,
+    pub ring: &'static Ring,
     /// Reports of stalls that named its thread.
     pub named: AtomicU64,
     /// What wakes it when it waits for a future.
@@ -74,7 +75,7 @@ pub struct World {
     /// Reports of stalls.
     pub stalls: AtomicU64,
     /// What happened last on threads that have no place.
-    pub elsewhere: Ring,
+    pub elsewhere: &'static Ring,
     /// Times that a thread found no free entry.
     pub full: AtomicU64,
     /// Planned panics of callbacks.
@@ -98,23 +99,31 @@ pub const BURST: usize = 3;
 impl World {
     /// Makes the run that the process has. `None` if it had one.
     pub fn begin(options: Options) -> Option<&'static World> {
-        let places = Role::ALL.into_iter().flat_map(|role| {
+        let roles = Role::ALL.into_iter().flat_map(|role| {
             let count = match role {
                 Role::Churn => options.cast.of(role) * BURST,
                 _ => options.cast.of(role),
             };
-            std::iter::repeat_with(move || Place {
+            std::iter::repeat_n(role, count)
+        });
+        let roles: Vec<Role> = roles.collect();
+        let rings = kept::rings(options.events, roles.len() + 1);
+        let elsewhere = &rings[roles.len()];
+        elsewhere.belongs_elsewhere();
+        let places = roles.into_iter().zip(rings).enumerate();
+        let places = places.map(|(number, (role, ring))| {
+            ring.belongs_to(role, number);
+            Place {
                 role,
                 ledger: Ledger::new(),
                 beat: AtomicU64::new(0),
                 thread: AtomicI32::new(0),
                 doing: AtomicU8::new(0),
-                ring: Ring::default(),
+                ring,
                 named: AtomicU64::new(0),
                 bell: Bell::default(),
                 tide: Tide::default(),
-            })
-            .take(count)
+            }
         });
         let world = Box::into_raw(Box::new(World {
             places: places.collect(),
@@ -126,7 +135,7 @@ impl World {
             pauses: AtomicU64::new(0),
             spans: Default::default(),
             stalls: AtomicU64::new(0),
-            elsewhere: Ring::default(),
+            elsewhere,
             full: AtomicU64::new(0),
             panics: AtomicU64::new(0),
             now: AtomicU32::new(0),

@@ -31,6 +31,10 @@ pub fn run(mut hand: Hand) {
         round(&mut hand);
         hand.acted();
         hand.dawdle(pause);
+        if hand.world.is_broken(Broken::Crash) && hand.numbers.once_in(500) {
+            // SAFETY: none. Nobody has memory there: it is a crash that was asked for.
+            unsafe { std::ptr::without_provenance_mut::<u8>(8).write_volatile(1) };
+        }
     }
 }
 

@@ -113,6 +113,7 @@ fn campaign(options: &Torture) -> Result<Campaign, Error> {
             fence: options.fence,
             threads: options.threads.map(|threads| threads as usize),
             broken: options.broken.map(|it| Broken::name(it).to_owned()),
+            events: None, // each run has its own
         },
     })
 }

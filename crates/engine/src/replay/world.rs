@@ -324,3 +324,6 @@ impl Global {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -30,25 +30,49 @@ use std::ptr;
 use quiescent_engine::owner::more_ahead;
 
 use crate::chain::{Chain, Garbage, new_block};
+use crate::lane::Entry;
 use crate::queue::{Core, Queue};
-use crate::sync::{self, AtomicU64, BLOCK, Ordering};
+use crate::sync::{self, AtomicU64, BLOCK, MutexGuard, Ordering};
 
 impl Queue {
-    /// Brings a spare block for `lane`, if there is none. With no lock held.
-    pub(crate) fn provide(&self, lane: usize) {
-        self.provide_many(lane, 1);
+    /// Brings a spare block for `lane`, if there is none. With no lock held. False: there is no memory for one.
+    pub(crate) fn provide(&self, lane: usize) -> bool {
+        self.provide_many(lane, 1)
     }
 
-    /// Brings spare blocks, up to this many. With no lock held.
-    fn provide_many(&self, lane: usize, count: u64) {
+    /// Brings spare blocks, up to this many. With no lock held. False: there is no memory for all.
+    fn provide_many(&self, lane: usize, count: u64) -> bool {
         let spares = &self.spares[lane];
         let known = u64::from(!spares.is_empty()); // one is kept, or none
         for _ in known..count {
             let block = new_block();
             if block.is_null() {
-                return;
+                return false;
             }
             spares.add(block);
+        }
+        true
+    }
+
+    /// Puts an entry at the end of a queue that many share: they may have used up what the caller brought along, and then it
+    /// brings more. The lock is let go of meanwhile. False: there is no memory for it.
+    pub(crate) fn put_among_others<'a>(
+        &'a self,
+        mut core: MutexGuard<'a, Core>,
+        lane: usize,
+        entry: Entry,
+        bytes: u64,
+    ) -> (MutexGuard<'a, Core>, bool) {
+        loop {
+            if self.put(&mut core, lane, entry, bytes) {
+                return (core, true);
+            }
+            drop(core);
+            let brought = self.provide(lane);
+            core = self.lock();
+            if !brought {
+                return (core, false);
+            }
         }
     }
 

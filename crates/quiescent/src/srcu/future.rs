@@ -44,7 +44,7 @@ impl Future for SrcuGracePeriod {
             Err(error) => panic!("SrcuGracePeriod: {error}"),
         }
         if yard.tasks.add(cookie, context.waker()) && care::start() {
-            care::alarm().kick();
+            yard.call();
         } else {
             context.waker().wake_by_ref();
         }

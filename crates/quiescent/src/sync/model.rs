@@ -1,4 +1,4 @@
-//! What the two models have in common: thread-locals as numbered cells, small sizes.
+//! What the models have in common: thread-locals as numbered cells, small sizes.
 
 use crate::counted::{Counted, Tally};
 use crate::domain::Domain;
@@ -32,9 +32,11 @@ pub(crate) fn enter_domain(domain: &'static Domain) {
 }
 
 pub(crate) fn dummy_block() -> *mut Block {
-    static DUMMY: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
-    let address = DUMMY.get_or_init(|| Box::into_raw(Box::new(Block::new())).expose_provenance());
-    std::ptr::with_exposed_provenance_mut(*address)
+    // One an OS thread, on which all threads of a model run: atomics of models are not for two of those.
+    thread_local! {
+        static DUMMY: usize = Box::into_raw(Box::new(Block::new())).expose_provenance();
+    }
+    std::ptr::with_exposed_provenance_mut(DUMMY.with(|&address| address))
 }
 
 pub(crate) fn dummy_queue() -> &'static Queue {

@@ -152,6 +152,11 @@ pub(crate) fn spin(times: u32) {
     }
 }
 
+/// Sleeps for a moment, so that those who have no processor may get this one, whatever their priority.
+pub(crate) fn doze() {
+    std::thread::sleep(Duration::from_micros(50));
+}
+
 /// Monotonic nanoseconds.
 pub(crate) fn now_ns() -> u64 {
     clock_ns(libc::CLOCK_MONOTONIC)

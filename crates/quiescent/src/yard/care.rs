@@ -29,8 +29,16 @@ use crate::waiting::Waits as _;
 const RETRY: u64 = 1_000_000_000;
 
 impl Yard {
-    /// Does what is due here; when to look again on this yard's account, beside its deadline.
+    /// Does what is due here; when to look again on this yard's account, beside its deadline. No look at a yard that has not called
+    /// and has nothing due: a wake-up is on account of one of them, and a look at one that waits for readers costs a fence.
     pub(crate) fn care(&'static self) -> Option<u64> {
+        let look_at = Some(self.look_at.load(Ordering::Relaxed)).filter(|&at| at != 0);
+        let called = self.called.swap(0, Ordering::AcqRel) != 0;
+        let armed = self.lock().engine.armed();
+        let now = sync::now_ns();
+        if !called && armed.into_iter().chain(look_at).all(|at| at > now) {
+            return look_at;
+        }
         count(&self.counters.worker_passes);
         let blocked = loop {
             match self.pass() {
@@ -47,7 +55,9 @@ impl Yard {
             Some(deadline) => self.lock().arm(deadline),
             None => self.lock().calm(),
         }
-        blocked.or_else(|| self.next_report())
+        let look_at = blocked.or_else(|| self.next_report());
+        self.look_at.store(look_at.unwrap_or(0), Ordering::Relaxed);
+        look_at
     }
 
     /// While readers are in the way: when that may have to be reported.
@@ -66,11 +76,18 @@ impl Yard {
     /// Nothing may be freed now. It is held, and counted; if there is hope, it is tried again later.
     fn give_up(&self, error: &SyncError) -> Option<u64> {
         count(&self.counters.worker_errors);
-        self.give_up_barrier();
+        self.tell_all();
         match *error {
             SyncError::FenceRefused { errno } if errno != libc::ENOMEM => None,
             _ => Some(sync::now_ns() + RETRY),
         }
+    }
+
+    /// Whoever waits for the caretaker looks for himself.
+    fn tell_all(&self) {
+        self.give_up_barrier();
+        #[cfg(not(any(quiescent_loom, quiescent_double)))]
+        self.tasks.wake(|_| true);
     }
 
     /// Why a barrier was given up.
@@ -94,14 +111,17 @@ impl Yard {
         };
         let taken = self.take(due, |_| ());
         let mut ran = self.run_ready(until);
+        let mut moved = false;
         if self.waits() {
-            self.go_on()?;
+            moved = self.go_on()?;
             ran += self.run_ready(until);
+        } else {
+            self.interested.store(0, Ordering::Relaxed); // somebody else has seen to it
         }
         #[cfg(not(any(quiescent_loom, quiescent_double)))]
         self.tasks
             .wake(|cookie| crate::drive::Drives::is_done(self, cookie));
-        Ok(taken || ran > 0)
+        Ok(taken || moved || ran > 0)
     }
 
     /// Does something wait for a grace period?
@@ -116,31 +136,29 @@ impl Yard {
         self.pending()
     }
 
-    /// Drives grace periods as far as they go without waiting for readers. If one is in the way, it is told to say when it is not.
-    fn go_on(&'static self) -> Result<(), SyncError> {
-        let seq = || self.root_seq().load(Ordering::Acquire);
-        while self.waits() {
-            let before = seq();
-            self.help_along()?;
-            if seq() == before {
-                self.interested.swap(1, Ordering::AcqRel); // [CT-1]
-                self.heavy_fence()
-                    .map_err(|errno| SyncError::FenceRefused { errno })?;
-                self.help_along()?;
-            }
-            if seq() == before {
-                return Ok(());
-            }
-            self.advance();
+    /// Drives grace periods as far as they go without waiting for readers. True if one has ended. If a reader is in the way, it is told
+    /// to say when it is not.
+    fn go_on(&'static self) -> Result<bool, SyncError> {
+        let before = self.root_seq().load(Ordering::Acquire);
+        self.help_along()?;
+        let moved = || self.root_seq().load(Ordering::Acquire) != before;
+        if moved() {
+            return Ok(true);
         }
-        self.interested.store(0, Ordering::Relaxed);
-        Ok(())
-    }
-
-    /// What has become done is known to be so.
-    fn advance(&self) {
-        let mut core = self.queue.lock();
-        self.lock().advance(&mut core.cpu);
+        self.interested.swap(1, Ordering::AcqRel); // [CT-1]
+        loop {
+            // A flag that is set only now may be missed by a reader that ends meanwhile: then once more, behind another fence.
+            let flagged = self.readers.flagged();
+            self.heavy_fence()
+                .map_err(|errno| SyncError::FenceRefused { errno })?;
+            self.help_along()?;
+            if moved() {
+                return Ok(true);
+            }
+            if self.readers.flagged() & !flagged == 0 {
+                return Ok(false);
+            }
+        }
     }
 
     /// Drives, if nobody does, until the engine would have the driver wait.
@@ -167,9 +185,9 @@ impl Yard {
 }
 
 #[cfg(any(quiescent_loom, quiescent_double))]
-pub(crate) use model::{alarm, start};
+pub(crate) use model::{alarm, hire, start};
 #[cfg(not(any(quiescent_loom, quiescent_double)))]
-pub(crate) use real::{alarm, forked, start};
+pub(crate) use real::{alarm, forked, hire, start};
 
 #[cfg(any(quiescent_loom, quiescent_double))]
 mod model {
@@ -178,6 +196,10 @@ mod model {
 
     /// In models a thread of the scenario plays the caretaker.
     pub(crate) fn start() -> bool {
+        true
+    }
+
+    pub(crate) fn hire() -> bool {
         true
     }
 
@@ -191,7 +213,7 @@ mod real {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use super::super::yards;
-    use super::Alarm;
+    use super::{Alarm, Yard};
     use crate::driven::Driven as _;
     use crate::staff;
 
@@ -200,6 +222,8 @@ mod real {
     const STARTED: u32 = 2;
 
     static STATE: AtomicU32 = AtomicU32::new(NONE);
+    /// Forks so far.
+    static ERA: AtomicU32 = AtomicU32::new(0);
     static ALARM: Alarm = Alarm::new();
 
     /// What the caretaker sleeps on.
@@ -231,11 +255,23 @@ mod real {
         started.is_ok()
     }
 
+    /// The same, for those who may wait: true if there is one.
+    pub(crate) fn hire() -> bool {
+        while start() {
+            if STATE.load(Ordering::Relaxed) == STARTED {
+                return true;
+            }
+            std::thread::yield_now();
+        }
+        false
+    }
+
     /// There is no caretaker, though some may have relied on one that was being started: no timer counts as set any more.
     fn nobody_looks() {
         ALARM.forget();
         for yard in yards() {
             yard.lock().disarm();
+            yard.tell_all();
         }
     }
 
@@ -243,12 +279,18 @@ mod real {
     pub(crate) fn forked(set: &mut u64) {
         ALARM.forked(set);
         STATE.store(NONE, Ordering::Relaxed);
+        ERA.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What the caretaker does.
+    /// What the caretaker does. One that has forked (in a callback) is in the child, where it is the caretaker no more.
     fn serve() {
+        let era = ERA.load(Ordering::Relaxed);
+        let is_home = || ERA.load(Ordering::Relaxed) != era;
         loop {
             let looks = yards().filter_map(Yard::care).min();
+            if is_home() {
+                return;
+            }
             ALARM.follow(|| {
                 let armed = yards().filter_map(|yard| yard.lock().engine.armed());
                 armed.chain(looks).min()
@@ -256,6 +298,4 @@ mod real {
             ALARM.sleep();
         }
     }
-
-    use super::Yard;
 }

@@ -45,7 +45,9 @@ impl Yard {
             // SAFETY: the caller's promise, passed on by whoever made the parcel.
             Parcel::Head(head, run) => unsafe { core.heads.push(head, run) },
             Parcel::Entry(lane, entry, bytes) => {
-                if !queue.put(&mut core, lane, entry, bytes) {
+                let was_put;
+                (core, was_put) = queue.put_among_others(core, lane, entry, bytes);
+                if !was_put {
                     count(&self.counters.leaked);
                 }
             }
@@ -72,7 +74,7 @@ impl Yard {
             care::alarm().arm(deadline, false);
         }
         if refill.kick && care::start() {
-            care::alarm().kick();
+            self.call();
         }
         if refill.drive {
             self.drive_once(self.lock(), None, Interest::Passing);
@@ -151,16 +153,17 @@ impl Yard {
         }
         drop(core);
         drop(garbage);
+        let era = self.era();
         let found = plain.end - plain.start + closure.end - closure.start;
         let found = found + u64::from(head.is_some());
         self.free(&places, plain);
         if !closure.is_empty() {
             run::code_of(&self.counters, code[0]);
-            self.report_ran(Which::Code, closure);
+            self.report_ran_since(era, Which::Code, closure);
         }
         if let Some(((head, run), range)) = head {
             run::head_of(&self.counters, head, run);
-            self.report_ran(Which::Head, range);
+            self.report_ran_since(era, Which::Head, range);
         }
         found
     }
@@ -172,6 +175,19 @@ impl Yard {
             unsafe { entry.free() };
         }
         self.report_ran(Which::Plain, range);
+    }
+
+    /// Which process this is, counted in forks.
+    fn era(&self) -> u64 {
+        crate::looks::value(&self.counters.forks)
+    }
+
+    /// As [`report_ran`](Yard::report_ran); but what forked while it ran was taken out by the parent, and in the child nobody
+    /// knows of it.
+    fn report_ran_since(&'static self, era: u64, lane: Which, range: Range<Pos>) {
+        if era == self.era() {
+            self.report_ran(lane, range);
+        }
     }
 
     /// These have been run: the engine hears of it, and perhaps a barrier is complete.
@@ -205,7 +221,7 @@ impl Yard {
         let snap = self.lock().barrier.snap();
         let _turn = self.barrier_turn.take();
         self.finish_barrier()?; // one that failed half-way, if any
-        if self.held().0 > 0 && !care::start() {
+        if self.held().0 > 0 && !care::hire() {
             return Err(SyncError::NoWorker);
         }
         match self.lock().start_barrier(snap) {
@@ -230,12 +246,12 @@ impl Yard {
         }
         let word = &self.barrier_word;
         if word.load(Ordering::Acquire) != COMPLETE {
-            if !care::start() {
+            if !care::hire() {
                 return Err(SyncError::NoWorker);
             }
             let order = (Ordering::Relaxed, Ordering::Relaxed);
             let _ = word.compare_exchange(GIVEN_UP, OPEN, order.0, order.1); // once more
-            care::alarm().kick();
+            self.call();
         }
         loop {
             match word.load(Ordering::Acquire) {
@@ -281,7 +297,7 @@ impl Yard {
             }
         }
         if self.held().0 > 0 && care::start() {
-            care::alarm().kick(); // what is left was sent on its way, and has no deadline
+            self.call(); // what is left was sent on its way, and has no deadline
         }
         ran
     }

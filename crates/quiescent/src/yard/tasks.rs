@@ -6,6 +6,7 @@ use std::task::Waker;
 
 use quiescent_engine::FullCookie;
 
+use crate::run;
 use crate::sync::{Mutex, MutexGuard};
 
 /// One that waits.
@@ -75,7 +76,9 @@ impl Tasks {
             let task = done.map(|at| list.swap_remove(at));
             drop(list);
             let Some((_, waker)) = task else { return };
-            let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+            // It may poll then and there: it must not wait for us.
+            let woken = || run::marked(|| waker.wake());
+            catch_unwind(AssertUnwindSafe(woken)).unwrap_or_else(run::discard);
         }
     }
 }

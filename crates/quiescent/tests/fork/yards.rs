@@ -1,7 +1,7 @@
 //! Forks while an `Srcu` is used: the child goes on with it, and with new ones.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use std::time::Duration;
 
 use quiescent::{Srcu, SrcuCell};
@@ -87,6 +87,34 @@ fn a_section_of_the_thread_that_forks_goes_on_in_the_child() {
             assert!(srcu.synchronize_timeout(Duration::from_millis(5)).is_err());
             drop(guard);
             works(&srcu);
+        },
+    );
+}
+
+#[test]
+fn a_callback_that_forks_returns_in_both_processes() {
+    isolated(
+        "yards::a_callback_that_forks_returns_in_both_processes",
+        || {
+            static FORKED: AtomicI32 = AtomicI32::new(-1);
+            let srcu = Srcu::new();
+            srcu.call_lazy(|| {
+                // SAFETY: what the child does is what this library says it may.
+                FORKED.store(unsafe { libc::fork() }, Ordering::Relaxed);
+            });
+            while FORKED.load(Ordering::Relaxed) == -1 {
+                srcu.drain(LONG);
+            }
+            works(&srcu);
+            let child = FORKED.load(Ordering::Relaxed);
+            if child == 0 {
+                // SAFETY: takes a number.
+                unsafe { libc::_exit(0) };
+            }
+            let mut status = 0;
+            // SAFETY: `status` is writable.
+            let waited = unsafe { libc::waitpid(child, &mut status, 0) };
+            assert_eq!((waited, status), (child, 0));
         },
     );
 }

@@ -72,16 +72,16 @@ const POLICY: &[(&str, Policy)] = &[
 
 /// The setting of a plain number that is within bounds.
 macro_rules! number {
-    ($key:literal, $field:ident $(. $inner:ident)?, $range:expr, $allowed:literal, $about:literal) => {
+    ($key:literal, $($field:ident).+, $range:expr, $allowed:literal, $about:literal) => {
         Setting {
             key: $key,
             about: $about,
             allowed: $allowed,
             read: |it, text| {
-                it.$field $(. $inner)? = number(text).filter(|n| $range.contains(n))?;
+                it.$($field).+ = number(text).filter(|n| $range.contains(n))?;
                 Some(())
             },
-            write: |it| it.$field $(. $inner)?.to_string(),
+            write: |it| it.$($field).+.to_string(),
         }
     };
 }
@@ -139,10 +139,10 @@ macro_rules! ticks {
 
 /// The setting of a cost in nanoseconds.
 macro_rules! cost {
-    ($key:literal, $field:ident, $about:literal) => {
+    ($key:literal, $($field:ident).+, $about:literal) => {
         number!(
             $key,
-            costs.$field,
+            $($field).+,
             0..=1_000_000_000,
             "nanoseconds, up to 1000000000",
             $about
@@ -347,47 +347,47 @@ pub static SETTINGS: &[Setting] = &[
     ),
     cost!(
         "cost.tick_ns",
-        tick,
+        costs.tick,
         "from the beginning of a tick to its first soft interrupt"
     ),
-    cost!("cost.irq_ns", irq, "another interrupt"),
-    cost!("cost.timers_ns", timers, "the timer soft interrupt"),
+    cost!("cost.irq_ns", costs.irq, "another interrupt"),
+    cost!("cost.timers_ns", costs.timers, "the timer soft interrupt"),
     cost!(
         "cost.softirq_ns",
-        softirq,
+        costs.softirq,
         "the RCU soft interrupt, without callbacks"
     ),
-    cost!("cost.callback_ns", callback, "a callback"),
-    cost!("cost.switch_ns", switch, "a context switch"),
-    cost!("cost.idle_ns", idle, "a pass of the idle loop"),
+    cost!("cost.callback_ns", costs.callback, "a callback"),
+    cost!("cost.switch_ns", costs.switch, "a context switch"),
+    cost!("cost.idle_ns", costs.idle, "a pass of the idle loop"),
     cost!(
         "cost.gp_thread_ns",
-        gp_thread,
+        costs.gp_thread,
         "the grace-period thread, each time it is woken"
     ),
     cost!(
         "cost.scan_ns",
-        scan,
+        costs.scan,
         "the same, for each CPU that a scan looks at"
     ),
     cost!(
         "cost.rcuog_ns",
-        rcuog,
+        costs.rcuog,
         "an offload group's thread: one look at its members"
     ),
     cost!(
         "cost.rcuop_ns",
-        rcuop,
+        costs.rcuop,
         "a thread that invokes offloaded callbacks, without them"
     ),
     cost!(
         "cost.work_ns",
-        work,
+        costs.work,
         "work before the first callback of an arrival, where a workload does not say otherwise"
     ),
     cost!(
         "cost.ipi_ns",
-        ipi,
+        costs.ipi,
         "how long an interrupt takes to reach another CPU (smp=parallel)"
     ),
 ];

@@ -30,35 +30,6 @@ macro_rules! time {
     };
 }
 
-/// The setting of a number of the library.
-macro_rules! count {
-    ($key:literal, $($field:ident).+, $range:expr, $allowed:literal, $about:literal) => {
-        Setting {
-            key: $key,
-            about: $about,
-            allowed: $allowed,
-            read: |it, text| {
-                it.$($field).+ = number(text).filter(|n| $range.contains(n))?;
-                Some(())
-            },
-            write: |it| it.$($field).+.to_string(),
-        }
-    };
-}
-
-/// The setting of a cost.
-macro_rules! price {
-    ($key:literal, $field:ident, $about:literal) => {
-        count!(
-            $key,
-            threads.prices.$field,
-            0..=1_000_000_000,
-            "nanoseconds, up to 1000000000",
-            $about
-        )
-    };
-}
-
 /// Settings that only a machine of threads has, in the order in which they are carried out.
 pub static THREAD_SETTINGS: &[Setting] = &[
     time!(
@@ -66,28 +37,28 @@ pub static THREAD_SETTINGS: &[Setting] = &[
         threads.prompt_ns,
         "prompt callbacks wait so long at most for company (the library's set_flush_times)"
     ),
-    count!(
+    number!(
         "batch",
         threads.batch,
         1..=1_000_000,
         "1 to 1000000",
         "so many callbacks of a lane make a batch"
     ),
-    count!(
+    number!(
         "batch_bytes",
         threads.batch_bytes,
         1..=1 << 40,
         "bytes, from 1",
         "so many bytes make one"
     ),
-    count!(
+    number!(
         "budget_bytes",
         threads.budget_bytes,
         0..=u64::MAX,
         "a number of bytes",
         "so much may be queued (the library's set_budget)"
     ),
-    count!(
+    number!(
         "budget_callbacks",
         threads.budget_callbacks,
         0..=u64::MAX,
@@ -122,21 +93,41 @@ pub static THREAD_SETTINGS: &[Setting] = &[
         },
         write: |it| it.threads.clock.map_or("any".into(), time_text),
     },
-    price!("cost.fence_ns", fence, "a process-wide fence"),
-    price!(
+    cost!(
+        "cost.fence_ns",
+        threads.prices.fence,
+        "a process-wide fence"
+    ),
+    cost!(
         "cost.wake_ns",
-        wake,
+        threads.prices.wake,
         "from the wake-up of a thread until it runs"
     ),
-    price!(
+    cost!(
         "cost.start_ns",
-        start,
+        threads.prices.start,
         "from the start of a thread until it runs"
     ),
-    price!("cost.step_ns", step, "a step of a grace period"),
-    price!("cost.spin_ns", spin, "a spin of a driver between two scans"),
-    price!("cost.push_ns", push, "a push, or one end of a section"),
-    price!("cost.help_ns", help, "a trip of an owner to the locks"),
+    cost!(
+        "cost.step_ns",
+        threads.prices.step,
+        "a step of a grace period"
+    ),
+    cost!(
+        "cost.spin_ns",
+        threads.prices.spin,
+        "a spin of a driver between two scans"
+    ),
+    cost!(
+        "cost.push_ns",
+        threads.prices.push,
+        "a push, or one end of a section"
+    ),
+    cost!(
+        "cost.help_ns",
+        threads.prices.help,
+        "a trip of an owner to the locks"
+    ),
 ];
 
 /// Has a machine of this kind this setting?

@@ -84,24 +84,30 @@ fn campaign(options: &Torture) -> Result<u8, Error> {
     report.option("failing_seeds", failing.clone());
     report.option("stopped", stop.load(Ordering::Relaxed));
     fill(&mut report, &all, done, failing.len());
+    let kept = options.machines.keep.as_deref();
+    show(options, report, &all, found.as_ref(), kept)?;
+    Ok(match found {
+        Some(_) => FINDING,
+        None => code(&stop),
+    })
+}
+
+/// Prints what was done and found; `kept` is the file that has the case.
+fn show(
+    options: &Torture,
+    mut report: Report,
+    all: &Outcome,
+    found: Option<&Found>,
+    kept: Option<&Path>,
+) -> Result<(), Error> {
     let printed = match options.json {
         true => {
-            report.option("finding", found.as_ref().map(as_json));
+            report.option("finding", found.map(as_json));
             report.to_json() + "\n"
         }
-        false => text(
-            &report,
-            &all,
-            found.as_ref(),
-            options.machines.keep.as_deref(),
-        ),
+        false => text(&report, all, found, kept),
     };
-    output::print(printed.as_bytes())?;
-    Ok(if found.is_some() {
-        FINDING
-    } else {
-        code(&stop)
-    })
+    output::print(printed.as_bytes())
 }
 
 fn jobs(options: &Torture) -> usize {
@@ -141,14 +147,7 @@ fn replay(options: &Torture, path: &Path) -> Result<u8, Error> {
     let mut report = Report::new("torture --sim --replay", 0);
     report.option("file", name.to_string());
     fill(&mut report, &outcome, 1, usize::from(found.is_some()));
-    let printed = match options.json {
-        true => {
-            report.option("finding", found.as_ref().map(as_json));
-            report.to_json() + "\n"
-        }
-        false => self::text(&report, &outcome, found.as_ref(), Some(path)),
-    };
-    output::print(printed.as_bytes())?;
+    show(options, report, &outcome, found.as_ref(), Some(path))?;
     Ok(if found.is_some() { FINDING } else { DONE })
 }
 
