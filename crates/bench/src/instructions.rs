@@ -150,9 +150,10 @@ fn deferring_named(name: &str) -> Option<Deferring> {
     Some(subject)
 }
 
-/// Every name that has a loop of some case, ours first.
+/// Every name that has a loop of some case, ours first. Those of `bench srcu` are counted only when asked for by name.
 pub fn names() -> Vec<&'static str> {
-    let mut names: Vec<&str> = subjects::all().iter().map(|subject| subject.name).collect();
+    let known = subjects::all().into_iter().chain(subjects::sleepers());
+    let mut names: Vec<&str> = known.map(|subject| subject.name).collect();
     for subject in deferral::all() {
         if !names.contains(&subject.name) {
             names.push(subject.name);
@@ -201,24 +202,14 @@ pub fn check_valgrind() -> Result<(), Error> {
 /// # Errors
 /// [`Error::Failed`] when valgrind is missing or fails.
 pub fn run(options: &InstructionOptions, control: Control<'_>) -> Result<Report, Error> {
-    check_valgrind()?;
     let mut names = names();
+    let sleepers = subjects::sleepers();
+    let sleeps = |name: &str| sleepers.iter().any(|sleeper| sleeper.name == name);
     names.retain(|name| match options.only.as_slice() {
-        [] => options.compare || *name == subjects::OURS,
+        [] => (options.compare && !sleeps(name)) || *name == subjects::OURS,
         only => only.iter().any(|wanted| wanted == name),
     });
-    let mut todo: Vec<Counted> = Vec::new();
-    for case in LoopCase::all() {
-        for name in &names {
-            if let Some(language) = case.language(name) {
-                let bare = (bare_name(language), case.bare());
-                todo.extend([bare, (*name, case)]);
-            }
-        }
-    }
-    todo.sort_unstable();
-    todo.dedup();
-    let counts = count_all(&options.program, &todo, control)?;
+    let rows = rows(&options.program, &names, &LoopCase::all(), control)?;
     let mut report = Report::new("instructions", options.seed);
     report.option("compare", options.compare);
     report.option("turns", TURNS.to_vec());
@@ -230,20 +221,48 @@ pub fn run(options: &InstructionOptions, control: Control<'_>) -> Result<Report,
          retiring loop in its own thread, those inside the allocator (malloc, free and the like) left out",
     );
     subjects::note(&mut report, options.compare);
-    for case in LoopCase::all() {
-        for name in &names {
+    report.rows = rows;
+    Ok(report)
+}
+
+/// Counts these subjects in these cases, where there is such a loop.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn rows(
+    program: &Path,
+    names: &[&'static str],
+    cases: &[LoopCase],
+    control: Control<'_>,
+) -> Result<Vec<Row>, Error> {
+    check_valgrind()?;
+    let mut todo: Vec<Counted> = Vec::new();
+    for &case in cases {
+        for name in names {
+            if let Some(language) = case.language(name) {
+                let bare = (bare_name(language), case.bare());
+                todo.extend([bare, (*name, case)]);
+            }
+        }
+    }
+    todo.sort_unstable();
+    todo.dedup();
+    let counts = count_all(program, &todo, control)?;
+    let mut rows = Vec::new();
+    for &case in cases {
+        for name in names {
             let Some(language) = case.language(name) else {
                 continue;
             };
             let bare = counts.get(&(bare_name(language), case.bare()));
             let own = counts.get(&(*name, case));
             let cost = own.zip(bare).map(|(own, bare)| thousandths(own - bare));
-            report.rows.extend(
+            rows.extend(
                 cost.and_then(|cost| Row::single(name, case.name(), METRIC, case.unit(), cost)),
             );
         }
     }
-    Ok(report)
+    Ok(rows)
 }
 
 /// Rounded to thousandths: what a first turn did differently, spread over the others, is below that.

@@ -10,6 +10,7 @@
 //! | [`subjects`] | who is measured: one file a library, the same loops for all |
 //! | [`read`] | CPU time of a read-side pair |
 //! | [`sync`] | latency and fences of a grace period, one child process a subject and case |
+//! | [`srcu`] | both for readers that may sleep |
 //! | [`scale`] | grace periods, registration, exit and memory with up to thousands of registered threads |
 //! | [`retire`], [`mixed`] | what it costs to have a block reclaimed later, alone and beside readers |
 //! | [`idle`], [`trickle`], [`flood`], [`stall`], [`barrier`] | how quiet a library is, and how bounded; [`waves`] measures several at once |
@@ -49,6 +50,7 @@ pub mod model;
 pub mod once;
 pub mod order;
 pub mod page;
+mod pairs;
 pub mod pool;
 pub mod pressure;
 pub mod probes;
@@ -60,6 +62,7 @@ pub mod reproduce;
 pub mod rest;
 pub mod retire;
 pub mod scale;
+pub mod srcu;
 pub mod stall;
 pub mod stats;
 pub mod subjects;

@@ -4,7 +4,7 @@
 //! slow-path test and the wake-flag test in them. The names are exported unmangled for `objdump` only; calling the
 //! functions does what they say.
 
-use quiescent::{Guard, RcuCell, read_lock, retire_ptr};
+use quiescent::{Guard, RcuCell, Srcu, read_lock, retire_ptr};
 use std::ptr::NonNull;
 
 /// An outermost section: enter and leave.
@@ -38,6 +38,13 @@ pub fn quiescent_probe_repin(guard: &mut Guard) {
     guard.repin();
 }
 
+/// A section that may sleep: enter and leave.
+#[inline(never)]
+#[unsafe(no_mangle)]
+pub fn quiescent_probe_srcu(srcu: &Srcu) {
+    drop(srcu.read_lock());
+}
+
 /// Retires a plain block of 64 bytes.
 ///
 /// # Safety
@@ -50,7 +57,7 @@ pub unsafe fn quiescent_probe_retire(block: NonNull<[u64; 8]>) {
 }
 
 /// The probes, in the order they are shown: name and address. Taking the addresses is what keeps them in a program.
-pub fn all() -> [(&'static str, usize); 5] {
+pub fn all() -> [(&'static str, usize); 6] {
     [
         (
             "quiescent_probe_empty",
@@ -67,6 +74,10 @@ pub fn all() -> [(&'static str, usize); 5] {
         (
             "quiescent_probe_repin",
             quiescent_probe_repin as fn(&mut Guard) as usize,
+        ),
+        (
+            "quiescent_probe_srcu",
+            quiescent_probe_srcu as fn(&Srcu) as usize,
         ),
         (
             "quiescent_probe_retire",
@@ -92,12 +103,15 @@ mod tests {
         quiescent_probe_repin(&mut guard);
         assert!(quiescent::in_section());
         drop(guard);
+        let srcu = Srcu::new();
+        quiescent_probe_srcu(&srcu);
+        assert!(srcu.holdouts().is_empty() && srcu.try_synchronize().is_ok());
         let block = NonNull::from(Box::leak(Box::new([0; 8])));
         // SAFETY: from a box, and known to nobody.
         unsafe { quiescent_probe_retire(block) };
         assert_eq!(
             all().map(|(name, _)| name.starts_with("quiescent_probe_")),
-            [true; 5]
+            [true; 6]
         );
     }
 }

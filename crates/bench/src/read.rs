@@ -1,14 +1,13 @@
 //! `bench read`: what a read-side critical section costs its reader.
 //!
-//! A *cell* is one subject in one case, run for about [`ReadOptions::cell_us`] of CPU time. A round runs every
-//! cell once; the next round starts with the next subject ([`crate::order`]). The figure of a cell in a round is
-//! thread CPU time (`CLOCK_THREAD_CPUTIME_ID`) a turn, less the bare loop of the same language *in the same round*;
-//! a difference below zero is noise and counts as zero. A row is the median, smallest and largest over the rounds.
+//! A *cell* is one subject in one case, run for about [`ReadOptions::cell_us`] of CPU time, and measured as `pairs` says:
+//! thread CPU time a turn, less the bare loop of the same language in the same round. A row is the median, smallest and
+//! largest over the rounds.
 
-use crate::pool::{Job, MOST_THREADS, Pool};
-use crate::subjects::{self, Language, Loops, READS_PER_REPIN, ReadCase, Subject};
-use crate::{Control, Error, Report, Row, order, table};
-use std::collections::BTreeMap;
+use crate::pairs::{self, Cell, Rounds};
+use crate::pool::{MOST_THREADS, Pool};
+use crate::subjects::{self, Language, READS_PER_REPIN, ReadCase, Subject};
+use crate::{Control, Error, Report, Row, table};
 
 /// The metric of the rows.
 pub const METRIC: &str = "cpu_ns";
@@ -30,6 +29,17 @@ pub struct ReadOptions {
     pub cell_us: u64,
 }
 
+impl ReadOptions {
+    pub(crate) fn rounds(&self) -> Rounds {
+        Rounds {
+            rounds: self.rounds,
+            seed: self.seed,
+            cell_us: self.cell_us,
+            threads: self.threads,
+        }
+    }
+}
+
 impl Default for ReadOptions {
     fn default() -> Self {
         ReadOptions {
@@ -42,19 +52,6 @@ impl Default for ReadOptions {
     }
 }
 
-/// Who stands in the rotation: a subject, or the bare loop of a language.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Who {
-    Bare(Language),
-    Subject(usize, Language),
-}
-
-struct Cell {
-    who: Who,
-    case: ReadCase,
-    job: Job,
-}
-
 /// Measures and reports. When stopped, the report has what was measured until then.
 ///
 /// # Errors
@@ -63,34 +60,17 @@ pub fn run(options: &ReadOptions, control: Control<'_>) -> Result<Report, Error>
     check(options)?;
     let subjects = subjects::selected(options.compare);
     let pool = Pool::start(options.threads, &subjects)?;
-    let standing = standing(&subjects);
-    let mut cells = Vec::new();
-    for &(who, loops) in &standing {
-        for case in ReadCase::ALL {
-            // The bare loop of `nested` and `load` is that of `empty`.
-            if matches!(who, Who::Bare(_)) && matches!(case, ReadCase::Nested | ReadCase::Load) {
-                continue;
-            }
-            let job = calibrate(&pool, loops.of(case), options)?;
-            cells.push(Cell { who, case, job });
-        }
-    }
-    let samples = rounds(&pool, &standing, &cells, options, control)?;
+    let (mut cells, mut names) = (Vec::new(), Vec::new());
+    add_cells(&subjects, &ReadCase::ALL, &mut cells, &mut names);
+    let rounds = options.rounds();
+    let samples = pairs::measure(&pool, &cells, rounds, "bench read", control)?;
     let mut report = Report::new("bench read", options.seed);
     describe(&mut report, options);
-    for case in ReadCase::ALL {
-        for (index, subject) in subjects.iter().enumerate() {
-            let key = (Who::Subject(index, subject.language), case);
-            let values = samples.get(&key).map_or(&[][..], Vec::as_slice);
-            report
-                .rows
-                .extend(Row::of(subject.name, case.name(), METRIC, UNIT, values));
-        }
-    }
+    report.rows = rows(&subjects, &ReadCase::ALL, &names, &samples);
     Ok(report)
 }
 
-fn check(options: &ReadOptions) -> Result<(), Error> {
+pub(crate) fn check(options: &ReadOptions) -> Result<(), Error> {
     let usage = |text: String| Err(Error::Usage(text));
     if !(1..=MOST_THREADS).contains(&options.threads) {
         return usage(format!(
@@ -104,89 +84,67 @@ fn check(options: &ReadOptions) -> Result<(), Error> {
     Ok(())
 }
 
-/// The subjects and the bare loops they need, in one rotation.
-fn standing(subjects: &[Subject]) -> Vec<(Who, Loops)> {
-    let mut standing = Vec::new();
+/// Who a cell is of, and its case; `None` for a bare loop.
+pub(crate) type Names = Vec<Option<(&'static str, ReadCase)>>;
+
+/// The cells of the subjects and of the bare loops they need, in one rotation.
+pub(crate) fn add_cells(
+    subjects: &[Subject],
+    cases: &[ReadCase],
+    cells: &mut Vec<Cell>,
+    names: &mut Names,
+) {
+    let mut place = cells.iter().map(|cell| cell.place + 1).max().unwrap_or(0);
+    let mut bare_cells = Vec::new();
     for language in [Language::Rust, Language::C] {
-        if subjects.iter().any(|subject| subject.language == language) {
-            standing.extend(subjects::bare(language).map(|loops| (Who::Bare(language), loops)));
-        }
-    }
-    for (index, subject) in subjects.iter().enumerate() {
-        standing.push((Who::Subject(index, subject.language), subject.loops));
-    }
-    standing
-}
-
-/// Finds how many turns take about a cell's time: doubles from a few thousand until a run is long enough to scale from.
-fn calibrate(pool: &Pool, run: fn(u64), options: &ReadOptions) -> Result<Job, Error> {
-    let cpus = std::thread::available_parallelism().map_or(1, |n| n.get());
-    let share = (options.threads as u64).div_ceil(cpus as u64).max(1);
-    let goal_ns = (options.cell_us * 1_000 / share).max(50_000) as f64;
-    let mut job = Job {
-        run,
-        turns: 64 * READS_PER_REPIN,
-    };
-    loop {
-        let ns_a_turn = pool.run(job)?;
-        let ns = ns_a_turn * job.turns as f64;
-        if ns >= goal_ns / 8.0 || job.turns >= 1 << 32 {
-            let turns = (goal_ns / ns_a_turn.max(0.01)) as u64;
-            // Whole sections in each of the four copies of a loop.
-            job.turns = turns
-                .next_multiple_of(4 * READS_PER_REPIN)
-                .max(4 * READS_PER_REPIN);
-            return Ok(job);
-        }
-        job.turns *= 2;
-    }
-}
-
-type Samples = BTreeMap<(Who, ReadCase), Vec<f64>>;
-
-fn rounds(
-    pool: &Pool,
-    standing: &[(Who, Loops)],
-    cells: &[Cell],
-    options: &ReadOptions,
-    control: Control<'_>,
-) -> Result<Samples, Error> {
-    let mut samples = Samples::new();
-    control.progress.begin("bench read", options.rounds);
-    for round in 0..options.rounds {
-        let mut raw: BTreeMap<(Who, ReadCase), f64> = BTreeMap::new();
-        for place in order::round(standing.len(), round, options.seed) {
-            for cell in cells.iter().filter(|cell| cell.who == standing[place].0) {
-                if control.stopped() {
-                    settle(&raw, &mut samples);
-                    control.progress.end();
-                    return Ok(samples);
-                }
-                raw.insert((cell.who, cell.case), pool.run(cell.job)?);
+        let wanted = subjects.iter().any(|subject| subject.language == language);
+        if let Some(loops) = subjects::bare(language).filter(|_| wanted) {
+            // The bare loop of `nested` and `load` is that of `empty`.
+            for case in [ReadCase::Empty, ReadCase::Repin] {
+                bare_cells.push((language, case, cells.len()));
+                cells.push(cell(place, loops.of(case), None));
+                names.push(None);
             }
+            place += 1;
         }
-        settle(&raw, &mut samples);
-        control.progress.advance(1);
     }
-    control.progress.end();
-    Ok(samples)
+    for subject in subjects {
+        for &case in cases {
+            let wanted = match case {
+                ReadCase::Repin => ReadCase::Repin,
+                _ => ReadCase::Empty,
+            };
+            let is_bare =
+                |of: &&(Language, ReadCase, usize)| (of.0, of.1) == (subject.language, wanted);
+            let bare = bare_cells.iter().find(is_bare).map(|found| found.2);
+            cells.push(cell(place, subject.loops.of(case), bare));
+            names.push(Some((subject.name, case)));
+        }
+        place += 1;
+    }
 }
 
-/// Takes the bare loop of the same round off each figure of that round.
-fn settle(raw: &BTreeMap<(Who, ReadCase), f64>, samples: &mut Samples) {
-    for (&(who, case), &ns) in raw {
-        let Who::Subject(_, language) = who else {
-            continue;
-        };
-        let bare_case = match case {
-            ReadCase::Repin => ReadCase::Repin,
-            _ => ReadCase::Empty,
-        };
-        if let Some(bare) = raw.get(&(Who::Bare(language), bare_case)) {
-            let cost = (ns - bare).max(0.0);
-            samples.entry((who, case)).or_default().push(cost);
+fn cell(place: usize, run: fn(u64), bare: Option<usize>) -> Cell {
+    Cell { place, run, bare }
+}
+
+/// The rows of what was measured: a case after the other.
+pub(crate) fn rows(
+    subjects: &[Subject],
+    cases: &[ReadCase],
+    names: &Names,
+    samples: &[Vec<f64>],
+) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for &case in cases {
+        for subject in subjects {
+            let of = Some((subject.name, case));
+            let index = names.iter().position(|name| *name == of);
+            let values = index.map_or(&[][..], |index| samples[index].as_slice());
+            rows.extend(Row::of(subject.name, case.name(), METRIC, UNIT, values));
         }
     }
+    rows
 }
 
 fn describe(report: &mut Report, options: &ReadOptions) {
@@ -275,23 +233,5 @@ mod tests {
             let error = run(&options, Control::new(&stop, &Silent)).unwrap_err();
             assert!(matches!(error, Error::Usage(_)), "{error}");
         }
-    }
-
-    #[test]
-    fn the_bare_loop_is_subtracted_and_noise_is_zero() {
-        let (bare, ours) = (Who::Bare(Language::C), Who::Subject(0, Language::C));
-        let alien = Who::Subject(1, Language::Rust);
-        let raw = BTreeMap::from([
-            ((bare, ReadCase::Empty), 1.0),
-            ((bare, ReadCase::Repin), 0.5),
-            ((ours, ReadCase::Load), 3.0),
-            ((ours, ReadCase::Repin), 0.25),
-            ((alien, ReadCase::Load), 3.0),
-        ]);
-        let mut samples = Samples::new();
-        settle(&raw, &mut samples);
-        assert_eq!(samples[&(ours, ReadCase::Load)], [2.0]);
-        assert_eq!(samples[&(ours, ReadCase::Repin)], [0.0]);
-        assert_eq!(samples.len(), 2, "without a bare loop there is no figure");
     }
 }

@@ -145,6 +145,28 @@ fn section_that_ends_on_another_thread() {
     });
 }
 
+/// Its number, and the tally with it, is another thread's then: what it has noted of them must be forgotten.
+#[test]
+fn a_thread_that_left_and_comes_back() {
+    check("srcu: left and back", 2, 1, || {
+        let world = World::new(Domain::new());
+        let srcu = world.domain.srcu();
+        world.domain.enter();
+        drop(srcu.read_lock());
+        drop(srcu.read_lock()); // by now it has noted its tally
+        world.domain.leave();
+        let reader = world.thread(|w| {
+            known(w, srcu);
+            read(w, srcu);
+        });
+        world.begin(1); // the reader has the number
+        drop(srcu.read_lock());
+        update(&world, srcu);
+        reader.join();
+        world.domain.leave();
+    });
+}
+
 #[test]
 fn fenced_mode() {
     check("srcu: fenced", 2, 2, || {

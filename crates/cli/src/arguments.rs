@@ -62,6 +62,8 @@ pub enum Bench {
     Read(Read),
     /// Latency and fences of a grace period: sole thread, other asleep, reader looping
     Sync(Sync),
+    /// Readers that may sleep: CPU time of a section, across an await, ended elsewhere; their grace periods
+    Srcu(Srcu),
     /// What it costs to have an object reclaimed later: the call, everything in, memory, at rest
     Retire(Retire),
     /// Reads beside updates: one thread reads, another replaces and retires
@@ -146,6 +148,27 @@ pub struct Sync {
     /// Grace periods a round
     #[arg(long, value_name = "N", default_value = "1000", value_parser = calls, allow_negative_numbers = true)]
     pub calls: u64,
+}
+
+#[derive(Debug, Args)]
+pub struct Srcu {
+    #[command(flatten)]
+    pub common: Common,
+    /// Beside a reader-writer lock and arc-swap
+    #[arg(long)]
+    pub compare: bool,
+    /// Rounds over all subjects; 30 or more for figures worth quoting
+    #[arg(long, value_name = "N", default_value = "60", value_parser = rounds, allow_negative_numbers = true)]
+    pub rounds: u64,
+    /// Threads that read at once
+    #[arg(long, value_name = "N", default_value = "1", value_parser = threads, allow_negative_numbers = true)]
+    pub threads: usize,
+    /// Grace periods a round
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = calls, allow_negative_numbers = true)]
+    pub calls: u64,
+    /// Also count instructions, under valgrind
+    #[arg(long)]
+    pub instructions: bool,
 }
 
 #[derive(Debug, Args)]

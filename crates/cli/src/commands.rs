@@ -10,7 +10,7 @@ mod sim;
 mod torture;
 
 use crate::arguments::{
-    Arguments, Bench, Command, Common, Internal, Mixed, Pressure, Read, Retire, Scale, Sync,
+    Arguments, Bench, Command, Common, Internal, Mixed, Pressure, Read, Retire, Scale, Srcu, Sync,
 };
 use crate::output::{self, DONE, STOPPED};
 use crate::progress::Bar;
@@ -21,6 +21,7 @@ use quiescent_bench::pressure::{self, PressureOptions};
 use quiescent_bench::read::{self, ReadOptions};
 use quiescent_bench::retire::{self, RetireOptions};
 use quiescent_bench::scale::{self, ScaleOptions};
+use quiescent_bench::srcu::{self, SrcuOptions};
 use quiescent_bench::sync::{self, SyncOptions, child};
 use quiescent_bench::{Control, Error, Report, subjects};
 use std::path::PathBuf;
@@ -33,6 +34,7 @@ pub fn run(arguments: Arguments) -> Result<u8, Error> {
         Command::Reproduce(options) => reproduce::run(&options),
         Command::Bench(Bench::Read(options)) => bench_read(&options),
         Command::Bench(Bench::Sync(options)) => bench_sync(&options),
+        Command::Bench(Bench::Srcu(options)) => bench_srcu(&options),
         Command::Bench(Bench::Retire(options)) => bench_retire(&options),
         Command::Bench(Bench::Mixed(options)) => bench_mixed(&options),
         Command::Bench(Bench::Scale(options)) => bench_scale(&options),
@@ -98,6 +100,29 @@ fn bench_sync(options: &Sync) -> Result<u8, Error> {
     };
     measure(&options.common, sync::text, |control| {
         sync::run(&wanted, control)
+    })
+}
+
+fn bench_srcu(options: &Srcu) -> Result<u8, Error> {
+    let seed = options.common.seed;
+    let wanted = SrcuOptions {
+        read: ReadOptions {
+            threads: options.threads,
+            compare: options.compare,
+            rounds: options.rounds,
+            seed,
+            ..ReadOptions::default()
+        },
+        sync: SyncOptions {
+            rounds: options.rounds,
+            calls: options.calls,
+            seed,
+            ..SyncOptions::new(this_program()?)
+        },
+        instructions: options.instructions,
+    };
+    measure(&options.common, srcu::text, |control| {
+        srcu::run(&wanted, control)
     })
 }
 

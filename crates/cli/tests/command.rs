@@ -24,6 +24,9 @@ fn nonsense_is_a_usage_error_with_a_remedy() {
             &["bench", "sync", "--calls", "9999999999999999999999"],
             "give 1 to",
         ),
+        (&["bench", "srcu", "--threads", "0"], "give 1 to 1024"),
+        (&["bench", "srcu", "--rounds", "0"], "give 1 to"),
+        (&["bench", "srcu", "--calls", "0"], "give 1 to"),
         (&["bench", "read", "--no-such-option"], "--help"),
         (&["bench", "retire", "--objects", "0"], "give 1 to"),
         (
@@ -150,6 +153,42 @@ fn bench_sync_reports_latency_and_fences() {
 }
 
 #[test]
+fn bench_srcu_reports_sections_and_grace_periods() {
+    let arguments = [
+        "bench",
+        "srcu",
+        "--compare",
+        "--json",
+        "--rounds",
+        "2",
+        "--calls",
+        "20",
+    ];
+    let report = report(&run(&arguments));
+    assert_eq!(report.command, "bench srcu");
+    for subject in subjects::held::of_srcu(true) {
+        for case in ["empty", "nested", "load", "across an await"] {
+            let row = report.find(subject.name, case, "cpu_ns").unwrap();
+            assert_eq!((row.n, row.unit.as_str()), (2, "ns/pair"));
+        }
+    }
+    for subject in ["quiescent", "quiescent-srcu"] {
+        for case in ["sole thread", "other asleep"] {
+            assert!(report.find(subject, case, "latency_us").is_some());
+        }
+    }
+    for subject in ["quiescent-srcu", "quiescent-srcu-owned"] {
+        assert!(report.find(subject, "ended elsewhere", "cpu_ns").is_some());
+    }
+    let ratio = |case| report.find("quiescent-srcu", case, "latency_us_ratio");
+    assert!(ratio("sole thread").is_some() && ratio("other asleep").is_some());
+    // Where fences can be counted at all: nobody else has read, so there is no need of one.
+    if let Some(row) = report.find("quiescent-srcu", "sole thread", "fences") {
+        assert_eq!(row.median, 0.0);
+    }
+}
+
+#[test]
 fn tables_name_the_machine_and_the_subjects() {
     let output = run(&["bench", "read", "--rounds", "1"]);
     assert!(output.status.success(), "{output:?}");
@@ -217,7 +256,7 @@ fn completions_and_manual() {
     let output = run(&["man", "bench", "write"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(
-        text(&output.stderr).contains("read, sync, retire, mixed, pressure"),
+        text(&output.stderr).contains("read, sync, srcu, retire, mixed, pressure"),
         "{output:?}"
     );
 }

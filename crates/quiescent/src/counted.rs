@@ -11,8 +11,10 @@
 //! a grace period ([`quiescent_engine::indexed`]).
 //!
 //! * The tallies outlive their threads: the next thread with the number goes on with them.
-//! * A tally that was never used has zeros; a thread's first section makes them ones, and sums leave that one out. The fast path
-//!   looks at nothing but the number that it is about to change.
+//! * A tally that was never used has zeros; a thread's first section makes them ones, and sums leave that one out.
+//! * A thread notes where its tally is of the counts that it used last: the fast path is to see that they are these, and to add. Whoever
+//!   reads in several by turns looks its tally up each time. What is noted is forgotten when the thread gives its number back; the counts
+//!   live for ever, so it does not dangle.
 //! * Threads without a slot, and all where memory is gone, share the *crowd*'s tally, with locked instructions.
 //! * In fenced mode every thread comes the slow way, where fences are.
 //!
@@ -63,6 +65,27 @@ impl Tally {
                 unlocks: array_of!(AtomicU64::new(0); 2),
             }
         }
+    }
+
+    /// Has a thread that had it made all its counts fit for use? The last of them is made so last.
+    fn is_used(&self) -> bool {
+        self.unlocks[1].load(Ordering::Relaxed) != 0
+    }
+
+    /// A section of its thread begins.
+    #[inline(always)]
+    fn enter(&self, count: usize) {
+        let locks = &self.locks[count];
+        locks.store(locks.load(Ordering::Relaxed) + 1, Ordering::Release);
+        light_fence(); // [SR-1]
+    }
+
+    /// A section ends on its thread. The flag is to be looked at next.
+    #[inline(always)]
+    fn leave(&self, count: usize) {
+        let unlocks = &self.unlocks[count];
+        unlocks.store(unlocks.load(Ordering::Relaxed) + 1, Ordering::Release); // [SR-2]
+        light_fence(); // [SR-3]
     }
 }
 
@@ -121,39 +144,60 @@ impl Counted {
         (!first.is_null()).then(|| unsafe { &*first.add(at) })
     }
 
+    /// The same, if the thread has noted it: if these are the counts that it had to look its tally up in last. It lives for ever, and is the
+    /// thread's own: what is noted is forgotten when the thread gives its number back. (A reference's niche would cost a null check.)
+    #[inline(always)]
+    fn noted(&self) -> Option<*const Tally> {
+        std::ptr::eq(sync::noted_counts(), self).then(sync::noted_tally)
+    }
+
+    /// Looks the calling thread's tally up, if it has come the fast way before, and notes it.
+    fn look_up(&'static self) -> Option<&'static Tally> {
+        let tally = self.own().filter(|tally| tally.is_used())?;
+        sync::note_tally(self, tally);
+        Some(tally)
+    }
+
     /// A section begins. The count that it has joined, which it has to leave.
     #[inline(always)]
-    pub(crate) fn enter(&self) -> usize {
+    pub(crate) fn enter(&'static self) -> usize {
         let count = self.joined.load(Ordering::Relaxed) as usize & 1;
-        if let Some(tally) = self.own() {
-            let locks = &tally.locks[count];
-            let before = locks.load(Ordering::Relaxed);
-            if before != 0 {
-                locks.store(before + 1, Ordering::Release);
-                light_fence(); // [SR-1]
-                return count;
-            }
+        match self.noted() {
+            // SAFETY: a tally, and those live for ever.
+            Some(tally) => unsafe { &*tally }.enter(count),
+            None => self.enter_anew(count),
         }
-        self.enter_slowly(count);
         count
     }
 
     /// A section ends, on whatever thread. True if a driver waits for its count.
     #[inline(always)]
     #[must_use = "a driver may be waiting"]
-    pub(crate) fn leave(&self, count: usize) -> bool {
-        'slow: {
-            let Some(tally) = self.own() else { break 'slow };
-            let unlocks = &tally.unlocks[count & 1];
-            let before = unlocks.load(Ordering::Relaxed);
-            if before == 0 {
-                break 'slow;
-            }
-            unlocks.store(before + 1, Ordering::Release); // [SR-2]
-            light_fence(); // [SR-3]
-            return self.flags[count & 1].load(Ordering::Relaxed) != FLAG_CLEAR;
+    pub(crate) fn leave(&'static self, count: usize) -> bool {
+        let count = count & 1;
+        match self.noted() {
+            // SAFETY: as above.
+            Some(tally) => unsafe { &*tally }.leave(count),
+            None => return self.leave_anew(count),
         }
-        self.leave_slowly(count & 1)
+        self.flags[count].load(Ordering::Relaxed) != FLAG_CLEAR
+    }
+
+    #[inline(never)]
+    fn enter_anew(&'static self, count: usize) {
+        match self.look_up() {
+            Some(tally) => tally.enter(count),
+            None => self.enter_slowly(count),
+        }
+    }
+
+    #[inline(never)]
+    fn leave_anew(&'static self, count: usize) -> bool {
+        match self.look_up() {
+            Some(tally) => tally.leave(count),
+            None => return self.leave_slowly(count),
+        }
+        self.flags[count].load(Ordering::Relaxed) != FLAG_CLEAR
     }
 
     #[cold]
@@ -383,45 +427,4 @@ impl Readers for Counted {
 }
 
 #[cfg(all(test, not(any(quiescent_loom, quiescent_double))))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_number_has_one_place() {
-        let mut next = (0, 0);
-        for number in 0..200_000u32 {
-            let (leaf, at) = place(number);
-            assert_eq!((leaf, at), next, "{number}");
-            next = match at + 1 == (FIRST as usize) << leaf {
-                true => (leaf + 1, 0),
-                false => (leaf, at + 1),
-            };
-        }
-        let last = (crate::sync::MAX_LEAVES * crate::sync::LEAF_SLOTS) as u32 - 1;
-        assert!(place(last).0 < LEAVES);
-    }
-
-    #[test]
-    fn a_section_is_in_the_count_that_it_joined_until_it_ends_wherever_that_is() {
-        let counted: &'static Counted = Box::leak(Box::new(Counted::new()));
-        assert!(counted.is_empty(0) && counted.is_empty(1) && counted.is_alone());
-        let count = counted.enter();
-        assert_eq!(
-            (count, counted.is_empty(0), counted.is_empty(1)),
-            (0, false, true)
-        );
-        assert!(counted.is_alone());
-        let begun: Vec<_> = counted.begun_on(0).collect();
-        assert_eq!(begun.len(), 1);
-        counted.join(1);
-        let other = counted.enter();
-        assert_eq!((other, counted.is_empty(1)), (1, false));
-        std::thread::spawn(move || assert!(!counted.leave(count)))
-            .join()
-            .expect("no panic");
-        assert!(counted.is_empty(0) && !counted.is_alone());
-        counted.flag(1).expect("two").store(1, Ordering::Relaxed);
-        assert!(counted.leave(other), "a driver waits for it");
-        assert!(counted.is_empty(1) && counted.unflag(1) && !counted.unflag(1));
-    }
-}
+mod tests;

@@ -393,6 +393,7 @@ impl Domain {
         // First the thread-locals, so that a handler arriving now registers afresh.
         sync::swap_reader(&slot.reader, &domain.dummy);
         sync::tls_cas(CELL_FENCED, std::ptr::from_ref(slot).addr(), 0);
+        sync::forget_tally(); // the next thread with the number goes on with it
         domain.slots.release(slot);
         true
     }

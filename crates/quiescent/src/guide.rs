@@ -16,6 +16,7 @@
 //! | [Memory pressure](memory_pressure) | what goes at once when memory is low, who says so, and how fast |
 //! | [Fork](forks) | what the child goes on with, and what it leaves to the parent |
 //! | [Async code](async_code) | what may live across an `await`, and waiting without a thread |
+//! | [Readers that may sleep](sleepable_readers) | sections that wait, live across an `await`, or end elsewhere: `Srcu` |
 //! | [Coming from another crate](migration) | crossbeam-epoch and arc-swap, idiom by idiom |
 //!
 //! Complete programs are in `crates/quiescent/examples`. What the library does not do, and what happens
@@ -53,6 +54,9 @@ pub mod forks {}
 
 #[doc = include_str!("guide/async_code.md")]
 pub mod async_code {}
+
+#[doc = include_str!("guide/sleepable_readers.md")]
+pub mod sleepable_readers {}
 
 #[doc = include_str!("guide/migration.md")]
 pub mod migration {}

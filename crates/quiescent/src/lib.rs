@@ -153,6 +153,7 @@
 //! | a grace period, several threads | one process-wide fence, for all who wait | the same |
 //! | its latency | | `quiescent bench sync --compare` |
 //! | reads beside updates | | `quiescent bench mixed --compare` |
+//! | a section that may sleep, its grace periods | beside the ones above | `quiescent bench srcu --compare` |
 //! | nothing to do | no thread wakes | `cargo test -p quiescent --test quiet --test quiet_worker` |
 //!
 //! `ci/instructions --disassembly` shows the instructions themselves. What a running program has done is in
@@ -179,7 +180,7 @@
 //!
 //! # Where to go on
 //! * [`guide`]: a configuration, a routing table, a linked list by hand, signal handlers, long loops, stalled readers, back-pressure,
-//!   async code.
+//!   async code, readers that may sleep.
 //! * [`guide::migration`]: coming from crossbeam-epoch or arc-swap.
 //! * [`limitations`]: what it does not do, and what happens when something runs out.
 //! * `crates/quiescent/examples`: complete programs.

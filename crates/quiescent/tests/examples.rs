@@ -97,3 +97,18 @@ fn recycle_uses_its_buffers_again_and_tears_nothing() {
     assert!(published > buffers);
     assert_eq!(*torn, 0);
 }
+
+#[test]
+fn srcu_async_drops_every_old_configuration_and_none_too_early() {
+    let lines = numbers("srcu_async");
+    let ([swaps, _ms], [reads, moved, bad]) = (&lines[0][..], &lines[1][..]) else {
+        panic!("{lines:?}");
+    };
+    assert_eq!((*swaps, *bad), (10_000, 0));
+    assert!(*reads > 0 && *moved > 0);
+    let ([workers], [dropped, meanwhile, left]) = (&lines[2][..], &lines[3][..]) else {
+        panic!("{lines:?}");
+    };
+    assert_eq!((*workers, dropped, *left), (3, swaps, 0));
+    assert!(meanwhile <= dropped);
+}

@@ -1,4 +1,4 @@
-//! arc-swap: no section at all; `empty` is `load()` and drop.
+//! arc-swap: no section at all; `empty` is `load()` and drop, or `load_full()`, an `Arc` of one's own, and drop.
 
 use super::loops::{Peer, VALUE, Value, loops};
 use super::{Language, Subject, nothing};
@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 
 static POINTER: LazyLock<ArcSwap<Value>> = LazyLock::new(|| ArcSwap::from_pointee(VALUE));
 
-struct Swap(&'static ArcSwap<Value>);
+pub(super) struct Swap(&'static ArcSwap<Value>);
 
 impl Peer for Swap {
     type Held = Guard<Arc<Value>>;
@@ -30,6 +30,41 @@ impl Peer for Swap {
     fn repin(&self, held: Self::Held) -> Self::Held {
         drop(held);
         self.0.load()
+    }
+}
+
+/// An `Arc` that is counted up and down: what a task holds across an `await` that must not keep one of the thread's few debts.
+pub(super) struct Full(&'static ArcSwap<Value>);
+
+impl Peer for Full {
+    type Held = Arc<Value>;
+
+    fn new() -> Self {
+        Full(&POINTER)
+    }
+
+    #[inline(always)]
+    fn enter(&self) -> Self::Held {
+        self.0.load_full()
+    }
+
+    #[inline(always)]
+    fn read(&self, held: &mut Self::Held) -> u64 {
+        held.0
+    }
+
+    #[inline(always)]
+    fn repin(&self, held: Self::Held) -> Self::Held {
+        drop(held);
+        self.0.load_full()
+    }
+}
+
+pub(super) fn full() -> Subject {
+    Subject {
+        name: "arc-swap-full",
+        loops: loops::<Full>(),
+        ..subject()
     }
 }
 

@@ -11,6 +11,8 @@
 //! | `load` | enter, load a protected pointer, read the value, leave |
 //! | `repin` | a section held throughout: [`READS_PER_REPIN`] protected reads, then one "I hold nothing now" (qsbr: `quiescent_state`; quiescent: `Guard::repin`; others: their own form, else unlock and lock). Cost is given per read, with the same unprotected reads subtracted |
 //!
+//! `bench srcu` has subjects of its own beside some of these: [`sleepers`].
+//!
 //! Peculiarities, so that nobody is wronged: haphazard takes a fresh hazard slot in `empty` and `load` (its `repin`
 //! keeps one); arc-swap has no section, `empty` is `load()` and drop; ck keeps its record pointer in a register.
 
@@ -29,6 +31,7 @@ mod ck;
 mod crossbeam;
 #[cfg(feature = "peers")]
 mod haphazard;
+pub mod held;
 #[cfg(have_liburcu)]
 mod liburcu;
 pub(crate) mod loops;
@@ -37,6 +40,8 @@ mod quiescent;
 mod sdd;
 #[cfg(feature = "peers")]
 mod seize;
+mod srcu;
+mod std_locks;
 
 pub use bare::bare;
 
@@ -227,10 +232,27 @@ pub fn selected(compare: bool) -> Vec<Subject> {
 /// The name of our own subject.
 pub const OURS: &str = "quiescent";
 
-/// The subject of this name.
+/// The subject of this name, of [`all`] or of [`sleepers`].
 pub fn named(name: &str) -> Option<Subject> {
-    all().into_iter().find(|subject| subject.name == name)
+    let mut known = all().into_iter().chain(sleepers());
+    known.find(|subject| subject.name == name)
 }
+
+/// Subjects whose readers may sleep in a section, or hold what they read for as long as they like: those of `bench srcu`, ours first.
+pub fn sleepers() -> Vec<Subject> {
+    vec![
+        srcu::borrowed(),
+        srcu::owned(),
+        std_locks::rwlock(),
+        #[cfg(feature = "peers")]
+        arc_swap::full(),
+    ]
+}
+
+/// The name of our readers that may sleep.
+pub const SRCU: &str = "quiescent-srcu";
+/// The same with guards that keep the `Srcu` alive.
+pub const SRCU_OWNED: &str = "quiescent-srcu-owned";
 
 /// Those that are not in this build, with the remedy.
 pub fn absent() -> Vec<Absent> {
@@ -301,7 +323,7 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_found() {
-        let subjects = all();
+        let subjects: Vec<Subject> = all().into_iter().chain(sleepers()).collect();
         for (index, subject) in subjects.iter().enumerate() {
             assert_eq!(named(subject.name).map(|s| s.name), Some(subject.name));
             assert!(
@@ -336,7 +358,7 @@ mod tests {
 
     #[test]
     fn every_loop_ends() {
-        for subject in all() {
+        for subject in all().into_iter().chain(sleepers()) {
             (subject.attach)();
             for case in ReadCase::ALL {
                 subject.loops.of(case)(8 * READS_PER_REPIN);
@@ -348,7 +370,7 @@ mod tests {
 
     #[test]
     fn a_grace_period_ends_with_a_registered_caller() {
-        for subject in all() {
+        for subject in all().into_iter().chain(sleepers()) {
             let Some(waiting) = subject.waiting else {
                 continue;
             };
@@ -361,7 +383,7 @@ mod tests {
     #[test]
     fn a_looping_reader_beats_and_stops() {
         use std::sync::atomic::Ordering::Relaxed;
-        for subject in all() {
+        for subject in all().into_iter().chain(sleepers()) {
             let Some(waiting) = subject.waiting else {
                 continue;
             };

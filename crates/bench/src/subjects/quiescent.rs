@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 static CELL: LazyLock<RcuCell<Value>> = LazyLock::new(|| RcuCell::new(VALUE));
 
-struct Quiescent(&'static RcuCell<Value>);
+pub(super) struct Quiescent(&'static RcuCell<Value>);
 
 impl Peer for Quiescent {
     type Held = Guard;

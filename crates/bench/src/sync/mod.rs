@@ -136,6 +136,17 @@ pub fn run(options: &SyncOptions, control: Control<'_>) -> Result<Report, Error>
 /// # Errors
 /// As [`run`].
 pub fn measure(options: &SyncOptions, control: Control<'_>) -> Result<Vec<Measured>, Error> {
+    let subjects = subjects::selected(options.compare);
+    measure_of(subjects, "bench sync", options, control)
+}
+
+/// As [`measure`], of these subjects, as far as they have a grace period.
+pub(crate) fn measure_of(
+    mut subjects: Vec<Subject>,
+    name: &str,
+    options: &SyncOptions,
+    control: Control<'_>,
+) -> Result<Vec<Measured>, Error> {
     if options.rounds == 0 || options.calls == 0 {
         let text = "0 rounds or 0 calls measure nothing: give 30 rounds or more, 100 calls or more";
         return Err(Error::Usage(text.into()));
@@ -144,7 +155,6 @@ pub fn measure(options: &SyncOptions, control: Control<'_>) -> Result<Vec<Measur
         let text = format!("{} threads: give 1 to {MOST_THREADS}", options.threads);
         return Err(Error::Usage(text));
     }
-    let mut subjects = subjects::selected(options.compare);
     subjects.retain(|subject| subject.waiting.is_some());
     let (mut measured, mut children) = (Vec::new(), Vec::new());
     for case in SyncCase::ALL {
@@ -158,7 +168,7 @@ pub fn measure(options: &SyncOptions, control: Control<'_>) -> Result<Vec<Measur
             });
         }
     }
-    control.progress.begin("bench sync", options.rounds);
+    control.progress.begin(name, options.rounds);
     for round in 0..options.rounds {
         for place in order::round(children.len(), round, options.seed) {
             if control.stopped() {

@@ -1,5 +1,6 @@
 //! What the models have in common: thread-locals as numbered cells, small sizes.
 
+use crate::counted::{Counted, Tally};
 use crate::domain::Domain;
 use crate::lane::Block;
 use crate::queue::Queue;
@@ -19,12 +20,15 @@ pub(crate) const MAX_EXTRACT: usize = 2;
 const CELL_QUEUE: usize = 5;
 const CELL_DOMAIN: usize = 6;
 const CELL_READER: usize = 7;
+const CELL_COUNTS: usize = 8;
+const CELL_TALLY: usize = 9;
 
 /// Model threads say which domain they work on.
 pub(crate) fn enter_domain(domain: &'static Domain) {
     super::tls_set(CELL_DOMAIN, std::ptr::from_ref(domain).expose_provenance());
     super::tls_set(CELL_READER, 0);
     super::tls_set(CELL_QUEUE, 0);
+    forget_tally();
 }
 
 pub(crate) fn dummy_block() -> *mut Block {
@@ -64,6 +68,23 @@ pub(crate) fn reader() -> &'static Reader {
         // SAFETY: only `swap_reader` writes the cell, from a 'static reference.
         address => unsafe { &*std::ptr::with_exposed_provenance(address) },
     }
+}
+
+pub(crate) fn noted_counts() -> *const Counted {
+    std::ptr::with_exposed_provenance(super::tls_get(CELL_COUNTS))
+}
+
+pub(crate) fn noted_tally() -> *const Tally {
+    std::ptr::with_exposed_provenance(super::tls_get(CELL_TALLY))
+}
+
+pub(crate) fn note_tally(counts: &'static Counted, tally: &'static Tally) {
+    super::tls_set(CELL_TALLY, std::ptr::from_ref(tally).expose_provenance());
+    super::tls_set(CELL_COUNTS, std::ptr::from_ref(counts).expose_provenance());
+}
+
+pub(crate) fn forget_tally() {
+    super::tls_set(CELL_COUNTS, 0);
 }
 
 pub(crate) fn swap_reader(old: &'static Reader, new: &'static Reader) -> bool {

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 #[cfg(quiescent_tsan)]
 pub(crate) use super::tsan::{Mutex, MutexGuard};
+use crate::counted::{Counted, Tally};
 use crate::domain::Domain;
 use crate::lane::Block;
 use crate::queue::Queue;
@@ -183,6 +184,8 @@ thread_local! {
         const { AtomicPtr::new((&raw const GLOBAL.dummy).cast_mut()) };
     static QUEUE: AtomicPtr<Queue> =
         const { AtomicPtr::new((&raw const DUMMY_QUEUE).cast_mut()) };
+    static COUNTS: AtomicPtr<Counted> = const { AtomicPtr::new(std::ptr::null_mut()) };
+    static TALLY: AtomicPtr<Tally> = const { AtomicPtr::new(std::ptr::null_mut()) };
     static CELLS: [AtomicUsize; 8] = const { [const { AtomicUsize::new(0) }; 8] };
 }
 
@@ -229,6 +232,29 @@ pub(crate) fn reader() -> &'static Reader {
     let reader = READER.with(|r| r.load(Ordering::Relaxed));
     // SAFETY: the pointer is the dummy's or a slot's, and both live for ever.
     unsafe { &*reader }
+}
+
+/// The counts of an `Srcu` of which this thread has noted its tally; null if none.
+#[inline(always)]
+pub(crate) fn noted_counts() -> *const Counted {
+    COUNTS.with(|counts| counts.load(Ordering::Relaxed))
+}
+
+/// The tally that it has noted.
+#[inline(always)]
+pub(crate) fn noted_tally() -> *const Tally {
+    TALLY.with(|tally| tally.load(Ordering::Relaxed))
+}
+
+/// Notes this thread's tally of these counts, in place of others.
+pub(crate) fn note_tally(counts: &'static Counted, tally: &'static Tally) {
+    TALLY.with(|noted| noted.store(std::ptr::from_ref(tally).cast_mut(), Ordering::Relaxed));
+    COUNTS.with(|noted| noted.store(std::ptr::from_ref(counts).cast_mut(), Ordering::Relaxed));
+}
+
+/// None is noted any more.
+pub(crate) fn forget_tally() {
+    COUNTS.with(|counts| counts.store(std::ptr::null_mut(), Ordering::Relaxed));
 }
 
 /// Makes `new` this thread's reader word if it still is `old`; atomic with respect to handlers.

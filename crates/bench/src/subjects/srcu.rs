@@ -1,0 +1,99 @@
+//! quiescent's readers that may sleep: an [`Srcu`] of the program, and one whose guards keep it alive.
+
+use super::loops::{Peer, VALUE, Value, loops, reader};
+use super::{Language, SRCU, SRCU_OWNED, Subject, Waiting, nothing};
+use quiescent::{OwnedSrcuGuard, Srcu, SrcuCell, SrcuGuard};
+use std::sync::{Arc, LazyLock};
+
+static DOMAIN: Srcu = Srcu::new();
+static CELL: LazyLock<SrcuCell<Value>> = LazyLock::new(|| SrcuCell::new(&DOMAIN, VALUE));
+
+pub(super) struct Borrowed(&'static SrcuCell<Value>);
+
+impl Peer for Borrowed {
+    type Held = SrcuGuard<'static>;
+
+    fn new() -> Self {
+        Borrowed(&CELL)
+    }
+
+    #[inline(always)]
+    fn enter(&self) -> Self::Held {
+        DOMAIN.read_lock()
+    }
+
+    #[inline(always)]
+    fn read(&self, held: &mut Self::Held) -> u64 {
+        self.0.load(held).0
+    }
+
+    #[inline(always)]
+    fn repin(&self, held: Self::Held) -> Self::Held {
+        drop(held);
+        self.enter()
+    }
+}
+
+static SHARED: LazyLock<Arc<Srcu>> = LazyLock::new(Arc::default);
+static SHARED_CELL: LazyLock<SrcuCell<Value>> = LazyLock::new(|| SrcuCell::new(&SHARED, VALUE));
+
+pub(super) struct Owned {
+    srcu: &'static Arc<Srcu>,
+    cell: &'static SrcuCell<Value>,
+}
+
+impl Peer for Owned {
+    type Held = OwnedSrcuGuard;
+
+    fn new() -> Self {
+        Owned {
+            srcu: &SHARED,
+            cell: &SHARED_CELL,
+        }
+    }
+
+    #[inline(always)]
+    fn enter(&self) -> Self::Held {
+        self.srcu.read_owned()
+    }
+
+    #[inline(always)]
+    fn read(&self, held: &mut Self::Held) -> u64 {
+        self.cell.load(held).0
+    }
+
+    #[inline(always)]
+    fn repin(&self, held: Self::Held) -> Self::Held {
+        drop(held);
+        self.enter()
+    }
+}
+
+pub(super) fn borrowed() -> Subject {
+    Subject {
+        name: SRCU,
+        language: Language::Rust,
+        attach: || drop(DOMAIN.read_lock()),
+        detach: nothing,
+        loops: loops::<Borrowed>(),
+        waiting: Some(Waiting {
+            online: nothing,
+            offline: nothing,
+            sync: || DOMAIN.synchronize(),
+            reader: reader::<Borrowed>,
+            // They are of one `Srcu`, and not comparable with those of the process.
+            counters: None,
+        }),
+    }
+}
+
+pub(super) fn owned() -> Subject {
+    Subject {
+        name: SRCU_OWNED,
+        attach: || drop(SHARED.read_owned()),
+        loops: loops::<Owned>(),
+        // That of the other one.
+        waiting: None,
+        ..borrowed()
+    }
+}
