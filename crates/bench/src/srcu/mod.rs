@@ -17,7 +17,7 @@ use crate::instructions::{self, LoopCase};
 use crate::pairs::{self, Cell};
 use crate::pool::Pool;
 use crate::read::{self, ReadOptions};
-use crate::subjects::held::{self, BARE, BATCH, Holding};
+use crate::subjects::held::{self, BARE, BATCH, Handed, Holding};
 use crate::subjects::{self, OURS, ReadCase, SRCU, Subject};
 use crate::sync::{self, SyncCase, SyncOptions};
 use crate::{Control, Error, Report, Row, order, table};
@@ -145,7 +145,7 @@ fn handed(
     options: &SrcuOptions,
     control: Control<'_>,
 ) -> Result<Vec<Row>, Error> {
-    let loops: Vec<(&str, fn(u64) -> Result<f64, String>)> = wanted(subjects)
+    let loops: Vec<(&str, Handed)> = wanted(subjects)
         .filter_map(|holding| Some((holding.name, holding.handed?)))
         .collect();
     let mut samples = vec![Vec::new(); loops.len()];

@@ -11,6 +11,9 @@ use std::task::{Context, Poll, Waker};
 /// Sections that are handed over together.
 pub const BATCH: u64 = 64;
 
+/// See [`Holding::handed`]; fails with the reason and the remedy.
+pub type Handed = fn(u64) -> Result<f64, String>;
+
 /// What a subject of `bench srcu` can do beside its read loops.
 #[derive(Debug, Clone, Copy)]
 pub struct Holding {
@@ -20,7 +23,7 @@ pub struct Holding {
     pub awaited: fn(u64),
     /// Batches of [`BATCH`] sections that one thread begins and another ends: CPU time of both a section, in ns. `None` where a
     /// section has to end where it began.
-    pub handed: Option<fn(u64) -> Result<f64, String>>,
+    pub handed: Option<Handed>,
 }
 
 /// The name of the loops without a library.
