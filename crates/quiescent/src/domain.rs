@@ -340,8 +340,7 @@ impl Domain {
     /// This thread's slot; registers the thread if it has none. `None`: no slot is to be had, or the thread is in the crowd,
     /// inside a section: a grace period that is under way would not wait for what goes on in a new slot.
     ///
-    /// Idempotent under re-entry by a signal handler at any instruction: whoever stores the
-    /// thread-local first wins, and the other gives its claim back.
+    /// Idempotent under re-entry by a signal handler at any instruction: whoever stores the thread-local first wins, the other gives its claim back.
     pub(crate) fn own_slot_or_register(&'static self) -> Option<&'static Slot> {
         if let Some(slot) = self.own_slot() {
             return Some(slot);

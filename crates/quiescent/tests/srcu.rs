@@ -26,9 +26,10 @@ fn a_section_holds_a_grace_period_up_until_it_ends_on_whatever_thread() {
     let Err(SyncError::TimedOut { holdouts }) = held else {
         panic!("{held:?}");
     };
-    assert_eq!(
-        holdouts.len(),
-        1,
+    // SAFETY: takes nothing.
+    let me = unsafe { libc::gettid() } as u32;
+    assert!(
+        holdouts.iter().any(|holdout| holdout.thread_id == me),
         "the thread that began it is named: {holdouts:?}"
     );
     let ended = thread::spawn(move || {
