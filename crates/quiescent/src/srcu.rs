@@ -291,7 +291,6 @@ impl fmt::Debug for Srcu {
 }
 
 /// An open section; whoever drops it closes it.
-#[derive(Debug)]
 struct Section {
     yard: &'static Yard,
     count: usize,
@@ -304,6 +303,12 @@ impl Section {
             yard,
             count: yard.readers.enter(),
         }
+    }
+}
+
+impl fmt::Debug for Section {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "open in count {}", self.count)
     }
 }
 
@@ -361,10 +366,16 @@ impl sealed::Inside for OwnedSrcuGuard {
 impl InSrcu for OwnedSrcuGuard {}
 
 /// A point in the sequence of an [`Srcu`]'s grace periods: "a full grace period from now".
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct SrcuCookie {
     yard: &'static Yard,
     cookie: FullCookie,
+}
+
+impl fmt::Debug for SrcuCookie {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("SrcuCookie").field(&self.cookie).finish()
+    }
 }
 
 /// What an [`Srcu`] has done, and holds. Counters only grow; they go on where another `Srcu` that was dropped has left its place to

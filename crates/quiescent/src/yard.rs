@@ -76,6 +76,10 @@ pub(crate) struct Yard {
     pub(crate) parked: crate::fork::Parked<Core>,
 }
 
+// Guards, cells and cookies lead here, and may be used after a panic: locks are taken whatever has become of who had them, and no code of
+// the program's runs under them.
+impl std::panic::RefUnwindSafe for Yard {}
+
 /// The yard made last.
 #[cfg(not(any(quiescent_loom, quiescent_double)))]
 static NEWEST: AtomicPtr<Yard> = AtomicPtr::new(std::ptr::null_mut());
