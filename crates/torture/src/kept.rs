@@ -1,7 +1,7 @@
 //! The last events in memory that outlives the process which writes them: a run that is ended by a signal makes no report, and
 //! what led to the crash is what one wants to know.
 //!
-//! The campaign makes a file in memory for each run, whose process inherits it, maps it, and has its [rings](Ring) there. When
+//! The campaign makes a file in memory for each run, whose process inherits it, maps it, and has its `Ring`s there. When
 //! that process is gone, however it ended, the campaign reads the file. Both are the same program's code, so the layout is theirs
 //! alone. A run without such a file has its rings on the heap.
 
