@@ -66,6 +66,7 @@ pub mod stall;
 pub mod testhost;
 pub mod tick;
 mod tree;
+mod uproot;
 pub mod urgency;
 pub mod usurp;
 pub mod waiters;

@@ -105,6 +105,7 @@ pub enum Input {
     SetDrained {
         drained: bool,
     },
+    Uproot,
     MemoryLow {
         now: Now,
     },

@@ -270,6 +270,7 @@ impl Global {
                 self.set_drained(drained);
                 Output::Done(true)
             }
+            Input::Uproot => Output::Done(self.uproot().is_some()),
             Input::MemoryLow { now } => Output::Low(self.memory_low(now)),
             Input::TakePressure { now } => Output::Done(self.take_pressure(now)),
             Input::Calm => {
