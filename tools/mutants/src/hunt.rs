@@ -6,10 +6,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::Part;
 use crate::compile::{self, Program};
 use crate::program::{self, End, Probe, Time};
 use crate::tree::Tree;
-use crate::{JOBS, Part};
 
 /// What became of mutants.
 #[derive(Default)]
@@ -23,8 +23,8 @@ pub struct Hunt {
 /// What a mutant may take for a program that takes `took` without it.
 fn limit(took: Time) -> Time {
     Time {
-        busy: 5 * took.busy + Duration::from_secs(2),
-        wall: 10 * took.wall + Duration::from_secs(20),
+        busy: 5 * took.busy + Duration::from_secs(1),
+        wall: 10 * took.wall + Duration::from_secs(5),
     }
 }
 
@@ -121,7 +121,7 @@ fn attempt(probe: &Probe, program: &Program, id: u32, part: &Part) -> Result<End
         )
     };
     match run()? {
-        End::Failed | End::Hung if program.name.starts_with(part.real) => run(),
+        End::Failed if program.name.starts_with(part.real) => run(),
         end => Ok(end),
     }
 }
@@ -129,7 +129,7 @@ fn attempt(probe: &Probe, program: &Program, id: u32, part: &Part) -> Result<End
 /// One program on many mutants.
 fn all(probe: &Probe, mutants: &[u32], part: &Part) -> Result<Vec<(u32, End)>, String> {
     let (next, ends) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    let worker = || -> Result<(), String> {
+    let worker = |_| -> Result<(), String> {
         while let Some(id) = mutants.get(next.fetch_add(1, Ordering::Relaxed)) {
             let end = attempt(probe, &probe.program, *id, part)?;
             ends.lock()
@@ -138,11 +138,6 @@ fn all(probe: &Probe, mutants: &[u32], part: &Part) -> Result<Vec<(u32, End)>, S
         }
         Ok(())
     };
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..JOBS).map(|_| scope.spawn(worker)).collect();
-        workers
-            .into_iter()
-            .try_for_each(|w| w.join().expect("a worker does not panic"))
-    })?;
+    program::at_once(worker)?;
     Ok(ends.into_inner().unwrap_or_else(|e| e.into_inner()))
 }

@@ -8,9 +8,12 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use crate::JOBS;
 use crate::compile::Program;
 
 /// Address space of a program, in KiB.
@@ -68,7 +71,8 @@ pub fn run(
             ("PROPTEST_MAX_SHRINK_ITERS", "0"),
             ("PROPTEST_FAILURE_PERSISTENCE", "off"),
         ])
-        .envs([("RUST_BACKTRACE", "0")])
+        // Part of each search: what is found at all is mostly found soon.
+        .envs([("RUST_BACKTRACE", "0"), ("QUIESCENT_EXPLORE", "brief")])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -132,12 +136,41 @@ pub struct Probe {
 
 /// A program that takes longer is taken apart: the tests of each module are a program, so that a mutant meets those that know it
 /// best, and are quick, before all others.
-const LONG: Duration = Duration::from_millis(500);
+const LONG: Duration = Duration::from_millis(200);
 /// A module that takes longer is taken apart, too: each test is a program.
 const TOO_LONG: Duration = Duration::from_secs(3);
 
+/// All of `programs`, or their parts; `out` is a folder for notes.
+pub fn probe_all(programs: &[Program], out: &Path, most: Duration) -> Result<Vec<Probe>, String> {
+    let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let worker = |number: usize| -> Result<(), String> {
+        let notes = out.join(format!("notes{number}"));
+        while let Some(program) = programs.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let mut new = probes(program, &notes, most)?;
+            let mut all = found.lock().unwrap_or_else(|e| e.into_inner());
+            all.append(&mut new);
+        }
+        Ok(())
+    };
+    at_once(worker)?;
+    Ok(found.into_inner().unwrap_or_else(|e| e.into_inner()))
+}
+
+/// Does it in as many threads as there are to be programs at the same time; each is told its number.
+pub fn at_once(worker: impl Fn(usize) -> Result<(), String> + Sync) -> Result<(), String> {
+    let worker = &worker;
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..JOBS)
+            .map(|number| scope.spawn(move || worker(number)))
+            .collect();
+        workers
+            .into_iter()
+            .try_for_each(|w| w.join().expect("a worker does not panic"))
+    })
+}
+
 /// The program, or its parts: those that pass, and for which `most` is enough. What is not used is said on standard error.
-pub fn probes(program: &Program, notes: &Path, most: Duration) -> Result<Vec<Probe>, String> {
+fn probes(program: &Program, notes: &Path, most: Duration) -> Result<Vec<Probe>, String> {
     match probe(program, notes, LONG)? {
         Ok(whole) => return Ok(vec![whole]),
         Err(End::Hung) => {}
@@ -206,7 +239,7 @@ fn probe(program: &Program, notes: &Path, most: Duration) -> Result<Result<Probe
     let (start, file) = (Instant::now(), notes.with_extension("time"));
     let limit = |most| Time {
         busy: most,
-        wall: 10 * most,
+        wall: 5 * most + Duration::from_secs(1),
     };
     let end = run(program, ("MUTANT", "0"), limit(most), &file)?;
     let wall = start.elapsed();
@@ -219,6 +252,9 @@ fn probe(program: &Program, notes: &Path, most: Duration) -> Result<Result<Probe
         .sum::<Result<f64, _>>()
         .map_err(|e| format!("a time, {said}: {e}"))?;
     let busy = Duration::from_secs_f64(seconds);
+    if busy > most {
+        return Ok(Err(End::Hung)); // the shell's limit is in whole seconds
+    }
 
     let took = Time { busy, wall };
     if busy > TOO_LONG {
