@@ -150,9 +150,9 @@ fn deferring_named(name: &str) -> Option<Deferring> {
     Some(subject)
 }
 
-/// Every name that has a loop of some case, ours first. Those of `bench srcu` are counted only when asked for by name.
+/// Every name that has a loop of some case, ours first. Those of `bench srcu` and `bench domain` are counted only when asked for by name.
 pub fn names() -> Vec<&'static str> {
-    let known = subjects::all().into_iter().chain(subjects::sleepers());
+    let known = subjects::known().into_iter();
     let mut names: Vec<&str> = known.map(|subject| subject.name).collect();
     for subject in deferral::all() {
         if !names.contains(&subject.name) {
@@ -203,10 +203,10 @@ pub fn check_valgrind() -> Result<(), Error> {
 /// [`Error::Failed`] when valgrind is missing or fails.
 pub fn run(options: &InstructionOptions, control: Control<'_>) -> Result<Report, Error> {
     let mut names = names();
-    let sleepers = subjects::sleepers();
-    let sleeps = |name: &str| sleepers.iter().any(|sleeper| sleeper.name == name);
+    let others = [subjects::sleepers(), subjects::domains()].concat();
+    let special = |name: &str| others.iter().any(|other| other.name == name);
     names.retain(|name| match options.only.as_slice() {
-        [] => (options.compare && !sleeps(name)) || *name == subjects::OURS,
+        [] => (options.compare && !special(name)) || *name == subjects::OURS,
         only => only.iter().any(|wanted| wanted == name),
     });
     let rows = rows(&options.program, &names, &LoopCase::all(), control)?;

@@ -11,6 +11,7 @@
 //! | [`read`] | CPU time of a read-side pair |
 //! | [`sync`] | latency and fences of a grace period, one child process a subject and case |
 //! | [`srcu`] | both for readers that may sleep |
+//! | [`domain`] | both in domains of the program's own, and whether those are apart |
 //! | [`scale`] | grace periods, registration, exit and memory with up to thousands of registered threads |
 //! | [`retire`], [`mixed`] | what it costs to have a block reclaimed later, alone and beside readers |
 //! | [`idle`], [`trickle`], [`flood`], [`stall`], [`barrier`] | how quiet a library is, and how bounded; [`waves`] measures several at once |
@@ -38,6 +39,7 @@ pub mod clock;
 pub mod control;
 pub mod crew;
 pub mod deferral;
+pub mod domain;
 pub mod error;
 pub mod figures;
 pub mod flood;

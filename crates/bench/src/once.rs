@@ -5,6 +5,7 @@
 //! short steps, so Ctrl-C takes effect at once: the process that is running is ended, its figures are not used.
 
 use crate::barrier::BarrierAsk;
+use crate::domain::child::DomainAsk;
 use crate::figures::Figure;
 use crate::flood::FloodAsk;
 use crate::idle::IdleAsk;
@@ -44,6 +45,8 @@ pub enum Ask {
     Barrier(BarrierAsk),
     /// One measurement of `bench pressure`.
     Pressure(PressureAsk),
+    /// One measurement of `bench domain`.
+    Domain(DomainAsk),
 }
 
 /// The words before it. The command line looks for them before anything else: a parser of options would weigh as much as
@@ -69,6 +72,7 @@ impl Ask {
             Ask::Stall(ask) => format!("{}, {} behind a stalled reader", ask.subject, ask.verb),
             Ask::Barrier(ask) => format!("{}, barrier, {}", ask.subject, ask.case()),
             Ask::Pressure(ask) => format!("memory pressure, {} threads", ask.holders),
+            Ask::Domain(ask) => ask.name(),
         }
     }
 
@@ -93,6 +97,7 @@ impl Ask {
                     + Duration::from_millis(100 * ask.calls)
             }
             Ask::Pressure(_) => Duration::ZERO,
+            Ask::Domain(ask) => ask.patience(),
         };
         asked + Duration::from_secs(30)
     }
@@ -230,6 +235,7 @@ pub fn serve(ask: &str) -> u8 {
         Ok(Ask::Stall(ask)) => crate::stall::measure(&ask),
         Ok(Ask::Barrier(ask)) => crate::barrier::measure(&ask),
         Ok(Ask::Pressure(ask)) => crate::pressure::child::measure(&ask),
+        Ok(Ask::Domain(ask)) => crate::domain::child::measure(&ask),
         Err(why) => Err(format!("not a question: `{ask}` ({why})")),
     };
     let said = match measured {

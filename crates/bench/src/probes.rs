@@ -4,7 +4,7 @@
 //! slow-path test and the wake-flag test in them. The names are exported unmangled for `objdump` only; calling the
 //! functions does what they say.
 
-use quiescent::{Guard, RcuCell, Srcu, read_lock, retire_ptr};
+use quiescent::{Domain, Guard, RcuCell, Srcu, read_lock, retire_ptr};
 use std::ptr::NonNull;
 
 /// An outermost section: enter and leave.
@@ -45,6 +45,13 @@ pub fn quiescent_probe_srcu(srcu: &Srcu) {
     drop(srcu.read_lock());
 }
 
+/// A section of a domain of the program's own: enter and leave.
+#[inline(never)]
+#[unsafe(no_mangle)]
+pub fn quiescent_probe_domain(domain: &Domain) {
+    drop(domain.read_lock());
+}
+
 /// Retires a plain block of 64 bytes.
 ///
 /// # Safety
@@ -57,7 +64,7 @@ pub unsafe fn quiescent_probe_retire(block: NonNull<[u64; 8]>) {
 }
 
 /// The probes, in the order they are shown: name and address. Taking the addresses is what keeps them in a program.
-pub fn all() -> [(&'static str, usize); 6] {
+pub fn all() -> [(&'static str, usize); 7] {
     [
         (
             "quiescent_probe_empty",
@@ -78,6 +85,10 @@ pub fn all() -> [(&'static str, usize); 6] {
         (
             "quiescent_probe_srcu",
             quiescent_probe_srcu as fn(&Srcu) as usize,
+        ),
+        (
+            "quiescent_probe_domain",
+            quiescent_probe_domain as fn(&Domain) as usize,
         ),
         (
             "quiescent_probe_retire",
@@ -106,12 +117,15 @@ mod tests {
         let srcu = Srcu::new();
         quiescent_probe_srcu(&srcu);
         assert!(srcu.holdouts().is_empty() && srcu.try_synchronize().is_ok());
+        let domain = Domain::new();
+        quiescent_probe_domain(&domain);
+        assert!(!domain.in_section() && domain.statistics().readers == 1);
         let block = NonNull::from(Box::leak(Box::new([0; 8])));
         // SAFETY: from a box, and known to nobody.
         unsafe { quiescent_probe_retire(block) };
         assert_eq!(
             all().map(|(name, _)| name.starts_with("quiescent_probe_")),
-            [true; 6]
+            [true; 7]
         );
     }
 }

@@ -6,10 +6,12 @@
 //! medians on a shared machine, so an unmet one is told plainly and is no failure of the command.
 
 mod deferral;
+mod domain;
 #[cfg(test)]
 mod fixture;
 mod quiet;
 
+pub use domain::domain;
 pub use quiet::{flood, idle, stall, trickle};
 
 use crate::{Report, Row, sync::Idle, table};
@@ -200,6 +202,19 @@ pub fn rows(targets: &[Target]) -> Vec<Row> {
         .collect()
 }
 
+/// The targets for `options.targets` of a report: also those that have no ratio, and those that were not measured.
+pub fn json(targets: &[Target]) -> Vec<serde_json::Value> {
+    let one = |target: &Target| {
+        serde_json::json!({
+            "what": target.what,
+            "measured": target.ours,
+            "bound": target.bound,
+            "met": target.met(),
+        })
+    };
+    targets.iter().map(one).collect()
+}
+
 /// The targets as a section of a report; nothing when nothing was measured that has one.
 pub fn section(targets: &[Target]) -> String {
     match targets.iter().any(|target| target.ours.is_some()) {
@@ -214,7 +229,9 @@ pub fn text(targets: &[Target]) -> String {
     let figure = |value: Option<f64>| value.map_or("-".into(), table::figure);
     for target in targets {
         let measured = match target.ours {
-            Some(value) => format!("{} {}", table::figure(value), target.unit),
+            Some(value) => format!("{} {}", table::figure(value), target.unit)
+                .trim_end()
+                .into(),
             None => "-".into(),
         };
         let met = match target.met() {

@@ -3,6 +3,10 @@
 
 mod common;
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+
 use common::{World, check, join_all};
 use quiescent_double_primitives::branching;
 use quiescent_on_double as rcu;
@@ -198,6 +202,37 @@ fn readers_without_a_slot() {
     });
 }
 
+/// Something is due in two at the same time: the caretaker has one fence for both.
+#[test]
+fn the_caretaker_looks_after_two() {
+    check("srcu: caretaker of two", 2, 1, || {
+        let world = World::new(Domain::deferring(8));
+        let srcus = [world.domain.srcu(), world.domain.srcu()];
+        let reader = world.thread(move |w| {
+            known(w, srcus[0]);
+            read(w, srcus[0]);
+        });
+        world.domain.enter();
+        world.begin(1);
+        world.publish(1);
+        let ran = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
+        for (srcu, ran) in srcus.into_iter().zip(ran.clone()) {
+            drop(srcu.read_lock());
+            srcu.call(move || ran.store(true, Relaxed));
+        }
+        let has_run = |ran: &Arc<AtomicBool>| ran.load(Relaxed);
+        loop {
+            world.domain.care_together(srcus);
+            if ran.iter().all(has_run) {
+                break;
+            }
+            world.domain.sleep(); // for ever, if nobody kicks it
+        }
+        world.free(0);
+        reader.join();
+    });
+}
+
 /// The caretaker finds a reader in its way, and is told when it is not.
 #[test]
 fn the_caretaker_is_told() {
@@ -211,15 +246,15 @@ fn the_caretaker_is_told() {
         world.domain.enter();
         world.ready(1);
         branching(false);
-        let ran = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let ran = Arc::new(AtomicBool::new(false));
         let seen = ran.clone();
-        srcu.call_hurry(move || seen.store(true, std::sync::atomic::Ordering::Relaxed));
+        srcu.call_hurry(move || seen.store(true, Relaxed));
         world.domain.sleep(); // the kick of that is heard
         world.let_go(1);
         branching(true);
-        while !ran.load(std::sync::atomic::Ordering::Relaxed) {
+        while !ran.load(Relaxed) {
             world.domain.care(srcu);
-            if ran.load(std::sync::atomic::Ordering::Relaxed) {
+            if ran.load(Relaxed) {
                 break;
             }
             world.domain.sleep(); // for ever, if nobody kicks it

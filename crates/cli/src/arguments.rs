@@ -2,6 +2,7 @@
 //!
 //! A count is refused here, with what would be accepted, before anything is started: clap then exits with code 2.
 
+pub mod domain;
 pub mod kernel;
 pub mod quiet;
 pub mod sim;
@@ -64,6 +65,8 @@ pub enum Bench {
     Sync(Sync),
     /// Readers that may sleep: CPU time of a section, across an await, ended elsewhere; their grace periods
     Srcu(Srcu),
+    /// Domains of the program's own: CPU time of a section, grace periods, isolation, memory and wake-ups at rest
+    Domain(domain::Domain),
     /// What it costs to have an object reclaimed later: the call, everything in, memory, at rest
     Retire(Retire),
     /// Reads beside updates: one thread reads, another replaces and retires

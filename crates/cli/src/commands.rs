@@ -3,6 +3,7 @@
 //! The first Ctrl-C sets a flag that measurements look at between rounds: what was measured is printed, and the code
 //! is 130. The second ends the program at once.
 
+mod domain;
 mod kernel;
 mod quiet;
 mod reproduce;
@@ -35,6 +36,7 @@ pub fn run(arguments: Arguments) -> Result<u8, Error> {
         Command::Bench(Bench::Read(options)) => bench_read(&options),
         Command::Bench(Bench::Sync(options)) => bench_sync(&options),
         Command::Bench(Bench::Srcu(options)) => bench_srcu(&options),
+        Command::Bench(Bench::Domain(options)) => domain::run(&options),
         Command::Bench(Bench::Retire(options)) => bench_retire(&options),
         Command::Bench(Bench::Mixed(options)) => bench_mixed(&options),
         Command::Bench(Bench::Scale(options)) => bench_scale(&options),

@@ -15,7 +15,7 @@ use crate::runtime::Fiber;
 use crate::storage::Model;
 
 /// Numbered cells of each thread.
-pub(crate) const CELLS: usize = 10;
+pub(crate) const CELLS: usize = 11;
 
 /// What a thread is about to do, as far as others can notice.
 #[derive(Clone, Copy, Debug)]

@@ -42,7 +42,7 @@ pub const LEAF_SLOTS: usize = 4;
 pub const MAX_LEAVES: usize = 2;
 
 /// Numbered cells of each thread.
-const CELLS: usize = 10;
+const CELLS: usize = 11;
 /// What a kernel without `membarrier(2)` answers.
 const ENOSYS: i32 = 38;
 /// Threads that loom can run.

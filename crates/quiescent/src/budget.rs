@@ -28,15 +28,15 @@
 use std::ptr::NonNull;
 use std::time::Duration;
 
-use quiescent_engine::budget::{Held, Level};
+use quiescent_engine::budget::Level;
 
 use crate::chain::Garbage;
 use crate::deliver::{Parcel, Terms};
-use crate::domain::{Core, Domain};
-use crate::drive::How;
+use crate::drive::{Drives as _, How};
 use crate::error::SyncError;
 use crate::lane::Entry;
 use crate::looks::{count, value};
+use crate::process::{Core, Process};
 use crate::queue::{PLAIN, Queue};
 use crate::refused::{Fullness, Refusal, Refused};
 use crate::report::{Report, report};
@@ -48,6 +48,11 @@ use crate::waiting::Waits as _;
 
 /// Whoever waits for room looks again after this long.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// The program is to be told that the budget is passed.
+const OVER_BUDGET: u32 = 1;
+/// Its tasks are to be told that a barrier has ended.
+pub(crate) const TASKS_WAIT: u32 = 2;
 
 /// [`Retired::try_retire`] as a function.
 ///
@@ -183,7 +188,7 @@ impl LevelWord {
     }
 }
 
-impl Domain {
+impl Process {
     /// Shows the level to those who have no lock. Under the domain's lock, after every call that may have
     /// changed it.
     pub(crate) fn show_level(&self, core: &Core) {
@@ -318,24 +323,23 @@ impl Domain {
 
     /// How much is held, as far as the engine knows, and the budget.
     fn fullness(&self) -> Fullness {
-        let core = self.lock();
-        let budget = core.engine.budget();
-        let budget = Held {
-            count: budget.count,
-            bytes: budget.bytes,
-        };
-        Fullness::new(core.engine.held(), budget)
+        Fullness::of(&self.lock())
     }
 
-    /// The program is to be told that the budget is passed: by the worker, since this may be somebody's `retire`,
-    /// under whatever locks he holds. The worker may be waiting for a grace period: for the readers in question,
-    /// perhaps. With no lock held.
+    /// The program is to be told that the budget is passed.
     #[cold]
     pub(crate) fn over_budget(&'static self) {
-        self.untold.store(1, Ordering::Release);
+        self.has_to_tell(OVER_BUDGET);
+    }
+
+    /// The program is to be told `what`: by the worker, since this may be somebody's `retire`,
+    /// under whatever locks he holds. The worker may be waiting for a grace period: for the readers in question,
+    /// perhaps. With no lock held.
+    pub(crate) fn has_to_tell(&'static self, what: u32) {
+        self.untold.fetch_or(what, Ordering::Release);
         self.kick_worker();
         // A driver that sleeps looks again; if it is the worker, it finds this.
-        self.rouse_driver();
+        self.rouse_driver(false);
     }
 
     /// Is the calling thread to tell the program something?
@@ -343,14 +347,26 @@ impl Domain {
         self.untold.load(Ordering::Acquire) != 0 && self.watch.is_worker()
     }
 
-    /// Tells the program that the budget is passed, if it was. On the worker, with no lock held.
+    /// Tells the program what there is to be told. On the worker, with no lock held.
     pub(crate) fn tell_news(&self) {
-        if self.untold.swap(0, Ordering::Acquire) == 0 {
+        let news = self.untold.swap(0, Ordering::Acquire);
+        if news & TASKS_WAIT != 0 {
+            // Watched as a callback is. And no timer runs while the worker waits for readers.
+            self.watch.begin(sync::domain(), || "the waker of a task");
+            self.wakers.wake();
+            self.watch.end();
+            self.watch.rest();
+        }
+        if news & OVER_BUDGET == 0 {
             return;
         }
         let full = self.fullness();
         let holdouts = self.lock().engine.holdouts().count() as u32;
-        report(Report::OverBudget { full, holdouts });
+        report(Report::OverBudget {
+            full,
+            holdouts,
+            domain: None,
+        });
     }
 
     pub(crate) fn set_budget(&'static self, bytes: u64, callbacks: u64) {

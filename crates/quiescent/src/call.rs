@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use quiescent_engine::credit::Urgency;
 
+use crate::barrier::Barriers as _;
 use crate::deliver::{self, Parcel, Terms};
 use crate::error::SyncError;
 use crate::heads::Head;

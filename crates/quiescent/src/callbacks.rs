@@ -13,9 +13,9 @@ use quiescent_engine::pressure::Low;
 use quiescent_engine::replay::{BarrierInput, CpuInput, Input, Output};
 use quiescent_engine::{Now, Pos, Seq};
 
-use crate::domain::{Core, Domain};
 use crate::driven::Readers;
 use crate::engine::{Part, straight, through};
+use crate::process::{Core, Process};
 
 fn done(done: &bool) -> Output {
     Output::Done(*done)
@@ -35,7 +35,7 @@ impl Core {
         urgency: Urgency,
         now_ns: u64,
     ) -> Refill {
-        let now = Domain::now(now_ns);
+        let now = Process::now(now_ns);
         let input = CpuInput::Refill {
             queued: *queued,
             urgency,
@@ -59,7 +59,7 @@ impl Core {
         cause: Cause,
         now_ns: u64,
     ) -> bool {
-        let now = Domain::now(now_ns);
+        let now = Process::now(now_ns);
         let input = CpuInput::Taken {
             queued: *queued,
             cause,
@@ -77,7 +77,7 @@ impl Core {
         bytes: u64,
         now_ns: u64,
     ) -> bool {
-        let now = Domain::now(now_ns);
+        let now = Process::now(now_ns);
         let input = CpuInput::Admit {
             queued: *queued,
             bytes,
@@ -139,7 +139,7 @@ impl Core {
         run_code: bool,
         now_ns: u64,
     ) -> u64 {
-        let now = Domain::now(now_ns);
+        let now = Process::now(now_ns);
         let input = CpuInput::Forked {
             queued: *queued,
             run_code,
@@ -176,6 +176,7 @@ impl Core {
     #[cfg(not(any(quiescent_loom, quiescent_double)))]
     pub(crate) fn forked(&mut self) {
         self.waiters = crate::waitlist::WaitList::new();
+        self.gate.forked();
         straight!(Input::Forked, nothing, self.engine.inner().forked());
         straight!(
             Input::Barrier(BarrierInput::Forked),
@@ -240,7 +241,7 @@ impl Core {
     }
 
     pub(crate) fn memory_low(&mut self, now_ns: u64) -> Low {
-        let now = Domain::now(now_ns);
+        let now = Process::now(now_ns);
         straight!(
             Input::MemoryLow { now },
             |r: &Low| Output::Low(*r),
@@ -249,7 +250,7 @@ impl Core {
     }
 
     pub(crate) fn take_pressure(&mut self, now_ns: u64) -> bool {
-        let now = Domain::now(now_ns);
+        let now = Process::now(now_ns);
         straight!(
             Input::TakePressure { now },
             done,

@@ -77,6 +77,8 @@ impl Drop for Garbage {
                 }
                 dealloc(block.cast(), Layout::new::<Block>());
             }
+            #[cfg(all(test, not(any(quiescent_loom, quiescent_double))))]
+            tests::FREED.with(|freed| freed.set(freed.get() + 1));
         }
     }
 }
@@ -257,3 +259,6 @@ impl Chain {
         }
     }
 }
+
+#[cfg(all(test, not(any(quiescent_loom, quiescent_double))))]
+mod tests;

@@ -18,8 +18,8 @@ use std::collections::BTreeSet;
 
 use quiescent_engine::{Config, Pace};
 
-use crate::domain::Domain;
 use crate::lane::Block;
+use crate::process::Process;
 use crate::sweep::Until;
 use crate::sync;
 
@@ -106,7 +106,7 @@ pub struct Life {
 
 /// A domain for one execution of a model. Leaked: readers' words live for ever.
 #[derive(Clone, Copy, Debug)]
-pub struct Model(&'static Domain);
+pub struct Model(&'static Process);
 
 impl Default for Model {
     fn default() -> Model {
@@ -179,7 +179,7 @@ impl Model {
         };
         config.usurp_after_ns = None; // where no scenario is about that: time-outs are choices
         adapt(&mut config);
-        let domain: &'static Domain = Box::leak(Box::new(Domain::with_config(config)));
+        let domain: &'static Process = Box::leak(Box::new(Process::with_config(config)));
         domain.resolve_mode();
         domain.slots.limit_leaves(1);
         Model(domain)
@@ -199,7 +199,7 @@ impl Model {
     /// The calling model thread ends: what the exit hook does.
     pub fn leave(self) {
         if let Some(slot) = self.0.own_slot() {
-            let _ = Domain::leave_thread(slot);
+            let _ = Process::leave_thread(slot);
         }
     }
 
@@ -306,9 +306,33 @@ impl Model {
         Box::leak(Box::new(crate::Srcu::of(yard)))
     }
 
+    /// A heavy fence, this thread's own or one that somebody else issues.
+    pub fn fence(self) {
+        self.0.heavy_fence().expect("models refuse nothing");
+    }
+
+    /// A domain of the program's, with this model's policy and the fewest spins: the one of this number. Leaked.
+    pub fn grounds(self, number: u32) -> &'static crate::Domain {
+        let config = *self.0.lock().engine.config();
+        let yard = Box::leak(Box::new(crate::yard::Yard::with_config(config)));
+        let grounds = crate::grounds::Grounds::with_yard(number, yard);
+        Box::leak(Box::new(crate::Domain::of(grounds)))
+    }
+
+    /// What the caretaker does for it when it is woken.
+    pub fn care_for(self, domain: &crate::Domain) {
+        let held = domain.grounds().hold();
+        let _ = crate::yard::rounds::look_after(std::iter::once(held.yard()));
+    }
+
     /// What the caretaker does when it is woken.
     pub fn care(self, srcu: &crate::Srcu) {
-        let _ = srcu.yard().care();
+        self.care_together([srcu]);
+    }
+
+    /// The same, where there are several.
+    pub fn care_together<const N: usize>(self, srcus: [&crate::Srcu; N]) {
+        let _ = crate::yard::rounds::look_after(srcus.into_iter().map(crate::Srcu::yard));
     }
 
     /// What the budget counts as held: callbacks, and their bytes.

@@ -32,6 +32,7 @@ use std::alloc::{Layout, alloc_zeroed};
 use quiescent_engine::indexed::{BOTH, COUNTS};
 use quiescent_engine::{CpuId, Host, LeafId, Seen};
 
+use crate::doubling::place;
 use crate::driven::Readers;
 use crate::reader::FLAG_CLEAR;
 use crate::slots::Slot;
@@ -102,12 +103,6 @@ pub(crate) struct Counted {
     crowd: Tally,
 }
 
-/// The leaf of a number, and its place there.
-fn place(number: u32) -> (usize, usize) {
-    let leaf = (number / FIRST + 1).ilog2();
-    (leaf as usize, (number + FIRST - (FIRST << leaf)) as usize)
-}
-
 /// How often, of a count that begins with one when it is used first.
 fn times(count: &AtomicU64, order: Ordering) -> u64 {
     count.load(order).saturating_sub(1)
@@ -138,7 +133,7 @@ impl Counted {
 
     #[inline(always)]
     fn tally(&self, number: u32) -> Option<&Tally> {
-        let (leaf, at) = place(number);
+        let (leaf, at) = place(number, FIRST);
         let first = self.leaves[leaf].load(Ordering::Acquire);
         // SAFETY: null, or a leaf of this size, which lives as long as the counts.
         (!first.is_null()).then(|| unsafe { &*first.add(at) })
@@ -235,7 +230,7 @@ impl Counted {
     fn register(&self) -> Option<&Tally> {
         let number = sync::domain().own_slot_or_register().map(Slot::cpu);
         let tally = number.and_then(|number| {
-            self.add_leaf(place(number).0);
+            self.add_leaf(place(number, FIRST).0);
             self.tally(number)
         });
         let me = match number {
@@ -376,6 +371,7 @@ impl Drop for Counted {
 }
 
 /// The engine's questions, answered from the counts.
+#[derive(Debug)]
 pub(crate) struct View<'a>(&'a Counted);
 
 impl Host for View<'_> {

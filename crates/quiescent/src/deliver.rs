@@ -14,12 +14,12 @@ use quiescent_engine::credit::{Refill, Urgency};
 
 use crate::breakers::{Breakers, Name};
 use crate::chain::Garbage;
-use crate::domain::Domain;
 use crate::drive::Drives as _;
 use crate::heads::{Head, RunHead};
 use crate::kind;
 use crate::lane::{Entry, Lane, Popped};
 use crate::looks::{add, count};
+use crate::process::Process;
 use crate::queue::{CODE, Core, PLAIN, Queue};
 use crate::run;
 use crate::stats::FenceMode;
@@ -67,7 +67,7 @@ impl Parcel {
 // SAFETY: entries and heads are under their callers' promise to be Send.
 unsafe impl Send for Parcel {}
 
-impl Domain {
+impl Process {
     /// A push of this thread needs help. The entry is published, unless `queue` is the dummy.
     fn help(
         &'static self,
@@ -355,7 +355,7 @@ fn free_last(lane: &Lane, at: u64, next: u64) {
     run::free(lane.popped_last(at, next));
 }
 
-/// [`help`](Domain::help), with the arguments in registers.
+/// [`help`](Process::help), with the arguments in registers.
 #[cold]
 #[inline(never)]
 fn help_plain(queue: &'static Queue, object: *mut u8, what: u64, bytes: u64, at: u64, count: u64) {

@@ -1,450 +1,314 @@
-//! A domain: readers, the engine, and what joins them. This file is registration, the fence mode and
-//! looks; [`drive`](crate::drive) is waiting and driving.
-//!
-//! There is no hidden state in the runtime but one `static` domain; only the fence is process-wide.
-//!
-//! # Fence mode
-//! Decided once, at start-up: `membarrier(2)` if it can be registered, else readers carry the fence.
-//! It may be forced (environment variable `QUIESCENT_FENCE`, or [`init`](crate::init)) as long as
-//! nobody has read. A thread that registers while the mode changes looks at it again after its claim
-//! `[MODE-1]`: claim, full fence, look at the mode; the changer stores the mode, full fence, looks for
-//! claims. One of them sees the other.
-//! A refusal *later* (a sandbox entered after start) is a named error: readers without fences are out
-//! there, and nothing else we could do from here reaches them all for certain.
+//! Grace periods of a program's own, for some of its data: [`Domain`], and the guards of its sections.
 
-use std::sync::PoisonError;
+use std::fmt;
+use std::marker::PhantomData;
+use std::time::Duration;
 
-use quiescent_engine::barrier::Barrier;
-use quiescent_engine::{Config, CpuId, Global, Host, LeafId, Now, Pace, Seen};
+use quiescent_engine::FullCookie;
 
-use crate::alarm::Alarm;
-use crate::breakers::Breakers;
-use crate::engine::Part;
-use crate::error::{InitError, SyncError};
-use crate::looks::{Counters, count};
-use crate::queue::Queue;
-use crate::queues::Queues;
-use crate::reader::{self, FLAG_CLEAR, Reader};
-use crate::slots::{Slot, Slots};
-use crate::stats::FenceMode;
-use crate::sync::{
-    self, AtomicU32, AtomicU64, CELL_CROWD, CELL_EXIT, CELL_FENCED, LEAF_SLOTS, Mutex, MutexGuard,
-    Ordering, const_new, full_fence,
-};
-use crate::waitlist::WaitList;
-use crate::watch::Watch;
+use crate::drive::How;
+use crate::driven::Driven as _;
+use crate::error::SyncError;
+use crate::grounds::Grounds;
+use crate::stats::Holdout;
+use crate::sync::{AtomicPtr, Ordering, const_new};
 
-/// The fence mode is not decided yet.
-const MODE_OPEN: u32 = 0;
-const MODE_MEMBARRIER: u32 = 1;
-const MODE_FENCED: u32 = 2;
+#[cfg(not(any(quiescent_loom, quiescent_double)))]
+mod barrier;
+mod cell;
+#[cfg(not(any(quiescent_loom, quiescent_double)))]
+mod future;
+mod guard;
+mod policy;
+mod queue;
+mod stats;
 
-/// Nobody sleeps while driving.
-pub(crate) const SLEEPER_NOBODY: u32 = 0;
+pub use cell::{DomainCell, DomainRetired};
+pub use guard::{DomainGuard, InDomain, OwnedDomainGuard};
+pub use stats::DomainStatistics;
+#[cfg(not(any(quiescent_loom, quiescent_double)))]
+pub use {barrier::DomainBarrier, future::DomainGracePeriod};
 
-/// Rounds in which the C library runs the destructors of pthread keys.
-const EXIT_ROUNDS: usize = 4;
-
-/// What the lock protects.
-#[derive(Debug)]
-pub(crate) struct Core {
-    pub(crate) engine: Part<Global>,
-    pub(crate) waiters: WaitList,
-    pub(crate) barrier: Part<Barrier>,
+/// Grace periods, budget, times and reports of its own, apart from those of the rest of the process.
+///
+/// The free functions of this crate ([`read_lock`](crate::read_lock()), [`synchronize`](crate::synchronize),
+/// [`retire`](crate::retire)…) are one domain, which the whole process shares: a slow reader anywhere holds up everything that is retired.
+/// Data whose readers are slow, or whose memory must not wait for other people's readers, get a domain of their own. A section
+/// of one domain holds up nothing in another. [When to take one](crate::guide::domains) is told in the guide.
+///
+/// ```
+/// use quiescent::{Domain, DomainCell};
+///
+/// static ROUTES: Domain = Domain::new();
+/// static REPORTS: Domain = Domain::new();
+///
+/// let table = DomainCell::new(&ROUTES, vec![1, 2, 3]);
+/// let slow = REPORTS.read_lock(); // a report that takes its time
+/// table.store(vec![4]);
+/// ROUTES.synchronize();           // does not wait for it
+/// assert_eq!(ROUTES.read(|guard| table.load(guard).len()), 1);
+/// drop(slow);
+/// ```
+///
+/// # Which domain is whose
+/// A [`DomainCell`] is read under guards of its own domain. A guard of the process's domain, or of an [`Srcu`](crate::Srcu), does not
+/// compile; one of another `Domain` panics, since both have one type. Give domains *tags* to have that refused by the compiler, too:
+///
+/// ```
+/// use quiescent::{Domain, DomainCell};
+///
+/// struct Routes;
+/// static ROUTES: Domain<Routes> = Domain::tagged();
+///
+/// let table: DomainCell<u32, Routes> = DomainCell::new(&ROUTES, 1);
+/// assert_eq!(ROUTES.read(|guard| *table.load(guard)), 1);
+/// ```
+/// ```compile_fail,E0277
+/// # use quiescent::{Domain, DomainCell};
+/// # struct Routes;
+/// # struct Reports;
+/// # static ROUTES: Domain<Routes> = Domain::tagged();
+/// static REPORTS: Domain<Reports> = Domain::tagged();
+/// # let table: DomainCell<u32, Routes> = DomainCell::new(&ROUTES, 1);
+/// REPORTS.read(|guard| *table.load(guard)); // a guard of Reports, a cell of Routes
+/// ```
+///
+/// # Cost
+/// A section is as one of the process's domain: two stores to a word of the thread's own, and no fence; and a look whether the word
+/// that the thread has at hand is of this domain. Whoever reads in several by turns looks his word up each time. `quiescent bench domain`
+/// measures both. A thread pays for a domain once it has read in it, with 128 bytes.
+///
+/// A domain that was never used is a word; one at rest is less than a kilobyte, for two threads' words; it has no thread, no timer and no
+/// wake-up. While something is queued or waited for, it borrows an engine (some kilobytes). What domains queue goes through one lock each, and
+/// is freed and run by one thread for all of them, the *caretaker*, which waits for no reader, and shares its fences among those that
+/// need one.
+///
+/// # Rules
+/// * As [`Guard`](crate::Guard): a guard belongs to its thread; sections nest, without a limit; they may be opened in signal handlers. A
+///   forgotten guard holds up its domain for ever, and only that.
+/// * Waiting in a section of the same domain is refused ([`SyncError::InsideSection`]), and so it is in one of the process's domain, which
+///   would be held up meanwhile. In a section of *another* domain it is allowed (also to wait for the process's): two threads that wait crosswise
+///   wait for ever.
+/// * A thread that has no slot (there are too many, or no memory) counts as inside every domain while it is inside one: waiting is refused.
+/// * In the child of a fork, sections of other threads are over, as in the process's domain.
+///
+/// # Dropping it
+/// Never waits. What is queued becomes a callback of the process's domain, which frees and runs it; the process's [`barrier()`](crate::barrier())
+/// and [`drain`](crate::drain()) cover it, and its budget counts it. (Except for what the caretaker is running at that moment, and for what a
+/// forgotten guard, or a cell's `update` that is under way, still holds up: the caretaker keeps that, and nobody waits for it.) Guards cannot outlive the domain (an [`OwnedDomainGuard`] keeps it alive); cells may.
+pub struct Domain<Tag: 'static = ()> {
+    grounds: AtomicPtr<Grounds>,
+    tag: PhantomData<fn() -> Tag>,
 }
 
-/// Readers, engine, waiters.
-#[derive(Debug)]
-pub(crate) struct Domain {
-    pub(crate) dummy: Reader,
-    mode: AtomicU32,
-    pub(crate) slots: Slots,
-    /// The driver that sleeps, or is about to, on this futex: a number of its reign, never that of nobody.
-    pub(crate) sleeper: AtomicU32,
-    /// The root's `gp_seq`, for polls without the lock.
-    pub(crate) root_seq: AtomicU64,
-    core: Mutex<Core>,
-    pub(crate) counters: Counters,
-    /// The queue of those who have none, and of intrusive callbacks then.
-    pub(crate) shared: Queue,
-    /// The queues of slots.
-    pub(crate) made: Queues,
-    sweep: Mutex<()>,
-    barrier_turn: sync::Turn,
-    pub(crate) barrier_word: AtomicU32,
-    /// The last barrier has not visited everybody.
-    pub(crate) barrier_failed: AtomicU32,
-    /// Drains that wait for what others are running, and the word that changes when some has returned.
-    pub(crate) drainers: AtomicU32,
-    pub(crate) drain_word: AtomicU32,
-    /// The queue at which the next bounded drain begins.
-    pub(crate) drain_turn: AtomicU32,
-    /// The program runs its code itself, when it drains.
-    pub(crate) drained: AtomicU32,
-    /// The `errno` with which the worker was refused its fence; 0 if it was not.
-    refused: AtomicU32,
-    /// Somebody reports a stall.
-    pub(crate) telling: AtomicU32,
-    /// The program is to be told that the budget is passed.
-    pub(crate) untold: AtomicU32,
-    /// Owners run their callbacks themselves.
-    pub(crate) inline: AtomicU32,
-    /// How near the budget is.
-    pub(crate) level: crate::budget::LevelWord,
-    /// Others reclaim what owners retire, unless an owner has asked for something else.
-    pub(crate) offload: AtomicU32,
-    pub(crate) alarm: Alarm,
-    pub(crate) watch: Watch,
-    pub(crate) breakers: Breakers,
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
-    pub(crate) staff: crate::staff::Staff,
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
-    pub(crate) forking: crate::fork::Policy,
-    #[cfg(any(quiescent_loom, quiescent_double))]
-    dummy_queue: std::sync::OnceLock<&'static Queue>,
-}
-
-/// The engine's questions, answered from the slots.
-pub(crate) struct View<'a>(pub(crate) &'a Slots);
-
-impl Host for View<'_> {
-    const TRACES: bool = false;
-
-    fn cpus(&self) -> u32 {
-        self.0.cpus()
-    }
-
-    fn observe(&self, cpu: CpuId) -> Seen {
-        let (outside, stamp) = self.0.look(cpu);
-        Seen { outside, stamp }
-    }
-
-    fn present(&self, leaf: LeafId) -> u64 {
-        self.0.present(leaf)
-    }
-
-    fn occupied(&self, group: usize) -> u64 {
-        self.0.occupied(group)
-    }
-
-    fn own_quiescent(&self, cpu: CpuId) -> bool {
-        self.0.look(cpu).0
+impl<Tag: 'static> Default for Domain<Tag> {
+    fn default() -> Domain<Tag> {
+        Domain::tagged()
     }
 }
 
 impl Domain {
     const_new! {
-        pub(crate) fn new() -> Domain {
-            let mut config = Config::threads();
-            config.geometry.leaf_fanout = LEAF_SLOTS as u32;
-            if let Pace::Direct { stall_ns, .. } = &mut config.pace {
-                *stall_ns = crate::stall::DEFAULT_NS;
-            }
-            Domain::with_config(config)
+        /// A new one, without a tag (with one: [`tagged`](Domain::tagged)). Nothing is allocated before it is used.
+        pub fn new() -> Domain {
+            Domain::tagged()
         }
     }
+}
 
+impl<Tag: 'static> Domain<Tag> {
     const_new! {
-        pub(crate) fn with_config(config: Config) -> Domain {
-            let engine = Global::new(config);
-            let seq = quiescent_engine::Seq::INITIAL.to_bits();
-            Domain {
-                dummy: Reader::new_dummy(),
-                mode: AtomicU32::new(MODE_OPEN),
-                slots: Slots::new(),
-                sleeper: AtomicU32::new(SLEEPER_NOBODY),
-                root_seq: AtomicU64::new(seq),
-                core: Mutex::new(Core {
-                    engine: Part::new(engine),
-                    waiters: WaitList::new(),
-                    barrier: Part::new(Barrier::new()),
-                }),
-                counters: Counters::new(),
-                shared: Queue::new(0, std::ptr::null_mut()),
-                made: Queues::new(),
-                sweep: Mutex::new(()),
-                barrier_turn: sync::Turn::new(),
-                barrier_word: AtomicU32::new(0),
-                barrier_failed: AtomicU32::new(0),
-                drainers: AtomicU32::new(0),
-                drain_word: AtomicU32::new(0),
-                drain_turn: AtomicU32::new(0),
-                drained: AtomicU32::new(0),
-                refused: AtomicU32::new(0),
-                telling: AtomicU32::new(0),
-                untold: AtomicU32::new(0),
-                inline: AtomicU32::new(0),
-                level: crate::budget::LevelWord::new(),
-                offload: AtomicU32::new(0),
-                alarm: Alarm::new(),
-                watch: Watch::new(),
-                breakers: Breakers::new(),
-                #[cfg(not(any(quiescent_loom, quiescent_double)))]
-                staff: crate::staff::Staff::new(),
-                #[cfg(not(any(quiescent_loom, quiescent_double)))]
-                forking: crate::fork::Policy::new(),
-                #[cfg(any(quiescent_loom, quiescent_double))]
-                dummy_queue: std::sync::OnceLock::new(),
-            }
+        /// A new one with a tag: a type of its own, which its guards and cells have in common.
+        pub fn tagged() -> Domain<Tag> {
+            Domain { grounds: AtomicPtr::new(std::ptr::null_mut()), tag: PhantomData }
         }
     }
 
-    /// In models every domain has a dummy queue of its own: executions share nothing.
+    /// In a model.
     #[cfg(any(quiescent_loom, quiescent_double))]
-    pub(crate) fn dummy_queue(&self) -> &'static Queue {
-        self.dummy_queue
-            .get_or_init(|| Queue::leak(0).expect("memory for a model"))
-    }
-
-    /// Sweeps go one at a time.
-    pub(crate) fn sweeping(&self) -> MutexGuard<'_, ()> {
-        self.sweep.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Barriers go one at a time.
-    pub(crate) fn barrier_turn(&self) -> MutexGuard<'_, ()> {
-        self.barrier_turn.take()
-    }
-
-    /// In the child of a fork: nobody drives, sleeps, waits for a barrier, reports or drains.
-    ///
-    /// # Safety
-    /// The calling thread is the only one, and has no turn.
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
-    pub(crate) unsafe fn forget_waits(&self) {
-        self.sleeper.store(SLEEPER_NOBODY, Ordering::Relaxed);
-        // SAFETY: the caller's promise.
-        unsafe { self.barrier_turn.renew() };
-        self.barrier_failed.store(0, Ordering::Relaxed);
-        self.telling.store(0, Ordering::Relaxed);
-        self.untold.store(0, Ordering::Relaxed);
-        self.drainers.store(0, Ordering::Relaxed);
-    }
-
-    /// The worker cannot go on; whoever waits for it is told.
-    /// True if it never will; false if the next try may succeed.
-    pub(crate) fn refuse(&self, error: &SyncError) -> bool {
-        count(&self.counters.worker_errors);
-        let SyncError::FenceRefused { errno } = *error else {
-            return false;
-        };
-        if errno == libc::ENOMEM {
-            return false;
-        }
-        self.refused.store(errno.unsigned_abs(), Ordering::Release);
-        self.give_up_barrier();
-        true
-    }
-
-    /// Why the worker cannot go on.
-    pub(crate) fn refusal(&self) -> Option<SyncError> {
-        match self.refused.load(Ordering::Acquire) {
-            0 => None,
-            errno => Some(SyncError::FenceRefused {
-                errno: errno.cast_signed(),
-            }),
+    pub(crate) fn of(grounds: &'static Grounds) -> Domain<Tag> {
+        Domain {
+            grounds: AtomicPtr::new(std::ptr::from_ref(grounds).cast_mut()),
+            tag: PhantomData,
         }
     }
 
-    /// The word of every thread without a slot.
-    pub(crate) fn dummy(&self) -> &Reader {
-        &self.dummy
+    /// Where they are, or null if they are nowhere yet.
+    #[inline(always)]
+    fn place(&self) -> *const Grounds {
+        self.grounds.load(Ordering::Acquire)
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Core> {
-        self.core.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, Core>> {
-        self.core.try_lock().ok()
-    }
-
-    // The fence mode.
-
-    /// Decides the mode if it is open.
-    pub(crate) fn resolve_mode(&self) -> FenceMode {
-        let mode = self.mode.load(Ordering::Acquire);
-        let mode = if mode == MODE_OPEN {
-            self.decide_mode()
-        } else {
-            mode
-        };
-        if mode == MODE_MEMBARRIER {
-            FenceMode::Membarrier
-        } else {
-            FenceMode::Fenced
+    pub(crate) fn grounds(&self) -> &'static Grounds {
+        // SAFETY: null, or grounds, and those live for ever.
+        match unsafe { self.place().as_ref() } {
+            Some(grounds) => grounds,
+            None => self.first_use(),
         }
     }
 
     #[cold]
-    fn decide_mode(&self) -> u32 {
-        let wanted = if !fence_demanded() && sync::register_heavy_fence().is_ok() {
-            MODE_MEMBARRIER
-        } else {
-            MODE_FENCED
-        };
-        let order = Ordering::AcqRel;
-        match self
-            .mode
-            .compare_exchange(MODE_OPEN, wanted, order, Ordering::Acquire)
-        {
-            Ok(_) => wanted,
-            Err(decided) => decided,
-        }
-    }
-
-    /// Forces the mode, as long as nobody has read.
-    pub(crate) fn force_mode(&self, wanted: FenceMode) -> Result<(), InitError> {
-        let before = self.resolve_mode();
-        if before == wanted {
-            return Ok(());
-        }
-        if wanted == FenceMode::Membarrier {
-            sync::register_heavy_fence().map_err(|errno| InitError::NoMembarrier { errno })?;
-        }
-        // Under the locks and with nobody driving, so that no sweep and no grace period uses the wrong
-        // fence.
-        let _no_sweep = self.sweeping();
-        let core = self.lock();
-        if core.engine.busy() || core.engine.is_driven() || !self.slots.is_empty() {
-            return Err(InitError::AlreadyReading);
-        }
-        let new = if wanted == FenceMode::Fenced {
-            MODE_FENCED
-        } else {
-            MODE_MEMBARRIER
-        };
-        self.mode.store(new, Ordering::Release);
-        full_fence(); // [MODE-1]
-        if new == MODE_FENCED && !self.slots.is_empty() {
-            // Whoever registered just now may rely on the heavy fence.
-            self.mode.store(MODE_MEMBARRIER, Ordering::Release);
-            return Err(InitError::AlreadyReading);
-        }
-        // Towards membarrier any newcomer is right: the heavy fence serves both kinds of reader.
-        Ok(())
-    }
-
-    /// The fence of a grace period: reaches every CPU that runs one of our readers.
-    pub(crate) fn heavy_fence(&self) -> Result<(), i32> {
-        if self.resolve_mode() == FenceMode::Membarrier {
-            sync::heavy_fence()
-        } else {
-            full_fence();
-            Ok(())
-        }
-    }
-
-    // Registration.
-
-    /// This thread's slot; registers the thread if it has none. `None`: no slot is to be had, or the thread is in the crowd,
-    /// inside a section: a grace period that is under way would not wait for what goes on in a new slot.
-    ///
-    /// Idempotent under re-entry by a signal handler at any instruction: whoever stores the thread-local first wins, the other gives its claim back.
-    pub(crate) fn own_slot_or_register(&'static self) -> Option<&'static Slot> {
-        if let Some(slot) = self.own_slot() {
-            return Some(slot);
-        }
-        self.resolve_mode();
-        let outside = sync::tls_get(CELL_CROWD) == 0;
-        let Some(slot) = outside.then(|| self.slots.claim()).flatten() else {
-            count(&self.counters.crowd_sections);
-            return None;
-        };
-        // After the claim and its fence: [MODE-1].
-        let won = match self.resolve_mode() {
-            FenceMode::Membarrier => sync::swap_reader(&self.dummy, &slot.reader),
-            FenceMode::Fenced => {
-                sync::tls_cas(CELL_FENCED, 0, std::ptr::from_ref(slot).expose_provenance())
-            }
-        };
-        if !won {
-            self.slots.release(slot);
-        }
-        let own = self.own_slot();
+    #[inline(never)]
+    fn first_use(&self) -> &'static Grounds {
+        #[cfg(any(quiescent_loom, quiescent_double))]
+        unreachable!("a model's has its grounds");
         #[cfg(not(any(quiescent_loom, quiescent_double)))]
-        if let Some(own) = own {
-            crate::exit::arm(own);
-        }
-        own
-    }
-
-    /// This thread's slot, if it has one.
-    pub(crate) fn own_slot(&self) -> Option<&'static Slot> {
-        let reader = sync::reader();
-        if !std::ptr::eq(reader, &self.dummy) {
-            return Some(Slot::of(reader));
-        }
-        reader::own_fenced_slot()
-    }
-
-    /// The thread of `slot` ends. False: a section is still open, ask again if you can.
-    pub(crate) fn leave_thread(slot: &'static Slot) -> bool {
-        let domain = sync::domain();
-        if slot.is_inside() {
-            let rounds = sync::tls_get(CELL_EXIT) + 1;
-            sync::tls_set(CELL_EXIT, rounds);
-            return rounds >= EXIT_ROUNDS; // then it stays a named holdout, for ever
-        }
-        if let Some(queue) = slot.queue() {
-            domain.leave_queue(queue);
-        }
-        // First the thread-locals, so that a handler arriving now registers afresh.
-        sync::swap_reader(&slot.reader, &domain.dummy);
-        sync::tls_cas(CELL_FENCED, std::ptr::from_ref(slot).addr(), 0);
-        sync::forget_tally(); // the next thread with the number goes on with it
-        domain.slots.release(slot);
-        true
-    }
-
-    // Waking the driver.
-
-    /// A driver that sleeps looks again, for another reason than its readers.
-    pub(crate) fn rouse_driver(&self) {
-        if self.sleeper.swap(SLEEPER_NOBODY, Ordering::AcqRel) != SLEEPER_NOBODY {
-            sync::futex_wake(&self.sleeper);
+        {
+            let new = Grounds::found();
+            let order = (Ordering::AcqRel, Ordering::Acquire);
+            let raw = std::ptr::from_ref(new).cast_mut();
+            match self
+                .grounds
+                .compare_exchange(std::ptr::null_mut(), raw, order.0, order.1)
+            {
+                Ok(_) => new,
+                Err(other) => {
+                    new.abandon();
+                    // SAFETY: as above.
+                    unsafe { &*other }
+                }
+            }
         }
     }
 
-    /// A reader that was flagged has ended its section: clears its flag and wakes the driver, if it
-    /// sleeps. Called by readers, perhaps in a signal handler: no lock.
-    pub(crate) fn wake_driver(&self, reader: &Reader) {
-        // Both are locked instructions, in this order: [FS-1].
-        reader.flag.swap(FLAG_CLEAR, Ordering::AcqRel);
-        if self.sleeper.swap(SLEEPER_NOBODY, Ordering::AcqRel) != SLEEPER_NOBODY {
-            count(&self.counters.reader_wakeups);
-            sync::futex_wake(&self.sleeper);
+    /// Waits for a grace period: until every section of this domain that was open when this was called has ended.
+    ///
+    /// # Ordering
+    /// As [`synchronize`](crate::synchronize), for sections of this domain.
+    ///
+    /// # Panics
+    /// Inside a section of this domain or of the process's, and inside a callback; if `membarrier(2)` was taken away since start-up.
+    /// [`try_synchronize`](Domain::try_synchronize) returns these.
+    #[track_caller]
+    pub fn synchronize(&self) {
+        if let Err(error) = self.try_synchronize() {
+            panic!("Domain::synchronize: {error}");
         }
     }
 
-    // Looks.
+    /// As [`synchronize`](Domain::synchronize), returning the reason why it cannot.
+    ///
+    /// # Errors
+    /// [`SyncError::InsideSection`], [`SyncError::InsideCallback`], [`SyncError::FenceRefused`], [`SyncError::OutOfMemory`]. No grace period
+    /// has been waited for then.
+    ///
+    /// ```
+    /// use quiescent::{Domain, SyncError};
+    ///
+    /// let domain = Domain::new();
+    /// let guard = domain.read_lock();
+    /// assert_eq!(domain.try_synchronize(), Err(SyncError::InsideSection));
+    /// # drop(guard);
+    /// ```
+    pub fn try_synchronize(&self) -> Result<(), SyncError> {
+        self.grounds().wait_for_gp(How::default())
+    }
 
-    /// The present time for the engine; jiffies are milliseconds here.
-    pub(crate) fn now(ns: u64) -> Now {
-        Now {
-            ns,
-            jiffies: ns / 1_000_000,
+    /// As [`try_synchronize`](Domain::try_synchronize), giving up after `timeout`.
+    ///
+    /// # Errors
+    /// Also [`SyncError::TimedOut`], with the readers that are in the way.
+    pub fn synchronize_timeout(&self, timeout: Duration) -> Result<(), SyncError> {
+        self.grounds().wait_for_gp(How::within(timeout))
+    }
+
+    /// As [`synchronize`](Domain::synchronize), in a hurry: spins longer before it sleeps.
+    ///
+    /// # Panics
+    /// As [`synchronize`](Domain::synchronize).
+    #[track_caller]
+    pub fn synchronize_expedited(&self) {
+        if let Err(error) = self.grounds().wait_for_gp(How::EXPEDITED) {
+            panic!("Domain::synchronize_expedited: {error}");
         }
     }
 
-    /// Allows at most this many threads a slot.
-    pub(crate) fn limit_threads(&self, threads: u32) -> Result<(), InitError> {
-        let most = (sync::MAX_LEAVES * LEAF_SLOTS) as u32 - 2;
-        if threads == 0 || threads > most {
-            return Err(InitError::BadMaxThreads {
-                asked: threads,
-                most,
-            });
+    /// Asks for a grace period without waiting, and returns the cookie it will satisfy.
+    ///
+    /// ```
+    /// use quiescent::Domain;
+    ///
+    /// let domain = Domain::new();
+    /// let cookie = domain.start_poll();
+    /// while !domain.poll(cookie) {
+    ///     std::thread::yield_now();
+    /// }
+    /// ```
+    pub fn start_poll(&self) -> DomainCookie {
+        let grounds = self.grounds();
+        DomainCookie {
+            grounds,
+            point: grounds.start_poll(),
         }
-        self.slots
-            .limit_leaves((threads + 2).div_ceil(LEAF_SLOTS as u32));
-        Ok(())
+    }
+
+    /// Has a full grace period passed since the cookie was taken? Never waits; helps it along as far as that goes without waiting.
+    ///
+    /// # Panics
+    /// If the cookie is of another domain.
+    #[track_caller]
+    pub fn poll(&self, cookie: DomainCookie) -> bool {
+        let grounds = self.own(cookie);
+        grounds.poll(cookie.point).unwrap_or(false)
+    }
+
+    /// Waits until a full grace period has passed since the cookie was taken.
+    ///
+    /// # Panics
+    /// If the cookie is of another domain; else as [`synchronize`](Domain::synchronize), if it has to wait.
+    #[track_caller]
+    pub fn wait(&self, cookie: DomainCookie) {
+        if !self.poll(cookie) {
+            self.synchronize();
+        }
+    }
+
+    #[track_caller]
+    fn own(&self, cookie: DomainCookie) -> &'static Grounds {
+        let grounds = self.grounds();
+        assert!(
+            std::ptr::eq(grounds, cookie.grounds),
+            "a cookie of another Domain: ask the one that it was taken from"
+        );
+        grounds
+    }
+
+    /// The readers that the grace period in flight waits for, at most 64 of them; empty if none is in flight. Reads their names from `/proc`.
+    pub fn holdouts(&self) -> Vec<Holdout> {
+        self.grounds().hold().holdouts()
+    }
+
+    /// What it has done so far, and holds now.
+    pub fn statistics(&self) -> DomainStatistics {
+        DomainStatistics::of(self.grounds())
     }
 }
 
-/// Does the environment demand that readers carry the fence?
-fn fence_demanded() -> bool {
-    cfg!(not(any(quiescent_loom, quiescent_double)))
-        && std::env::var_os("QUIESCENT_FENCE")
-            .is_some_and(|value| value.eq_ignore_ascii_case("fenced"))
+impl<Tag: 'static> Drop for Domain<Tag> {
+    fn drop(&mut self) {
+        // SAFETY: null, or grounds, and those live for ever.
+        if let Some(grounds) = unsafe { self.place().as_ref() } {
+            grounds.hand_over();
+        }
+    }
+}
+
+impl<Tag: 'static> fmt::Debug for Domain<Tag> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Domain").finish_non_exhaustive()
+    }
+}
+
+/// A point in the sequence of a [`Domain`]'s grace periods: "a full grace period from now". Never expires.
+#[derive(Clone, Copy)]
+pub struct DomainCookie {
+    grounds: &'static Grounds,
+    /// The epoch of the grounds, and the cookie of the engine that they had then.
+    point: (u64, FullCookie),
+}
+
+impl fmt::Debug for DomainCookie {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("DomainCookie").field(&self.point).finish()
+    }
 }

@@ -32,14 +32,16 @@ use quiescent_engine::{
     CpuId, Effects, FenceCause, FullCookie, Global, Interest, Look, Next, Phase, Pos, Seq, Until,
 };
 
-use crate::domain::{Core, SLEEPER_NOBODY};
 use crate::driven::{Driven, Readers as _};
 use crate::error::SyncError;
 use crate::looks::count;
+use crate::process::{Core, SLEEPER_NOBODY};
 use crate::reader::{FLAG_CLEAR, FLAG_WAKE};
 use crate::sync::{self, LEAF_SLOTS, MutexGuard, Ordering, full_fence};
 use crate::waiting::Waits as _;
 use crate::waitlist::Wakes;
+
+mod apart;
 
 /// How to wait.
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,6 +50,22 @@ pub(crate) struct How {
     pub(crate) deadline: Option<u64>,
     /// Spin longer before sleeping.
     pub(crate) expedited: bool,
+}
+
+impl How {
+    /// In a hurry.
+    pub(crate) const EXPEDITED: How = How {
+        deadline: None,
+        expedited: true,
+    };
+
+    /// For at most this long from now.
+    pub(crate) fn within(timeout: Duration) -> How {
+        How {
+            deadline: crate::sweep::Until::after(timeout).deadline,
+            expedited: false,
+        }
+    }
 }
 
 /// How a drive ended.
@@ -64,6 +82,8 @@ pub(crate) enum Drive {
     Stalled(Stalled),
     /// The driver is the worker, and has something to tell first.
     News,
+    /// The driver needs a fence, and [shares](apart) it with others.
+    Fence,
 }
 
 /// What a sleeping driver of this reign writes into the word.
@@ -83,6 +103,8 @@ pub(crate) struct Turn<'a, D: Driven> {
     /// The role is somebody else's.
     lost: bool,
     stall: Option<Stalled>,
+    /// Its fences are issued by whoever called it.
+    apart: bool,
 }
 
 impl<'a, D: Driven> Turn<'a, D> {
@@ -97,6 +119,7 @@ impl<'a, D: Driven> Turn<'a, D> {
             ended: false,
             lost: false,
             stall: None,
+            apart: false,
         }
     }
 
@@ -207,27 +230,24 @@ impl<'a, D: Driven> Turn<'a, D> {
                 continue;
             };
             if flag.load(Ordering::Acquire) == FLAG_CLEAR {
-                flag.store(FLAG_WAKE, Ordering::Relaxed);
+                flag.store(FLAG_WAKE, Ordering::Release); // [GR-1]
                 newly += 1;
             }
         }
         core.flagged(newly)
     }
 
-    fn fence(&mut self, cause: FenceCause) -> Result<Next, SyncError> {
-        let fenced = self.unlocked(|domain| {
+    /// Drops the lock for a fence. `None`: it is [shared](apart).
+    fn fence(&mut self, cause: FenceCause) -> Option<Result<(), i32>> {
+        let apart = self.apart;
+        self.unlocked(|domain| {
             let counter = match cause {
                 FenceCause::GpStart => &domain.counters().fences_gp,
                 FenceCause::Flag => &domain.counters().fences_flag,
             };
             count(counter);
-            domain.heavy_fence() // [GP-1] [GP-2]
-        });
-        fenced.map_err(|errno| SyncError::FenceRefused { errno })?;
-        if !self.is_driver() {
-            return Ok(Next::Done); // it may have begun before a later grace period
-        }
-        Ok(self.core().fenced())
+            (!apart).then(|| domain.heavy_fence()) // [GP-1] [GP-2]
+        })
     }
 
     fn grow(&mut self, threads: u32) -> Result<(), SyncError> {
@@ -268,11 +288,22 @@ impl<'a, D: Driven> Turn<'a, D> {
         // takes the latest time it knows. (Somebody is, perhaps, if a grace period is in flight
         // already, or if the driver is in a section of its own, which one that waits is not.)
         let fresh = self.core().engine.phase() == Phase::Idle;
-        let mut now = match interest {
+        let now = match interest {
             Interest::Waiter(_) if fresh => 0,
             _ => sync::coarse_ns(),
         };
-        let mut next = Next::Again;
+        self.drive_on(Next::Again, now, interest, deadline)
+    }
+
+    /// Goes on with this.
+    #[inline]
+    fn drive_on(
+        &mut self,
+        mut next: Next,
+        mut now: u64,
+        interest: Interest,
+        deadline: Option<u64>,
+    ) -> Drive {
         loop {
             if let Some(stalled) = self.stall.take() {
                 return Drive::Stalled(stalled);
@@ -280,12 +311,13 @@ impl<'a, D: Driven> Turn<'a, D> {
             next = match next {
                 Next::Again => self.step(now),
                 Next::Done | Next::HandOver => return Drive::Home,
-                Next::Fence(cause) => match self.fence(cause) {
-                    Ok(next) => {
+                Next::Fence(cause) => match self.fence(cause).map(|it| self.fenced(it)) {
+                    None => return Drive::Fence,
+                    Some(Ok(next)) => {
                         now = sync::coarse_ns();
                         next
                     }
-                    Err(error) => return Drive::Failed(error),
+                    Some(Err(error)) => return Drive::Failed(error),
                 },
                 Next::Grow(threads) => match self.grow(threads) {
                     Ok(()) => Next::Again,
@@ -336,16 +368,6 @@ impl<'a, D: Driven> Turn<'a, D> {
     }
 }
 
-impl<D: Driven> Turn<'static, D> {
-    /// Reports a stall. The role is given up first: others may drive while the reporter runs.
-    pub(crate) fn tell(&mut self, stalled: Stalled) {
-        let domain = self.domain;
-        let report = self.unlocked(|domain| domain.stall_report(stalled));
-        self.leave();
-        domain.tell_stall(report);
-    }
-}
-
 /// What everybody with grace periods can be asked for without waiting.
 pub(crate) trait Drives: Driven {
     /// Drives once, if nobody does, until the engine sends the driver home or would have it wait.
@@ -359,6 +381,16 @@ pub(crate) trait Drives: Driven {
             let mut turn = Turn::begin(self, core, Look::Yours);
             let _ = turn.drive(interest, None);
             turn.leave();
+        }
+    }
+
+    /// A driver that sleeps looks again: on account of a reader, or for another reason.
+    fn rouse_driver(&self, by_reader: bool) {
+        if self.sleeper().swap(SLEEPER_NOBODY, Ordering::AcqRel) != SLEEPER_NOBODY {
+            if by_reader {
+                count(&self.counters().reader_wakeups);
+            }
+            sync::futex_wake(self.sleeper());
         }
     }
 
@@ -379,7 +411,7 @@ pub(crate) trait Drives: Driven {
         done
     }
 
-    /// As [`is_done`](Domain::is_done); if not, helps the grace period along as far as that needs no
+    /// As [`is_done`](Process::is_done); if not, helps the grace period along as far as that needs no
     /// waiting.
     fn poll(&'static self, cookie: FullCookie) -> Result<bool, SyncError> {
         // A cookie taken during a grace period needs that one and the next.
@@ -403,7 +435,7 @@ pub(crate) trait Drives: Driven {
             }
             turn.leave();
             match end {
-                Drive::Home | Drive::Stalled(_) | Drive::News => {}
+                Drive::Home | Drive::Stalled(_) | Drive::News | Drive::Fence => {}
                 Drive::GaveUp | Drive::Usurped => break,
                 Drive::Failed(error) => return Err(error),
             }
@@ -413,3 +445,6 @@ pub(crate) trait Drives: Driven {
 }
 
 impl<D: Driven> Drives for D {}
+
+#[cfg(all(test, not(any(quiescent_loom, quiescent_double))))]
+mod tests;

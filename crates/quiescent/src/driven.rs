@@ -6,8 +6,8 @@
 use quiescent_engine::stall::Stalled;
 use quiescent_engine::{CpuId, Host};
 
-use crate::domain::{Core, Domain, View};
 use crate::looks::Counters;
+use crate::process::{Core, Process, View};
 use crate::slots::Slots;
 use crate::stall::StallReport;
 use crate::stats::Holdout;
@@ -40,7 +40,7 @@ impl Readers for Slots {
     }
 
     fn flag(&self, cpu: CpuId) -> Option<&AtomicU32> {
-        self.slot(cpu).map(|slot| &slot.reader.flag)
+        self.slot(cpu).map(|slot| &slot.seat.reader.flag)
     }
 
     fn vacated(&self, leaf: usize) {
@@ -67,6 +67,11 @@ pub(crate) trait Driven: Sync + Sized + 'static {
     /// The calling thread, if it takes part itself.
     fn own_cpu(&self) -> Option<CpuId>;
 
+    /// Is the calling thread in a section of these readers' own, which no grace period of the process waits for?
+    fn is_inside(&self) -> bool {
+        false
+    }
+
     /// Is there something to be told to the program first?
     fn has_news(&self) -> bool {
         false
@@ -86,7 +91,7 @@ pub(crate) trait Driven: Sync + Sized + 'static {
     fn holdouts(&self) -> Vec<Holdout>;
 }
 
-impl Driven for Domain {
+impl Driven for Process {
     type Readers = Slots;
 
     #[inline]
@@ -96,11 +101,11 @@ impl Driven for Domain {
 
     #[inline]
     fn lock(&self) -> MutexGuard<'_, Core> {
-        Domain::lock(self)
+        Process::lock(self)
     }
 
     fn try_lock(&self) -> Option<MutexGuard<'_, Core>> {
-        Domain::try_lock(self)
+        Process::try_lock(self)
     }
 
     #[inline]
@@ -119,7 +124,7 @@ impl Driven for Domain {
     }
 
     fn heavy_fence(&self) -> Result<(), i32> {
-        Domain::heavy_fence(self)
+        Process::heavy_fence(self)
     }
 
     #[inline]
@@ -128,22 +133,22 @@ impl Driven for Domain {
     }
 
     fn has_news(&self) -> bool {
-        Domain::has_news(self)
+        Process::has_news(self)
     }
 
     fn tell_news(&self) {
-        Domain::tell_news(self);
+        Process::tell_news(self);
     }
 
     fn stall_report(&'static self, stalled: Stalled) -> Option<StallReport> {
-        Domain::stall_report(self, stalled)
+        Process::stall_report(self, stalled)
     }
 
     fn tell_stall(&'static self, stall: Option<StallReport>) {
-        Domain::tell_stall(self, stall);
+        Process::tell_stall(self, stall);
     }
 
     fn holdouts(&self) -> Vec<Holdout> {
-        Domain::holdouts(self)
+        Process::holdouts(self)
     }
 }

@@ -11,8 +11,8 @@ use std::ops::Deref;
 use quiescent_engine::replay::{Input, Output};
 use quiescent_engine::{CpuId, Effects, FullCookie, Interest, Look, Next, Pos, Tree};
 
-use crate::domain::{Core, Domain};
 use crate::driven::Readers;
+use crate::process::{Core, Process};
 
 /// A part of the engine's state. Everybody may look at it.
 #[derive(Debug)]
@@ -114,7 +114,7 @@ impl Core {
     }
 
     pub(crate) fn step(&mut self, slots: &impl Readers, now_ns: u64) -> Effects {
-        let now = Domain::now(now_ns);
+        let now = Process::now(now_ns);
         through!(
             slots,
             Input::Step { now },
@@ -180,6 +180,15 @@ impl Core {
             Input::SetStallNs { ns },
             |r: &bool| Output::Done(*r),
             self.engine.inner().set_stall_ns(ns)
+        )
+    }
+
+    /// The engine goes to other readers; its tree is to be freed with no lock held.
+    pub(crate) fn uproot(&mut self) -> Option<Tree> {
+        straight!(
+            Input::Uproot,
+            |r: &Option<Tree>| Output::Done(r.is_some()),
+            self.engine.inner().uproot()
         )
     }
 

@@ -18,7 +18,7 @@
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::domain::Domain;
+use crate::process::Process;
 use crate::slots::Slot;
 use crate::sync;
 
@@ -72,7 +72,7 @@ pub(crate) fn arm(slot: &'static Slot) {
 unsafe extern "C" fn at_exit(slot: *mut c_void) {
     // SAFETY: `arm` stored a 'static slot.
     let slot: &'static Slot = unsafe { &*slot.cast::<Slot>() };
-    if !Domain::leave_thread(slot) {
+    if !Process::leave_thread(slot) {
         arm(slot);
     }
 }

@@ -61,8 +61,8 @@ mod real {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use super::Taken;
-    use crate::domain::Domain;
     use crate::looks::{count, uncount};
+    use crate::process::Process;
     use crate::report::{Report, report};
     use crate::second::turn_of_worker;
     use crate::staff;
@@ -110,7 +110,7 @@ mod real {
         }
     }
 
-    impl Domain {
+    impl Process {
         /// This thread ends inside the program's code, and is or was the worker. Returns once somebody else is.
         fn succeed(&'static self) {
             if let Some((taken, name)) = RUNNING.take() {
@@ -145,7 +145,7 @@ mod real {
     }
 
     impl Taken {
-        fn report(self, domain: &'static Domain) {
+        fn report(self, domain: &'static Process) {
             domain.report_ran_since(self.era, self.queue, self.lane, self.start..self.end);
         }
     }

@@ -12,15 +12,14 @@
 //! | turn | is in a fork: several threads may be |
 //! | making | makes a yard, or gives one to somebody |
 //! | the timer of the caretaker | sets it |
-//! | yards, newest first: tasks, queue, core | as those of the domain, below |
+//! | yards, newest first: tasks (two lists), queue, core | as those of the domain, below |
 //! | sweep | takes queues over; issues one or two fences |
-//! | tasks | adds a waiting task to a list, or takes some out |
+//! | tasks: those that wait for grace periods, and for the barrier | adds a waiting task to a list, or takes some out |
 //! | timer | sets the timer |
 //! | queues, newest first | tells the engine what was queued |
 //! | core | steps the engine |
 //!
-//! It waits for no callback, no grace period and no worker: the turn of barriers, which is held through
-//! callbacks, is not among them; the child makes that one anew.
+//! It waits for no callback, no grace period, no barrier and no worker: no lock is held through those.
 //!
 //! *Why this cannot deadlock with other handlers.* Let another library (an allocator) take its lock L in
 //! *prepare*. If it registered after us, its handler runs first, and we ask for our locks under L; so
@@ -47,7 +46,7 @@
 //! caller's too: it comes for its own again at its next push. Plain memory in them is freed by whoever
 //! frees in the child; closures, destructors and intrusive callbacks are forgotten, since the parent runs
 //! them, or kept, where [`Options::inherit_callbacks`](crate::Options::inherit_callbacks) asks for that.
-//! A grace period in flight waits for its next driver. There is no worker, no timer, no descriptor: the
+//! A grace period in flight waits for its next driver, and no fence is under way. There is no worker, no timer, no descriptor: the
 //! first who needs one makes it. Counters start again.
 
 use std::cell::UnsafeCell;
@@ -55,12 +54,14 @@ use std::fmt;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::domain::{Core, Domain};
+use crate::barrier;
 use crate::driven::Driven as _;
 use crate::future;
+use crate::grounds;
+use crate::process::{Core, Process};
 use crate::queue::Queue;
 use crate::sync::{self, CELL_FORKING, Mutex, MutexGuard};
-use crate::yard;
+use crate::yard::{self, Yard};
 
 /// What a program wants of a fork.
 #[derive(Debug)]
@@ -138,6 +139,7 @@ struct Held {
     core: MutexGuard<'static, Core>,
     timer: MutexGuard<'static, u64>,
     tasks: MutexGuard<'static, future::Waiting>,
+    wakers: MutexGuard<'static, barrier::List>,
     sweep: MutexGuard<'static, ()>,
     turn: MutexGuard<'static, ()>,
     yards: HeldYards,
@@ -146,6 +148,7 @@ struct Held {
 /// What all yards have in common. Their own locks are parked in them.
 struct HeldYards {
     timer: MutexGuard<'static, u64>,
+    spares: MutexGuard<'static, Option<&'static Yard>>,
     making: MutexGuard<'static, ()>,
 }
 
@@ -176,12 +179,14 @@ unsafe extern "C" fn prepare() {
     let yards = lock_yards();
     let sweep = domain.sweeping();
     let tasks = future::waiting();
+    let wakers = domain.wakers.lock();
     let timer = domain.alarm.timer();
     let core = lock_queues_and_core(domain);
     let held = Held {
         core,
         timer,
         tasks,
+        wakers,
         sweep,
         turn,
         yards,
@@ -191,19 +196,29 @@ unsafe extern "C" fn prepare() {
     unsafe { *HELD.0.get() = Some(held) };
 }
 
-/// Of each yard: its tasks, its queue, its core. Nobody makes one meanwhile.
+/// The gates of all grounds; of each yard its tasks, its queue, its core. Nobody makes a yard meanwhile.
 fn lock_yards() -> HeldYards {
+    for grounds in grounds::all::all() {
+        // SAFETY: TURN is held.
+        unsafe { grounds.parked.put(grounds.lock()) };
+    }
     let making = yard::making();
+    let spares = yard::lent::spares();
     let timer = yard::care::alarm().timer();
     for yard in yard::yards() {
         // SAFETY: TURN is held.
         unsafe {
             yard.tasks.parked.put(yard.tasks.lock());
+            yard.wakers.parked.put(yard.wakers.lock());
             yard.queue.parked.put(yard.queue.lock());
             yard.parked.put(yard.lock());
         }
     }
-    HeldYards { timer, making }
+    HeldYards {
+        timer,
+        spares,
+        making,
+    }
 }
 
 /// Gives them back.
@@ -213,15 +228,20 @@ fn unlock_yards(held: HeldYards) {
         unsafe {
             drop(yard.parked.take());
             drop(yard.queue.parked.take());
+            drop(yard.wakers.parked.take());
             drop(yard.tasks.parked.take());
         }
     }
-    drop((held.timer, held.making));
+    drop((held.timer, held.spares, held.making));
+    for grounds in grounds::all::all() {
+        // SAFETY: TURN is held.
+        drop(unsafe { grounds.parked.take() });
+    }
 }
 
 /// A queue that is made meanwhile has had no call of the engine when this returns: the first one takes
 /// the lock of the core.
-fn lock_queues_and_core(domain: &'static Domain) -> MutexGuard<'static, Core> {
+fn lock_queues_and_core(domain: &'static Process) -> MutexGuard<'static, Core> {
     loop {
         for queue in domain.queues() {
             // SAFETY: TURN is held.
@@ -257,7 +277,7 @@ unsafe extern "C" fn parent() {
         // SAFETY: TURN is held.
         drop(unsafe { queue.parked.take() });
     }
-    drop((held.timer, held.tasks, held.sweep));
+    drop((held.timer, held.wakers, held.tasks, held.sweep));
     unlock_yards(held.yards);
     drop(held.turn);
 }
@@ -280,6 +300,7 @@ unsafe extern "C" fn child() {
         .retain(|queue| unsafe { queue.parked.is_some() });
     sync::set_queue(sync::dummy_queue());
     domain.counters.forked();
+    domain.fences.forked();
     domain.breakers.forked();
     let run_code = domain.forking.inherit.load(Ordering::Relaxed) != 0;
     let mut dropped = 0;
@@ -294,10 +315,9 @@ unsafe extern "C" fn child() {
         .not_inherited
         .store(dropped, Ordering::Relaxed);
     held.core.forked();
-    // SAFETY: this process has one thread, and it is here.
-    unsafe { domain.forget_waits() };
+    domain.forget_waits();
     held.tasks.forked();
-    drop((held.core, held.timer, held.tasks, held.sweep));
+    drop((held.core, held.timer, held.wakers, held.tasks, held.sweep));
     adopt_yards(&mut held.yards, run_code);
     unlock_yards(held.yards);
     drop(held.turn);
@@ -306,20 +326,26 @@ unsafe extern "C" fn child() {
 /// Nobody looks after the yards here; what is in them is the child's.
 fn adopt_yards(held: &mut HeldYards, run_code: bool) {
     yard::care::forked(&mut held.timer);
-    for yard in yard::yards() {
+    let own = sync::domain().own_slot();
+    for grounds in grounds::all::all() {
         // SAFETY: TURN is held, and no other thread is there.
         unsafe {
-            let (core, global) = (yard.queue.parked.get(), yard.parked.get());
-            if let (Some(core), Some(global)) = (core, global) {
-                yard.forked(core, global, run_code);
-            }
+            let gate = grounds.parked.get();
+            grounds.forked(gate.map(|gate| &mut **gate), own);
+        }
+    }
+    for yard in yard::yards() {
+        // SAFETY: TURN is held, and no other thread is there.
+        let (core, global) = unsafe { (yard.queue.parked.get(), yard.parked.get()) };
+        if let (Some(core), Some(global)) = (core, global) {
+            yard.forked(core, global, run_code);
         }
     }
 }
 
 /// A queue of the parent becomes one of the child's, without an owner.
 fn adopt(
-    domain: &'static Domain,
+    domain: &'static Process,
     global: &mut Core,
     queue: &'static Queue,
     core: &mut MutexGuard<'static, crate::queue::Core>,

@@ -17,6 +17,7 @@
 //! | [Fork](forks) | what the child goes on with, and what it leaves to the parent |
 //! | [Async code](async_code) | what may live across an `await`, and waiting without a thread |
 //! | [Readers that may sleep](sleepable_readers) | sections that wait, live across an `await`, or end elsewhere: `Srcu` |
+//! | [Domains](domains) | grace periods, budget and callbacks of its own, for some of the data: `Domain` |
 //! | [Coming from another crate](migration) | crossbeam-epoch and arc-swap, idiom by idiom |
 //!
 //! Complete programs are in `crates/quiescent/examples`. What the library does not do, and what happens
@@ -57,6 +58,9 @@ pub mod async_code {}
 
 #[doc = include_str!("guide/sleepable_readers.md")]
 pub mod sleepable_readers {}
+
+#[doc = include_str!("guide/domains.md")]
+pub mod domains {}
 
 #[doc = include_str!("guide/migration.md")]
 pub mod migration {}

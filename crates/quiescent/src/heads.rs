@@ -108,3 +108,35 @@ impl Heads {
         }
     }
 }
+
+#[cfg(all(test, not(any(quiescent_loom, quiescent_double))))]
+mod tests {
+    use super::*;
+
+    unsafe fn run(_: NonNull<Head>) {}
+
+    #[test]
+    fn oldest_first_and_counted() {
+        let (mut heads, mut three) = (Heads::new(), [const { Head::new() }; 3]);
+        let three = three.each_mut().map(NonNull::from);
+        let pop = |heads: &mut Heads| heads.pop().map(|(head, _)| head);
+        assert_eq!(pop(&mut heads), None);
+        // SAFETY: they stay where they are until the end.
+        let push = |heads: &mut Heads, at: usize| unsafe { heads.push(three[at], run) };
+        push(&mut heads, 0);
+        push(&mut heads, 1);
+        assert_eq!(pop(&mut heads), Some(three[0]));
+        push(&mut heads, 2);
+        assert_eq!(pop(&mut heads), Some(three[1]));
+        assert_eq!(pop(&mut heads), Some(three[2]));
+        assert_eq!(pop(&mut heads), None);
+        push(&mut heads, 1);
+        assert_eq!(pop(&mut heads), Some(three[1]));
+        assert_eq!(heads.report().end, 4); // of all times
+        push(&mut heads, 0);
+        heads.abandon();
+        assert_eq!(pop(&mut heads), None);
+        push(&mut heads, 2);
+        assert_eq!(pop(&mut heads), Some(three[2]));
+    }
+}

@@ -389,3 +389,6 @@ impl Lane {
         }
     }
 }
+
+#[cfg(all(test, not(any(quiescent_loom, quiescent_double))))]
+mod tests;

@@ -51,7 +51,8 @@
 //! Do not take it
 //! * for data that is written about as often as it is read: use a lock;
 //! * if readers have to keep what they found for long (over a network call, say): use an `Arc`, perhaps
-//!   inside a cell. A section holds up the reclaiming of the whole process while it is open;
+//!   inside a cell, or an [`Srcu`]. A section holds up the reclaiming of the whole process while it is open (one of
+//!   a [`Domain`], of that domain);
 //! * if readers must see the latest version at any price: a reader may go on with the old one for as long as
 //!   its section lasts;
 //! * if a value is too large to be copied and its parts change one by one: take a lock, or link the parts.
@@ -63,6 +64,8 @@
 //! | a list | [`RcuList`] |
 //! | a structure of your own with links | [`RcuPtr`], with `unsafe` where objects leave |
 //! | memory of another kind (indexes, buffers, devices) | [`read`] and [`synchronize`], or [`start_poll`] and [`poll`] |
+//! | readers that sleep, live across an `await`, or end on another thread | [`Srcu`], [`SrcuCell`] |
+//! | readers that are slow, or memory that must not wait for other people's | a [`Domain`] of its own, [`DomainCell`] |
 //!
 //! Read with [`read`] or [`read_lock`]. Replace with `store` or `update`, and drop what comes back. There is
 //! nothing to set up and nobody to register; [`init`] is for those who want something special. Then read the
@@ -134,7 +137,7 @@
 //!
 //! **[`barrier()`]**: everything queued before the call, by any thread, has been freed or run when it returns, and
 //! what callbacks did is visible. It does not wait for what those callbacks queue in turn, nor for readers
-//! if nothing is queued.
+//! if nothing is queued. [`barrier_async`] promises the same of the moment at which it is ready.
 //!
 //! `docs/ordering.md` lists the edges behind this, and the tests that fail when one is removed.
 //!
@@ -154,6 +157,7 @@
 //! | its latency | | `quiescent bench sync --compare` |
 //! | reads beside updates | | `quiescent bench mixed --compare` |
 //! | a section that may sleep, its grace periods | beside the ones above | `quiescent bench srcu --compare` |
+//! | a section of a [`Domain`], its grace periods; a thousand domains at rest | beside the ones above | `quiescent bench domain --compare` |
 //! | nothing to do | no thread wakes | `cargo test -p quiescent --test quiet --test quiet_worker` |
 //!
 //! `ci/instructions --disassembly` shows the instructions themselves. What a running program has done is in
@@ -180,14 +184,11 @@
 //!
 //! # Where to go on
 //! * [`guide`]: a configuration, a routing table, a linked list by hand, signal handlers, long loops, stalled readers, back-pressure,
-//!   async code, readers that may sleep.
+//!   async code, readers that may sleep, domains.
 //! * [`guide::migration`]: coming from crossbeam-epoch or arc-swap.
 //! * [`limitations`]: what it does not do, and what happens when something runs out.
 //! * `crates/quiescent/examples`: complete programs.
 //! * `docs/architecture.md`: how it is made.
-//!
-//! # Not yet
-//! Several domains.
 
 #![deny(missing_docs)]
 // What these primitives leave out cannot be linked to.
@@ -202,17 +203,21 @@ compile_error!(
 );
 
 mod alarm;
+#[cfg(not(any(quiescent_loom, quiescent_double)))]
+mod arena;
 mod barrier;
 mod breakers;
 mod budget;
 mod call;
 mod callbacks;
+mod cell;
 mod chain;
 #[cfg(any(quiescent_loom, quiescent_double))]
 pub mod check;
 mod counted;
 mod deliver;
 mod domain;
+mod doubling;
 mod drive;
 mod driven;
 mod engine;
@@ -220,10 +225,12 @@ mod error;
 #[cfg(not(any(quiescent_loom, quiescent_double)))]
 mod exit;
 mod exited;
+mod fence;
 #[cfg(not(any(quiescent_loom, quiescent_double)))]
 mod fork;
 #[cfg(not(any(quiescent_loom, quiescent_double)))]
 mod future;
+mod grounds;
 mod guard;
 #[cfg(not(any(quiescent_loom, quiescent_double)))]
 pub mod guide;
@@ -236,9 +243,12 @@ mod leafmap;
 pub mod limitations {}
 mod list;
 mod looks;
+mod numbers;
 mod options;
 mod pointer;
+mod policy;
 mod pressure;
+mod process;
 mod queue;
 mod queues;
 mod rcu_ptr;
@@ -248,14 +258,17 @@ mod report;
 mod retire;
 mod retired;
 mod run;
+mod seat;
 mod second;
 mod slots;
+mod spots;
 mod srcu;
 mod staff;
 mod stall;
 mod stats;
 mod sweep;
 mod sync;
+mod table;
 mod tuning;
 mod wait;
 mod waiting;
@@ -265,12 +278,19 @@ mod weight;
 mod worker;
 mod yard;
 
+pub use barrier::{Barrier, barrier_async};
 pub use breakers::{Breaker, breakers};
 pub use budget::{retire_ptr_wait, retire_wait, set_budget, try_retire, try_retire_ptr};
 pub use call::{
     Drained, barrier, call, call_head, call_head_hurry, call_head_lazy, call_hurry, call_lazy,
     drain, try_barrier,
 };
+pub use domain::{
+    Domain, DomainCell, DomainCookie, DomainGuard, DomainRetired, DomainStatistics, InDomain,
+    OwnedDomainGuard,
+};
+#[cfg(not(any(quiescent_loom, quiescent_double)))]
+pub use domain::{DomainBarrier, DomainGracePeriod};
 pub use error::{InitError, SyncError};
 #[cfg(not(any(quiescent_loom, quiescent_double)))]
 pub use future::{GracePeriod, grace_period};
@@ -291,7 +311,8 @@ pub use retired::Retired;
 #[cfg(not(any(quiescent_loom, quiescent_double)))]
 pub use srcu::SrcuGracePeriod;
 pub use srcu::{
-    InSrcu, OwnedSrcuGuard, Srcu, SrcuCell, SrcuCookie, SrcuGuard, SrcuRetired, SrcuStatistics,
+    InSrcu, OwnedSrcuGuard, Srcu, SrcuBarrier, SrcuCell, SrcuCookie, SrcuGuard, SrcuRetired,
+    SrcuStatistics,
 };
 pub use stall::{STALL_AFTER, StallReport, StalledReader, set_stall_after};
 pub use stats::{FenceMode, Flushes, Holdout, Statistics, WorkerWakeups};

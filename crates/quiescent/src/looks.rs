@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use quiescent_engine::CbList;
 
-use crate::domain::Domain;
+use crate::process::Process;
 use crate::queue::Queue;
 use crate::stats::{Flushes, Holdout, Statistics, WorkerWakeups};
 use crate::sync::{self, Counter, Ordering};
@@ -15,6 +15,7 @@ pub(crate) struct Counters {
     pub(crate) fences_gp: Counter,
     pub(crate) fences_flag: Counter,
     pub(crate) fences_take: Counter,
+    pub(crate) fences_shared: Counter,
     pub(crate) callbacks: Counter,
     pub(crate) panics: Counter,
     pub(crate) exits: Counter,
@@ -47,6 +48,7 @@ impl Counters {
             fences_gp: Counter::new(0),
             fences_flag: Counter::new(0),
             fences_take: Counter::new(0),
+            fences_shared: Counter::new(0),
             callbacks: Counter::new(0),
             panics: Counter::new(0),
             exits: Counter::new(0),
@@ -81,6 +83,7 @@ impl Counters {
             &self.fences_gp,
             &self.fences_flag,
             &self.fences_take,
+            &self.fences_shared,
             &self.callbacks,
             &self.panics,
             &self.exits,
@@ -133,7 +136,7 @@ pub(crate) fn value(counter: &Counter) -> u64 {
     counter.load(std::sync::atomic::Ordering::Relaxed)
 }
 
-impl Domain {
+impl Process {
     /// How long the oldest that is queued has been so, at most: as far as the engine has been told.
     fn oldest(&'static self) -> Duration {
         let since = |queue: &Queue| {
@@ -180,6 +183,8 @@ impl Domain {
             hand_overs: value(&c.hand_overs),
             usurped: counts.usurped,
             fences_take: value(&c.fences_take),
+            fences_issued: self.fences.issued(),
+            fences_shared: value(&c.fences_shared),
             queued,
             queued_bytes,
             oldest,
@@ -233,8 +238,8 @@ impl Domain {
         drop(core);
         let slots = cpus[..found].iter().filter_map(|&cpu| self.slots.slot(cpu));
         slots
-            .filter(|slot| slot.reader.word.load(Ordering::Relaxed) != 0)
-            .map(|slot| Holdout::new(slot.thread(), slot.reader.nesting() as u32))
+            .filter(|slot| slot.seat.reader.word.load(Ordering::Relaxed) != 0)
+            .map(|slot| Holdout::new(slot.thread(), slot.seat.reader.nesting() as u32))
             .collect()
     }
 }

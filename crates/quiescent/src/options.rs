@@ -148,10 +148,12 @@ pub fn init(options: Options) -> Result<(), InitError> {
     );
     domain.set_inline(options.inline_callbacks);
     if let Some(time) = options.stall_after {
-        domain.set_stall_after(time);
+        crate::stall::set_time(domain, time);
     }
     #[cfg(not(any(quiescent_loom, quiescent_double)))]
-    domain.alarm.set_sources_wanted(options.memory_pressure);
+    for alarm in [&domain.alarm, crate::yard::care::alarm()] {
+        alarm.set_sources_wanted(options.memory_pressure);
+    }
     #[cfg(not(any(quiescent_loom, quiescent_double)))]
     domain
         .forking

@@ -20,8 +20,8 @@
 
 use quiescent_engine::credit::Refill;
 
-use crate::domain::Domain;
 use crate::looks::count;
+use crate::process::Process;
 use crate::sync;
 
 #[cfg(not(any(quiescent_loom, quiescent_double)))]
@@ -30,13 +30,13 @@ pub(crate) mod sources;
 /// Sources are armed for what waits so long or longer. PSI needs up to two seconds itself.
 pub(crate) const WORTH_NS: u64 = 1_000_000_000;
 
-/// Memory is low, says the program: everything that is queued lazily, by any thread, is freed or run now and not
+/// Memory is low, says the program: everything that is queued lazily, by any thread and in any domain, is freed or run now and not
 /// at its flush time. For programs that know better than the kernel: an allocation was refused, a budget of their own is
 /// used up, a container's manager has sent a message.
 ///
 /// From any thread, also inside sections and callbacks; not in signal handlers. Never waits: the worker is woken, and frees
 /// after a grace period. Acted upon ten times a second at most; what is said sooner is done when its time has come.
-/// If nothing is queued, nothing happens. O(threads).
+/// If nothing is queued, nothing happens. O(threads and domains).
 ///
 /// The kernel's word is listened to as well, unless [`Options::memory_pressure`](crate::Options) switches it off; the
 /// guide's chapter on [memory pressure](crate::guide::memory_pressure) tells which and how fast.
@@ -50,6 +50,8 @@ pub fn memory_is_low() {
     let domain = sync::domain();
     count(&domain.counters.pressure_calls);
     domain.memory_low();
+    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    crate::yard::yards().for_each(crate::yard::Yard::memory_low);
 }
 
 /// Where the kernel's word about memory comes from.
@@ -79,7 +81,7 @@ pub enum PressureSource {
     Armed,
 }
 
-impl Domain {
+impl Process {
     /// Somebody says that memory is low.
     pub(crate) fn memory_low(&'static self) {
         let on_the_way = self.lock().engine.memory_is_said_low();

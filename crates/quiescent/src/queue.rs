@@ -410,3 +410,5 @@ impl Core {
 
 mod looks;
 mod room;
+#[cfg(all(test, not(any(quiescent_loom, quiescent_double))))]
+mod tests;

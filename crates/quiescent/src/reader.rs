@@ -34,18 +34,17 @@
 //! *light fence*, then the load of the flag. Pairs with `[GP-2]`, the fence between flags and the last
 //! look. In fenced mode the light fences of RD-1 and RD-3 are full ones.
 
-use std::mem::offset_of;
 use std::panic::Location;
 
-use crate::domain::Domain;
+use crate::process::Process;
+use crate::seat::Seat;
 use crate::slots::Slot;
 use crate::sync::{
-    self, AtomicU32, AtomicU64, CELL_CROWD, CELL_FENCED, Ordering, const_new, full_fence,
-    light_fence,
+    self, AtomicU32, AtomicU64, CELL_CROWD, CELL_FENCED, Ordering, const_new, light_fence,
 };
 
 /// One more section: generation + 1 and nesting + 1 in one addition.
-const OUTERMOST: u64 = GENERATION + 1;
+pub(crate) const OUTERMOST: u64 = GENERATION + 1;
 /// One generation.
 const GENERATION: u64 = 1 << 16;
 /// The nesting bits.
@@ -97,7 +96,7 @@ impl Reader {
     /// that is overwritten, and one that comes after it is not outermost.
     #[cfg_attr(feature = "locations", track_caller)]
     #[inline(always)]
-    fn note_location(&self) {
+    pub(crate) fn note_location(&self) {
         #[cfg(feature = "locations")]
         self.location.store(
             std::ptr::from_ref(Location::caller()).cast_mut(),
@@ -135,17 +134,41 @@ pub(crate) fn generation(word: u64) -> u64 {
 #[inline(always)]
 pub(crate) fn lock() -> &'static Reader {
     let reader = sync::reader();
+    match begin(reader) {
+        true => reader,
+        false => lock_slow(),
+    }
+}
+
+/// Opens a section in this word; not where the nesting is at or above the limit, which the slow way is for. (No closure for
+/// that: it would hide from where it was called.)
+#[cfg_attr(feature = "locations", track_caller)]
+#[inline(always)]
+#[must_use = "there may be no section"]
+pub(crate) fn begin(reader: &'static Reader) -> bool {
     let word = reader.word.load(Ordering::Relaxed);
     if nesting(word) != 0 {
         unlikely(); // the outermost section is the straight line, without a taken branch
-        return lock_nested(reader, word);
+        return begin_nested(reader, word);
     }
     reader
         .word
         .store(word.wrapping_add(OUTERMOST), Ordering::Release); // [RD-2]
     light_fence(); // [RD-1]
     reader.note_location();
-    reader
+    true
+}
+
+#[inline(always)]
+fn begin_nested(reader: &'static Reader, word: u64) -> bool {
+    // A look at one bit, since the limit is a power of two and never exceeded by more than one.
+    let fits = word & NEST_LIMIT == 0;
+    if fits {
+        // A release too: a scan that reads this store and finds a new generation credits the section
+        // before the outer one, whose end the outer lock's store published. [RD-2]
+        reader.word.store(word + 1, Ordering::Release);
+    }
+    fits
 }
 
 /// Tells the compiler that the branch it stands in is not the one to lay out straight.
@@ -153,27 +176,22 @@ pub(crate) fn lock() -> &'static Reader {
 #[inline]
 fn unlikely() {}
 
-#[cfg_attr(feature = "locations", track_caller)]
-#[inline(always)]
-fn lock_nested(reader: &'static Reader, word: u64) -> &'static Reader {
-    if nesting(word) >= NEST_LIMIT {
-        return lock_slow();
-    }
-    // A release too: a scan that reads this store and finds a new generation credits the section
-    // before the outer one, whose end the outer lock's store published. [RD-2]
-    reader.word.store(word + 1, Ordering::Release);
-    reader
-}
-
 /// Closes the section that returned `reader`.
 #[inline(always)]
 pub(crate) fn unlock(reader: &'static Reader) {
+    if end(reader) {
+        unlock_slow(reader);
+    }
+}
+
+/// Closes a section in this word. True if its flag is set: a driver waits, or it is a sink.
+#[inline(always)]
+#[must_use = "a driver may be waiting"]
+pub(crate) fn end(reader: &'static Reader) -> bool {
     let word = reader.word.load(Ordering::Relaxed);
     reader.word.store(word.wrapping_sub(1), Ordering::Release); // [RD-2]
     light_fence(); // [RD-3]
-    if sync::is_flagged(reader) {
-        unlock_slow(reader);
-    }
+    sync::is_flagged(reader)
 }
 
 /// Ends this section and begins another, if somebody waits for that; returns the new word. Costs a
@@ -195,53 +213,20 @@ fn lock_slow() -> &'static Reader {
     let domain = sync::domain();
     let reader = sync::reader();
     if !std::ptr::eq(reader, domain.dummy()) {
-        return lock_overflow(Slot::of(reader));
+        return Slot::of(reader).seat.lock_overflow();
     }
     match domain.own_slot_or_register() {
-        Some(slot) if std::ptr::eq(sync::reader(), &slot.reader) => lock(),
-        Some(slot) => lock_fenced(slot),
+        Some(slot) if std::ptr::eq(sync::reader(), &slot.seat.reader) => lock(),
+        Some(slot) => slot.seat.lock_fenced(),
         None => lock_crowd(domain),
     }
-}
-
-/// A section of a thread in fenced mode: the outermost lock carries the fence.
-#[cfg_attr(feature = "locations", track_caller)]
-fn lock_fenced(slot: &'static Slot) -> &'static Reader {
-    let word = slot.reader.word.load(Ordering::Relaxed);
-    if nesting(word) >= NEST_LIMIT {
-        return lock_overflow(slot);
-    }
-    if nesting(word) == 0 {
-        slot.reader
-            .word
-            .store(word.wrapping_add(OUTERMOST), Ordering::Release); // [RD-2]
-        full_fence(); // [RD-1]
-        slot.reader.note_location();
-    } else {
-        slot.reader.word.store(word + 1, Ordering::Relaxed);
-    }
-    &slot.fenced_sink
-}
-
-/// Nested too deeply: all guards beyond the limit together hold one more level of the word, so that
-/// guards may still be dropped in any order.
-fn lock_overflow(slot: &'static Slot) -> &'static Reader {
-    let beyond = slot.overflow.load(Ordering::Relaxed);
-    slot.overflow.store(beyond + 1, Ordering::Relaxed);
-    if beyond == 0 {
-        slot.reader.word.store(
-            slot.reader.word.load(Ordering::Relaxed) + 1,
-            Ordering::Release, // [RD-2]
-        );
-    }
-    &slot.overflow_sink
 }
 
 /// No slot to be had: one of two shared counters, with locked instructions.
 ///
 /// All of a thread's open guards are on the same side. Otherwise a grace period that has seen the other side empty would
 /// not wait for the one that is dropped last, and guards may be dropped in any order.
-fn lock_crowd(domain: &'static Domain) -> &'static Reader {
+fn lock_crowd(domain: &'static Process) -> &'static Reader {
     let inside = sync::tls_get(CELL_CROWD);
     let side = match inside {
         0 => domain.slots.crowd_side(),
@@ -272,48 +257,16 @@ pub(crate) fn crowd_sections(side: u32) -> u64 {
 #[inline(never)]
 fn unlock_slow(reader: &'static Reader) {
     let domain = sync::domain();
-    match reader.flag.load(Ordering::Relaxed) {
-        FLAG_CLEAR => {}
-        FLAG_WAKE if reader.nesting() == 0 => domain.wake_driver(reader),
-        FLAG_WAKE => {}
-        SINK_OVERFLOW => unlock_overflow(Slot::of_sink(reader, offset_of!(Slot, overflow_sink))),
-        SINK_FENCED => unlock_fenced(domain, Slot::of_sink(reader, offset_of!(Slot, fenced_sink))),
-        crowd => {
-            let side = crowd - SINK_CROWD;
-            let counter = domain.slots.crowd_leave(side);
-            if crowd_sections(side) != 0 {
-                sync::tls_set(CELL_CROWD, sync::tls_get(CELL_CROWD) - crowd_unit(side));
-            }
-            if let Some(counter) = counter {
-                domain.wake_driver(counter);
-            }
+    let waited_for = Seat::close(reader, |sink| {
+        let side = sink - SINK_CROWD;
+        let counter = domain.slots.crowd_leave(side);
+        if crowd_sections(side) != 0 {
+            sync::tls_set(CELL_CROWD, sync::tls_get(CELL_CROWD) - crowd_unit(side));
         }
-    }
-}
-
-fn unlock_fenced(domain: &Domain, slot: &'static Slot) {
-    let word = slot.reader.word.load(Ordering::Relaxed);
-    slot.reader
-        .word
-        .store(word.wrapping_sub(1), Ordering::Release); // [RD-2]
-    if nesting(word) == 1 {
-        full_fence(); // [RD-3]
-        if slot.reader.flag.load(Ordering::Relaxed) != FLAG_CLEAR {
-            domain.wake_driver(&slot.reader);
-        }
-    }
-}
-
-fn unlock_overflow(slot: &'static Slot) {
-    let beyond = slot.overflow.load(Ordering::Relaxed);
-    slot.overflow.store(beyond - 1, Ordering::Relaxed);
-    if beyond == 1 {
-        let word = slot.reader.word.load(Ordering::Relaxed);
-        slot.reader.word.store(word - 1, Ordering::Release); // [RD-2]
-        full_fence(); // [RD-3], in either mode: this path is rare
-        if nesting(word) == 1 && slot.reader.flag.load(Ordering::Relaxed) != FLAG_CLEAR {
-            sync::domain().wake_driver(&slot.reader);
-        }
+        counter
+    });
+    if let Some(reader) = waited_for {
+        domain.wake_driver(reader);
     }
 }
 
@@ -322,31 +275,11 @@ fn unlock_overflow(slot: &'static Slot) {
 #[cold]
 #[inline(never)]
 fn repin_slow(reader: &'static Reader) -> &'static Reader {
-    let (flagged, nested) = match reader.flag.load(Ordering::Relaxed) {
-        FLAG_WAKE => (true, reader.nesting()),
-        SINK_FENCED => {
-            let real = &Slot::of_sink(reader, offset_of!(Slot, fenced_sink)).reader;
-            (
-                real.flag.load(Ordering::Relaxed) != FLAG_CLEAR,
-                real.nesting(),
-            )
-        }
-        SINK_OVERFLOW => {
-            // All guards beyond the limit hold one level of the word together.
-            let slot = Slot::of_sink(reader, offset_of!(Slot, overflow_sink));
-            let beyond = slot.overflow.load(Ordering::Relaxed);
-            (
-                slot.reader.flag.load(Ordering::Relaxed) != FLAG_CLEAR,
-                slot.reader.nesting() + beyond - 1,
-            )
-        }
-        flag if flag >= SINK_CROWD => (
-            sync::domain().slots.crowd_flagged(flag - SINK_CROWD),
-            crowd_sections(0) + crowd_sections(1),
-        ),
-        _ => (false, 0),
-    };
-    if flagged && nested == 1 {
+    let in_the_way = Seat::is_in_the_way(reader, |sink| {
+        let flagged = sync::domain().slots.crowd_flagged(sink - SINK_CROWD);
+        (flagged, crowd_sections(0) + crowd_sections(1))
+    });
+    if in_the_way {
         unlock(reader);
         return lock();
     }
@@ -356,12 +289,10 @@ fn repin_slow(reader: &'static Reader) -> &'static Reader {
 /// Is this thread inside a section?
 pub(crate) fn in_section() -> bool {
     let reader = sync::reader();
-    let nested =
-        |slot: &Slot| slot.reader.nesting() != 0 || slot.overflow.load(Ordering::Relaxed) != 0;
-    if !std::ptr::eq(reader, sync::domain().dummy()) && nested(Slot::of(reader)) {
+    if !std::ptr::eq(reader, sync::domain().dummy()) && Slot::of(reader).is_inside() {
         return true;
     }
-    own_fenced_slot().is_some_and(nested) || sync::tls_get(CELL_CROWD) != 0
+    own_fenced_slot().is_some_and(Slot::is_inside) || sync::tls_get(CELL_CROWD) != 0
 }
 
 /// The slot of a thread in fenced mode.
@@ -372,3 +303,6 @@ pub(crate) fn own_fenced_slot() -> Option<&'static Slot> {
         address => Some(unsafe { &*std::ptr::with_exposed_provenance::<Slot>(address) }),
     }
 }
+
+#[cfg(all(test, not(any(quiescent_loom, quiescent_double))))]
+mod tests;

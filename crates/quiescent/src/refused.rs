@@ -65,7 +65,17 @@ pub struct Fullness {
 }
 
 impl Fullness {
-    pub(crate) fn new(held: Held, budget: Held) -> Fullness {
+    /// As the engine knows it.
+    pub(crate) fn of(core: &crate::process::Core) -> Fullness {
+        let budget = core.engine.budget();
+        let budget = Held {
+            count: budget.count,
+            bytes: budget.bytes,
+        };
+        Fullness::new(core.engine.held(), budget)
+    }
+
+    fn new(held: Held, budget: Held) -> Fullness {
         Fullness {
             held_bytes: held.bytes,
             held_callbacks: held.count,

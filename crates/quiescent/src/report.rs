@@ -43,6 +43,8 @@ pub enum Report {
         full: Fullness,
         /// Readers in the way of the grace period that it waits for.
         holdouts: u32,
+        /// The domain's name, if it has one ([`Domain::set_name`](crate::Domain::set_name)).
+        domain: Option<&'static str>,
     },
 }
 
@@ -61,11 +63,20 @@ impl fmt::Display for Report {
                 "callback {name} has ended the worker's thread: another one goes on; let callbacks return"
             ),
             Report::Stalled(stall) => write!(f, "{stall}"),
-            Report::OverBudget { full, holdouts } => write!(
-                f,
-                "over the budget: {full}; {holdouts} readers are in the way: look at holdouts(), retire \
-                 with try_retire or retire_wait, or set a larger budget"
-            ),
+            Report::OverBudget {
+                full,
+                holdouts,
+                domain,
+            } => {
+                if let Some(domain) = domain {
+                    write!(f, "domain {domain}: ")?;
+                }
+                write!(
+                    f,
+                    "over the budget: {full}; {holdouts} readers are in the way: look at its holdouts(), retire \
+                     with try_retire or retire_wait, or set a larger budget"
+                )
+            }
         }
     }
 }

@@ -8,12 +8,12 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 
-use crate::domain::Domain;
 use crate::exited::{self, Taken};
 use crate::heads::{Head, RunHead};
 use crate::kind;
 use crate::lane::Entry;
 use crate::looks::{Counters, count};
+use crate::process::Process;
 use crate::report::{Report, report};
 use crate::sync::{self, CELL_CALLBACK};
 
@@ -48,7 +48,7 @@ pub(crate) fn marked(run: impl FnOnce()) {
 }
 
 fn contained(
-    domain: &'static Domain,
+    domain: &'static Process,
     taken: Taken,
     name: fn() -> &'static str,
     run: impl FnOnce(),
@@ -107,7 +107,7 @@ pub(crate) fn discard(mut payload: Box<dyn Any + Send>) {
 }
 
 /// Runs an entry of the code lane that is done and taken out.
-pub(crate) fn code(domain: &'static Domain, taken: Taken, entry: Entry) {
+pub(crate) fn code(domain: &'static Process, taken: Taken, entry: Entry) {
     // SAFETY: an entry of the code lane.
     let kind = unsafe { kind::kind(entry.what) };
     contained(domain, taken, kind.name, || {
@@ -122,7 +122,7 @@ pub(crate) fn head_name() -> &'static str {
 }
 
 /// Runs an intrusive callback that is done and taken out.
-pub(crate) fn head(domain: &'static Domain, taken: Taken, head: NonNull<Head>, run: RunHead) {
+pub(crate) fn head(domain: &'static Process, taken: Taken, head: NonNull<Head>, run: RunHead) {
     contained(domain, taken, head_name, || {
         // SAFETY: as whoever queued it promised.
         unsafe { run(head) };

@@ -18,7 +18,7 @@
 
 use quiescent_engine::crew::TurnId;
 
-use crate::domain::Domain;
+use crate::process::Process;
 use crate::queue::Queue;
 use crate::run;
 use crate::sweep::Until;
@@ -40,7 +40,7 @@ pub(crate) fn turn_of_second(role: u32) -> TurnId {
 
 /// A worker's turn at a queue. It ends also where the thread is unwound.
 struct Turn {
-    domain: &'static Domain,
+    domain: &'static Process,
     queue: &'static Queue,
     who: TurnId,
 }
@@ -51,7 +51,7 @@ impl Drop for Turn {
     }
 }
 
-impl Domain {
+impl Process {
     /// Invokes what is done now of this queue's code, unless another worker is at it. Returns how much that was.
     pub(crate) fn run_turn(&'static self, queue: &'static Queue, who: TurnId, until: Until) -> u64 {
         let mut core = queue.lock();
@@ -127,7 +127,7 @@ impl Domain {
 
 #[cfg(any(quiescent_loom, quiescent_double))]
 mod model {
-    use crate::domain::Domain;
+    use crate::process::Process;
     use crate::sync::{self, AtomicU32, Ordering, const_new};
 
     /// In models a scenario's own thread plays the second worker, and callbacks return.
@@ -162,7 +162,7 @@ mod model {
         pub(crate) fn end(&self) {}
     }
 
-    impl Domain {
+    impl Process {
         pub(crate) fn call_second(&'static self) {
             let calls = &self.watch.second.calls;
             calls.fetch_add(1, Ordering::Release);
@@ -185,8 +185,8 @@ mod real {
     use std::thread;
 
     use super::turn_of_second;
-    use crate::domain::Domain;
     use crate::looks::{count, uncount};
+    use crate::process::Process;
     use crate::staff;
     use crate::sync::{self, CELL_SECOND};
     use crate::watch::STUCK;
@@ -289,7 +289,7 @@ mod real {
         }
     }
 
-    impl Domain {
+    impl Process {
         /// A worker starts: there may be a second one, as far as is known.
         pub(crate) fn hope_for_second(&'static self) {
             self.lock().set_workers(2);

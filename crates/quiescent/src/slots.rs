@@ -25,13 +25,13 @@ use std::mem::offset_of;
 
 use crate::leafmap::LeafMap;
 use crate::queue::Queue;
-use crate::reader::{
-    FLAG_CLEAR, Reader, SINK_CROWD, SINK_FENCED, SINK_OVERFLOW, generation, nesting,
-};
+use crate::reader::{FLAG_CLEAR, Reader, SINK_CROWD, generation, nesting};
+use crate::seat::Seat;
 use crate::sync::{
     self, AtomicPtr, AtomicU32, AtomicU64, LEAF_SLOTS, MAX_LEAVES, Ordering, array_of, const_new,
     full_fence,
 };
+use crate::table::Table;
 
 /// The bitmap bits of the crowd's two counters, in the first leaf.
 pub(crate) const CROWD: u64 = 0b11;
@@ -43,28 +43,25 @@ const FULL: u64 = u64::MAX >> (64 - LEAF_SLOTS);
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub(crate) struct Slot {
-    pub(crate) reader: Reader,
-    /// Sections beyond the nesting limit.
-    pub(crate) overflow: AtomicU64,
-    pub(crate) overflow_sink: Reader,
-    pub(crate) fenced_sink: Reader,
+    /// In the process's domain.
+    pub(crate) seat: Seat,
     cpu: AtomicU32,
     thread: AtomicU32,
     /// What its threads have queued; made when the first of them queues something.
     queue: AtomicPtr<Queue>,
+    /// Its spots in the program's own domains.
+    pub(crate) spots: Table,
 }
 
 impl Slot {
     const_new! {
         fn new() -> Slot {
             Slot {
-                reader: Reader::new(0, FLAG_CLEAR),
-                overflow: AtomicU64::new(0),
-                overflow_sink: Reader::new(0, FLAG_CLEAR),
-                fenced_sink: Reader::new(0, FLAG_CLEAR),
+                seat: Seat::new(),
                 cpu: AtomicU32::new(0),
                 thread: AtomicU32::new(0),
                 queue: AtomicPtr::new(std::ptr::null_mut()),
+                spots: Table::new(),
             }
         }
     }
@@ -89,14 +86,10 @@ impl Slot {
 
     /// The slot whose reader word this is. Not for the dummy, nor for a sink.
     pub(crate) fn of(reader: &'static Reader) -> &'static Slot {
-        Slot::of_sink(reader, offset_of!(Slot, reader))
-    }
-
-    /// The slot whose sink, at `offset`, this is.
-    pub(crate) fn of_sink(sink: &'static Reader, offset: usize) -> &'static Slot {
-        // SAFETY: callers pass a word inside a slot and its offset there; slots live for ever. The
-        // provenance of the whole slot was exposed when it was claimed.
-        unsafe { &*std::ptr::with_exposed_provenance(std::ptr::from_ref(sink).addr() - offset) }
+        let offset = offset_of!(Slot, seat) + offset_of!(Seat, reader);
+        // SAFETY: callers pass a word inside a slot, at that offset; slots live for ever. The provenance of the whole slot was
+        // exposed when it was claimed.
+        unsafe { &*std::ptr::with_exposed_provenance(std::ptr::from_ref(reader).addr() - offset) }
     }
 
     /// Its number.
@@ -109,20 +102,21 @@ impl Slot {
         self.thread.load(Ordering::Relaxed)
     }
 
-    /// Its thread is not in this process: no section is open. The generation stays.
+    /// Its thread is not in this process: no section is open.
     #[cfg(not(any(quiescent_loom, quiescent_double)))]
     fn end(&self) {
-        let word = self.reader.word.load(Ordering::Relaxed);
-        let outside = word - nesting(word);
-        self.reader.word.store(outside, Ordering::Release);
-        self.reader.flag.store(FLAG_CLEAR, Ordering::Relaxed);
-        self.overflow.store(0, Ordering::Relaxed);
+        self.seat.end();
         self.thread.store(0, Ordering::Relaxed);
     }
 
-    /// A section is open (as the owner sees it).
+    /// A section of the process's domain is open (as the owner sees it).
     pub(crate) fn is_inside(&self) -> bool {
-        self.reader.nesting() != 0 || self.overflow.load(Ordering::Relaxed) != 0
+        self.seat.is_inside()
+    }
+
+    /// A section of some domain is open.
+    pub(crate) fn is_inside_somewhere(&self) -> bool {
+        self.is_inside() || self.spots.spots().any(|spot| spot.seat.is_inside())
     }
 }
 
@@ -250,10 +244,7 @@ impl Slots {
                 let _ = std::ptr::from_ref(slot).expose_provenance();
                 slot.cpu
                     .store((index * LEAF_SLOTS + bit) as u32, Ordering::Relaxed);
-                slot.overflow_sink
-                    .flag
-                    .store(SINK_OVERFLOW, Ordering::Relaxed);
-                slot.fenced_sink.flag.store(SINK_FENCED, Ordering::Relaxed);
+                slot.seat.furnish();
                 slot.thread.store(sync::thread_id(), Ordering::Relaxed);
                 return Some(slot);
             }
@@ -332,7 +323,7 @@ impl Slots {
         }
         for (side, slot) in self.first.slots.iter().take(2).enumerate() {
             let sections = crate::reader::crowd_sections(side as u32);
-            slot.reader.word.store(sections, Ordering::Release);
+            slot.seat.reader.word.store(sections, Ordering::Release);
         }
     }
 
@@ -352,7 +343,7 @@ impl Slots {
         let Some(slot) = self.slot(cpu) else {
             return (true, 0);
         };
-        let word = slot.reader.word.load(Ordering::Acquire);
+        let word = slot.seat.reader.word.load(Ordering::Acquire);
         if u64::from(cpu) >= u64::from(CROWD.count_ones()) {
             return (nesting(word) == 0, generation(word));
         }
@@ -376,6 +367,7 @@ impl Slots {
         }
         let side = side as usize & 1;
         self.first.slots[side]
+            .seat
             .reader
             .word
             .fetch_add(1, Ordering::AcqRel);
@@ -385,7 +377,7 @@ impl Slots {
 
     /// Leaves the crowd; returns the counter if a driver waits for it and it has drained.
     pub(crate) fn crowd_leave(&'static self, side: u32) -> Option<&'static Reader> {
-        let counter = &self.first.slots[side as usize & 1].reader;
+        let counter = &self.first.slots[side as usize & 1].seat.reader;
         let before = counter.word.fetch_sub(1, Ordering::AcqRel); // [RD-2]
         full_fence(); // [RD-3]
         (before == 1 && counter.flag.load(Ordering::Relaxed) != FLAG_CLEAR).then_some(counter)
@@ -393,7 +385,7 @@ impl Slots {
 
     /// Does a driver wait for this side of the crowd?
     pub(crate) fn crowd_flagged(&self, side: u32) -> bool {
-        let counter = &self.first.slots[side as usize & 1].reader;
+        let counter = &self.first.slots[side as usize & 1].seat.reader;
         counter.flag.load(Ordering::Relaxed) != FLAG_CLEAR
     }
 }

@@ -11,14 +11,16 @@ use crate::drive::{Drives as _, How};
 use crate::driven::Driven as _;
 use crate::error::SyncError;
 use crate::stats::Holdout;
-use crate::sync::{self, AtomicPtr, Ordering, const_new};
+use crate::sync::{AtomicPtr, Ordering, const_new};
 use crate::yard::Yard;
 
+mod barrier;
 mod cell;
 #[cfg(not(any(quiescent_loom, quiescent_double)))]
 mod future;
 mod queue;
 
+pub use barrier::SrcuBarrier;
 pub use cell::{SrcuCell, SrcuRetired};
 #[cfg(not(any(quiescent_loom, quiescent_double)))]
 pub use future::SrcuGracePeriod;
@@ -197,11 +199,7 @@ impl Srcu {
     /// assert_eq!(srcu.synchronize_timeout(Duration::from_secs(60)), Ok(()));
     /// ```
     pub fn synchronize_timeout(&self, timeout: Duration) -> Result<(), SyncError> {
-        let nanoseconds = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
-        self.yard().wait_for_gp(How {
-            deadline: Some(sync::now_ns().saturating_add(nanoseconds)),
-            expedited: false,
-        })
+        self.yard().wait_for_gp(How::within(timeout))
     }
 
     /// As [`synchronize`](Srcu::synchronize), in a hurry: spins longer before it sleeps.
@@ -209,11 +207,7 @@ impl Srcu {
     /// # Panics
     /// As [`synchronize`](Srcu::synchronize).
     pub fn synchronize_expedited(&self) {
-        let how = How {
-            deadline: None,
-            expedited: true,
-        };
-        if let Err(error) = self.yard().wait_for_gp(how) {
+        if let Err(error) = self.yard().wait_for_gp(How::EXPEDITED) {
             panic!("Srcu::synchronize_expedited: {error}");
         }
     }
@@ -264,8 +258,7 @@ impl Srcu {
     /// Reports stalls of its grace periods after this time from now on; zero: not at all. See
     /// [`set_stall_after`](crate::set_stall_after), which is about the process's domain, and [`on_report()`](crate::on_report()).
     pub fn set_stall_after(&self, time: Duration) {
-        let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        self.yard().set_stall_ns(ns);
+        self.yard().set_stall_time(time);
     }
 
     /// What it has done so far, and holds now.
@@ -291,7 +284,7 @@ impl fmt::Debug for Srcu {
 }
 
 /// An open section; whoever drops it closes it.
-struct Section {
+pub(crate) struct Section {
     yard: &'static Yard,
     count: usize,
 }

@@ -1,7 +1,7 @@
 //! The worker's thread: starting it. (Models have none: a scenario's own thread plays the worker.)
 
 #[cfg(any(quiescent_loom, quiescent_double))]
-impl crate::domain::Domain {
+impl crate::process::Process {
     #[allow(clippy::unused_self, reason = "the same face as in the product")]
     pub(crate) fn start_worker(&'static self) -> bool {
         true
@@ -25,9 +25,10 @@ mod real {
     use std::sync::atomic::{AtomicU32, Ordering};
     use std::thread;
 
-    use crate::domain::Domain;
+    use crate::barrier::Barriers as _;
     use crate::exited;
     use crate::looks::{count, uncount};
+    use crate::process::Process;
     use crate::sweep::Until;
 
     const NONE: u32 = 0;
@@ -53,7 +54,7 @@ mod real {
         }
     }
 
-    impl Domain {
+    impl Process {
         /// Sees to it that there is a worker, or that somebody is starting one. False: none can be
         /// started; the next who needs one tries again.
         pub(crate) fn start_worker(&'static self) -> bool {
@@ -106,6 +107,7 @@ mod real {
                 let _core = queue.lock();
                 queue.ask_soon();
             }
+            self.give_up_barrier();
         }
 
         /// What the worker does, as long as nobody else has its role.

@@ -23,7 +23,8 @@ use std::time::Duration;
 
 use quiescent_engine::stall::{Stalled, THREADS_NS};
 
-use crate::domain::Domain;
+use crate::drive::Drives;
+use crate::process::Process;
 use crate::reader::{generation, nesting};
 use crate::report::{self, Report};
 use crate::run;
@@ -56,8 +57,10 @@ pub const STALL_AFTER: Duration = Duration::from_nanos(DEFAULT_NS);
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StallReport {
+    /// The domain's name, if it has one ([`Domain::set_name`](crate::Domain::set_name)).
+    pub domain: Option<&'static str>,
     /// The grace period: so many had ended before it, and one
-    /// ([`Statistics::grace_periods`](crate::Statistics)).
+    /// ([`Statistics::grace_periods`](crate::Statistics), or those of the domain in question).
     pub grace_period: u64,
     /// Reports about this grace period so far, this one included.
     pub report: u32,
@@ -93,6 +96,9 @@ pub struct StalledReader {
 
 impl fmt::Display for StallReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(domain) = self.domain {
+            write!(f, "domain {domain}: ")?;
+        }
         write!(
             f,
             "grace period {} has waited for {} (report {}); {} queued behind it, {} bytes",
@@ -170,20 +176,20 @@ impl fmt::Display for Seconds {
 /// # quiescent::set_stall_after(quiescent::STALL_AFTER);
 /// ```
 pub fn set_stall_after(time: Duration) {
-    sync::domain().set_stall_after(time);
+    set_time(sync::domain(), time);
 }
 
-impl Domain {
-    /// See [`set_stall_after`].
-    pub(crate) fn set_stall_after(&self, time: Duration) {
-        let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        let asleep = self.lock().set_stall_ns(ns);
-        // A driver that sleeps until another time looks again, and learns the new one.
-        if asleep {
-            self.rouse_driver();
-        }
+/// The same for whoever has grace periods.
+pub(crate) fn set_time(whose: &impl Drives, time: Duration) {
+    let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    let asleep = whose.lock().set_stall_ns(ns);
+    // A driver that sleeps until another time looks again, and learns the new one.
+    if asleep {
+        whose.rouse_driver(false);
     }
+}
 
+impl Process {
     /// What there is to say about a stall; nothing if nobody listens. The caller drives, and has no lock.
     pub(crate) fn stall_report(&'static self, stalled: Stalled) -> Option<StallReport> {
         if !report::is_heard() {
@@ -207,6 +213,7 @@ impl Domain {
         let readers = readers.collect();
         let (queued, queued_bytes) = self.held();
         Some(StallReport {
+            domain: None,
             grace_period: stalled.grace_period,
             report: stalled.nth,
             age,
@@ -220,15 +227,15 @@ impl Domain {
     /// The reader with this number, if it still is in the section that the first look saw.
     fn stalled_reader(&self, cpu: u32, stamp: u64, held_for: Duration) -> Option<StalledReader> {
         let slot = self.slots.slot(cpu)?;
-        let word = slot.reader.word.load(Ordering::Acquire);
+        let word = slot.seat.reader.word.load(Ordering::Acquire);
         let crowd = cpu < CROWD.count_ones();
         let open = if crowd { word } else { nesting(word) };
         if open == 0 || (!crowd && generation(word) != stamp) {
             return None;
         }
         let thread = slot.thread();
-        let location = slot.reader.location();
-        let still = slot.reader.word.load(Ordering::Acquire);
+        let location = slot.seat.reader.location();
+        let still = slot.seat.reader.word.load(Ordering::Acquire);
         Some(StalledReader {
             holdout: Holdout::new(thread, open as u32),
             state: proc::state(thread),

@@ -65,6 +65,11 @@ pub struct Statistics {
     pub stalls: u64,
     /// Process-wide fences for taking queues over from threads that had gone quiet: one a sweep.
     pub fences_take: u64,
+    /// Process-wide fences that were issued, for whatever domain or [`Srcu`](crate::Srcu); the other counters tell how many were needed. (None
+    /// where readers carry the fence.)
+    pub fences_issued: u64,
+    /// Times that a fence issued for somebody else would do: by another thread at the same time, or for several [`Srcu`](crate::Srcu)s at once.
+    pub fences_shared: u64,
     /// Callbacks and objects queued and not gone yet.
     pub queued: u64,
     /// Their bytes, as the budget counts them: sizes, rounded up as allocators do (a word more, then to 16), 16 bytes of
@@ -222,13 +227,6 @@ impl Holdout {
             name,
             nesting,
         }
-    }
-}
-
-impl Holdout {
-    /// A thread on which so many sections of an [`Srcu`](crate::Srcu) were begun, wherever they are to end.
-    pub(crate) fn of_sections(thread_id: u32, open: u32) -> Holdout {
-        Holdout::new(thread_id, open)
     }
 }
 

@@ -11,12 +11,13 @@ use quiescent_engine::cblist::CbList;
 use quiescent_engine::cpu::{Cpu, LANES, Lane as Which};
 use quiescent_engine::credit::Cause;
 
+use crate::barrier::Barriers as _;
 use crate::chain::Garbage;
-use crate::domain::Domain;
 use crate::error::SyncError;
 use crate::exited::Taken;
 use crate::lane::Entry;
 use crate::looks::count;
+use crate::process::Process;
 use crate::queue::{CODE, Core, PLAIN, Queue};
 use crate::run;
 use crate::sync::{self, MAX_EXTRACT, Ordering, full_fence};
@@ -57,7 +58,7 @@ impl Until {
     }
 }
 
-impl Domain {
+impl Process {
     /// All queues there are: the shared one and those of slots. Threads that only read cost nothing.
     pub(crate) fn queues(&'static self) -> impl Iterator<Item = &'static Queue> {
         std::iter::once(&self.shared).chain(self.made.iter())
@@ -270,7 +271,7 @@ impl Domain {
         }
     }
 
-    /// As [`report_ran`](Domain::report_ran); but what forked while it ran was taken out by the parent, and
+    /// As [`report_ran`](Process::report_ran); but what forked while it ran was taken out by the parent, and
     /// in the child nobody knows of it.
     pub(crate) fn report_ran_since(
         &'static self,

@@ -84,6 +84,13 @@ pub(crate) const CELL_SECOND: usize = 6;
 #[cfg(not(any(quiescent_loom, quiescent_double)))]
 pub(crate) const CELL_WATCHED: usize = 7;
 
+/// Cell that counts this thread's open sections in the crowds of the program's own domains.
+#[cfg(not(any(quiescent_loom, quiescent_double)))]
+pub(crate) const CELL_CROWDS: usize = 8;
+/// The same in models, which have nobody in the place of the role.
+#[cfg(any(quiescent_loom, quiescent_double))]
+pub(crate) const CELL_CROWDS: usize = 4;
+
 #[cfg(any(quiescent_loom, quiescent_double))]
 mod model;
 #[cfg(not(any(quiescent_loom, quiescent_double)))]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::domain::Domain;
+use crate::process::Process;
 use crate::sweep::Until;
 use crate::sync::{self, Ordering};
 
@@ -37,9 +37,12 @@ pub struct FlushTimes {
 /// assert_eq!(flush_times().lazy, Duration::from_secs(2));
 /// ```
 pub fn set_flush_times(times: FlushTimes) {
-    let ns =
-        |time: Duration| u64::try_from(time.as_nanos()).map_or(LONGEST_NS, |ns| ns.min(LONGEST_NS));
-    sync::domain().set_flush_times(ns(times.lazy), ns(times.prompt));
+    sync::domain().set_flush_times(in_ns(times.lazy), in_ns(times.prompt));
+}
+
+/// In nanoseconds, no longer than the longest.
+pub(crate) fn in_ns(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).map_or(LONGEST_NS, |ns| ns.min(LONGEST_NS))
 }
 
 /// The times that count now.
@@ -130,7 +133,7 @@ pub fn drain_ready(most: u64, limit: Duration) -> crate::Drained {
     }
 }
 
-impl Domain {
+impl Process {
     /// Do owners run their callbacks themselves?
     pub(crate) fn runs_inline(&self) -> bool {
         self.inline.load(Ordering::Relaxed) != 0

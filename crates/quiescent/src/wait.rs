@@ -74,12 +74,7 @@ pub fn try_synchronize() -> Result<(), SyncError> {
 /// assert_eq!(synchronize_timeout(Duration::from_secs(60)), Ok(()));
 /// ```
 pub fn synchronize_timeout(timeout: Duration) -> Result<(), SyncError> {
-    let nanoseconds = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
-    let deadline = Some(sync::now_ns().saturating_add(nanoseconds));
-    sync::domain().synchronize(How {
-        deadline,
-        expedited: false,
-    })
+    sync::domain().synchronize(How::within(timeout))
 }
 
 /// As [`synchronize`], in a hurry: spins longer before it sleeps.
@@ -90,10 +85,7 @@ pub fn synchronize_timeout(timeout: Duration) -> Result<(), SyncError> {
 /// # Panics
 /// As [`synchronize`].
 pub fn synchronize_expedited() {
-    if let Err(error) = sync::domain().synchronize(How {
-        deadline: None,
-        expedited: true,
-    }) {
+    if let Err(error) = sync::domain().synchronize(How::EXPEDITED) {
         panic!("synchronize_expedited: {error}");
     }
 }

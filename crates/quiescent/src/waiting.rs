@@ -12,10 +12,10 @@ use std::time::Duration;
 
 use quiescent_engine::{CpuId, Interest, Look, Pos};
 
-use crate::domain::{Core, SLEEPER_NOBODY};
 use crate::drive::{Drive, How, Turn};
 use crate::driven::Driven;
 use crate::error::SyncError;
+use crate::process::{Core, SLEEPER_NOBODY};
 use crate::reader;
 use crate::sync::{self, LEAF_SLOTS, MutexGuard, Ordering, full_fence};
 use crate::waitlist::{DONE, Waiter};
@@ -24,7 +24,7 @@ use crate::waitlist::{DONE, Waiter};
 pub(crate) trait Waits: Driven {
     /// Waits for a full grace period.
     fn synchronize(&'static self, how: How) -> Result<(), SyncError> {
-        if reader::in_section() {
+        if reader::in_section() || self.is_inside() {
             return Err(SyncError::InsideSection);
         }
         if crate::run::in_callback() {

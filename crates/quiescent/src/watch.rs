@@ -16,7 +16,7 @@ pub(crate) use real::{STUCK, Watch};
 mod model {
     use quiescent_engine::crew::TurnId;
 
-    use crate::domain::Domain;
+    use crate::process::Process;
     use crate::second::Second;
 
     /// Models do not watch: their callbacks return.
@@ -38,7 +38,7 @@ mod model {
         }
 
         #[allow(clippy::unused_self, reason = "the same face as in the product")]
-        pub(crate) fn begin(&self, _domain: &'static Domain, _name: fn() -> &'static str) {}
+        pub(crate) fn begin(&self, _domain: &'static Process, _name: fn() -> &'static str) {}
 
         #[allow(clippy::unused_self, reason = "the same face as in the product")]
         pub(crate) fn end(&self) {}
@@ -67,8 +67,8 @@ mod real {
     use quiescent_engine::crew::TurnId;
 
     use crate::alarm::os::{close, set_timer, timerfd};
-    use crate::domain::Domain;
     use crate::looks::{count, uncount};
+    use crate::process::Process;
     use crate::report::{Report, report};
     use crate::second::{Second, turn_of_worker};
     use crate::staff;
@@ -172,7 +172,7 @@ mod real {
         }
 
         /// A callback is about to run in this thread.
-        pub(crate) fn begin(&self, domain: &'static Domain, name: fn() -> &'static str) {
+        pub(crate) fn begin(&self, domain: &'static Process, name: fn() -> &'static str) {
             if !self.is_worker() {
                 return;
             }
@@ -235,7 +235,7 @@ mod real {
         }
 
         /// Sees to it that there is a stand-by.
-        fn stand_by(&self, domain: &'static Domain) {
+        fn stand_by(&self, domain: &'static Process) {
             if self.standby.load(Ordering::Relaxed) != NOBODY || self.is_full() {
                 return;
             }
@@ -254,7 +254,7 @@ mod real {
 
         /// The stand-by: sleeps until the timer fires and some callback has run for too long; then it is
         /// the worker.
-        fn watch(&'static self, domain: &'static Domain) {
+        fn watch(&'static self, domain: &'static Process) {
             count(&domain.counters.helpers);
             let Some(running) = self.claim() else {
                 // Somebody has closed the timer. The next round starts anew, with another one.
@@ -281,7 +281,7 @@ mod real {
         /// it may well want the lock that the stuck one holds. While it is out, nobody else is told.
         pub(crate) fn tell(
             &'static self,
-            domain: &'static Domain,
+            domain: &'static Process,
             name: &'static str,
             running: u64,
         ) {

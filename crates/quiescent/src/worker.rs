@@ -19,10 +19,10 @@ use quiescent_engine::credit::Cause;
 
 #[cfg(not(any(quiescent_loom, quiescent_double)))]
 use crate::alarm::Woken;
-use crate::domain::Domain;
 use crate::drive::How;
 use crate::error::SyncError;
 use crate::looks::count;
+use crate::process::Process;
 use crate::queue::Core;
 use crate::report;
 use crate::sweep::Until;
@@ -32,7 +32,7 @@ use crate::waiting::Waits as _;
 /// After so many nanoseconds the worker tries again what failed for want of memory.
 const RETRY: u64 = 1_000_000_000;
 
-impl Domain {
+impl Process {
     /// Works until nothing is due. `until` stops it early.
     pub(crate) fn work(&'static self, until: Until) {
         while !until.is_over() {
@@ -62,7 +62,7 @@ impl Domain {
 
     /// One pass; false if there was nothing to do.
     fn pass(&'static self, until: Until) -> Result<bool, SyncError> {
-        if self.has_news() {
+        if self.untold.load(Ordering::Acquire) != 0 {
             self.tell_news();
         }
         self.look_at_second();
@@ -74,7 +74,7 @@ impl Domain {
         drop(core);
         let due = |core: &Core| {
             let whole = || (all && !core.is_idle()).then_some(Cause::Budget);
-            core.cpu.due(Domain::now(now), low).or_else(whole)
+            core.cpu.due(Process::now(now), low).or_else(whole)
         };
         let swept = self.sweep(due, |_| ())?;
         let code = !self.is_drained();

@@ -1,27 +1,31 @@
-//! A place with grace periods and callbacks of its own, apart from the domain's: what an [`Srcu`](crate::Srcu) stands on.
+//! A place with grace periods and callbacks of its own, apart from the process's: what an [`Srcu`](crate::Srcu) stands on, and what a
+//! [`Domain`](crate::Domain) has while something goes on in it.
 //!
-//! The engine, the driver's loop, the queue and the cookies are the domain's, compiled over other readers ([`Driven`]). What is a yard's
-//! own is who looks after its callbacks: one thread for all yards, the *caretaker* ([`care`](crate::yard::care)), which never
+//! The engine, the driver's loop, the queue and the cookies are the process's, compiled over other readers ([`Driven`]): an `Srcu`'s
+//! counts, or a domain's spots ([`readers`]). What is a yard's own is who looks after its callbacks: one thread for all yards, the *caretaker* ([`care`](crate::yard::care)), which never
 //! waits for a reader of one yard, so that no yard waits for another one's.
 //!
 //! # Lives
 //! A yard lives for ever, and may have one owner after the other: one whose owner has gone and which holds nothing any more is
-//! given to the next who asks. So a guard, a cookie or a callback of a yard never leads to memory that is gone. One with a section
+//! given to the next who asks. (Those of domains go to whoever needs one for a while: [`grounds`](crate::grounds).) So a guard, a cookie or a callback of a yard never leads to memory that is gone. One with a section
 //! that nobody ends (a guard was forgotten) is given to nobody.
 
 use std::sync::PoisonError;
+use std::time::Duration;
 
 use quiescent_engine::barrier::Barrier;
 use quiescent_engine::stall::Stalled;
 use quiescent_engine::{Config, CpuId, FullCookie, Global, Pace, Seq};
 
+use crate::barrier::{Gate, Wakers};
 use crate::counted::Counted;
-use crate::domain::{Core, Domain, SLEEPER_NOBODY};
-use crate::drive::How;
+use crate::drive::{Drives as _, How};
 use crate::driven::Driven;
 use crate::engine::Part;
 use crate::error::SyncError;
-use crate::looks::{Counters, count};
+use crate::grounds::Grounds;
+use crate::looks::Counters;
+use crate::process::{Core, SLEEPER_NOBODY};
 use crate::queue::Queue;
 use crate::report::{self, Report};
 use crate::run;
@@ -35,6 +39,9 @@ use crate::waitlist::WaitList;
 
 pub(crate) mod care;
 mod deliver;
+pub(crate) mod lent;
+mod readers;
+pub(crate) mod rounds;
 #[cfg(not(any(quiescent_loom, quiescent_double)))]
 pub(crate) mod tasks;
 
@@ -62,13 +69,24 @@ pub(crate) struct Yard {
     called: AtomicU32,
     /// It is to look here at this time in any case; never, if 0.
     look_at: AtomicU64,
-    barrier_turn: sync::Turn,
     barrier_word: AtomicU32,
+    /// Tasks that wait for its barrier.
+    pub(crate) wakers: Wakers,
     /// Somebody reports a stall.
     telling: AtomicU32,
     state: AtomicU32,
+    /// The domain that has it.
+    grounds: AtomicPtr<Grounds>,
+    /// Its readers are a domain's.
+    has_spots: bool,
+    /// The program runs its code itself, when it drains.
+    drained: AtomicU32,
+    /// The program is to be told that the budget is passed.
+    untold: AtomicU32,
     /// The yard made before this one.
     made_before: AtomicPtr<Yard>,
+    /// The next of those that no domain has.
+    next_spare: AtomicPtr<Yard>,
     #[cfg(not(any(quiescent_loom, quiescent_double)))]
     pub(crate) tasks: tasks::Tasks,
     /// Its lock, while this process forks.
@@ -107,12 +125,14 @@ pub(crate) fn yards() -> impl Iterator<Item = &'static Yard> {
 impl Yard {
     const_new! {
         pub(crate) fn with_config(config: Config) -> Yard {
+            let has_spots = matches!(config.readers, quiescent_engine::Readers::Cpus);
             Yard {
                 readers: Counted::new(),
                 core: Mutex::new(Core {
                     engine: Part::new(Global::new(config)),
                     waiters: WaitList::new(),
                     barrier: Part::new(Barrier::new()),
+                    gate: Gate::new(),
                 }),
                 sleeper: AtomicU32::new(SLEEPER_NOBODY),
                 root_seq: AtomicU64::new(Seq::INITIAL.to_bits()),
@@ -121,11 +141,16 @@ impl Yard {
                 interested: AtomicU32::new(0),
                 called: AtomicU32::new(0),
                 look_at: AtomicU64::new(0),
-                barrier_turn: sync::Turn::new(),
                 barrier_word: AtomicU32::new(0),
+                wakers: Wakers::new(),
                 telling: AtomicU32::new(0),
                 state: AtomicU32::new(OWNED),
+                grounds: AtomicPtr::new(std::ptr::null_mut()),
+                has_spots,
+                drained: AtomicU32::new(0),
+                untold: AtomicU32::new(0),
                 made_before: AtomicPtr::new(std::ptr::null_mut()),
+                next_spare: AtomicPtr::new(std::ptr::null_mut()),
                 #[cfg(not(any(quiescent_loom, quiescent_double)))]
                 tasks: tasks::Tasks::new(),
                 #[cfg(not(any(quiescent_loom, quiescent_double)))]
@@ -154,7 +179,12 @@ impl Yard {
             return yard;
         }
         drop(taken); // no memory is allocated under it
-        let yard = Box::leak(Box::new(Yard::with_config(Yard::config())));
+        Yard::made(Yard::config())
+    }
+
+    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    fn made(config: Config) -> &'static Yard {
+        let yard = Box::leak(Box::new(Yard::with_config(config)));
         let _one_at_a_time = making();
         yard.made_before
             .store(NEWEST.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -170,13 +200,24 @@ impl Yard {
     /// Is nothing held, and nobody inside? (A grace period that was asked for and never waited for is nobody's; who waits next takes
     /// it along.)
     fn is_at_rest(&self) -> bool {
-        let held = !self.queue.lock().cpu.is_empty();
+        if !self.queue.lock().cpu.is_empty() {
+            return false; // as a rule, while something goes on: no other lock is taken
+        }
         #[cfg(not(any(quiescent_loom, quiescent_double)))]
-        let held = held || !self.tasks.is_empty();
+        if !self.tasks.is_empty() || !self.wakers.is_empty() {
+            return false;
+        }
         let core = self.lock();
         let busy = core.engine.is_driven() || core.barrier.in_flight();
         drop(core);
-        !held && !busy && !self.readers.is_inside()
+        !busy && !self.readers.is_inside()
+    }
+
+    /// Does somebody drive a grace period here, or want one?
+    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    pub(crate) fn is_driven_or_wanted(&self) -> bool {
+        let core = self.lock();
+        core.engine.busy() || core.engine.is_driven()
     }
 
     /// A section has ended, and a driver waits for its count: it is woken if that was the last one.
@@ -188,21 +229,14 @@ impl Yard {
             return; // whoever ends its section later sees the flag
         }
         self.readers.unflag(which);
-        if self.sleeper.swap(SLEEPER_NOBODY, Ordering::AcqRel) != SLEEPER_NOBODY {
-            count(&self.counters.reader_wakeups);
-            sync::futex_wake(&self.sleeper);
-        }
+        self.rouse_driver(true);
         self.tell_caretaker();
     }
 
     /// See [`set_stall_after`](crate::Srcu::set_stall_after).
-    pub(crate) fn set_stall_ns(&self, ns: u64) {
-        let asleep = self.lock().set_stall_ns(ns);
-        // A driver that sleeps until another time looks again, and learns the new one; and so does the caretaker.
-        if asleep && self.sleeper.swap(SLEEPER_NOBODY, Ordering::AcqRel) != SLEEPER_NOBODY {
-            sync::futex_wake(&self.sleeper);
-        }
-        self.tell_caretaker();
+    pub(crate) fn set_stall_time(&self, time: Duration) {
+        crate::stall::set_time(self, time);
+        self.tell_caretaker(); // it, too, looks at another time now
     }
 
     /// Waits for a full grace period.
@@ -214,13 +248,13 @@ impl Yard {
 
     /// As [`poll`](crate::drive::Drives::poll).
     pub(crate) fn poll_gp(&'static self, cookie: FullCookie) -> Result<bool, SyncError> {
-        let done = crate::drive::Drives::poll(self, cookie);
+        let done = self.poll(cookie);
         self.tell_caretaker();
         done
     }
 
     /// Has the caretaker look, if it waits for a grace period here. `[CT-1]`
-    fn tell_caretaker(&self) {
+    pub(crate) fn tell_caretaker(&self) {
         if self.interested.load(Ordering::Acquire) != 0 {
             self.call();
         }
@@ -241,16 +275,16 @@ impl Yard {
         };
         let begun = self.readers.begun_on(which).take(MOST_NAMED);
         begun
-            .map(|(number, open)| Holdout::of_sections(thread(number), open as u32))
+            .map(|(number, open)| Holdout::new(thread(number), open as u32))
             .collect()
     }
 }
 
 impl Driven for Yard {
-    type Readers = Counted;
+    type Readers = Yard;
 
-    fn readers(&self) -> &Counted {
-        &self.readers
+    fn readers(&self) -> &Yard {
+        self
     }
 
     fn lock(&self) -> MutexGuard<'_, Core> {
@@ -278,7 +312,12 @@ impl Driven for Yard {
     }
 
     fn own_cpu(&self) -> Option<CpuId> {
-        None
+        let spot = self.grounds()?.own_spot()?;
+        Some(spot.cpu())
+    }
+
+    fn is_inside(&self) -> bool {
+        self.grounds().is_some_and(Grounds::is_inside)
     }
 
     fn gp_ended(&self) {
@@ -289,24 +328,21 @@ impl Driven for Yard {
         if !report::is_heard() {
             return None;
         }
-        let age = std::time::Duration::from_nanos(stalled.now_ns.saturating_sub(stalled.since_ns));
+        let age = Duration::from_nanos(stalled.now_ns.saturating_sub(stalled.since_ns));
         let readers = self.holdouts().into_iter();
         let readers = readers.map(|holdout| StalledReader::begun_on(holdout, age));
         let readers: Vec<_> = readers.collect();
-        let core = self.queue.lock();
-        let lists = core.cpu.lists().iter();
-        let held = lists.fold((0, 0), |sum, list| {
-            (sum.0 + list.len(), sum.1 + list.bytes())
-        });
-        drop(core);
+        let (queued, queued_bytes) = self.held();
+        let before = |grounds: &'static Grounds| grounds.ended_before(stalled.grace_period);
         Some(StallReport {
-            grace_period: stalled.grace_period,
+            domain: self.domain_name(),
+            grace_period: self.grounds().map_or(stalled.grace_period, before),
             report: stalled.nth,
             age,
             readers,
             more: 0,
-            queued: held.0,
-            queued_bytes: held.1,
+            queued,
+            queued_bytes,
         })
     }
 
@@ -324,6 +360,9 @@ impl Driven for Yard {
     }
 
     fn holdouts(&self) -> Vec<Holdout> {
+        if let Some(grounds) = self.grounds() {
+            return self.holdouts_at(grounds);
+        }
         let which = self.lock().engine.holdouts().next();
         which.map_or(Vec::new(), |which| self.begun_on(which as usize))
     }
@@ -332,9 +371,7 @@ impl Driven for Yard {
 /// In the child of a fork, under the locks that *prepare* took: nobody drives, waits or looks after it.
 #[cfg(not(any(quiescent_loom, quiescent_double)))]
 impl Yard {
-    /// # Safety
-    /// The calling thread is the only one, and has no turn.
-    pub(crate) unsafe fn forked(
+    pub(crate) fn forked(
         &'static self,
         core: &mut crate::queue::Core,
         global: &mut Core,
@@ -350,12 +387,5 @@ impl Yard {
         self.called.store(0, Ordering::Relaxed);
         self.look_at.store(0, Ordering::Relaxed);
         self.telling.store(0, Ordering::Relaxed);
-        // SAFETY: the caller's promise.
-        unsafe { self.barrier_turn.renew() };
     }
-}
-
-/// Nothing but the domain's clock.
-pub(crate) fn now(ns: u64) -> quiescent_engine::Now {
-    Domain::now(ns)
 }

@@ -200,7 +200,7 @@ fn one_who_waits_in_vain_gets_it_back_with_the_readers_name() {
 static TOLD: AtomicU64 = AtomicU64::new(0);
 
 fn tell(report: &Report) {
-    if let Report::OverBudget { full, holdouts } = report {
+    if let Report::OverBudget { full, holdouts, .. } = report {
         assert!(full.held_bytes > full.budget_bytes && *holdouts <= 2);
         assert!(report.to_string().contains("over the budget"));
         TOLD.fetch_add(1, Ordering::Relaxed);

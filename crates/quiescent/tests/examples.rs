@@ -112,3 +112,23 @@ fn srcu_async_drops_every_old_configuration_and_none_too_early() {
     assert_eq!((*workers, dropped, *left), (3, swaps, 0));
     assert!(meanwhile <= dropped);
 }
+
+#[test]
+fn domains_shows_a_report_that_holds_up_its_own_data_only() {
+    let lines = numbers("domains");
+    let ([tables, routing], [none, freed, held, refused, budget]) = (&lines[0][..], &lines[1][..])
+    else {
+        panic!("{lines:?}");
+    };
+    assert!(*tables > 0 && routing >= tables);
+    assert_eq!((*none, *freed, *refused), (0, 0, held - budget));
+    assert!(*held > *budget);
+    let ([day, sum], [lookups, mixtures], [later, left]) =
+        (&lines[2][..], &lines[3][..], &lines[4][..])
+    else {
+        panic!("{lines:?}");
+    };
+    assert_eq!((*day, *sum, *mixtures), (0, 0, 0));
+    assert!(*lookups > 0);
+    assert_eq!((later, *left), (held, 0));
+}

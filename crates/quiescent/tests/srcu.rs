@@ -4,7 +4,7 @@ mod common;
 
 use std::future::Future;
 use std::pin::pin;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
@@ -20,26 +20,32 @@ const SHORT: Duration = Duration::from_millis(20);
 
 #[test]
 fn a_section_holds_a_grace_period_up_until_it_ends_on_whatever_thread() {
-    static SRCU: Srcu = Srcu::new();
-    let guard = SRCU.read_lock();
-    let held = SRCU.synchronize_timeout(SHORT);
-    let Err(SyncError::TimedOut { holdouts }) = held else {
-        panic!("{held:?}");
-    };
-    // SAFETY: takes nothing.
-    let me = unsafe { libc::gettid() } as u32;
-    assert!(
-        holdouts.iter().any(|holdout| holdout.thread_id == me),
-        "the thread that began it is named: {holdouts:?}"
+    // Alone: threads are named by counts, which others may have left uneven by ending each other's sections.
+    isolated(
+        "a_section_holds_a_grace_period_up_until_it_ends_on_whatever_thread",
+        || {
+            static SRCU: Srcu = Srcu::new();
+            let guard = SRCU.read_lock();
+            let held = SRCU.synchronize_timeout(SHORT);
+            let Err(SyncError::TimedOut { holdouts }) = held else {
+                panic!("{held:?}");
+            };
+            // SAFETY: takes nothing.
+            let me = unsafe { libc::gettid() } as u32;
+            assert!(
+                holdouts.iter().any(|holdout| holdout.thread_id == me),
+                "the thread that began it is named: {holdouts:?}"
+            );
+            let ended = thread::spawn(move || {
+                thread::sleep(SHORT);
+                drop(guard);
+            });
+            assert_eq!(SRCU.synchronize_timeout(LONG), Ok(()));
+            ended.join().expect("no panic");
+            assert!(SRCU.holdouts().is_empty());
+            assert!(SRCU.statistics().reader_wakeups <= 1);
+        },
     );
-    let ended = thread::spawn(move || {
-        thread::sleep(SHORT);
-        drop(guard);
-    });
-    assert_eq!(SRCU.synchronize_timeout(LONG), Ok(()));
-    ended.join().expect("no panic");
-    assert!(SRCU.holdouts().is_empty());
-    assert!(SRCU.statistics().reader_wakeups <= 1);
 }
 
 #[test]
@@ -274,6 +280,28 @@ fn an_owned_guard_keeps_it_and_what_is_queued_is_run_after_it_is_gone() {
     assert!(receiver.recv_timeout(SHORT).is_err(), "its reader is there");
     drop(guard);
     assert_eq!(receiver.recv_timeout(LONG), Ok(7));
+}
+
+#[test]
+fn a_callback_that_always_queues_itself_holds_up_no_other_srcu() {
+    static SRCU: Srcu = Srcu::new();
+    static GO_ON: AtomicBool = AtomicBool::new(true);
+    fn again() {
+        if GO_ON.load(Ordering::Relaxed) {
+            SRCU.call_hurry(again);
+        }
+    }
+    again();
+    let (other, (sender, receiver)) = (Srcu::new(), mpsc::channel());
+    for n in 0..20 {
+        let sender = sender.clone();
+        other.call_hurry(move || sender.send(n).expect("somebody waits"));
+        assert_eq!(receiver.recv_timeout(LONG), Ok(n));
+    }
+    GO_ON.store(false, Ordering::Relaxed);
+    SRCU.barrier();
+    SRCU.barrier();
+    assert_eq!(SRCU.statistics().queued, 0);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 /// Numbered cells of each thread.
-const CELLS: usize = 10;
+const CELLS: usize = 11;
 
 thread_local! {
     /// By number of the model thread. They are fibers on one OS thread.

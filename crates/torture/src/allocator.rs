@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use crate::callback;
 use crate::element::{ALIVE, Element, POISON};
 use crate::finding::Finding;
+use crate::kind::KINDS;
 
 /// Blocks freed so far.
 pub static FREED: AtomicU64 = AtomicU64::new(0);
@@ -84,6 +85,11 @@ unsafe fn freed(block: *mut u8) -> *mut u8 {
             return std::ptr::null_mut();
         }
         _ => return block, // somebody else's
+    }
+    // What was on the stack before may be in the block of an empty cell; but an `Option` that is `None` has no kind.
+    // SAFETY: inside the block.
+    if usize::from(unsafe { block.add(Element::KIND).read() }) >= KINDS {
+        return block;
     }
     FREED.fetch_add(1, Ordering::Relaxed);
     // SAFETY: a whole element, by its mark.

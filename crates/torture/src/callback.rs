@@ -5,12 +5,11 @@
 
 use std::panic::resume_unwind;
 use std::ptr::NonNull;
-use std::sync::Arc;
 use std::time::Duration;
 
 use quiescent::{
-    Head, Srcu, call, call_head, call_head_hurry, call_head_lazy, call_hurry, call_lazy, drain,
-    retire_ptr, retire_ptr_hurry, try_barrier,
+    Domain, Head, Srcu, call, call_head, call_head_hurry, call_head_lazy, call_hurry, call_lazy,
+    drain, retire_ptr, retire_ptr_hurry, try_barrier,
 };
 
 use crate::element::Element;
@@ -19,10 +18,32 @@ use crate::events::What;
 use crate::kind::Kind;
 use crate::numbers::Numbers;
 use crate::options::Broken;
+use crate::periods::{Periods, Whose};
 use crate::plot;
 use crate::reader;
 use crate::role::Role;
 use crate::world::{self, World};
+
+/// Under what a callback can queue itself again.
+pub enum Own {
+    /// Nothing of the program's that is known to be there.
+    Nobody,
+    /// An `Srcu`.
+    Srcu(Whose<Srcu>),
+    /// A domain of the program's own.
+    Domain(Whose<Domain>),
+}
+
+impl Own {
+    /// What has this number and is always there; else this.
+    fn or_static(self, under: u32) -> Own {
+        match (plot::static_srcu(under), plot::static_domain(under)) {
+            (Some(srcu), _) => Own::Srcu(Whose::Static(srcu)),
+            (_, Some(domain)) => Own::Domain(Whose::Static(domain)),
+            _ => self,
+        }
+    }
+}
 
 /// What a planned panic carries.
 pub struct Planned;
@@ -37,17 +58,17 @@ impl Block {
     /// A grace period has passed for the block: completes its entry and frees it. A second run finds
     /// the entry completed and leaves the block alone.
     pub fn end(self, entry: &'static Entry, word: u64) {
-        self.end_under(entry, word, None);
+        self.end_under(entry, word, Own::Nobody);
     }
 
-    /// As [`Block::end`], by a callback that keeps its `Srcu`.
-    pub fn end_under(self, entry: &'static Entry, word: u64, srcu: Option<Arc<Srcu>>) {
+    /// As [`Block::end`], by a callback that keeps what it was queued under.
+    pub fn end_under(self, entry: &'static Entry, word: u64, own: Own) {
         if completed(entry, word) {
             // SAFETY: made by `Box::into_raw`; the first and only completion with this word owns it.
             let element = unsafe { Box::from_raw(self.0.as_ptr()) };
             element.check();
             drop(element);
-            follow(entry, srcu);
+            follow(entry, own);
         }
     }
 }
@@ -79,7 +100,7 @@ unsafe fn head_of_entry(head: NonNull<Head>) {
 /// The destructor of an object ran after a grace period, or a callback without a block did.
 pub fn ran(entry: &'static Entry, word: u64) {
     if completed(entry, word) {
-        follow(entry, None);
+        follow(entry, Own::Nobody);
     }
 }
 
@@ -104,38 +125,37 @@ fn completed(entry: &'static Entry, word: u64) -> bool {
     completed
 }
 
-/// What a callback does after its duty. It goes on under the same `Srcu`, if it can: with one that it keeps, or that is always there.
-fn follow(entry: &'static Entry, srcu: Option<Arc<Srcu>>) {
+/// What a callback does after its duty. It goes on under the same grace periods, if it can: with those that it keeps, or that are always there.
+fn follow(entry: &'static Entry, own: Own) {
     let Some(world) = world::current() else {
         return entry.release();
     };
     let under = entry.under();
-    let stays = plot::static_of(under);
+    let stays = plot::static_srcu(under).is_some() || plot::static_domain(under).is_some();
+    let own = own.or_static(under);
     // Nobody could ask one that was dropped how many it has counted.
-    let counted = under == DOMAIN || stays.is_some();
+    let counted = under == DOMAIN || stays;
     let may_panic = world.options.panics && !entry.kind().waits() && counted;
     let mut numbers = Numbers::new(world.options.seed, entry.word());
     if numbers.once_in(16) {
         reader::glance(world, &mut numbers);
     }
     if may_panic && world.options.broken.is_none() {
-        match stays.or(srcu.as_deref()) {
-            Some(srcu) => ask_srcu_for_too_much(world, srcu, &mut numbers),
-            None => ask_for_too_much(world, &mut numbers),
+        match &own {
+            Own::Srcu(srcu) => ask_own_for_too_much(world, &**srcu, &mut numbers),
+            Own::Domain(domain) => ask_own_for_too_much(world, &**domain, &mut numbers),
+            Own::Nobody => ask_for_too_much(world, &mut numbers),
         }
     }
     // Where nobody else has code run elsewhere, this does not either: there may be no thread for it so far.
     let kinds = &world.options.kinds;
     let elsewhere = kinds.iter().any(|kind| !kind.waits() && !kind.plain());
     if elsewhere && numbers.once_in(4) && entry.age() < OLDEST && !world.stopped() {
-        match (stays, srcu) {
-            (Some(srcu), _) => queue_under(world, srcu, None, entry, &mut numbers),
-            (None, Some(own)) => {
-                let kept = Arc::clone(&own);
-                queue_under(world, &own, Some(kept), entry, &mut numbers);
-            }
-            _ if under == DOMAIN => queue_again(world, entry, &mut numbers),
-            _ => entry.release(),
+        match own {
+            Own::Srcu(srcu) => queue_under(world, &srcu, entry, &mut numbers),
+            Own::Domain(domain) => queue_under(world, &domain, entry, &mut numbers),
+            Own::Nobody if under == DOMAIN => queue_again(world, entry, &mut numbers),
+            Own::Nobody => entry.release(),
         }
     } else {
         entry.release();
@@ -160,21 +180,21 @@ fn ask_for_too_much(world: &World, numbers: &mut Numbers) {
     }
 }
 
-/// The same of an `Srcu`.
-fn ask_srcu_for_too_much(world: &World, srcu: &Srcu, numbers: &mut Numbers) {
+/// The same of what is the program's own.
+fn ask_own_for_too_much(world: &World, own: &impl Periods, numbers: &mut Numbers) {
     match numbers.below(256) {
         0 => assert!(
-            srcu.try_barrier().is_err(),
+            own.try_barrier().is_err(),
             "waited for a barrier in a callback"
         ),
         1 => assert!(
-            srcu.try_synchronize().is_err(),
+            own.try_synchronize().is_err(),
             "waited for a grace period in a callback"
         ),
         2 if world.barriers_allowed() => {
-            _ = srcu.drain(Duration::from_micros(numbers.next() % 2000))
+            own.drain_for(Duration::from_micros(numbers.next() % 2000));
         }
-        3 => _ = srcu.poll(srcu.start_poll()),
+        3 => _ = own.poll(own.start_poll()),
         _ => {}
     }
 }
@@ -183,13 +203,13 @@ fn ask_srcu_for_too_much(world: &World, srcu: &Srcu, numbers: &mut Numbers) {
 struct Ager {
     entry: &'static Entry,
     word: u64,
-    srcu: Option<Arc<Srcu>>,
+    own: Own,
 }
 
 impl Drop for Ager {
     fn drop(&mut self) {
         if completed(self.entry, self.word) {
-            follow(self.entry, self.srcu.take());
+            follow(self.entry, std::mem::replace(&mut self.own, Own::Nobody));
         }
     }
 }
@@ -201,7 +221,7 @@ fn queue_again(world: &World, entry: &'static Entry, numbers: &mut Numbers) {
         NonNull::from(Box::leak(Box::new(Ager {
             entry,
             word,
-            srcu: None,
+            own: Own::Nobody,
         })))
     };
     // In a scenario in which nobody is in a hurry, callbacks are not either.
@@ -227,11 +247,10 @@ fn queue_again(world: &World, entry: &'static Entry, numbers: &mut Numbers) {
     }
 }
 
-/// As [`queue_again`], under an `Srcu`.
-fn queue_under(
+/// As [`queue_again`], under what is the program's own.
+fn queue_under<P: Periods>(
     world: &World,
-    srcu: &Srcu,
-    kept: Option<Arc<Srcu>>,
+    own: &Whose<P>,
     entry: &'static Entry,
     numbers: &mut Numbers,
 ) {
@@ -240,16 +259,16 @@ fn queue_under(
     let ager = Ager {
         entry,
         word,
-        srcu: kept,
+        own: P::own(own.clone()),
     };
     let raw = |ager| NonNull::from(Box::leak(Box::new(ager)));
     match numbers.below(5) {
-        0 => srcu.call_lazy(move || drop(ager)),
-        1 => srcu.call(move || drop(ager)),
-        2 => srcu.call_hurry(move || drop(ager)),
+        0 => own.call_lazy(move || drop(ager)),
+        1 => own.call(move || drop(ager)),
+        2 => own.call_hurry(move || drop(ager)),
         // SAFETY: just made, never published.
-        3 => unsafe { srcu.retire_ptr(raw(ager)) },
+        3 => unsafe { own.retire_ptr(raw(ager)) },
         // SAFETY: just made, never published.
-        _ => unsafe { srcu.retire_ptr_hurry(raw(ager)) },
+        _ => unsafe { own.retire_ptr_hurry(raw(ager)) },
     }
 }

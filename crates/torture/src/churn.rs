@@ -7,12 +7,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use quiescent::{Domain, Srcu};
+
 use crate::finding::Finding;
 use crate::hand::Hand;
 use crate::numbers::Numbers;
 use crate::role::Role;
 use crate::world::{BURST, World};
-use crate::{reader, srcu_reader, srcu_writer, storm, writer};
+use crate::{domain_reader, own_writer, reader, srcu_reader, storm, writer};
 
 /// Starts bursts of short lives until it is over.
 pub fn lane(world: &'static World, lane: usize) {
@@ -47,10 +49,14 @@ fn life(mut hand: Hand) {
         if !hand.goes_on() {
             break;
         }
-        let srcus = hand.world.options.cast.has_srcus() && hand.numbers.once_in(2);
+        let cast = hand.world.options.cast;
+        let srcus = cast.has_srcus() && hand.numbers.once_in(2);
+        let domains = cast.has_domains() && hand.numbers.once_in(2);
         match hand.numbers.below(4) {
+            0 | 1 if domains => domain_reader::section(&mut hand),
+            _ if domains => own_writer::round::<Domain>(&mut hand),
             0 | 1 if srcus => srcu_reader::section(&mut hand),
-            _ if srcus => srcu_writer::round(&mut hand),
+            _ if srcus => own_writer::round::<Srcu>(&mut hand),
             0 | 1 => reader::section(&mut hand),
             2 => writer::round(&mut hand),
             _ => {

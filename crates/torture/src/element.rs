@@ -55,6 +55,8 @@ unsafe impl Sync for Element {}
 impl Element {
     /// Where the mark is.
     pub const MARK: usize = offset_of!(Element, mark);
+    /// Where the kind is.
+    pub const KIND: usize = offset_of!(Element, kind);
 
     /// A block for this entry. It has to end in the allocator.
     pub fn new(entry: &'static Entry, birth: u64, kind: Kind) -> Element {

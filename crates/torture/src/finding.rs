@@ -53,7 +53,7 @@ pub enum Finding {
     ForkedChild,
     /// An actor, or a path that has to be there, did nothing in a run that was long enough.
     NotExercised,
-    /// A section of one `Srcu` held up another one, or the domain.
+    /// A section of one `Srcu` or domain held up another one, or the process.
     NotIsolated,
 }
 
@@ -106,7 +106,7 @@ impl Finding {
             Finding::StallTooEarly => "stall reported too early",
             Finding::ForkedChild => "child of a fork went wrong",
             Finding::NotExercised => "not exercised",
-            Finding::NotIsolated => "held up by another Srcu",
+            Finding::NotIsolated => "held up by another one",
         }
     }
 

@@ -7,14 +7,15 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use quiescent::{Srcu, call, call_hurry, call_lazy};
+use quiescent::{Domain, Srcu, call, call_hurry, call_lazy};
 
 use crate::events::What;
 use crate::finding::Finding;
 use crate::hand::Hand;
 use crate::kind::Kind;
 use crate::options::Broken;
-use crate::plot::{GROUNDS, SRCUS};
+use crate::periods::{DOMAINS, SRCUS};
+use crate::plot::GROUNDS;
 
 /// Callbacks of a flood, at most.
 const MOST: usize = 20_000;
@@ -22,41 +23,52 @@ const MOST: usize = 20_000;
 /// Where callbacks are queued.
 #[derive(Clone, Copy)]
 enum At {
-    Domain,
+    Process,
     Srcu(&'static Srcu),
+    Domain(&'static Domain),
 }
 
 impl At {
     fn call(self, f: impl FnOnce() + Send + 'static) {
         match self {
-            At::Domain => call(f),
+            At::Process => call(f),
             At::Srcu(srcu) => srcu.call(f),
+            At::Domain(domain) => domain.call(f),
         }
     }
 
     fn call_hurry(self, f: impl FnOnce() + Send + 'static) {
         match self {
-            At::Domain => call_hurry(f),
+            At::Process => call_hurry(f),
             At::Srcu(srcu) => srcu.call_hurry(f),
+            At::Domain(domain) => domain.call_hurry(f),
         }
     }
 
     fn call_lazy(self, f: impl FnOnce() + Send + 'static) {
         match self {
-            At::Domain => call_lazy(f),
+            At::Process => call_lazy(f),
             At::Srcu(srcu) => srcu.call_lazy(f),
+            At::Domain(domain) => domain.call_lazy(f),
         }
     }
 }
 
 /// Floods until it is over.
 pub fn run(hand: Hand) {
-    floods(hand, |_| At::Domain);
+    floods(hand, |_| At::Process);
 }
 
 /// The same under an `Srcu`.
 pub fn under_srcus(hand: Hand) {
     floods(hand, |hand| At::Srcu(&SRCUS[hand.numbers.below(GROUNDS)]));
+}
+
+/// The same under a domain of the program's own.
+pub fn under_domains(hand: Hand) {
+    floods(hand, |hand| {
+        At::Domain(&DOMAINS[hand.numbers.below(GROUNDS)])
+    });
 }
 
 fn floods(mut hand: Hand, at: impl Fn(&mut Hand) -> At) {

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use quiescent::{
-    barrier, call, call_hurry, call_lazy, read_lock, set_drained, start_poll, statistics,
+    Domain, barrier, call, call_hurry, call_lazy, read_lock, set_drained, start_poll, statistics,
     synchronize_timeout,
 };
 
@@ -15,6 +15,7 @@ use crate::finding::{self, Finding};
 use crate::hand::Hand;
 use crate::kind::Kind;
 use crate::options::Broken;
+use crate::periods::DOMAINS;
 use crate::reader;
 use crate::world::World;
 use crate::writer;
@@ -112,6 +113,26 @@ fn code_done(world: &World) -> u64 {
         .sum()
 }
 
+/// Domains of the program's own: nobody else is inside, and they work.
+fn check_domains(hand: &mut Hand, ran: &'static AtomicU64) -> Result<(), Fault> {
+    let patience = hand.world.options.patience;
+    ran.store(0, Ordering::Relaxed);
+    let fresh = Domain::new();
+    for domain in DOMAINS.iter().chain([&fresh]) {
+        domain.set_drained(false);
+        drop(domain.read_lock());
+        if domain.synchronize_timeout(patience).is_err() {
+            return Err(Fault::NoGracePeriod);
+        }
+        domain.call_hurry(|| _ = ran.fetch_add(1, Ordering::Relaxed));
+        domain.barrier();
+    }
+    match ran.load(Ordering::Relaxed) == DOMAINS.len() as u64 + 1 {
+        true => Ok(()),
+        false => Err(Fault::Callbacks),
+    }
+}
+
 /// In the child.
 fn check(hand: &mut Hand, forks: u64) -> Result<(), Fault> {
     let before = code_done(hand.world);
@@ -139,6 +160,9 @@ fn check(hand: &mut Hand, forks: u64) -> Result<(), Fault> {
     barrier();
     if ran.load(Ordering::Relaxed) != 9 {
         return Err(Fault::Callbacks);
+    }
+    if hand.world.options.cast.has_domains() {
+        check_domains(hand, ran)?;
     }
     let inherits = hand.world.options.library.inherit_callbacks;
     if code_done(hand.world) != before && !inherits {

@@ -140,6 +140,14 @@ impl Hand {
         }
     }
 
+    /// Had a section of a domain of the program's own.
+    pub fn had_domain_section(&mut self) {
+        self.world.acted(Role::DomainReader, 1);
+        if self.numbers.once_in(MERGE as usize) {
+            self.merge();
+        }
+    }
+
     fn merge(&mut self) {
         for (tally, ages) in self.world.tallies.iter().zip(self.ages.iter_mut()) {
             for (sum, age) in tally.ages.iter().zip(ages) {

@@ -169,6 +169,14 @@ impl Kind {
         }
     }
 
+    /// The nearest that a domain of the program's own has.
+    pub fn of_domain(self) -> Kind {
+        match self {
+            Kind::RetireWait | Kind::TryRetire => self,
+            other => other.of_srcu(),
+        }
+    }
+
     /// Anyone of those that do not wait.
     pub fn deferred(draw: usize) -> Kind {
         Kind::ALL[WAITING + draw % (KINDS - WAITING)]
@@ -191,6 +199,7 @@ mod tests {
             assert_eq!(kind as usize, index);
             assert_eq!(Kind::named(kind.name()), Some(kind));
             assert_eq!(kind.of_srcu().waits(), kind.waits());
+            assert_eq!(kind.of_domain().waits(), kind.waits());
             assert!(!(kind.waits() && (kind.is_lazy() || kind.plain())));
         }
         assert!(Kind::RetireWait.waits() && !Kind::Call.waits());

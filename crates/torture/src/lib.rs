@@ -13,7 +13,7 @@
 //! | forward progress | callbacks that do not run while others come | `flood` |
 //! | stalls | a stall that is not reported, or too early | `stall` |
 //! | children | a fork whose child does not work, or runs what is its parent's | `forker` |
-//! | isolation | a stalled section of one `Srcu` that holds up another, or the domain | `srcu_stall` |
+//! | isolation | a stalled section of one `Srcu` or domain that holds up another one, or the process | `own_stall` |
 //! | coverage | actors that do nothing, laziness that is never exercised | `coverage` |
 //!
 //! Everything shared is either static or leaked with the one run of a process, so that a late reader or
@@ -34,6 +34,8 @@ pub mod child;
 mod churn;
 mod counter;
 mod coverage;
+mod domain_policy;
+mod domain_reader;
 pub mod element;
 pub mod entry;
 mod events;
@@ -49,6 +51,10 @@ pub mod ledger;
 mod line;
 mod numbers;
 mod options;
+mod own_maker;
+mod own_stall;
+mod own_writer;
+pub mod periods;
 pub mod plot;
 mod pool;
 pub mod reader;
@@ -56,11 +62,8 @@ mod report;
 mod role;
 mod run;
 pub mod scenario;
-mod srcu_maker;
 mod srcu_reader;
-mod srcu_stall;
 mod srcu_task;
-mod srcu_writer;
 mod stall;
 mod storm;
 mod tune;

@@ -15,6 +15,7 @@ use quiescent::{
     try_synchronize,
 };
 
+use crate::domain_reader;
 use crate::element::Element;
 use crate::entry::Entry;
 use crate::finding::Finding;
@@ -121,7 +122,9 @@ pub fn in_handler(world: &'static World) {
     for seen in first.iter().chain(&second) {
         seen.judge();
     }
+    domain_reader::in_handler(world, draw as usize); // inside one of the process's
     drop((outer, inner));
+    domain_reader::in_handler(world, draw as usize / 5);
     world.acted(Role::Signal, 1);
 }
 

@@ -1,7 +1,7 @@
 //! What the threads of a run do: the actors.
 
 /// How many roles there are.
-pub const ROLES: usize = 21;
+pub const ROLES: usize = 27;
 
 /// What a thread does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +49,18 @@ pub enum Role {
     SrcuTask,
     /// Makes and drops `Srcu`s that others use.
     SrcuMaker,
+    /// Reads under domains of the program's own: in many by turns, in one around the other.
+    DomainReader,
+    /// As [`SrcuWriter`](Role::SrcuWriter), under domains.
+    DomainWriter,
+    /// As [`Flood`](Role::Flood), under a domain.
+    DomainFlood,
+    /// Stays in a section of a domain, and sees that it holds up nobody else.
+    DomainStall,
+    /// Makes and drops domains that others use; their cells outlive some.
+    DomainMaker,
+    /// Changes budgets and flush times of domains, and drains some for a while.
+    DomainPolicy,
 }
 
 impl Role {
@@ -75,6 +87,12 @@ impl Role {
         Role::SrcuStall,
         Role::SrcuTask,
         Role::SrcuMaker,
+        Role::DomainReader,
+        Role::DomainWriter,
+        Role::DomainFlood,
+        Role::DomainStall,
+        Role::DomainMaker,
+        Role::DomainPolicy,
     ];
 
     /// Its name in reports and scenarios, which is also the threads'.
@@ -101,6 +119,12 @@ impl Role {
             Role::SrcuStall => "srcu-stall",
             Role::SrcuTask => "srcu-task",
             Role::SrcuMaker => "srcu-maker",
+            Role::DomainReader => "domain-reader",
+            Role::DomainWriter => "domain-writer",
+            Role::DomainFlood => "domain-flood",
+            Role::DomainStall => "domain-stall",
+            Role::DomainMaker => "domain-maker",
+            Role::DomainPolicy => "domain-policy",
         }
     }
 
@@ -128,6 +152,12 @@ impl Role {
             Role::SrcuStall => "stalls that held up nobody else",
             Role::SrcuTask => "tasks",
             Role::SrcuMaker => "`Srcu`s made and dropped",
+            Role::DomainReader => "sections",
+            Role::DomainWriter => "rounds of updates",
+            Role::DomainFlood => "floods that ran off",
+            Role::DomainStall => "stalls that held up nobody else",
+            Role::DomainMaker => "domains made and dropped",
+            Role::DomainPolicy => "settings changed",
         }
     }
 }
@@ -149,9 +179,14 @@ impl Cast {
 
     /// Does anybody read under an `Srcu`, or update there?
     pub fn has_srcus(&self) -> bool {
-        Role::ALL[Role::SrcuReader as usize..]
-            .iter()
-            .any(|role| self.of(*role) > 0)
+        let roles = Role::SrcuReader as usize..Role::DomainReader as usize;
+        self.0[roles].iter().any(|&count| count > 0)
+    }
+
+    /// The same of domains of the program's own.
+    pub fn has_domains(&self) -> bool {
+        let roles = &self.0[Role::DomainReader as usize..];
+        roles.iter().any(|&count| count > 0)
     }
 
     /// Shares this many threads between readers and writers as they are now; one of each stays that was there.
@@ -185,6 +220,12 @@ impl Default for Cast {
             (Role::SrcuStall, 0),
             (Role::SrcuTask, 0),
             (Role::SrcuMaker, 0),
+            (Role::DomainReader, 0),
+            (Role::DomainWriter, 0),
+            (Role::DomainFlood, 0),
+            (Role::DomainStall, 0),
+            (Role::DomainMaker, 0),
+            (Role::DomainPolicy, 0),
         ] {
             cast.set(role, count);
         }

@@ -5,7 +5,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use quiescent::{
-    InitError, Srcu, barrier, call_lazy, holdouts, init, set_flush_times, statistics, synchronize,
+    Domain, InitError, Srcu, barrier, call_lazy, holdouts, init, set_flush_times, statistics,
+    synchronize,
 };
 
 use crate::element::MADE;
@@ -13,14 +14,14 @@ use crate::finding::{self, Finding};
 use crate::hand::Hand;
 use crate::line::Line;
 use crate::options::{Broken, Options};
-use crate::plot::SRCUS;
+use crate::periods::{DOMAINS, Periods, SRCUS};
 use crate::report::Report;
 use crate::role::Role;
 use crate::watchdog::{TICK, Watchdog};
 use crate::world::{Place, World};
 use crate::{
-    allocator, churn, coverage, fake, flood, forker, reader, srcu_maker, srcu_reader, srcu_stall,
-    srcu_task, srcu_writer, stall, storm, tune, waiter, writer,
+    allocator, churn, coverage, domain_policy, domain_reader, fake, flood, forker, own_maker,
+    own_stall, own_writer, reader, srcu_reader, srcu_task, stall, storm, tune, waiter, writer,
 };
 
 /// How a run goes, ten times a second.
@@ -126,11 +127,17 @@ fn start_all(world: &'static World) -> Vec<JoinHandle<()>> {
             Role::Toggle => tune::toggle,
             Role::Signal => storm::run,
             Role::SrcuReader => srcu_reader::run,
-            Role::SrcuWriter => srcu_writer::run,
+            Role::SrcuWriter => own_writer::run::<Srcu>,
             Role::SrcuFlood => flood::under_srcus,
-            Role::SrcuStall => srcu_stall::run,
+            Role::SrcuStall => own_stall::run::<Srcu>,
             Role::SrcuTask => srcu_task::run,
-            Role::SrcuMaker => srcu_maker::run,
+            Role::SrcuMaker => own_maker::run::<Srcu>,
+            Role::DomainReader => domain_reader::run,
+            Role::DomainWriter => own_writer::run::<Domain>,
+            Role::DomainFlood => flood::under_domains,
+            Role::DomainStall => own_stall::run::<Domain>,
+            Role::DomainMaker => own_maker::run::<Domain>,
+            Role::DomainPolicy => domain_policy::run,
             Role::Churn => continue, // the lanes start these
         };
         threads.push(named(place.role.name()).spawn(move || body(Hand::new(world, number, 0))));
@@ -171,7 +178,9 @@ fn sweep(world: &'static World, notes: &mut String) -> bool {
         for place in 0..world.places.len() {
             writer::clear(&mut Hand::new(world, place, 1 << 40));
         }
-        clear_grounds(world);
+        end_handed_on(world); // of whatever ground's plot they are
+        clear_grounds(world, &SRCUS);
+        clear_grounds(world, &DOMAINS);
         // A callback that was running when the first was called may have queued itself again.
         barrier();
         barrier();
@@ -183,30 +192,31 @@ fn sweep(world: &'static World, notes: &mut String) -> bool {
 
 /// Sections that were handed on, and for which nobody comes any more.
 fn end_handed_on(world: &World) {
-    let grounds = world.grounds.iter();
-    for held in grounds.flat_map(|ground| std::iter::from_fn(|| ground.take())) {
+    let posts = world.posts.iter();
+    for held in posts.flat_map(|post| std::iter::from_fn(|| post.take())) {
         held.end();
     }
 }
 
-/// The same under `Srcu`s.
-fn clear_grounds(world: &'static World) {
-    end_handed_on(world); // of whatever ground's plot they are
-    for ground in &world.grounds {
+/// The same under `Srcu`s, or domains.
+fn clear_grounds<P: Periods>(world: &'static World, statics: &'static [P]) {
+    let grounds = P::grounds(world);
+    for ground in grounds {
         let Some(plot) = ground.replace(None) else {
             continue;
         };
-        let srcu = plot.whose.clone();
+        let own = plot.whose.clone();
+        plot.clear(world);
         drop(plot);
-        srcu.barrier();
-        srcu.barrier();
-        srcu.synchronize();
+        own.barrier();
+        own.barrier();
+        own.synchronize();
     }
-    let statics = SRCUS.iter().filter(|_| !world.grounds.is_empty());
-    statics.for_each(Srcu::barrier);
+    let statics = statics.iter().filter(|_| !grounds.is_empty());
+    statics.for_each(P::barrier);
 }
 
-/// What was queued under `Srcu`s that are gone comes in its time, and there is nobody to ask for it. (What does not come is
+/// What was queued under what is gone comes in its time, and there is nobody to ask for it. (What does not come is
 /// found afterwards.)
 fn come_to_rest(world: &World) -> bool {
     let start = Instant::now();
@@ -215,7 +225,8 @@ fn come_to_rest(world: &World) -> bool {
         entries.any(|entry| !entry.is_free())
             || MADE.load(Ordering::Relaxed) != allocator::FREED.load(Ordering::Relaxed)
     };
-    while !world.grounds.is_empty() && left() && start.elapsed() < world.options.patience {
+    let own = !world.grounds.is_empty() || !world.fields.is_empty();
+    while own && left() && start.elapsed() < world.options.patience {
         thread::sleep(Duration::from_millis(10));
     }
     true
@@ -250,11 +261,13 @@ fn check_idle(world: &World, notes: &mut String) {
     let idle = || {
         let now = statistics();
         let mut srcus = SRCUS.iter().filter(|_| !world.grounds.is_empty());
+        let mut domains = DOMAINS.iter().filter(|_| !world.fields.is_empty());
         now.queued == 0
             && now.queued_bytes == 0
             && !now.timer_armed
             && !now.busy
             && srcus.all(|srcu| srcu.statistics().queued == 0)
+            && domains.all(|domain| domain.statistics().at_rest)
     };
     while !idle() {
         if start.elapsed() > world.options.patience {
@@ -272,6 +285,11 @@ fn check_idle(world: &World, notes: &mut String) {
     if !world.grounds.is_empty() {
         let counted = SRCUS.iter().map(|srcu| srcu.statistics().callback_panics);
         let planned = world.srcu_panics.load(Ordering::Relaxed);
+        check_panics(planned, counted.sum(), notes);
+    }
+    if !world.fields.is_empty() {
+        let counted = DOMAINS.iter().map(|it| it.statistics().callback_panics);
+        let planned = world.domain_panics.load(Ordering::Relaxed);
         check_panics(planned, counted.sum(), notes);
     }
 }
@@ -294,6 +312,12 @@ fn stuck() -> String {
             text += &format!("Srcu {number}: holdout: {holdout}\n");
         }
         text += &format!("Srcu {number}: {:?}\n", srcu.statistics());
+    }
+    for (number, domain) in DOMAINS.iter().enumerate() {
+        for holdout in domain.holdouts() {
+            text += &format!("domain {number}: holdout: {holdout}\n");
+        }
+        text += &format!("domain {number}: {:?}\n", domain.statistics());
     }
     text + &format!("{:#?}\n", statistics())
 }

@@ -5,15 +5,16 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use quiescent::read_lock;
+use quiescent::{Srcu, read_lock};
 
 use crate::finding::Finding;
 use crate::hand::Hand;
 use crate::kind::Kind;
 use crate::options::Broken;
+use crate::own_writer;
+use crate::periods::Periods;
 use crate::plot::{Held, Plot};
 use crate::reader::{self, stay};
-use crate::srcu_writer;
 
 /// Reads until it is over.
 pub fn run(mut hand: Hand) {
@@ -32,8 +33,8 @@ pub fn run(mut hand: Hand) {
 }
 
 /// What is at one of the grounds now.
-pub fn plot(hand: &mut Hand) -> Option<Arc<Plot>> {
-    let grounds = &hand.world.grounds;
+pub fn plot<P: Periods>(hand: &mut Hand) -> Option<Arc<Plot<P>>> {
+    let grounds = P::grounds(hand.world);
     grounds
         .get(hand.numbers.below(grounds.len().max(1)))?
         .plot()
@@ -41,7 +42,9 @@ pub fn plot(hand: &mut Hand) -> Option<Arc<Plot>> {
 
 /// One section in one of several shapes; none where nobody reads under an `Srcu`.
 pub fn section(hand: &mut Hand) {
-    let Some(plot) = plot(hand) else { return };
+    let Some(plot) = plot::<Srcu>(hand) else {
+        return;
+    };
     hand.had_srcu_section();
     let draw = hand.numbers.next() as usize;
     match hand.numbers.below(64) {
@@ -60,7 +63,7 @@ pub fn section(hand: &mut Hand) {
 }
 
 /// Stays a while, now and then asleep.
-fn last(hand: &mut Hand) {
+pub fn last(hand: &mut Hand) {
     let delays = hand.world.options.delays;
     let lasting = hand.numbers.once_in(delays.section_every.max(1));
     match hand.numbers.below(2000) {
@@ -75,14 +78,14 @@ fn last(hand: &mut Hand) {
 }
 
 /// What every section ends with.
-pub fn end(hand: &mut Hand, held: Held) {
+pub fn end<P: Periods>(hand: &mut Hand, held: Held<P>) {
     if let Some((kind, age)) = held.end() {
         hand.saw(kind, age);
     }
 }
 
 /// Two sections; the outer one ends first.
-fn nested(hand: &mut Hand, plot: &Plot) {
+pub fn nested<P: Periods>(hand: &mut Hand, plot: &Plot<P>) {
     let outer = plot.hold(hand.numbers.next() as usize);
     let inner = plot.hold(hand.numbers.next() as usize);
     stay(hand.numbers.below(100));
@@ -92,40 +95,40 @@ fn nested(hand: &mut Hand, plot: &Plot) {
 }
 
 /// Somebody else ends it, on another thread; this one may have ended by then, and the plot be gone.
-fn hand_on(hand: &mut Hand, plot: Arc<Plot>) {
+fn hand_on(hand: &mut Hand, plot: Arc<Plot<Srcu>>) {
     let held = plot.hold(hand.numbers.next() as usize);
     drop(plot);
-    let ground = hand.numbers.below(hand.world.grounds.len());
-    if let Some(held) = hand.world.grounds[ground].leave(held) {
+    let ground = hand.numbers.below(hand.world.posts.len());
+    if let Some(held) = hand.world.posts[ground].leave(held) {
         end(hand, held);
     }
 }
 
 fn take_over(hand: &mut Hand) {
-    let ground = hand.numbers.below(hand.world.grounds.len());
-    if let Some(held) = hand.world.grounds[ground].take() {
+    let ground = hand.numbers.below(hand.world.posts.len());
+    if let Some(held) = hand.world.posts[ground].take() {
         last(hand);
         end(hand, held);
     }
 }
 
 /// Updates inside a section.
-fn updating(hand: &mut Hand, plot: &Plot) {
+pub fn updating<P: Periods>(hand: &mut Hand, plot: &Plot<P>) {
     let held = plot.hold(hand.numbers.next() as usize);
     let kind = hand.deferred();
-    srcu_writer::update(hand, plot, kind, true);
+    own_writer::update(hand, plot, kind, true);
     end(hand, held);
 }
 
 /// A section of the domain inside, and the other way round: neither minds the other.
-fn inside_another(hand: &mut Hand, plot: &Plot) {
+pub fn inside_another<P: Periods>(hand: &mut Hand, plot: &Plot<P>) {
     let domain = read_lock();
     let held = plot.hold(hand.numbers.next() as usize);
     let found = reader::find(hand.world, hand.numbers.next() as usize, &domain);
     stay(hand.numbers.below(200));
     assert!(
         plot.whose.try_synchronize().is_err(),
-        "waited for an Srcu inside a section of the domain"
+        "waited inside a section of the process's domain"
     );
     reader::finish(hand, found);
     drop(domain);
@@ -134,27 +137,27 @@ fn inside_another(hand: &mut Hand, plot: &Plot) {
 }
 
 /// Takes a cookie inside a section; it may not be done there. Nor may a wait succeed.
-fn asking(hand: &mut Hand, plot: &Plot) {
-    let srcu = &plot.whose;
+pub fn asking<P: Periods>(hand: &mut Hand, plot: &Plot<P>) {
+    let own = &*plot.whose;
     let earlier = hand.world.is_broken(Broken::FalseCookie).then(|| {
-        let cookie = srcu.start_poll();
-        srcu.wait(cookie);
+        let cookie = own.start_poll();
+        own.wait(cookie);
         cookie
     });
     let held = plot.hold(hand.numbers.next() as usize);
-    let cookie = earlier.unwrap_or_else(|| srcu.start_poll());
+    let cookie = earlier.unwrap_or_else(|| own.start_poll());
     stay(hand.numbers.below(2000));
-    if srcu.poll(cookie) {
+    if own.poll(cookie) {
         Finding::Cookie.note(None, 0);
     }
     if hand.numbers.once_in(8) {
         let patience = Duration::from_micros(hand.numbers.next() % 500);
-        if srcu.synchronize_timeout(patience).is_ok() {
+        if own.synchronize_timeout(patience).is_ok() {
             Finding::TooShort.note(None, 0);
         }
     }
     if hand.world.barriers_allowed() && hand.numbers.once_in(16) {
-        srcu.drain(Duration::from_millis(1)); // gives up: this section is in the way
+        own.drain_for(Duration::from_millis(1)); // gives up: this section is in the way
     }
     end(hand, held);
 }

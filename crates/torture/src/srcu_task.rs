@@ -8,6 +8,8 @@ use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
+use quiescent::Srcu;
+
 use crate::finding::Finding;
 use crate::hand::Hand;
 use crate::kind::Kind;
@@ -74,14 +76,14 @@ async fn pass() {
     .await;
 }
 
-fn end(world: &World, held: Option<Held>) {
+fn end(world: &World, held: Option<Held<Srcu>>) {
     if let Some((kind, age)) = held.and_then(Held::end) {
         let ages = &world.tallies[kind as usize].ages;
         ages[(age as usize).min(AGES - 1)].fetch_add(1, Ordering::Relaxed);
     }
 }
 
-fn enter(world: &World, ground: usize, numbers: &mut Numbers) -> Option<Held> {
+fn enter(world: &World, ground: usize, numbers: &mut Numbers) -> Option<Held<Srcu>> {
     let plot = world.grounds[ground].plot()?;
     Some(plot.hold(numbers.next() as usize))
 }

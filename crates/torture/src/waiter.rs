@@ -3,16 +3,17 @@
 
 use std::time::Duration;
 
-use quiescent::{barrier, drain};
+use quiescent::{barrier, barrier_async, drain};
 
 use crate::entry::DOMAIN;
 use crate::events::What;
 use crate::hand::Hand;
 use crate::kind::{KINDS, Kind};
 use crate::options::Broken;
+use crate::waking;
 use crate::writer;
 
-/// Everything that any thread has queued is over when `barrier` returns.
+/// Everything that any thread has queued is over when `barrier` returns, or its future is ready. Some futures are given up.
 pub fn barriers(mut hand: Hand) {
     while hand.goes_on() {
         if !hand.world.barriers_allowed() {
@@ -29,7 +30,14 @@ pub fn barriers(mut hand: Hand) {
             .collect();
         hand.record(What::Barrier, None, 0);
         if !hand.world.is_broken(Broken::SkipBarrier) {
-            barrier();
+            match hand.numbers.below(3) {
+                0 => waking::block_on(&hand.place.bell, barrier_async()),
+                1 => {
+                    waking::abandon(&hand.place.bell, barrier_async());
+                    barrier();
+                }
+                _ => barrier(),
+            }
         }
         hand.record(What::BarrierEnd, None, 0);
         for (place, committed) in places.iter().zip(committed) {

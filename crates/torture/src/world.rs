@@ -5,6 +5,8 @@ use std::sync::atomic::{
 };
 use std::time::Instant;
 
+use quiescent::{Domain, Srcu};
+
 use crate::entry::DOMAIN;
 use crate::events::{Ring, What};
 use crate::flood::Tide;
@@ -13,7 +15,7 @@ use crate::kind::{KINDS, Kind};
 use crate::latency::Histogram;
 use crate::ledger::Ledger;
 use crate::options::{Broken, Options};
-use crate::plot::Ground;
+use crate::plot::{self, GROUNDS, Ground, Post};
 use crate::pool::Pool;
 use crate::role::{ROLES, Role};
 use crate::waking::Bell;
@@ -85,8 +87,14 @@ pub struct World {
     pub panics: AtomicU64,
     /// See there.
     pub srcu_panics: AtomicU64,
+    /// The same of domains.
+    pub domain_panics: AtomicU64,
     /// What is read under `Srcu`s; empty if nobody does.
-    pub grounds: Vec<Ground>,
+    pub grounds: Vec<Ground<Srcu>>,
+    /// Their sections that are handed on.
+    pub posts: [Post; GROUNDS],
+    /// What is read under domains; empty if nobody does.
+    pub fields: Vec<Ground<Domain>>,
     /// Tasks.
     pub pool: Pool,
     now: AtomicU32,
@@ -136,7 +144,11 @@ impl World {
         });
         let places: Vec<Place> = places.collect();
         let grounds = match options.cast.has_srcus() {
-            true => Ground::all(places.len()),
+            true => plot::of_srcus(places.len()),
+            false => Vec::new(),
+        };
+        let fields = match options.cast.has_domains() {
+            true => plot::of_domains(places.len()),
             false => Vec::new(),
         };
         let world = Box::into_raw(Box::new(World {
@@ -153,7 +165,10 @@ impl World {
             full: AtomicU64::new(0),
             panics: AtomicU64::new(0),
             srcu_panics: AtomicU64::new(0),
+            domain_panics: AtomicU64::new(0),
             grounds,
+            posts: Default::default(),
+            fields,
             pool: Pool::default(),
             now: AtomicU32::new(0),
             paused: AtomicBool::new(false),
@@ -243,6 +258,7 @@ impl World {
     pub fn count_panic(&self, under: u32) {
         let panics = match under {
             DOMAIN => &self.panics,
+            under if plot::static_domain(under).is_some() => &self.domain_panics,
             _ => &self.srcu_panics,
         };
         panics.fetch_add(1, Ordering::Relaxed);

@@ -59,6 +59,7 @@ const ALL_ACTORS: &str = "about = \"a little of everything\"\nstresses = [\"what
     reader = 2\nwriter = 1\nfake = 1\nbarrier = 1\ndrain = 1\nquiet = 1\nlazy = 1\nchurn = 1\nflood = 1\n\
     stall = 1\nfork = 1\npressure = 1\nbudget = 1\ntoggle = 1\nsignal = 1\n\
     srcu-reader = 1\nsrcu-writer = 1\nsrcu-flood = 1\nsrcu-stall = 1\nsrcu-task = 1\nsrcu-maker = 1\n\
+    domain-reader = 1\ndomain-writer = 1\ndomain-flood = 1\ndomain-stall = 1\ndomain-maker = 1\ndomain-policy = 1\n\
     [library]\nlazy_ms = 300\nstall_after_ms = 100\n";
 
 #[test]
@@ -234,6 +235,23 @@ fn what_is_lost_under_srcus_is_found() {
     found_in(Broken::NeverRun, &within(brief, "3"), &[Finding::NeverRan]);
     found_in(Broken::Leak, &within(brief, "3"), &[Finding::Leaked]);
     found_in(Broken::LostFlood, &within(run, "9"), &[Finding::Hang]);
+    let stuck = [Finding::Hang, Finding::Late];
+    found_in(Broken::StuckReader, &within(run, "9"), &stuck);
+    found_in(
+        Broken::WrongSrcu,
+        &within(run, "9"),
+        &[Finding::NotIsolated],
+    );
+}
+
+#[test]
+fn what_is_lost_under_domains_is_found() {
+    let run = ["--scenario", "DOMAIN-N", "--seed", "1", "--seconds", "60"];
+    let brief = ["--scenario", "DOMAIN-N", "--seed", "1", "--seconds", "2"];
+    let within = |run: [&'static str; 6], stall| [&run[..], &["--stall", stall]].concat();
+    let expected = [Finding::TooShort, Finding::Poisoned];
+    found_in(Broken::NoGracePeriod, &run, &expected);
+    found_in(Broken::NeverRun, &within(brief, "3"), &[Finding::NeverRan]);
     let stuck = [Finding::Hang, Finding::Late];
     found_in(Broken::StuckReader, &within(run, "9"), &stuck);
     found_in(

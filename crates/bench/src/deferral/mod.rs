@@ -20,6 +20,7 @@ mod c_peer;
 mod ck;
 #[cfg(feature = "peers")]
 mod crossbeam;
+mod domain;
 #[cfg(feature = "peers")]
 mod haphazard;
 #[cfg(have_liburcu)]
@@ -149,9 +150,10 @@ pub fn selected(compare: bool) -> Vec<Deferring> {
     subjects
 }
 
-/// The subject of this name.
+/// The subject of this name, of [`all`], or the one of `bench domain`.
 pub fn named(name: &str) -> Option<Deferring> {
-    all().into_iter().find(|subject| subject.name == name)
+    let mut known = all().into_iter().chain([domain::subject()]);
+    known.find(|subject| subject.name == name)
 }
 
 /// The same, for a process that was asked to measure it.

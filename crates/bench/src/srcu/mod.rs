@@ -94,7 +94,7 @@ pub fn run(options: &SrcuOptions, control: Control<'_>) -> Result<Report, Error>
     }
     let measured = sync::measure_of(subjects, "grace periods", &options.sync, control)?;
     report.rows.extend(sync::rows(&measured));
-    let ratios = ratios(&report);
+    let ratios = ratios(&report, &[SRCU]);
     report.rows.extend(ratios);
     Ok(report)
 }
@@ -177,11 +177,11 @@ fn handed(
     Ok(rows.collect())
 }
 
-/// Ours that may sleep over ours that must not, in each case that both have.
-fn ratios(report: &Report) -> Vec<Row> {
-    let of_srcu = |row: &&Row| {
+/// These of ours over the sections and grace periods of the process's domain, in each case that both have.
+pub(crate) fn ratios(report: &Report, subjects: &[&str]) -> Vec<Row> {
+    let is_one = |row: &&Row| {
         let metrics = [read::METRIC, instructions::METRIC, LATENCY];
-        row.subject == SRCU && metrics.contains(&row.metric.as_str())
+        subjects.contains(&row.subject.as_str()) && metrics.contains(&row.metric.as_str())
     };
     let ratio = |row: &Row| {
         let global = report.find(OURS, &row.case, &row.metric)?;
@@ -189,12 +189,18 @@ fn ratios(report: &Report) -> Vec<Row> {
             return None; // noise was larger
         }
         let metric = format!("{}_ratio", row.metric);
-        Row::single(SRCU, &row.case, &metric, RATIO, row.median / global.median)
+        Row::single(
+            &row.subject,
+            &row.case,
+            &metric,
+            RATIO,
+            row.median / global.median,
+        )
     };
     report
         .rows
         .iter()
-        .filter(of_srcu)
+        .filter(is_one)
         .filter_map(ratio)
         .collect()
 }

@@ -69,7 +69,7 @@ fn ratios_are_of_the_same_case_and_metric_and_judged() {
         let row = Row::single(subject, case, metric, "x", value);
         report.rows.extend(row);
     }
-    let rows = ratios(&report);
+    let rows = ratios(&report, &[SRCU]);
     let found: Vec<_> = rows
         .iter()
         .map(|row| (row.case.as_str(), row.metric.as_str(), row.median))

@@ -1,8 +1,9 @@
-//! crossbeam-epoch: `pin()` on the default collector.
+//! crossbeam-epoch: `pin()` on the default collector; for `bench domain`, on collectors of its own, through a handle that the caller has
+//! at hand (the cheapest way there is: nothing is looked up).
 
-use super::loops::{Peer, VALUE, Value, loops};
+use super::loops::{Peer, Two, VALUE, Value, by_turns, loops};
 use super::{Language, Subject, nothing};
-use crossbeam_epoch::{Atomic, Guard, pin};
+use crossbeam_epoch::{Atomic, Collector, Guard, LocalHandle, pin};
 use std::sync::LazyLock;
 use std::sync::atomic::Ordering;
 
@@ -43,5 +44,58 @@ pub(super) fn subject() -> Subject {
         detach: nothing,
         loops: loops::<Crossbeam>(),
         waiting: None,
+    }
+}
+
+static COLLECTORS: LazyLock<[Collector; 2]> = LazyLock::new(Default::default);
+
+/// On the collector of this number.
+struct Own<const NUMBER: usize>(LocalHandle, Crossbeam);
+
+impl<const NUMBER: usize> Peer for Own<NUMBER> {
+    type Held = Guard;
+
+    fn new() -> Self {
+        Own(COLLECTORS[NUMBER].register(), Crossbeam::new())
+    }
+
+    #[inline(always)]
+    fn enter(&self) -> Guard {
+        self.0.pin()
+    }
+
+    #[inline(always)]
+    fn read(&self, held: &mut Guard) -> u64 {
+        self.1.read(held)
+    }
+
+    #[inline(always)]
+    fn repin(&self, held: Guard) -> Guard {
+        self.1.repin(held)
+    }
+}
+
+struct Both;
+
+impl Two for Both {
+    type One = Own<0>;
+    type Other = Own<1>;
+}
+
+/// On a collector of its own.
+pub(super) fn own() -> Subject {
+    Subject {
+        name: "crossbeam-collector",
+        loops: loops::<Own<0>>(),
+        ..subject()
+    }
+}
+
+/// On two, by turns.
+pub(super) fn turns() -> Subject {
+    Subject {
+        name: "crossbeam-collector-turns",
+        loops: by_turns::<Both>(),
+        ..subject()
     }
 }

@@ -91,6 +91,25 @@ pub(super) const fn loops<P: Peer>() -> Loops {
     }
 }
 
+/// Two ways in: of two domains.
+pub(super) trait Two {
+    /// The one.
+    type One: Peer;
+    /// The other.
+    type Other: Peer;
+}
+
+/// The loops of a library whose two ways in are used by turns; a turn is one section.
+pub(super) const fn by_turns<T: Two>() -> Loops {
+    Loops {
+        empty: share_out!(empty_by_turns::<T>),
+        nested: share_out!(nested_by_turns::<T>),
+        load: share_out!(load_by_turns::<T>),
+        // Nobody asks for it; that of one of them.
+        repin: loops::<T::One>().repin,
+    }
+}
+
 #[inline(never)]
 fn empty<P: Peer, const COPY: usize>(n: u64) {
     shift::<COPY>();
@@ -149,6 +168,53 @@ fn repin<P: Peer, const COPY: usize>(n: u64) {
         turn(&mut i);
         i -= 1;
     }
+}
+
+/// Does the one, then the other, each a turn, until `n` turns are done.
+#[inline(always)]
+fn each_in_turn(n: u64, one: impl Fn(), other: impl Fn()) {
+    let mut i = n;
+    while i != 0 {
+        one();
+        turn(&mut i);
+        i -= 1;
+        if i == 0 {
+            break;
+        }
+        other();
+        turn(&mut i);
+        i -= 1;
+    }
+}
+
+#[inline(never)]
+fn empty_by_turns<T: Two, const COPY: usize>(n: u64) {
+    shift::<COPY>();
+    let (one, other) = (T::One::new(), T::Other::new());
+    each_in_turn(n, || drop(one.enter()), || drop(other.enter()));
+}
+
+#[inline(never)]
+fn nested_by_turns<T: Two, const COPY: usize>(n: u64) {
+    shift::<COPY>();
+    let (one, other) = (T::One::new(), T::Other::new());
+    let outer = (one.enter(), other.enter());
+    each_in_turn(n, || drop(one.enter()), || drop(other.enter()));
+    drop(outer);
+}
+
+#[inline(never)]
+fn load_by_turns<T: Two, const COPY: usize>(n: u64) {
+    shift::<COPY>();
+    let (one, other) = (T::One::new(), T::Other::new());
+    each_in_turn(n, || load_once(&one), || load_once(&other));
+}
+
+#[inline(always)]
+fn load_once<P: Peer>(peer: &P) {
+    let mut held = peer.enter();
+    used(peer.read(&mut held));
+    drop(held);
 }
 
 /// A reader that reads until told to stop and says, after each section, that it is on a CPU.

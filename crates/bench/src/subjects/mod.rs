@@ -11,7 +11,7 @@
 //! | `load` | enter, load a protected pointer, read the value, leave |
 //! | `repin` | a section held throughout: [`READS_PER_REPIN`] protected reads, then one "I hold nothing now" (qsbr: `quiescent_state`; quiescent: `Guard::repin`; others: their own form, else unlock and lock). Cost is given per read, with the same unprotected reads subtracted |
 //!
-//! `bench srcu` has subjects of its own beside some of these: [`sleepers`].
+//! `bench srcu` and `bench domain` have subjects of their own beside some of these: [`sleepers`], [`domains`].
 //!
 //! Peculiarities, so that nobody is wronged: haphazard takes a fresh hazard slot in `empty` and `load` (its `repin`
 //! keeps one); arc-swap has no section, `empty` is `load()` and drop; ck keeps its record pointer in a register.
@@ -29,6 +29,7 @@ mod c_peer;
 mod ck;
 #[cfg(feature = "peers")]
 mod crossbeam;
+mod domain;
 #[cfg(feature = "peers")]
 mod haphazard;
 pub mod held;
@@ -232,10 +233,14 @@ pub fn selected(compare: bool) -> Vec<Subject> {
 /// The name of our own subject.
 pub const OURS: &str = "quiescent";
 
-/// The subject of this name, of [`all`] or of [`sleepers`].
+/// The subject of this name, of those that are [`known`].
 pub fn named(name: &str) -> Option<Subject> {
-    let mut known = all().into_iter().chain(sleepers());
-    known.find(|subject| subject.name == name)
+    known().into_iter().find(|subject| subject.name == name)
+}
+
+/// Everybody: [`all`], [`sleepers`], [`domains`].
+pub fn known() -> Vec<Subject> {
+    [all(), sleepers(), domains()].concat()
 }
 
 /// Subjects whose readers may sleep in a section, or hold what they read for as long as they like: those of `bench srcu`, ours first.
@@ -253,6 +258,33 @@ pub fn sleepers() -> Vec<Subject> {
 pub const SRCU: &str = "quiescent-srcu";
 /// The same with guards that keep the `Srcu` alive.
 pub const SRCU_OWNED: &str = "quiescent-srcu-owned";
+
+/// Subjects that read in a part of the process only: those of `bench domain`, ours first. A name that ends in `-turns` is of one that
+/// reads in two such parts by turns.
+pub fn domains() -> Vec<Subject> {
+    vec![
+        domain::at_hand(),
+        domain::turns(),
+        domain::owned(),
+        #[cfg(feature = "peers")]
+        crossbeam::own(),
+        #[cfg(feature = "peers")]
+        crossbeam::turns(),
+        #[cfg(feature = "peers")]
+        seize::turns(),
+        #[cfg(feature = "peers")]
+        haphazard::own(),
+        #[cfg(feature = "peers")]
+        haphazard::turns(),
+    ]
+}
+
+/// The name of our domains of the program's own.
+pub const DOMAIN: &str = "quiescent-domain";
+/// Two of them, by turns.
+pub const DOMAIN_TURNS: &str = "quiescent-domain-turns";
+/// One with guards that keep it alive.
+pub const DOMAIN_OWNED: &str = "quiescent-domain-owned";
 
 /// Those that are not in this build, with the remedy.
 pub fn absent() -> Vec<Absent> {
@@ -323,7 +355,7 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_found() {
-        let subjects: Vec<Subject> = all().into_iter().chain(sleepers()).collect();
+        let subjects = known();
         for (index, subject) in subjects.iter().enumerate() {
             assert_eq!(named(subject.name).map(|s| s.name), Some(subject.name));
             assert!(
@@ -358,7 +390,7 @@ mod tests {
 
     #[test]
     fn every_loop_ends() {
-        for subject in all().into_iter().chain(sleepers()) {
+        for subject in known() {
             (subject.attach)();
             for case in ReadCase::ALL {
                 subject.loops.of(case)(8 * READS_PER_REPIN);
@@ -370,7 +402,7 @@ mod tests {
 
     #[test]
     fn a_grace_period_ends_with_a_registered_caller() {
-        for subject in all().into_iter().chain(sleepers()) {
+        for subject in known() {
             let Some(waiting) = subject.waiting else {
                 continue;
             };
@@ -383,7 +415,7 @@ mod tests {
     #[test]
     fn a_looping_reader_beats_and_stops() {
         use std::sync::atomic::Ordering::Relaxed;
-        for subject in all().into_iter().chain(sleepers()) {
+        for subject in known() {
             let Some(waiting) = subject.waiting else {
                 continue;
             };

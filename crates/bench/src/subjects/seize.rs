@@ -1,22 +1,23 @@
-//! seize: a collector of its own, `enter()` and `protect()`.
+//! seize: a collector of its own, `enter()` and `protect()`; for `bench domain` also two by turns.
 
-use super::loops::{Peer, VALUE, Value, loops};
+use super::loops::{Peer, Two, VALUE, Value, by_turns, loops};
 use super::{Language, Subject, nothing};
 use seize::{Collector, Guard as _, LocalGuard};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-static COLLECTOR: LazyLock<Collector> = LazyLock::new(Collector::new);
+static COLLECTORS: [LazyLock<Collector>; 2] = [const { LazyLock::new(Collector::new) }; 2];
 static POINTER: LazyLock<AtomicPtr<Value>> =
     LazyLock::new(|| AtomicPtr::new(Box::into_raw(Box::new(VALUE))));
 
-struct Seize(&'static Collector, &'static AtomicPtr<Value>);
+/// On the collector of this number.
+struct Seize<const NUMBER: usize>(&'static Collector, &'static AtomicPtr<Value>);
 
-impl Peer for Seize {
+impl<const NUMBER: usize> Peer for Seize<NUMBER> {
     type Held = LocalGuard<'static>;
 
     fn new() -> Self {
-        Seize(&COLLECTOR, &POINTER)
+        Seize(&COLLECTORS[NUMBER], &POINTER)
     }
 
     #[inline(always)]
@@ -43,7 +44,23 @@ pub(super) fn subject() -> Subject {
         language: Language::Rust,
         attach: nothing,
         detach: nothing,
-        loops: loops::<Seize>(),
+        loops: loops::<Seize<0>>(),
         waiting: None,
+    }
+}
+
+struct Both;
+
+impl Two for Both {
+    type One = Seize<0>;
+    type Other = Seize<1>;
+}
+
+/// On two collectors, by turns.
+pub(super) fn turns() -> Subject {
+    Subject {
+        name: "seize-turns",
+        loops: by_turns::<Both>(),
+        ..subject()
     }
 }

@@ -7,6 +7,7 @@
 #![allow(dead_code)] // each file of tests uses a part of it
 
 pub mod reclaim;
+pub mod tasks;
 
 use std::rc::Rc;
 
@@ -201,31 +202,52 @@ pub fn join_all<const N: usize>(threads: [JoinHandle<()>; N]) {
     threads.into_iter().for_each(JoinHandle::join);
 }
 
-/// Deeper searches, for when there is time: `QUIESCENT_EXPLORE=deep`. Their size is limited by memory:
-/// every execution leaks its domain, since readers' words live for ever.
-fn is_deep() -> bool {
-    std::env::var_os("QUIESCENT_EXPLORE").is_some_and(|value| value == "deep")
+/// How much is searched: `QUIESCENT_EXPLORE`.
+struct Depth {
+    /// Preemptions and delays beyond what the scenario asks for.
+    more: u32,
+    max_executions: u64,
+    /// The search has to be complete within these.
+    whole: bool,
+    walks: u64,
+}
+
+impl Depth {
+    /// `deep` is for when there is time; its size is limited by memory: every execution leaks its domain, since readers' words
+    /// live for ever. `brief` is for many runs of everything (`ci/mutants`).
+    fn get() -> Depth {
+        let (more, max_executions, whole, walks) =
+            match std::env::var("QUIESCENT_EXPLORE").as_deref() {
+                Ok("deep") => (1, 2_000_000, false, 200_000),
+                Ok("brief") => (0, 1_500, false, 300),
+                _ => (0, 150_000, true, 4_000),
+            };
+        Depth {
+            more,
+            max_executions,
+            whole,
+            walks,
+        }
+    }
 }
 
 /// Searches a scenario on both machines, systematically and by chance, and expects no failure.
 pub fn check(name: &str, preemptions: u32, flush_delays: u32, scenario: fn()) {
-    let deep = is_deep();
-    let more = u32::from(deep);
+    let depth = Depth::get();
     let bounds = Bounds {
-        preemptions: preemptions + more,
-        flush_delays: flush_delays + more,
+        preemptions: preemptions + depth.more,
+        flush_delays: flush_delays + depth.more,
         max_steps: MAX_STEPS,
-        max_executions: if deep { 2_000_000 } else { 150_000 },
+        max_executions: depth.max_executions,
     };
-    let walks = if deep { 200_000 } else { 4_000 };
     for model in [Model::Tso, Model::Pso] {
         let report = explore(model, bounds, scenario);
-        let searched = deep || report.complete || report.failure.is_some();
+        let searched = !depth.whole || report.complete || report.failure.is_some();
         assert!(
             searched,
             "{name}: fewer preemptions, or more executions: {report}"
         );
         report.clean(name);
-        random_walk(model, SEED, walks, MAX_STEPS, scenario).clean(name);
+        random_walk(model, SEED, depth.walks, MAX_STEPS, scenario).clean(name);
     }
 }

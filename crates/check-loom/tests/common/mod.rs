@@ -28,6 +28,7 @@ pub struct World {
     objects: [UnsafeCell<u32>; OBJECTS],
     arrived: AtomicU32,
     srcu: std::sync::OnceLock<&'static rcu::Srcu>,
+    own: std::sync::OnceLock<&'static rcu::Domain>,
 }
 
 // SAFETY: the cells are checked by loom: an access that is not ordered fails the model.
@@ -43,6 +44,7 @@ impl World {
             objects,
             arrived,
             srcu: std::sync::OnceLock::new(),
+            own: std::sync::OnceLock::new(),
         })
     }
 
@@ -56,6 +58,18 @@ impl World {
     /// That of this world.
     pub fn srcu(&self) -> &'static rcu::Srcu {
         self.srcu.get().expect("a world made by `counted`")
+    }
+
+    /// A world with a domain of the program's own.
+    pub fn with_own(domain: Domain) -> Arc<World> {
+        let world = World::new(domain);
+        world.own.get_or_init(|| domain.grounds(0));
+        world
+    }
+
+    /// That of this world.
+    pub fn own(&self) -> &'static rcu::Domain {
+        self.own.get().expect("a world made by `with_own`")
     }
 
     /// A thread of the domain: enters, does `body`, ends.
@@ -136,19 +150,24 @@ pub fn join(thread: JoinHandle<()>) {
 }
 
 /// Explores a model with so many preemptions (one more with `QUIESCENT_EXPLORE=deep`), and prints how
-/// many executions that took. The search is complete within that bound, or it fails.
+/// many executions that took. The search is complete within that bound, or it fails; `brief` ends it early (`ci/mutants`).
 pub fn check(name: &str, preemptions: usize, model: fn()) {
-    let deep = std::env::var_os("QUIESCENT_EXPLORE").is_some_and(|value| value == "deep");
+    let depth = std::env::var("QUIESCENT_EXPLORE").unwrap_or_default();
     let executions = Arc::new(RealU64::new(0));
     let count = executions.clone();
     let mut builder = Builder::new();
-    builder.preemption_bound = Some(preemptions + usize::from(deep));
+    builder.preemption_bound = Some(preemptions + usize::from(depth == "deep"));
     builder.max_branches = 5_000;
+    builder.max_permutations = (depth == "brief").then_some(1_000);
     builder.check(move || {
         count.fetch_add(1, RealRelaxed);
         model();
     });
     let executions = executions.load(RealRelaxed);
-    println!("{name}: {executions} executions, complete within its bounds");
+    let complete = match &*depth {
+        "brief" => "not complete",
+        _ => "complete within its bounds",
+    };
+    println!("{name}: {executions} executions, {complete}");
     assert!(executions > 1, "there was something to choose");
 }

@@ -9,7 +9,7 @@ use quiescent_on_shuttle as rcu;
 use rcu::check::NEST_LIMIT;
 use rcu::{FlushTimes, Head, Refusal};
 
-use super::World;
+use super::{World, tasks};
 
 /// How an object is given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -211,7 +211,14 @@ impl World {
             }
             Deed::Barrier => {
                 let now = self.books.now();
-                rcu::barrier();
+                match random() % 4 {
+                    0 | 1 => rcu::barrier(),
+                    2 => tasks::block_on(rcu::barrier_async()),
+                    _ => {
+                        tasks::abandon(rcu::barrier_async());
+                        tasks::block_on(rcu::barrier_async());
+                    }
+                }
                 self.books.covered(now, "a barrier", me);
             }
             Deed::Drain => {

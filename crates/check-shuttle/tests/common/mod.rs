@@ -9,6 +9,8 @@
 
 pub mod books;
 pub mod deeds;
+#[path = "../../../check-double/tests/common/tasks.rs"]
+pub mod tasks;
 
 use std::cell::{Cell, RefCell};
 

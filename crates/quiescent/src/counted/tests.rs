@@ -4,7 +4,7 @@ use super::*;
 fn every_number_has_one_place() {
     let mut next = (0, 0);
     for number in 0..200_000u32 {
-        let (leaf, at) = place(number);
+        let (leaf, at) = place(number, FIRST);
         assert_eq!((leaf, at), next, "{number}");
         next = match at + 1 == (FIRST as usize) << leaf {
             true => (leaf + 1, 0),
@@ -12,7 +12,7 @@ fn every_number_has_one_place() {
         };
     }
     let last = (crate::sync::MAX_LEAVES * crate::sync::LEAF_SLOTS) as u32 - 1;
-    assert!(place(last).0 < LEAVES);
+    assert!(place(last, FIRST).0 < LEAVES);
 }
 
 fn is_fenced() -> bool {

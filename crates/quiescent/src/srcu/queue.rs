@@ -6,6 +6,7 @@ use std::time::Duration;
 use quiescent_engine::credit::Urgency;
 
 use super::Srcu;
+use crate::barrier::Barriers as _;
 use crate::call::Drained;
 use crate::deliver::Parcel;
 use crate::error::SyncError;

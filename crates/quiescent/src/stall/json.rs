@@ -14,7 +14,7 @@ use super::{StallReport, StalledReader};
 const SCHEMA: &str = "quiescent-stall/1";
 
 impl StallReport {
-    /// The report as one line of JSON. `schema` is `quiescent-stall/1`; times are in nanoseconds; `name`,
+    /// The report as one line of JSON. `schema` is `quiescent-stall/1`; times are in nanoseconds; `domain`, `name`,
     /// `state`, `wait_channel` and `location` are `null` where they are not known. A thread without a name has
     /// ended inside its section.
     pub fn to_json(&self) -> String {
@@ -24,9 +24,11 @@ impl StallReport {
     }
 
     fn write(&self, out: &mut String) -> std::fmt::Result {
+        write!(out, "{{\"schema\":\"{SCHEMA}\",\"domain\":")?;
+        string(out, self.domain)?;
         write!(
             out,
-            "{{\"schema\":\"{SCHEMA}\",\"grace_period\":{},\"report\":{},\"age_ns\":{},\"more\":{},\
+            ",\"grace_period\":{},\"report\":{},\"age_ns\":{},\"more\":{},\
              \"queued\":{},\"queued_bytes\":{},\"readers\":[",
             self.grace_period,
             self.report,
@@ -112,6 +114,7 @@ mod tests {
 
     fn report(readers: Vec<StalledReader>) -> StallReport {
         StallReport {
+            domain: None,
             grace_period: 7,
             report: 2,
             age: Duration::from_secs(1),
@@ -136,7 +139,7 @@ mod tests {
         known.location = Some(here);
         let value = parsed(&report(vec![known, reader(43, None)]));
         let want = json!({
-            "schema": "quiescent-stall/1", "grace_period": 7, "report": 2, "age_ns": 1_000_000_000,
+            "schema": "quiescent-stall/1", "domain": null, "grace_period": 7, "report": 2, "age_ns": 1_000_000_000,
             "more": 1, "queued": u64::MAX, "queued_bytes": 80,
             "readers": [
                 {
@@ -178,5 +181,13 @@ grace period 7 has waited for 1.000 s (report 2); 18446744073709551615 queued be
         assert_eq!(text, want);
         let gone = report(Vec::new()).to_string();
         assert!(gone.contains("has left meanwhile"), "{gone}");
+        let mut named = report(Vec::new());
+        named.domain = Some("routes");
+        assert!(
+            named
+                .to_string()
+                .starts_with("domain routes: grace period 7 ")
+        );
+        assert_eq!(parsed(&named)["domain"], "routes");
     }
 }

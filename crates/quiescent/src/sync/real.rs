@@ -5,19 +5,27 @@ pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 pub(crate) use std::sync::{Mutex, MutexGuard};
 
 use std::cell::UnsafeCell;
+use std::ptr::NonNull;
 use std::sync::PoisonError;
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 #[cfg(quiescent_tsan)]
 pub(crate) use super::tsan::{Mutex, MutexGuard};
+use crate::arena;
 use crate::counted::{Counted, Tally};
-use crate::domain::Domain;
+use crate::grounds::Grounds;
 use crate::lane::Block;
+use crate::process::Process;
 use crate::queue::Queue;
 use crate::reader::Reader;
 use crate::slots::Leaf;
+use crate::spots::Spot;
 
+/// Looks at somebody else's fence before one sleeps for its end: together about as long as a fence takes that interrupts nobody.
+pub(crate) const FENCE_LOOKS: u32 = 4;
+/// Yards that the caretaker looks after together.
+pub(crate) const TOGETHER: usize = 64;
 /// Slots in a leaf: one bitmap word.
 pub(crate) const LEAF_SLOTS: usize = 64;
 /// Entries in a block: four pages and a bit for two words each.
@@ -32,6 +40,12 @@ pub(crate) const MAX_LEAVES: usize = 1024;
 pub(crate) const FIRST_TALLIES: u32 = 8;
 /// So many leaves of them are enough for every slot.
 pub(crate) const TALLY_LEAVES: usize = 14;
+/// Spots that are part of a domain of the program's; each further leaf has twice as many.
+pub(crate) const FIRST_SPOTS: u32 = 2;
+/// So many further leaves of them are enough for every slot.
+pub(crate) const SPOT_LEAVES: usize = 15;
+/// Leaves of a slot's table: enough for millions of domains.
+pub(crate) const TABLE_LEAVES: usize = 20;
 
 /// Stops the compiler from moving memory accesses across; no instruction.
 #[inline(always)]
@@ -145,6 +159,19 @@ pub(crate) fn futex_wake(word: *const AtomicU32) {
     }
 }
 
+/// Wakes all sleepers on the address `word`.
+pub(crate) fn futex_wake_all(word: &AtomicU32) {
+    // SAFETY: `word` outlives the call; the kernel uses its address only.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word.as_ptr(),
+            libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
+            i32::MAX,
+        );
+    }
+}
+
 /// Relaxes the processor `times` times.
 pub(crate) fn spin(times: u32) {
     for _ in 0..times {
@@ -186,7 +213,8 @@ thread_local! {
         const { AtomicPtr::new((&raw const DUMMY_QUEUE).cast_mut()) };
     static COUNTS: AtomicPtr<Counted> = const { AtomicPtr::new(std::ptr::null_mut()) };
     static TALLY: AtomicPtr<Tally> = const { AtomicPtr::new(std::ptr::null_mut()) };
-    static CELLS: [AtomicUsize; 8] = const { [const { AtomicUsize::new(0) }; 8] };
+    static SPOT: AtomicPtr<Spot> = const { AtomicPtr::new((&raw const NO_SPOT).cast_mut()) };
+    static CELLS: [AtomicUsize; 9] = const { [const { AtomicUsize::new(0) }; 9] };
 }
 
 static DUMMY_BLOCK: Block = Block::new();
@@ -217,11 +245,11 @@ pub(crate) fn set_queue(queue: &'static Queue) {
 }
 
 /// The one domain of the process.
-pub(crate) static GLOBAL: Domain = Domain::new();
+pub(crate) static GLOBAL: Process = Process::new();
 
 /// The domain this thread works on.
 #[inline(always)]
-pub(crate) fn domain() -> &'static Domain {
+pub(crate) fn domain() -> &'static Process {
     &GLOBAL
 }
 
@@ -257,6 +285,39 @@ pub(crate) fn forget_tally() {
     COUNTS.with(|counts| counts.store(std::ptr::null_mut(), Ordering::Relaxed));
 }
 
+/// A spot of no domain.
+static NO_SPOT: Spot = Spot::nowhere();
+
+/// The spot that this thread has noted, if it is in these grounds. One load finds both, so that a handler may note another one at any
+/// instruction.
+#[inline(always)]
+pub(crate) fn noted_spot(grounds: *const Grounds) -> Option<*const Spot> {
+    let spot = SPOT.with(|spot| spot.load(Ordering::Relaxed)).cast_const();
+    // SAFETY: a spot, and those live for ever.
+    unsafe { &*spot }.is_of(grounds).then_some(spot)
+}
+
+/// Notes a spot of this thread, in place of another.
+pub(crate) fn note_spot(spot: &'static Spot) {
+    SPOT.with(|noted| noted.store(std::ptr::from_ref(spot).cast_mut(), Ordering::Relaxed));
+}
+
+/// None is noted any more.
+pub(crate) fn forget_spot() {
+    note_spot(&NO_SPOT);
+}
+
+/// So many new ones, for ever; `None` without memory. No allocator is involved: see [`arena`].
+///
+/// # Safety
+/// All zeros are what `new` makes.
+pub(crate) unsafe fn zeroes<T>(count: usize, new: impl Fn() -> T) -> Option<*mut T> {
+    let _ = new; // a model's are made one by one
+    const { assert!(align_of::<T>() <= arena::ALIGN) };
+    let memory = arena::zeroed(count.checked_mul(size_of::<T>())?)?;
+    Some(memory.cast().as_ptr())
+}
+
 /// Makes `new` this thread's reader word if it still is `old`; atomic with respect to handlers.
 pub(crate) fn swap_reader(old: &'static Reader, new: &'static Reader) -> bool {
     let (old, new) = (
@@ -289,17 +350,16 @@ pub(crate) fn thread_id() -> u32 {
     unsafe { libc::syscall(libc::SYS_gettid) as u32 }
 }
 
-/// A zeroed leaf straight from the kernel: no allocator is involved, so this may be called in a
-/// handler that interrupted one. A refusal leaves `errno` alone for the same reason.
-pub(crate) fn map_leaf() -> Option<&'static Leaf> {
-    const { assert!(align_of::<Leaf>() <= 4096) };
+/// Zeroed pages straight from the kernel: no allocator is involved, so this may be called in a handler that interrupted one. A refusal
+/// leaves `errno` alone for the same reason.
+pub(crate) fn map(size: usize) -> Option<NonNull<u8>> {
     // SAFETY: the place of this thread's errno is readable at any time.
     let errno = unsafe { *libc::__errno_location() };
     // SAFETY: an anonymous private mapping at an address of the kernel's choice.
     let memory = unsafe {
         libc::mmap(
             std::ptr::null_mut(),
-            size_of::<Leaf>(),
+            size,
             libc::PROT_READ | libc::PROT_WRITE,
             libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
             -1,
@@ -311,48 +371,70 @@ pub(crate) fn map_leaf() -> Option<&'static Leaf> {
         unsafe { *libc::__errno_location() = errno };
         return None;
     }
+    NonNull::new(memory.cast())
+}
+
+/// Gives pages back that nobody else has seen.
+///
+/// # Safety
+/// From [`map`], with this size.
+pub(crate) unsafe fn unmap(memory: NonNull<u8>, size: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { libc::munmap(memory.as_ptr().cast(), size) };
+}
+
+/// A leaf of slots.
+pub(crate) fn map_leaf() -> Option<&'static Leaf> {
+    const { assert!(align_of::<Leaf>() <= 4096) };
+    let memory = map(size_of::<Leaf>())?;
     // SAFETY: page-aligned, large enough, zeroed; a leaf consists of atomic integers only, for
     // which all zeroes is a value. It is never unmapped once published.
-    Some(unsafe { &*memory.cast::<Leaf>() })
+    Some(unsafe { memory.cast::<Leaf>().as_ref() })
 }
 
 /// Gives back a leaf that lost the race to be published.
 pub(crate) fn unmap_leaf(leaf: &'static Leaf) {
     // SAFETY: from `map_leaf`, and nobody else has seen it.
-    unsafe {
-        libc::munmap(
-            std::ptr::from_ref(leaf).cast_mut().cast(),
-            size_of::<Leaf>(),
-        )
-    };
+    unsafe { unmap(NonNull::from(leaf).cast(), size_of::<Leaf>()) };
 }
 
-/// A turn that one thread at a time takes. The child of a fork makes it anew, since whoever had it is
+/// A turn that one thread at a time takes, and what it then may change. The child of a fork can make it anew, since whoever had it is
 /// not there.
 #[derive(Debug)]
-pub(crate) struct Turn(UnsafeCell<Mutex<()>>);
+pub(crate) struct Turn<T>(UnsafeCell<Mutex<T>>);
 
 // SAFETY: a mutex, but for the moment in which `renew` has it alone.
-unsafe impl Sync for Turn {}
+unsafe impl<T: Send> Sync for Turn<T> {}
 
-impl Turn {
-    pub(crate) const fn new() -> Turn {
-        Turn(UnsafeCell::new(Mutex::new(())))
+impl<T> Turn<T> {
+    pub(crate) const fn new(value: T) -> Turn<T> {
+        Turn(UnsafeCell::new(Mutex::new(value)))
+    }
+
+    fn mutex(&self) -> &Mutex<T> {
+        // SAFETY: nobody changes the place while there is another thread, or a guard of this one.
+        unsafe { &*self.0.get() }
     }
 
     /// Waits for it.
-    pub(crate) fn take(&self) -> MutexGuard<'_, ()> {
-        // SAFETY: nobody changes the place while there is another thread, or a guard of this one.
-        let mutex = unsafe { &*self.0.get() };
-        mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn take(&self) -> MutexGuard<'_, T> {
+        self.mutex().lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes it, if nobody has it.
+    pub(crate) fn try_take(&self) -> Option<MutexGuard<'_, T>> {
+        self.mutex().try_lock().ok()
     }
 
     /// Nobody has it any more.
     ///
     /// # Safety
     /// The calling thread is the only one of the process, and has no guard of this.
-    pub(crate) unsafe fn renew(&self) {
+    pub(crate) unsafe fn renew(&self)
+    where
+        T: Default,
+    {
         // SAFETY: the caller's promise: nobody else looks at it.
-        unsafe { self.0.get().write(Mutex::new(())) };
+        unsafe { self.0.get().write(Mutex::new(T::default())) };
     }
 }

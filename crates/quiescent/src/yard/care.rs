@@ -7,21 +7,20 @@
 //!
 //! A callback that does not return holds up those of all yards, though: they run here, one after the other.
 //!
-//! # Edges
-//! `[CT-1]` the caretaker says that it is interested, *heavy fence*, then drives once more. A reader ends its section, *light fence*, then
-//! looks at the flag, and whether somebody is interested. Either the caretaker finds the count empty, or the reader finds the caretaker.
+//! Yards with something due at the same time are looked after together, so that they share their fences: [`rounds`](super::rounds).
 
 use quiescent_engine::credit::Cause;
 use quiescent_engine::{Interest, Look, Pace};
 
-use super::{Yard, now};
+use super::Yard;
 use crate::alarm::Alarm;
+use crate::barrier::Barriers as _;
 use crate::drive::{Drive, Turn};
 use crate::driven::Driven as _;
 use crate::error::SyncError;
 use crate::looks::count;
+use crate::process::Process;
 use crate::queue::Core;
-use crate::sweep::Until;
 use crate::sync::{self, Ordering};
 use crate::waiting::Waits as _;
 
@@ -29,24 +28,22 @@ use crate::waiting::Waits as _;
 const RETRY: u64 = 1_000_000_000;
 
 impl Yard {
-    /// Does what is due here; when to look again on this yard's account, beside its deadline. No look at a yard that has not called
-    /// and has nothing due: a wake-up is on account of one of them, and a look at one that waits for readers costs a fence.
-    pub(crate) fn care(&'static self) -> Option<u64> {
+    /// Is there something to be done here? If not: when to look on this yard's account, beside its deadline. No look at a yard that has
+    /// not called and has nothing due: a wake-up is on account of one of them, and a look at one that waits for readers costs a fence.
+    pub(super) fn is_due(&self) -> Result<(), Option<u64>> {
         let look_at = Some(self.look_at.load(Ordering::Relaxed)).filter(|&at| at != 0);
         let called = self.called.swap(0, Ordering::AcqRel) != 0;
         let armed = self.lock().engine.armed();
         let now = sync::now_ns();
         if !called && armed.into_iter().chain(look_at).all(|at| at > now) {
-            return look_at;
+            return Err(look_at);
         }
         count(&self.counters.worker_passes);
-        let blocked = loop {
-            match self.pass() {
-                Ok(true) => {}
-                Ok(false) => break None,
-                Err(error) => break self.give_up(&error),
-            }
-        };
+        Ok(())
+    }
+
+    /// Nothing is left to be done here, or not before some time at which it is tried again. When to look on this yard's account.
+    pub(super) fn is_done(&self, blocked: Option<u64>) -> Option<u64> {
         // From here on whoever queues sets the timer; what was queued before is seen below.
         self.lock().disarm();
         let deadline = self.queue.lock().cpu.deadline();
@@ -58,6 +55,12 @@ impl Yard {
         let look_at = blocked.or_else(|| self.next_report());
         self.look_at.store(look_at.unwrap_or(0), Ordering::Relaxed);
         look_at
+    }
+
+    /// Something is left to be done here, after the others.
+    pub(super) fn put_off(&self) -> Option<u64> {
+        self.call();
+        self.is_done(None)
     }
 
     /// While readers are in the way: when that may have to be reported.
@@ -74,7 +77,7 @@ impl Yard {
     }
 
     /// Nothing may be freed now. It is held, and counted; if there is hope, it is tried again later.
-    fn give_up(&self, error: &SyncError) -> Option<u64> {
+    pub(super) fn give_up(&self, error: &SyncError) -> Option<u64> {
         count(&self.counters.worker_errors);
         self.tell_all();
         match *error {
@@ -90,42 +93,59 @@ impl Yard {
         self.tasks.wake(|_| true);
     }
 
-    /// Why a barrier was given up.
-    pub(super) fn refusal(&self) -> SyncError {
-        let errno = self.heavy_fence().err().unwrap_or(libc::ENOMEM);
-        SyncError::FenceRefused { errno }
-    }
-
-    /// One pass; false if there was nothing to do.
-    fn pass(&'static self) -> Result<bool, SyncError> {
-        let until = Until { deadline: None };
+    /// A pass begins: what is due is sent on its way, and what is done is run. False if there was nothing of either.
+    pub(super) fn begin_pass(&'static self) -> bool {
         let time = sync::now_ns();
         let mut core = self.lock();
         core.expire(time);
         let low = core.take_pressure(time);
         let all = core.sweeps_all(); // the budget is near
+        let woken = core.gate.take_due();
         drop(core);
+        if woken {
+            self.wakers.wake();
+        }
         let due = |core: &Core| {
             let whole = || (all && !core.is_idle()).then_some(Cause::Budget);
-            core.cpu.due(now(time), low).or_else(whole)
+            core.cpu.due(Process::now(time), low).or_else(whole)
         };
         let taken = self.take(due, |_| ());
-        let mut ran = self.run_ready(until);
-        let mut moved = false;
-        if self.waits() {
-            moved = self.go_on()?;
-            ran += self.run_ready(until);
-        } else {
-            self.interested.store(0, Ordering::Relaxed); // somebody else has seen to it
-        }
+        taken | self.run_done()
+    }
+
+    /// Frees and runs what is done, but for code that the program runs itself. False if nothing was.
+    pub(super) fn run_done(&'static self) -> bool {
+        self.run_round(self.runs_code()) > 0
+    }
+
+    /// Is the code that is queued here the caretaker's?
+    fn runs_code(&self) -> bool {
+        self.drained.load(Ordering::Relaxed) == 0
+    }
+
+    /// A pass ends.
+    pub(super) fn end_pass(&self) {
         #[cfg(not(any(quiescent_loom, quiescent_double)))]
         self.tasks
             .wake(|cookie| crate::drive::Drives::is_done(self, cookie));
-        Ok(taken || moved || ran > 0)
+        if !self.runs_code() && self.code_is_ready() {
+            crate::report::ready();
+        }
+        self.tell_news_of_budget();
+    }
+
+    /// The caretaker is to be told when a grace period may go on here.
+    pub(super) fn take_interest(&self) {
+        self.interested.swap(1, Ordering::AcqRel); // [CT-1]
+    }
+
+    /// It need not be told.
+    pub(super) fn lose_interest(&self) {
+        self.interested.store(0, Ordering::Relaxed);
     }
 
     /// Does something wait for a grace period?
-    fn waits(&self) -> bool {
+    pub(super) fn waits(&self) -> bool {
         #[cfg(not(any(quiescent_loom, quiescent_double)))]
         if self
             .tasks
@@ -133,36 +153,11 @@ impl Yard {
         {
             return true;
         }
-        self.pending()
-    }
-
-    /// Drives grace periods as far as they go without waiting for readers. True if one has ended. If a reader is in the way, it is told
-    /// to say when it is not.
-    fn go_on(&'static self) -> Result<bool, SyncError> {
-        let before = self.root_seq().load(Ordering::Acquire);
-        self.help_along()?;
-        let moved = || self.root_seq().load(Ordering::Acquire) != before;
-        if moved() {
-            return Ok(true);
-        }
-        self.interested.swap(1, Ordering::AcqRel); // [CT-1]
-        loop {
-            // A flag that is set only now may be missed by a reader that ends meanwhile: then once more, behind another fence.
-            let flagged = self.readers.flagged();
-            self.heavy_fence()
-                .map_err(|errno| SyncError::FenceRefused { errno })?;
-            self.help_along()?;
-            if moved() {
-                return Ok(true);
-            }
-            if self.readers.flagged() & !flagged == 0 {
-                return Ok(false);
-            }
-        }
+        self.pending() || self.only_wants()
     }
 
     /// Drives, if nobody does, until the engine would have the driver wait.
-    fn help_along(&'static self) -> Result<(), SyncError> {
+    pub(super) fn help_along(&'static self) -> Result<(), SyncError> {
         let mut core = self.lock();
         if !core.engine.busy() {
             return Ok(());
@@ -185,9 +180,9 @@ impl Yard {
 }
 
 #[cfg(any(quiescent_loom, quiescent_double))]
-pub(crate) use model::{alarm, hire, start};
+pub(crate) use model::{alarm, hire, is_there, start};
 #[cfg(not(any(quiescent_loom, quiescent_double)))]
-pub(crate) use real::{alarm, forked, hire, start};
+pub(crate) use real::{alarm, forked, hire, is_there, start};
 
 #[cfg(any(quiescent_loom, quiescent_double))]
 mod model {
@@ -203,6 +198,10 @@ mod model {
         true
     }
 
+    pub(crate) fn is_there() -> bool {
+        false
+    }
+
     pub(crate) fn alarm() -> &'static Alarm {
         &sync::domain().alarm
     }
@@ -212,7 +211,7 @@ mod model {
 mod real {
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    use super::super::yards;
+    use super::super::{rounds, yards};
     use super::{Alarm, Yard};
     use crate::driven::Driven as _;
     use crate::staff;
@@ -234,7 +233,7 @@ mod real {
     /// Sees to it that there is a caretaker, or that somebody is starting one. False: none can be started; the next who
     /// needs one tries again.
     pub(crate) fn start() -> bool {
-        if STATE.load(Ordering::Relaxed) == STARTED {
+        if is_there() {
             return true;
         }
         let order = (Ordering::AcqRel, Ordering::Relaxed);
@@ -255,10 +254,15 @@ mod real {
         started.is_ok()
     }
 
-    /// The same, for those who may wait: true if there is one.
+    /// Is there one?
+    pub(crate) fn is_there() -> bool {
+        STATE.load(Ordering::Relaxed) == STARTED
+    }
+
+    /// As [`start`], for those who may wait: true if there is one.
     pub(crate) fn hire() -> bool {
         while start() {
-            if STATE.load(Ordering::Relaxed) == STARTED {
+            if is_there() {
                 return true;
             }
             std::thread::yield_now();
@@ -286,8 +290,9 @@ mod real {
     fn serve() {
         let era = ERA.load(Ordering::Relaxed);
         let is_home = || ERA.load(Ordering::Relaxed) != era;
+        ALARM.open_sources();
         loop {
-            let looks = yards().filter_map(Yard::care).min();
+            let looks = rounds::look_after(yards());
             if is_home() {
                 return;
             }
@@ -295,7 +300,9 @@ mod real {
                 let armed = yards().filter_map(|yard| yard.lock().engine.armed());
                 armed.chain(looks).min()
             });
-            ALARM.sleep();
+            if ALARM.sleep().is_some_and(|woken| woken.low) {
+                yards().for_each(Yard::memory_low);
+            }
         }
     }
 }

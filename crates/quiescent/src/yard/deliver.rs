@@ -5,13 +5,13 @@
 
 use std::ops::Range;
 
-use quiescent_engine::barrier::Begin;
 use quiescent_engine::cblist::CbList;
 use quiescent_engine::cpu::Lane as Which;
 use quiescent_engine::credit::{Cause, Refill, Urgency};
 use quiescent_engine::{Interest, Pos};
 
 use super::{Yard, care};
+use crate::barrier::{Barriers, Wakers};
 use crate::chain::Garbage;
 use crate::deliver::Parcel;
 use crate::drive::{Drives as _, How};
@@ -22,18 +22,16 @@ use crate::looks::count;
 use crate::queue::{CODE, Core, PLAIN};
 use crate::run;
 use crate::sweep::Until;
-use crate::sync::{self, MAX_EXTRACT, Ordering, full_fence};
-
-/// Some of what the barrier waits for is not done.
-const OPEN: u32 = 0;
-/// All of it is.
-const COMPLETE: u32 = 1;
-/// It may never be: the caretaker cannot go on.
-const GIVEN_UP: u32 = 2;
+use crate::sync::{self, AtomicU32, MAX_EXTRACT, Ordering, full_fence};
 
 impl Yard {
     /// Queues a parcel.
     pub(crate) fn deliver(&'static self, parcel: Parcel, urgency: Urgency) {
+        self.deliver_if(parcel, urgency, false);
+    }
+
+    /// Queues a parcel; an entry, if `asks`, only where it fits into the budget. Was it queued? If not, it is the caller's still.
+    pub(crate) fn deliver_if(&'static self, parcel: Parcel, urgency: Urgency, asks: bool) -> bool {
         let queue = &self.queue;
         if let Parcel::Entry(lane, ..) = parcel {
             queue.provide(lane);
@@ -41,7 +39,9 @@ impl Yard {
         let mut garbage = Garbage::new();
         full_fence(); // [SNAP-1]
         let mut core = queue.lock();
+        let fits = !asks || self.admit(&mut core, &parcel);
         match parcel {
+            _ if !fits => {}
             // SAFETY: the caller's promise, passed on by whoever made the parcel.
             Parcel::Head(head, run) => unsafe { core.heads.push(head, run) },
             Parcel::Entry(lane, entry, bytes) => {
@@ -56,7 +56,7 @@ impl Yard {
         let now = sync::coarse_ns();
         let refill = self
             .lock()
-            .refill(&self.readers, &mut core.cpu, &queued, urgency, now);
+            .refill(self, &mut core.cpu, &queued, urgency, now);
         queue.settle(&mut core, &refill.credit, refill.drive, &mut garbage);
         // Nobody pops: each push frees two.
         let mut places = [Entry::NONE; 2];
@@ -64,22 +64,66 @@ impl Yard {
         drop(core);
         self.free(&places, range);
         self.carry_out(refill);
+        if !fits {
+            count(&self.counters().refused);
+        }
+        fits
+    }
+
+    /// Asks the engine whether an entry fits into the budget.
+    fn admit(&self, core: &mut Core, parcel: &Parcel) -> bool {
+        let Parcel::Entry(_, _, bytes) = *parcel else {
+            return true;
+        };
+        let queued = self.queue.report(core, false);
+        let now = sync::coarse_ns();
+        self.lock().admit(&mut core.cpu, &queued, bytes, now)
     }
 
     /// Carries out what the engine asked for. With no lock held.
     fn carry_out(&'static self, refill: Refill) {
-        if let Some(deadline) = refill.arm
+        self.arm_and_kick(refill.arm, refill.kick);
+        if refill.drive {
+            self.drive_once(self.lock(), self.own_cpu(), Interest::Passing);
+            self.tell_caretaker();
+        }
+        if refill.give_way {
+            sync::domain().give_way();
+        }
+        if refill.help != 0 {
+            crate::looks::add(&self.counters().helped, self.free_some(refill.help));
+        }
+        if refill.over {
+            self.untold.store(1, Ordering::Release);
+            self.arm_and_kick(None, true);
+        }
+    }
+
+    /// Has the caretaker look at a time, or now, if there is one to be had.
+    pub(super) fn arm_and_kick(&self, arm: Option<u64>, kick: bool) {
+        if let Some(deadline) = arm
             && care::start()
         {
             care::alarm().arm(deadline, false);
         }
-        if refill.kick && care::start() {
+        if kick && care::start() {
             self.call();
         }
-        if refill.drive {
-            self.drive_once(self.lock(), None, Interest::Passing);
-            self.tell_caretaker();
-        }
+    }
+
+    /// Frees up to `most` plain objects that are done. Returns how many.
+    fn free_some(&'static self, most: u64) -> u64 {
+        let mut places = [const { Entry::NONE }; MAX_EXTRACT];
+        let most = most.min(MAX_EXTRACT as u64) as usize;
+        let mut garbage = Garbage::new();
+        let mut core = self.queue.lock();
+        let range = self
+            .queue
+            .extract(&mut core, PLAIN, &mut places[..most], &mut garbage);
+        drop(core);
+        let freed = range.end - range.start;
+        self.free(&places, range);
+        freed
     }
 
     /// Sends everything that is queued on its way, if `choose` has a cause. True if it had.
@@ -98,8 +142,7 @@ impl Yard {
             return false; // it has no owner who could be faster
         };
         let now = sync::coarse_ns();
-        self.lock()
-            .taken(&self.readers, &mut core.cpu, &queued, cause, now);
+        self.lock().taken(self, &mut core.cpu, &queued, cause, now);
         visit(&mut core);
         true
     }
@@ -119,11 +162,23 @@ impl Yard {
         })
     }
 
-    /// Runs and frees what is done. Returns how much. Inside a callback it frees memory only.
-    pub(super) fn run_ready(&'static self, until: Until) -> u64 {
+    /// Runs and frees what is done, once round: what callbacks queue in turn comes later. Returns how much.
+    pub(super) fn run_round(&'static self, code: bool) -> u64 {
+        let (queued, mut ran) = (self.held().0, 0);
+        while ran < queued {
+            match self.run_some(u64::MAX, code) {
+                0 => break,
+                found => ran += found,
+            }
+        }
+        ran
+    }
+
+    /// Runs and frees what is done, or only frees. Returns how much. Inside a callback it frees memory only.
+    pub(super) fn run_ready(&'static self, until: Until, code: bool) -> u64 {
         let mut ran = 0;
         while !until.is_over() {
-            let found = self.run_some();
+            let found = self.run_some(u64::MAX, code);
             if found == 0 {
                 break;
             }
@@ -132,10 +187,11 @@ impl Yard {
         ran
     }
 
-    /// A batch of memory, and one callback of each kind.
-    fn run_some(&'static self) -> u64 {
+    /// A batch of memory, and one callback of each kind if `code` may run; at most so many.
+    pub(super) fn run_some(&'static self, most: u64, code: bool) -> u64 {
         let mut places = [const { Entry::NONE }; MAX_EXTRACT];
-        let (mut code, mut closure, mut head) = ([Entry::NONE], 0..0, None);
+        let plain_most = most.min(MAX_EXTRACT as u64) as usize;
+        let (mut entry, mut closure, mut head) = ([Entry::NONE], 0..0, None);
         let mut garbage = Garbage::new();
         let mut core = self.queue.lock();
         if !core.cpu.is_empty() {
@@ -143,9 +199,15 @@ impl Yard {
         }
         let plain = self
             .queue
-            .extract(&mut core, PLAIN, &mut places, &mut garbage);
-        if !run::in_callback() {
-            closure = self.queue.extract(&mut core, CODE, &mut code, &mut garbage);
+            .extract(&mut core, PLAIN, &mut places[..plain_most], &mut garbage);
+        let mut left = most - (plain.end - plain.start);
+        if code && left > 0 {
+            closure = self
+                .queue
+                .extract(&mut core, CODE, &mut entry, &mut garbage);
+            left -= closure.end - closure.start;
+        }
+        if code && left > 0 {
             let range = core.cpu.extract(Which::Head, 1);
             if !range.is_empty() {
                 head = core.heads.pop().map(|taken| (taken, range));
@@ -158,7 +220,7 @@ impl Yard {
         let found = found + u64::from(head.is_some());
         self.free(&places, plain);
         if !closure.is_empty() {
-            run::code_of(&self.counters, code[0]);
+            run::code_of(&self.counters, entry[0]);
             self.report_ran_since(era, Which::Code, closure);
         }
         if let Some(((head, run), range)) = head {
@@ -201,85 +263,20 @@ impl Yard {
             self.lock().tell(&mut core.cpu);
         }
         drop(core);
-        if share_done && self.lock().barrier.one_done() {
-            self.barrier_word.store(COMPLETE, Ordering::Release); // [BAR-1]
-            sync::futex_wake(&self.barrier_word);
+        if share_done {
+            self.barrier_share_done();
         }
     }
 
     // Waiting for it.
 
-    /// Waits until everything queued before this call has been freed or run.
-    pub(crate) fn barrier(&'static self) -> Result<(), SyncError> {
-        if run::in_callback() {
-            return Err(SyncError::InsideCallback);
-        }
-        if crate::reader::in_section() {
-            return Err(SyncError::InsideSection);
-        }
-        full_fence();
-        let snap = self.lock().barrier.snap();
-        let _turn = self.barrier_turn.take();
-        self.finish_barrier()?; // one that failed half-way, if any
-        if self.held().0 > 0 && !care::hire() {
-            return Err(SyncError::NoWorker);
-        }
-        match self.lock().start_barrier(snap) {
-            Begin::Covered => return Ok(()),
-            Begin::Started { .. } => {}
-        }
-        self.barrier_word.store(OPEN, Ordering::Relaxed);
-        self.take(
-            |core| (!core.is_idle()).then_some(Cause::Barrier),
-            |core| self.lock().visit_barrier(&mut core.cpu),
-        );
-        if self.lock().barrier.visited_all() {
-            self.barrier_word.store(COMPLETE, Ordering::Relaxed);
-        }
-        self.finish_barrier()
-    }
-
-    /// Waits for the barrier in flight, if there is one, and ends it.
-    fn finish_barrier(&'static self) -> Result<(), SyncError> {
-        if !self.lock().barrier.in_flight() {
-            return Ok(());
-        }
-        let word = &self.barrier_word;
-        if word.load(Ordering::Acquire) != COMPLETE {
-            if !care::hire() {
-                return Err(SyncError::NoWorker);
-            }
-            let order = (Ordering::Relaxed, Ordering::Relaxed);
-            let _ = word.compare_exchange(GIVEN_UP, OPEN, order.0, order.1); // once more
-            self.call();
-        }
-        loop {
-            match word.load(Ordering::Acquire) {
-                COMPLETE => break, // [BAR-1]
-                OPEN => sync::futex_wait(word, OPEN, None),
-                _ => return Err(self.refusal()),
-            }
-        }
-        self.lock().barrier.end();
-        count(&self.counters.barriers);
-        Ok(())
-    }
-
-    /// Whoever waits for a barrier learns that it will not be complete now.
-    pub(super) fn give_up_barrier(&self) {
-        let order = (Ordering::Release, Ordering::Relaxed);
-        let word = &self.barrier_word;
-        let _ = word.compare_exchange(OPEN, GIVEN_UP, order.0, order.1);
-        sync::futex_wake(word);
-    }
-
     /// Frees and runs, in this thread, what is queued, as far as that goes before the deadline.
     pub(crate) fn drain(&'static self, until: Until) -> u64 {
-        let can_wait = !run::in_callback() && !crate::reader::in_section();
+        let can_wait = !run::in_callback() && !crate::reader::in_section() && !self.is_inside();
         let mut ran = 0;
         loop {
             self.take(|core| (!core.is_idle()).then_some(Cause::Drain), |_| ());
-            let now = self.run_ready(until);
+            let now = self.run_ready(until, !run::in_callback());
             ran += now;
             if until.is_over() || (!can_wait && now == 0) {
                 break;
@@ -296,9 +293,54 @@ impl Yard {
                 break;
             }
         }
-        if self.held().0 > 0 && care::start() {
-            self.call(); // what is left was sent on its way, and has no deadline
-        }
+        // what is left was sent on its way, and has no deadline
+        self.arm_and_kick(None, self.held().0 > 0);
         ran
+    }
+}
+
+impl Barriers for Yard {
+    fn barrier_word(&self) -> &AtomicU32 {
+        &self.barrier_word
+    }
+
+    fn wakers(&self) -> &Wakers {
+        &self.wakers
+    }
+
+    fn visit_queues(&'static self) -> Result<(), SyncError> {
+        self.take(
+            |core| (!core.is_idle()).then_some(Cause::Barrier),
+            |core| self.lock().visit_barrier(&mut core.cpu),
+        );
+        Ok(())
+    }
+
+    fn is_holding(&'static self) -> bool {
+        self.held().0 > 0
+    }
+
+    fn staff(&'static self) -> bool {
+        care::start()
+    }
+
+    fn hire(&'static self) -> bool {
+        care::hire()
+    }
+
+    fn call_staff(&self) {
+        self.call();
+    }
+
+    fn refusal(&self, gave_up: bool) -> Option<SyncError> {
+        gave_up.then(|| {
+            let errno = self.heavy_fence().err().unwrap_or(libc::ENOMEM);
+            SyncError::FenceRefused { errno }
+        })
+    }
+
+    fn wake_later(&'static self) {
+        self.lock().gate.set_due();
+        self.call();
     }
 }

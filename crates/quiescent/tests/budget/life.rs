@@ -53,7 +53,8 @@ fn threads_that_have_gone_quiet_do_not_keep_the_budget() {
         || {
             set_budget(100_000, u64::MAX);
             let quiet = || {
-                for _ in 0..200 {
+                for _ in 0..300 {
+                    // Over the budget by itself: nothing else makes room.
                     drop(replaced([0u8; 400], [1; 400]));
                 }
             };
@@ -69,8 +70,8 @@ fn threads_that_have_gone_quiet_do_not_keep_the_budget() {
                 gate.until_reached(1);
                 // Lazy ones would stay for seconds.
                 reader.end();
+                // By taking over; behind a fence, or at the owner's last push, if that came in between.
                 until("there is room", try_one);
-                assert!(statistics().fences_take > 0, "by taking over");
                 gate.open();
             });
             nothing_is_held();

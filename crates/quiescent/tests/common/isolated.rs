@@ -85,11 +85,7 @@ impl Isolated {
             Ok(_) => {} // another child of the same test
             Err(_) => {
                 let output = self.start(&name);
-                let text = format!(
-                    "{}{}",
-                    String::from_utf8_lossy(&output.stdout),
-                    String::from_utf8_lossy(&output.stderr)
-                );
+                let text = text_of(&output);
                 assert!(output.status.success(), "{name}: {}\n{text}", output.status);
                 assert!(
                     text.contains(&mark),
@@ -125,10 +121,18 @@ impl Isolated {
                 // still its own.
                 unsafe { libc::kill(pid as libc::pid_t, libc::SIGKILL) };
                 let _ = reader.join();
-                panic!("{name} hangs; its threads:\n{threads}");
+                let said = receiver.try_recv().ok().and_then(Result::ok);
+                let said = said.map_or(String::new(), |it| text_of(&it));
+                panic!("{name} hangs; its threads:\n{threads}\nit said:\n{said}");
             }
         }
     }
+}
+
+/// What a child has said.
+fn text_of(output: &Output) -> String {
+    let parts = [&output.stdout, &output.stderr];
+    parts.map(|part| String::from_utf8_lossy(part)).concat()
 }
 
 /// Name, state and place in the kernel of every thread of a process.

@@ -10,6 +10,7 @@ pub mod oracle;
 pub mod readers;
 pub mod real;
 pub mod sandbox;
+pub mod tasks;
 
 use std::sync::mpsc;
 use std::thread;

@@ -8,8 +8,8 @@ use std::thread;
 use std::time::Duration;
 
 use quiescent::{
-    Guard, Options, RcuCell, holdouts, in_section, init, read_lock, statistics, synchronize,
-    synchronize_timeout,
+    Domain, Guard, Options, RcuCell, holdouts, in_section, init, read_lock, statistics,
+    synchronize, synchronize_timeout,
 };
 
 use super::common::Reader;
@@ -71,6 +71,18 @@ pub const SCENARIOS: &[Scenario] = &[
         every: 1,
     },
     Scenario {
+        name: "first section in a domain",
+        run: first_in_a_domain,
+        least: 200,
+        every: 5,
+    },
+    Scenario {
+        name: "sections in two domains",
+        run: two_domains,
+        least: 100,
+        every: 5,
+    },
+    Scenario {
         name: "sections without a slot",
         run: without_a_slot,
         least: 50,
@@ -89,6 +101,8 @@ const LIMIT: usize = 1 << 15;
 /// Threads that one leaf of slots serves.
 const SLOTS: u32 = 62;
 
+/// Domains of the program's, in which handlers read, too; of the first one they may be the first users.
+static OWN: [Domain; 2] = [const { Domain::new() }; 2];
 static VALUE: OnceLock<RcuCell<u64>> = OnceLock::new();
 static SHARED: AtomicPtr<Shared> = AtomicPtr::new(ptr::null_mut());
 
@@ -108,6 +122,9 @@ extern "C" fn handler(_signal: libc::c_int) {
     // Inside, the slot is the thread's own. (No thread is interrupted while it holds the lock of the
     // statistics.)
     let right = right && statistics().registered > 0;
+    let own = OWN.each_ref().map(Domain::read_lock);
+    let right = right && OWN.iter().all(Domain::in_section);
+    drop(own);
     drop(inner);
     // SAFETY: null or the page that lives for ever.
     if let Some(shared) = unsafe { SHARED.load(Ordering::Relaxed).as_ref() } {
@@ -147,6 +164,12 @@ pub fn check(registered: u32, shared: &Shared) {
     synchronize();
     assert!(holdouts().is_empty());
     assert_eq!(statistics().stalls, 0);
+    for domain in &OWN {
+        assert!(!domain.in_section());
+        let other = thread::spawn(move || domain.synchronize_timeout(patience)).join();
+        assert_eq!(other.expect("no panic"), Ok(()));
+        domain.synchronize();
+    }
     // And the thread reads on.
     let guard = read_lock();
     assert_eq!(*VALUE.get().expect("published").load(&guard), 77);
@@ -162,6 +185,25 @@ pub fn check(registered: u32, shared: &Shared) {
 fn first_section(shared: &'static Shared) -> u32 {
     begin();
     drop(read_lock());
+    end(shared);
+    1
+}
+
+fn first_in_a_domain(shared: &'static Shared) -> u32 {
+    begin();
+    drop(OWN[0].read_lock());
+    end(shared);
+    1
+}
+
+fn two_domains(shared: &'static Shared) -> u32 {
+    drop(OWN[0].read_lock());
+    begin();
+    let other = OWN[1].read_lock(); // its first
+    let one = OWN[0].read_lock();
+    drop(other);
+    drop(one);
+    drop(OWN[1].read_lock());
     end(shared);
     1
 }

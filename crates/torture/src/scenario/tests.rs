@@ -11,7 +11,7 @@ fn all_that_are_part_of_the_program_are_right_and_say_what_they_stress() {
             seen.set(role, seen.of(role) + scenario.cast.of(role));
         }
         let lazy = scenario.kinds.iter().any(|kind| kind.is_lazy());
-        let writers = [Role::Writer, Role::SrcuWriter];
+        let writers = [Role::Writer, Role::SrcuWriter, Role::DomainWriter];
         let writes = writers.into_iter().any(|it| scenario.cast.of(it) > 0);
         assert!(
             scenario.cast.of(Role::Lazy) > 0 || (writes && lazy),

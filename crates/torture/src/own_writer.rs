@@ -1,14 +1,11 @@
-//! Updates under [`Srcu`](quiescent::Srcu)s: as [`writer`], whose protocol around each disposal they share; and those who only ask,
+//! Updates under [`Srcu`](quiescent::Srcu)s and [`Domain`](quiescent::Domain)s: as [`writer`], whose protocol around each disposal they share; and those who only ask,
 //! wait for everybody's callbacks, or run them.
 
 use std::ptr::NonNull;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use quiescent::SrcuRetired;
-
-use crate::callback::{self, Block};
+use crate::callback::{self, Block, Own};
 use crate::element::{Dropping, Element};
 use crate::entry::Entry;
 use crate::events::What;
@@ -17,28 +14,29 @@ use crate::hand::Hand;
 use crate::kind::Kind;
 use crate::ledger::SLOTS;
 use crate::options::Broken;
-use crate::plot::{Plot, Whose};
+use crate::periods::{Periods, Whose};
+use crate::plot::Plot;
 use crate::srcu_reader;
 use crate::waking;
 use crate::writer;
 
 /// Updates until it is over.
-pub fn run(mut hand: Hand) {
+pub fn run<P: Periods>(mut hand: Hand) {
     let pause = hand.world.options.delays.writer_us;
     while hand.goes_on() {
-        round(&mut hand);
+        round::<P>(&mut hand);
         hand.acted();
         hand.dawdle(pause);
     }
 }
 
 /// An update of any kind, or many of a cheap one; or something else that asks for grace periods.
-pub fn round(hand: &mut Hand) {
-    let Some(plot) = srcu_reader::plot(hand) else {
+pub fn round<P: Periods>(hand: &mut Hand) {
+    let Some(plot) = srcu_reader::plot::<P>(hand) else {
         return;
     };
     let kinds = &hand.world.options.kinds;
-    let kind = kinds[hand.numbers.below(kinds.len())].of_srcu();
+    let kind = P::nearest(kinds[hand.numbers.below(kinds.len())]);
     match hand.numbers.below(200) {
         0 if kinds.contains(&Kind::RetirePtr) => flood(hand, &plot, Kind::RetirePtr, 1500),
         1 if !kind.waits() => flood(hand, &plot, kind, 300),
@@ -46,13 +44,13 @@ pub fn round(hand: &mut Hand) {
         20..22 if hand.world.barriers_allowed() => barrier(hand, &plot),
         22..24 if hand.world.barriers_allowed() => {
             let limit = Duration::from_micros(hand.numbers.next() % 20_000);
-            plot.whose.drain(limit);
+            plot.whose.drain_for(limit);
         }
         _ => _ = update(hand, &plot, kind, false),
     }
 }
 
-fn flood(hand: &mut Hand, plot: &Plot, kind: Kind, most: usize) {
+fn flood<P: Periods>(hand: &mut Hand, plot: &Plot<P>, kind: Kind, most: usize) {
     for _ in 0..hand.numbers.below(most) {
         if !hand.goes_on() || !update(hand, plot, kind, false) {
             break;
@@ -60,13 +58,20 @@ fn flood(hand: &mut Hand, plot: &Plot, kind: Kind, most: usize) {
     }
 }
 
-/// Everything that any thread has queued here is over when `barrier` returns.
-fn barrier(hand: &mut Hand, plot: &Plot) {
+/// Everything that any thread has queued here is over when `barrier` returns, or its future is ready. Some futures are given up.
+fn barrier<P: Periods>(hand: &mut Hand, plot: &Plot<P>) {
     let places = &hand.world.places;
     let committed: Vec<u64> = places.iter().map(|it| it.ledger.committed()).collect();
     hand.record(What::Barrier, None, u64::from(plot.number));
     if !hand.world.is_broken(Broken::SkipBarrier) {
-        plot.whose.barrier();
+        match hand.numbers.below(3) {
+            0 => waking::block_on(&hand.place.bell, plot.whose.barrier_async()),
+            1 => {
+                waking::abandon(&hand.place.bell, plot.whose.barrier_async());
+                plot.whose.barrier();
+            }
+            _ => plot.whose.barrier(),
+        }
     }
     hand.record(What::BarrierEnd, None, u64::from(plot.number));
     for (place, committed) in places.iter().zip(committed) {
@@ -75,44 +80,44 @@ fn barrier(hand: &mut Hand, plot: &Plot) {
 }
 
 /// Grace periods that nobody needs.
-fn ask(hand: &mut Hand, plot: &Plot) {
-    let srcu = &plot.whose;
+fn ask<P: Periods>(hand: &mut Hand, plot: &Plot<P>) {
+    let own = &plot.whose;
     let way = hand.numbers.below(7);
     hand.record(What::Ask, None, way as u64);
     hand.begin(Kind::Synchronize);
     match way {
-        0 => srcu.synchronize(),
-        1 => srcu.synchronize_expedited(),
+        0 => own.synchronize(),
+        1 => own.synchronize_expedited(),
         // Given up, most of the time.
-        2 => _ = srcu.synchronize_timeout(Duration::from_micros(hand.numbers.next() % 200)),
+        2 => _ = own.synchronize_timeout(Duration::from_micros(hand.numbers.next() % 200)),
         3 => {
-            let cookie = srcu.start_poll();
+            let cookie = own.start_poll();
             for _ in 0..hand.numbers.below(20) {
-                if srcu.poll(cookie) {
+                if own.poll(cookie) {
                     break;
                 }
                 hand.dawdle(50);
             }
         }
         4 => {
-            let cookies: Vec<_> = (0..8).map(|_| srcu.start_poll()).collect();
-            srcu.wait(cookies[7]);
-            if !cookies.into_iter().all(|cookie| srcu.poll(cookie)) {
+            let cookies: Vec<_> = (0..8).map(|_| own.start_poll()).collect();
+            own.wait(cookies[7]);
+            if !cookies.into_iter().all(|cookie| own.poll(cookie)) {
                 Finding::Cookie.note(Some(Kind::Cookie), 2);
             }
         }
-        5 => waking::block_on(&hand.place.bell, srcu.grace_period()),
-        _ => waking::abandon(&hand.place.bell, srcu.grace_period()),
+        5 => waking::block_on(&hand.place.bell, own.grace_period()),
+        _ => waking::abandon(&hand.place.bell, own.grace_period()),
     }
     hand.end();
 }
 
-/// Publishes an element of this kind in place of another, and disposes of that one; `inside` a section of this `Srcu` nobody waits. False
+/// Publishes an element of this kind in place of another, and disposes of that one; `inside` a section there nobody waits. False
 /// if everything this thread can have queued is queued.
-pub fn update(hand: &mut Hand, plot: &Plot, kind: Kind, inside: bool) -> bool {
+pub fn update<P: Periods>(hand: &mut Hand, plot: &Plot<P>, kind: Kind, inside: bool) -> bool {
     let kind = match hand.world.is_broken(Broken::NeverLazy) && kind.is_lazy() {
         true => Kind::CallHurry,
-        false => kind.of_srcu(),
+        false => P::nearest(kind),
     };
     let Some((entry, birth)) = hand.ledger().take(kind, plot.number) else {
         hand.world.full.fetch_add(1, Ordering::Relaxed);
@@ -126,8 +131,8 @@ pub fn update(hand: &mut Hand, plot: &Plot, kind: Kind, inside: bool) -> bool {
     if kind.in_cell() {
         let mut new = Some(Dropping(element));
         let old = match hand.numbers.below(2) {
-            0 => bed.cell.store(new),
-            _ => bed.cell.update(|_| new.take()), // nobody else stores here: once
+            0 => P::store(&bed.cell, new),
+            _ => P::update(&bed.cell, |_| new.take()), // nobody else stores here: once
         };
         if old.is_some() {
             dispose(hand, plot, Old::Owned(old), inside);
@@ -148,12 +153,12 @@ pub fn update(hand: &mut Hand, plot: &Plot, kind: Kind, inside: bool) -> bool {
 }
 
 /// An element that was just unpublished.
-enum Old {
+enum Old<R> {
     Raw(NonNull<Element>),
-    Owned(SrcuRetired<Option<Dropping>>),
+    Owned(R),
 }
 
-fn dispose(hand: &mut Hand, plot: &Plot, old: Old, inside: bool) {
+fn dispose<P: Periods>(hand: &mut Hand, plot: &Plot<P>, old: Old<P::Retired>, inside: bool) {
     let element = match &old {
         Old::Raw(element) => *element,
         Old::Owned(retired) => match &**retired {
@@ -167,45 +172,47 @@ fn dispose(hand: &mut Hand, plot: &Plot, old: Old, inside: bool) {
         kind if kind.in_cell() => Kind::RetiredHurry, // nobody may wait here
         _ => Kind::CallHurry,
     };
-    let srcu = &plot.whose;
+    let own = &plot.whose;
     let act = |hand: &mut Hand, entry, word| match old {
-        Old::Raw(element) if kind.waits() => wait_and_free(hand, srcu, element, entry, word, kind),
-        Old::Raw(element) => defer(hand, srcu, element, entry, word, kind),
-        Old::Owned(retired) => give_back(hand, retired, kind),
+        Old::Raw(element) if kind.waits() => {
+            wait_and_free(hand, &**own, element, entry, word, kind)
+        }
+        Old::Raw(element) => defer(hand, own, element, entry, word, kind),
+        Old::Owned(retired) => P::give_back(retired, kind, hand),
     };
     // SAFETY: unpublished by this thread, and nobody's but what `act` owns.
-    unsafe { writer::disposing(hand, element, kind, || srcu.enter(), act) };
+    unsafe { writer::disposing(hand, element, kind, || P::enter(own), act) };
 }
 
-fn wait_and_free(
+fn wait_and_free<P: Periods>(
     hand: &mut Hand,
-    srcu: &Whose,
+    own: &P,
     element: NonNull<Element>,
     entry: &'static Entry,
     word: u64,
     kind: Kind,
 ) {
-    let before = srcu.start_poll();
+    let before = own.start_poll();
     match kind {
         Kind::Synchronize if hand.world.is_broken(Broken::NoGracePeriod) => {}
         Kind::Synchronize if hand.numbers.once_in(4) => {
             let mut patience = Duration::from_micros(20);
-            while srcu.synchronize_timeout(patience).is_err() {
+            while own.synchronize_timeout(patience).is_err() {
                 patience *= 2;
             }
         }
-        Kind::Synchronize => srcu.synchronize(),
-        Kind::Expedited => srcu.synchronize_expedited(),
-        Kind::Cookie => srcu.wait(before),
-        Kind::Future => waking::block_on(&hand.place.bell, srcu.grace_period()),
+        Kind::Synchronize => own.synchronize(),
+        Kind::Expedited => own.synchronize_expedited(),
+        Kind::Cookie => own.wait(before),
+        Kind::Future => waking::block_on(&hand.place.bell, own.grace_period()),
         _ if hand.world.is_broken(Broken::WrongCookie) => {}
         _ => {
-            while !srcu.poll(before) {
+            while !own.poll(before) {
                 hand.dawdle(100);
             }
         }
     }
-    if hand.world.options.broken.is_none() && !srcu.poll(before) {
+    if hand.world.options.broken.is_none() && !own.poll(before) {
         Finding::Cookie.note(Some(kind), 1); // a full grace period has passed since
     }
     if hand.world.is_broken(Broken::Leak) && hand.numbers.once_in(64) {
@@ -215,9 +222,9 @@ fn wait_and_free(
     }
 }
 
-fn defer(
+fn defer<P: Periods>(
     hand: &mut Hand,
-    srcu: &Whose,
+    own: &Whose<P>,
     element: NonNull<Element>,
     entry: &'static Entry,
     word: u64,
@@ -228,43 +235,30 @@ fn defer(
         return;
     }
     let block = Block(element);
-    // Some keep their `Srcu`, which may then end in its own callback.
-    let kept = match srcu {
-        Whose::Owned(own) if hand.numbers.once_in(2) => Some(Arc::clone(own)),
-        _ => None,
+    // Some keep what they are queued under, which may then end in its own callback.
+    let kept = match own {
+        Whose::Owned(_) if hand.numbers.once_in(2) => P::own(own.clone()),
+        _ => Own::Nobody,
     };
     let callback = move || block.end_under(entry, word, kept);
     let dropping = element.cast::<Dropping>();
     match kind {
         Kind::Call if world.is_broken(Broken::CallNow) => callback(),
-        Kind::Call => srcu.call(callback),
-        Kind::CallHurry => srcu.call_hurry(callback),
-        Kind::CallLazy => srcu.call_lazy(callback),
+        Kind::Call => own.call(callback),
+        Kind::CallHurry => own.call_hurry(callback),
+        Kind::CallLazy => own.call_lazy(callback),
         // SAFETY: a boxed element (a `Dropping` is one, with the same layout), unlinked, retired once.
-        Kind::RetireDrop => unsafe { srcu.retire_ptr(dropping) },
+        Kind::RetireDrop => unsafe { own.retire_ptr(dropping) },
         // SAFETY: as above.
-        Kind::RetireDropHurry => unsafe { srcu.retire_ptr_hurry(dropping) },
+        Kind::RetireDropHurry => unsafe { own.retire_ptr_hurry(dropping) },
         // SAFETY: as above.
-        Kind::RetirePtrHurry => unsafe { srcu.retire_ptr_hurry(element) },
+        Kind::RetirePtrHurry => unsafe { own.retire_ptr_hurry(element) },
         // SAFETY: as above, but for the misuse.
         _ => unsafe {
-            srcu.retire_ptr(element);
+            own.retire_ptr(element);
             if world.is_broken(Broken::DoubleFree) && hand.numbers.once_in(64) {
-                srcu.retire_ptr(element);
+                own.retire_ptr(element);
             }
         },
-    }
-}
-
-fn give_back(hand: &mut Hand, retired: SrcuRetired<Option<Dropping>>, kind: Kind) {
-    match (kind, hand.numbers.below(2)) {
-        (Kind::RetiredWait, 0) => drop(retired.wait()),
-        (Kind::RetiredWait, _) => match retired.try_wait() {
-            Ok(old) => drop(old),
-            Err((why, _)) => panic!("SrcuRetired::try_wait: {why}"),
-        },
-        (Kind::RetiredHurry, _) => retired.retire_hurry(),
-        (_, 0) => retired.retire(),
-        _ => drop(retired),
     }
 }

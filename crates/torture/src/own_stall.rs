@@ -1,58 +1,64 @@
-//! Isolation: a section of an `Srcu` stays open, and sees meanwhile that its own grace periods and callbacks wait for it, and that
-//! nobody else's do: not another `Srcu`'s, nor the domain's.
+//! Isolation: a section of an `Srcu` or of a domain stays open, and sees meanwhile that its own grace periods and callbacks wait for it, and that
+//! nobody else's do: not another one's, nor the process's.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use quiescent::{Srcu, synchronize_timeout};
+use quiescent::{SyncError, synchronize_timeout};
 
 use crate::events::What;
 use crate::finding::Finding;
 use crate::hand::Hand;
 use crate::options::Broken;
+use crate::periods::{Periods, Whose};
 use crate::srcu_reader;
 
 /// Stalls until it is over.
-pub fn run(mut hand: Hand) {
+pub fn run<P: Periods>(mut hand: Hand) {
     while hand.goes_on() {
-        stall(&mut hand);
+        stall::<P>(&mut hand);
         hand.acted();
         let pause = Duration::from_millis(hand.numbers.next() % 100);
         hand.sleep(pause);
     }
 }
 
-fn counted(srcu: &Srcu) -> Arc<AtomicU32> {
+fn counted<P: Periods>(periods: &P) -> Arc<AtomicU32> {
     let ran = Arc::new(AtomicU32::new(0));
     let own = Arc::clone(&ran);
-    srcu.call_hurry(move || _ = own.fetch_add(1, Ordering::Relaxed));
+    periods.call_hurry(move || _ = own.fetch_add(1, Ordering::Relaxed));
     ran
 }
 
-fn stall(hand: &mut Hand) {
-    let (stalled, other) = (Srcu::new(), Srcu::new());
-    let guard = stalled.read_lock();
+/// Not: refused. (Of a thread without a slot it is not known in which domain its section is.)
+fn is_held_up(waited: &Result<(), SyncError>) -> bool {
+    matches!(waited, Err(SyncError::TimedOut { .. }))
+}
+
+fn stall<P: Periods>(hand: &mut Hand) {
+    let (stalled, other) = (Whose::Owned(Arc::new(P::made())), P::made());
+    let guard = P::enter(&stalled);
     hand.record(What::Stay, None, 0);
-    let own = counted(&stalled);
+    let own = counted(&*stalled);
     let elsewhere = match hand.world.is_broken(Broken::WrongSrcu) {
-        true => counted(&stalled),
+        true => counted(&*stalled),
         false => counted(&other),
     };
     // Sooner than the watchdog, which would say that this one hangs.
     let patience = hand.world.options.patience / 3;
-    if other.synchronize_timeout(patience).is_err() {
+    if is_held_up(&other.synchronize_timeout(patience)) {
         Finding::NotIsolated.note(None, 1);
     }
     hand.beat();
-    if let Some(plot) = srcu_reader::plot(hand)
-        && plot.whose.synchronize_timeout(patience).is_err()
+    if let Some(plot) = srcu_reader::plot::<P>(hand)
+        && is_held_up(&plot.whose.synchronize_timeout(patience))
     {
         Finding::NotIsolated.note(None, 2);
     }
     hand.beat();
-    if synchronize_timeout(patience).is_err() {
+    if is_held_up(&synchronize_timeout(patience)) {
         Finding::NotIsolated.note(None, 3);
     }
     hand.beat();
@@ -69,7 +75,7 @@ fn stall(hand: &mut Hand) {
         Finding::TooShort.note(None, 1);
     }
     hand.record(What::Left, None, 0);
-    end(hand, guard);
+    P::end(guard, hand);
     if stalled.synchronize_timeout(patience).is_err() {
         Finding::Hang.note(None, 1);
         return;
@@ -77,13 +83,5 @@ fn stall(hand: &mut Hand) {
     stalled.barrier();
     if own.load(Ordering::Relaxed) != 1 {
         Finding::BarrierEarly.note(None, 1);
-    }
-}
-
-/// Ends here, or on a thread that ends with it.
-fn end(hand: &mut Hand, guard: quiescent::SrcuGuard<'_>) {
-    match hand.numbers.below(2) {
-        0 => drop(guard),
-        _ => thread::scope(|scope| _ = scope.spawn(move || drop(guard))),
     }
 }

@@ -1,0 +1,119 @@
+//! The barrier as a future: what was queued before it was made is gone when it is ready, and its task is woken.
+
+mod common;
+
+use common::check;
+use common::reclaim::reclaiming;
+use common::tasks::{abandon, block_on};
+use quiescent_double_primitives::branching;
+use quiescent_on_double as rcu;
+use rcu::check::Model as Domain;
+
+#[test]
+fn a_task_against_the_worker() {
+    check("barrier future", 2, 1, || {
+        let world = reclaiming(Domain::patient(4));
+        world.domain.enter();
+        world.retire([0]);
+        world.call(1);
+        let worker = world.serving();
+        world.begin(0);
+        block_on(rcu::barrier_async());
+        world.expect_all_gone();
+        branching(false);
+        worker.end(&world);
+        world.finish_patient();
+    });
+}
+
+#[test]
+fn a_task_and_a_thread() {
+    check("barrier future and barrier", 1, 1, || {
+        let world = reclaiming(Domain::patient(4));
+        let other = world.registered(|w| {
+            w.retire([0]);
+            rcu::barrier();
+            assert!(w.is_gone(0), "queued before the barrier");
+        });
+        world.domain.enter();
+        world.call(1);
+        let worker = world.serving();
+        world.begin(1);
+        block_on(rcu::barrier_async());
+        assert!(world.is_gone(1), "queued before the future was made");
+        branching(false);
+        other.join();
+        worker.end(&world);
+        world.finish_patient();
+    });
+}
+
+#[test]
+fn two_tasks() {
+    check("two barrier futures", 1, 1, || {
+        let world = reclaiming(Domain::patient(4));
+        let other = world.registered(|w| {
+            w.call(0);
+            block_on(rcu::barrier_async());
+            assert!(w.is_gone(0), "queued before the other future was made");
+        });
+        world.domain.enter();
+        world.call(1);
+        let worker = world.serving();
+        world.begin(1);
+        block_on(rcu::barrier_async());
+        assert!(world.is_gone(1), "queued before the future was made");
+        branching(false);
+        other.join();
+        worker.end(&world);
+        world.finish_patient();
+    });
+}
+
+/// The task that began the barrier is dropped, and others rely on it.
+#[test]
+fn one_that_is_dropped_half_way() {
+    check("barrier future, dropped", 1, 1, || {
+        let world = reclaiming(Domain::patient(4));
+        let goes = world.registered(|w| {
+            w.call(0);
+            abandon(rcu::barrier_async());
+        });
+        world.domain.enter();
+        world.call(1);
+        let worker = world.serving();
+        world.begin(1);
+        block_on(rcu::barrier_async());
+        assert!(world.is_gone(1), "queued before the future was made");
+        branching(false);
+        goes.join();
+        worker.end(&world);
+        world.finish_patient();
+    });
+}
+
+/// The last share is done by an owner that runs its callbacks itself, inside a call of the program's.
+#[test]
+fn a_task_against_an_owner_that_runs_its_callbacks() {
+    check("barrier future and inline owner", 1, 1, || {
+        let world = reclaiming(Domain::patient(1).inline());
+        let owner = world.thread(|w| {
+            let guard = rcu::read_lock();
+            w.call_long(0);
+            w.call_long(1);
+            drop(guard);
+            w.pass_on();
+            w.call(2); // drives in passing, and runs both
+        });
+        world.domain.enter();
+        let worker = world.serving();
+        world.begin(1);
+        block_on(rcu::barrier_async());
+        world.expect_returned(0);
+        world.expect_returned(1);
+        branching(false);
+        owner.join();
+        worker.end(&world);
+        world.finish_patient();
+    });
+}

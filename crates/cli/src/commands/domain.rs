@@ -1,0 +1,35 @@
+//! Carries out `bench domain`.
+
+use super::{measure, this_program};
+use crate::arguments::domain::Domain;
+use quiescent_bench::domain::{self, DomainOptions};
+use quiescent_bench::read::ReadOptions;
+use quiescent_bench::sync::SyncOptions;
+use quiescent_bench::{Control, Error};
+
+/// Does it; the exit code.
+pub fn run(options: &Domain) -> Result<u8, Error> {
+    let seed = options.common.seed;
+    let program = this_program()?;
+    let wanted = DomainOptions {
+        read: ReadOptions {
+            threads: options.threads,
+            compare: options.compare,
+            rounds: options.rounds,
+            seed,
+            ..ReadOptions::default()
+        },
+        sync: SyncOptions {
+            rounds: options.rounds,
+            calls: options.calls,
+            seed,
+            ..SyncOptions::new(program.clone())
+        },
+        instructions: options.instructions,
+        domains: options.domains,
+        rest_ms: options.rest_ms,
+        ..DomainOptions::new(program)
+    };
+    let run = |control: Control<'_>| domain::run(&wanted, control);
+    measure(&options.common, domain::text, run)
+}

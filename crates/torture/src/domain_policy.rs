@@ -1,0 +1,73 @@
+//! What a program may change about a domain of its own, changed all the time: the budget, flush times, who runs its code.
+
+use std::time::Duration;
+
+use quiescent::{Domain, FlushTimes};
+
+use crate::events::What;
+use crate::hand::Hand;
+use crate::own_writer;
+use crate::plot::Plot;
+use crate::srcu_reader;
+
+/// Changes until it is over.
+pub fn run(mut hand: Hand) {
+    let first = Domain::new();
+    let (times, before) = (first.flush_times(), first.statistics());
+    while hand.goes_on() {
+        let Some(plot) = srcu_reader::plot::<Domain>(&mut hand) else {
+            break;
+        };
+        let domain = &plot.whose;
+        let way = hand.numbers.below(5);
+        hand.record(What::Set, None, way as u64);
+        match way {
+            0 if hand.world.barriers_allowed() => {
+                domain.set_budget(
+                    1 << (10 + hand.numbers.below(16)),
+                    1 << hand.numbers.below(20),
+                );
+                queue_some(&mut hand, &plot);
+                rest(&mut hand, 50);
+                domain.set_budget(before.budget_bytes, before.budget_callbacks);
+            }
+            1 if hand.world.barriers_allowed() => drained(&mut hand, &plot),
+            2 => domain.set_stall_after(Duration::from_millis(hand.numbers.next() % 500)),
+            _ => {
+                // Never longer than at first: that is what is late.
+                let shorter = |most: Duration, draw| most * (draw % 5) as u32 / 4;
+                domain.set_flush_times(FlushTimes {
+                    lazy: shorter(times.lazy, hand.numbers.next()),
+                    prompt: shorter(times.prompt, hand.numbers.next()),
+                });
+            }
+        }
+        hand.acted();
+        rest(&mut hand, 40);
+    }
+}
+
+/// For a while the program runs the domain's callbacks itself: this thread does.
+fn drained(hand: &mut Hand, plot: &Plot<Domain>) {
+    plot.whose.set_drained(true);
+    for _ in 0..hand.numbers.below(20) {
+        queue_some(hand, plot);
+        let most = hand.numbers.below(200) as u64;
+        let limit = Duration::from_micros(hand.numbers.next() % 1000);
+        _ = plot.whose.drain_ready(most, limit);
+        rest(hand, 4);
+    }
+    plot.whose.set_drained(false);
+}
+
+fn queue_some(hand: &mut Hand, plot: &Plot<Domain>) {
+    for _ in 0..hand.numbers.below(30) {
+        let kind = hand.deferred();
+        own_writer::update(hand, plot, kind, false);
+    }
+}
+
+fn rest(hand: &mut Hand, milliseconds: u64) {
+    let time = Duration::from_micros(hand.numbers.next() % (1000 * milliseconds));
+    hand.sleep(time);
+}
