@@ -178,8 +178,8 @@ impl State {
         }
     }
 
-    /// In the child of a fork: whoever was woken is not here.
-    pub(crate) fn forked(&mut self) {
+    /// In the child of a fork, and where the engine goes to somebody else: whoever was woken is not here.
+    pub(crate) fn unsaid(&mut self) {
         self.sweep = false;
         self.kick = false;
         self.news = false;

@@ -298,7 +298,7 @@ impl Global {
         self.waiters.forked();
         self.group = crate::group::Group::new();
         self.stall = crate::stall::State::new();
-        self.budget.forked();
+        self.budget.unsaid();
         self.crew.forked();
         self.counts = Counts::default();
     }

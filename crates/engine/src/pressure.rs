@@ -46,6 +46,11 @@ impl State {
             not_before: 0,
         }
     }
+
+    /// The engine goes to somebody else, of whom nothing was said.
+    pub(crate) fn unsaid(&mut self) {
+        self.said = Said::No;
+    }
 }
 
 /// What comes of low memory.

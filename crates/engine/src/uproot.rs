@@ -4,19 +4,24 @@
 //! clear a bit of [`occupied`](crate::Host::occupied) before the engine has found the leaf empty. A host that lends an idle engine to
 //! another group of readers cannot promise that for the next group. Without a tree an engine is as at first: whoever drives next is
 //! asked to [`grow`](Global::grow) one. Numbers go on: nothing is wanted, so no node can know of a later one than the engine.
+//!
+//! What was said to it goes, too: that somebody has been woken to take everything over, that memory is low, that the program has been
+//! told of its budget. Whoever was woken for that finds that the engine is nobody's, and the next group has to be able to say it anew.
 
 use crate::global::{Global, Phase};
 use crate::tree::Tree;
 
 impl Global {
-    /// Takes the tree out, to be freed with no lock held. `None`, and nothing happens, if there is none or a grace period is in flight or wanted, or
-    /// somebody drives.
+    /// Takes the tree out, to be freed with no lock held, and forgets what was said. `None`, and nothing happens, if a grace period is in flight
+    /// or wanted, or somebody drives; `None` also if there is no tree.
     pub fn uproot(&mut self) -> Option<Tree> {
         let idle = self.phase == Phase::Idle && !self.busy() && !self.is_driven();
-        match idle && !self.exp_in_flight() {
-            true => self.tree.take(),
-            false => None,
+        if !idle || self.exp_in_flight() {
+            return None;
         }
+        self.budget.unsaid();
+        self.group.pressure.unsaid();
+        self.tree.take()
     }
 }
 
@@ -101,5 +106,15 @@ mod tests {
         assert!(global.uproot().is_none(), "a grace period is wanted");
         assert!(global.try_drive(None, Interest::Passing));
         assert!(global.uproot().is_none(), "somebody drives");
+    }
+
+    #[test]
+    fn low_memory_is_said_anew_to_whoever_is_next() {
+        let mut global = Global::new(Config::threads());
+        assert!(global.memory_low(Now::default()).kick);
+        assert!(!global.memory_low(Now::default()).kick, "on its way");
+        let _ = global.uproot();
+        assert!(!global.memory_is_said_low());
+        assert!(global.memory_low(Now::default()).kick);
     }
 }

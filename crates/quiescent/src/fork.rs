@@ -10,7 +10,9 @@
 //! | lock | whoever holds it |
 //! |---|---|
 //! | turn | is in a fork: several threads may be |
-//! | making | makes a yard, or gives one to somebody |
+//! | gates of all grounds, one after the other | lends a domain its yard, or takes it back |
+//! | making | makes a yard |
+//! | spares | gives a yard to somebody, or gets one back |
 //! | the timer of the caretaker | sets it |
 //! | yards, newest first: tasks (two lists), queue, core | as those of the domain, below |
 //! | sweep | takes queues over; issues one or two fences |
@@ -196,33 +198,46 @@ unsafe extern "C" fn prepare() {
     unsafe { *HELD.0.get() = Some(held) };
 }
 
-/// The gates of all grounds; of each yard its tasks, its queue, its core. Nobody makes a yard meanwhile.
+/// The gates of all grounds; of each yard its tasks, its queue, its core. Nobody makes a yard meanwhile, and none is lent: grounds that
+/// are made meanwhile, whose gate is not held, have none.
 fn lock_yards() -> HeldYards {
-    for grounds in grounds::all::all() {
-        // SAFETY: TURN is held.
-        unsafe { grounds.parked.put(grounds.lock()) };
-    }
-    let making = yard::making();
-    let spares = yard::lent::spares();
-    let timer = yard::care::alarm().timer();
-    for yard in yard::yards() {
-        // SAFETY: TURN is held.
-        unsafe {
-            yard.tasks.parked.put(yard.tasks.lock());
-            yard.wakers.parked.put(yard.wakers.lock());
-            yard.queue.parked.put(yard.queue.lock());
-            yard.parked.put(yard.lock());
+    loop {
+        for grounds in grounds::all::all() {
+            // SAFETY: TURN is held.
+            unsafe {
+                if !grounds.parked.is_some() {
+                    grounds.parked.put(grounds.lock());
+                }
+            }
         }
-    }
-    HeldYards {
-        timer,
-        spares,
-        making,
+        let making = yard::making();
+        let spares = yard::lent::spares();
+        let timer = yard::care::alarm().timer();
+        for yard in yard::yards() {
+            // SAFETY: TURN is held.
+            unsafe {
+                yard.tasks.parked.put(yard.tasks.lock());
+                yard.wakers.parked.put(yard.wakers.lock());
+                yard.queue.parked.put(yard.queue.lock());
+                yard.parked.put(yard.lock());
+            }
+        }
+        let held = HeldYards {
+            timer,
+            spares,
+            making,
+        };
+        // SAFETY: TURN is held.
+        let is_parked = |grounds: &grounds::Grounds| unsafe { grounds.parked.is_some() };
+        if grounds::all::all().all(is_parked) {
+            return held;
+        }
+        unlock_own(held); // whoever made them may have a gate and wait for one of these locks
     }
 }
 
-/// Gives them back.
-fn unlock_yards(held: HeldYards) {
+/// Gives the yards' own locks back.
+fn unlock_own(held: HeldYards) {
     for yard in yard::yards() {
         // SAFETY: TURN is held.
         unsafe {
@@ -233,6 +248,11 @@ fn unlock_yards(held: HeldYards) {
         }
     }
     drop((held.timer, held.spares, held.making));
+}
+
+/// Gives them back, and the gates.
+fn unlock_yards(held: HeldYards) {
+    unlock_own(held);
     for grounds in grounds::all::all() {
         // SAFETY: TURN is held.
         drop(unsafe { grounds.parked.take() });

@@ -254,7 +254,7 @@ impl Grounds {
     /// that is wanted and that nobody waits for. Never waits.
     pub(crate) fn hand_over(&'static self) {
         self.set_policy(|policy| policy.drained = false); // nobody is left who could drain
-        let ((count, bytes), epoch) = (self.held(), self.epoch());
+        let (epoch, (count, bytes)) = (self.epoch(), self.held()); // in this order: what is held is of that epoch, or nobody's
         if count > 0 || self.is_busy() {
             let (object, what) = kind::called(move || {
                 // Not what the next owner has queued, if others have seen to this one's meanwhile.

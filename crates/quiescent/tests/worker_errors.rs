@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use common::deferral::{Gate, Ledger, in_both_modes, library_switches, queue_somehow};
 use common::{Reader, isolated, real, sandbox, sleepers, until};
-use quiescent::{SyncError, barrier, call_hurry, drain, read, statistics, try_barrier};
+use quiescent::{Domain, SyncError, barrier, call_hurry, drain, read, statistics, try_barrier};
 
 /// How many times more to refuse something.
 struct Refusals {
@@ -275,6 +275,35 @@ fn fences_refused_for_ever_are_told_and_the_worker_rests() {
             assert_eq!(drain(common::SHORT).left, THINGS as u64);
             assert_eq!((ledger.count(), statistics().leaked), (0, 0));
             idle.end();
+        },
+    );
+}
+
+#[test]
+fn a_domain_that_only_wants_a_grace_period_which_is_refused_keeps_nobody_busy() {
+    isolated(
+        "a_domain_that_only_wants_a_grace_period_which_is_refused_keeps_nobody_busy",
+        || {
+            static DOMAIN: Domain = Domain::new();
+            // Somebody else has read in it: its grace periods need fences.
+            let (tell, told) = mpsc::channel::<()>();
+            let other = thread::spawn(move || {
+                DOMAIN.read(|_| ());
+                let _ = told.recv();
+            });
+            let (ran, has_run) = mpsc::channel();
+            DOMAIN.call_hurry(move || ran.send(()).expect("the test listens"));
+            has_run.recv().expect("there is a caretaker now");
+            sandbox::refuse(libc::SYS_membarrier, libc::EPERM).expect("a filter");
+            assert_eq!(DOMAIN.try_synchronize(), Err(FOR_EVER));
+            // It tries again at times, if at all.
+            thread::sleep(Duration::from_millis(200));
+            let before = DOMAIN.statistics().looks;
+            thread::sleep(Duration::from_millis(700));
+            let passes = DOMAIN.statistics().looks - before;
+            assert!(passes <= 3, "{passes} passes");
+            drop(tell);
+            other.join().expect("it ends");
         },
     );
 }

@@ -410,3 +410,18 @@ fn in_the_child_of_a_fork_the_total_is_the_childs() {
 
 mod lent;
 mod random;
+
+#[test]
+fn who_gets_the_engine_next_has_everything_taken_over_anew() {
+    let mut rig = Rig::new(1, 1000, 1000);
+    assert!(rig.retire(0, 1, 900).kick, "near the budget");
+    rig.taken(0, false);
+    rig.grace_period();
+    assert_eq!(rig.run(0, Lane::Plain, 9), 1);
+    // Whoever was woken comes too late, and finds nothing that is anybody's.
+    let _ = rig.machine.engine_mut().uproot();
+    assert!(
+        rig.retire(0, 1, 900).kick,
+        "that the last one has been woken is no use"
+    );
+}

@@ -47,7 +47,7 @@ impl Future for DomainGracePeriod {
             Ok(false) => {}
             Err(error) => panic!("DomainGracePeriod: {error}"),
         }
-        if held.tasks.add(point.1, context.waker()) && care::start() {
+        if care::start() && held.tasks.add(point.1, context.waker()) {
             held.call();
         } else {
             context.waker().wake_by_ref();

@@ -43,7 +43,7 @@ impl Future for SrcuGracePeriod {
             Ok(false) => {}
             Err(error) => panic!("SrcuGracePeriod: {error}"),
         }
-        if yard.tasks.add(cookie, context.waker()) && care::start() {
+        if care::start() && yard.tasks.add(cookie, context.waker()) {
             yard.call();
         } else {
             context.waker().wake_by_ref();

@@ -93,7 +93,8 @@ impl Yard {
         if refill.help != 0 {
             crate::looks::add(&self.counters().helped, self.free_some(refill.help));
         }
-        if refill.over {
+        // Without a caretaker there is nobody to tell, and a yard that waits for one would never rest.
+        if refill.over && care::start() {
             self.untold.store(1, Ordering::Release);
             self.arm_and_kick(None, true);
         }

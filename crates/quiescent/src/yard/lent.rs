@@ -202,11 +202,12 @@ impl Yard {
     /// Somebody says that memory is low: what waits for company here goes at once, as in the process's domain.
     #[cfg(not(any(quiescent_loom, quiescent_double)))]
     pub(crate) fn memory_low(&'static self) {
-        let on_the_way = self.lock().engine.memory_is_said_low();
-        if on_the_way || self.held().0 == 0 {
+        let queue = self.queue.lock(); // as long as something is queued it is not given back
+        if queue.cpu.is_empty() {
             return;
         }
         let low = self.lock().memory_low(sync::now_ns());
+        drop(queue);
         self.arm_and_kick(low.arm, low.kick);
     }
 

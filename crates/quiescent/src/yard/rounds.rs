@@ -168,6 +168,7 @@ impl Errand {
         self.yard.tell_stall(self.report.take());
         match &self.drives {
             Drives::Failed(error) => {
+                self.yard.take_interest(); // it has tried: whoever gets on tells it, and else it is time that does
                 let retry = self.yard.give_up(error);
                 return Err(self.yard.is_done(retry));
             }
