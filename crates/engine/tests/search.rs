@@ -36,6 +36,10 @@ mod tasks;
 #[path = "search/usurp.rs"]
 mod usurp;
 
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
 use bounds::Bounds;
 use explore::{Report, explore, walk};
 use marks::{Mark, Marks};
@@ -43,24 +47,21 @@ use marks::{Mark, Marks};
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use quiescent_engine::EarlyQs;
 
-/// Searches all of them; what was reached, taken together.
+/// Searches all of them, as many at once as there are processors; what was reached, taken together.
 fn search(list: &[Bounds]) -> Marks {
     println!(
         "{:>9} {:>10} {:>5} {:>8} {:>5}  bounds",
         "states", "transitions", "depth", "settled", "marks"
     );
     let mut reached = Marks::default();
-    for bounds in list {
+    for (bounds, report) in list.iter().zip(explored(list)) {
         let Report {
             states,
             transitions,
             depth,
             settled,
             marks,
-        } = match explore(bounds) {
-            Ok(report) => report,
-            Err(violation) => panic!("{violation}"),
-        };
+        } = report;
         println!(
             "{states:>9} {transitions:>11} {depth:>5} {settled:>8} {:>5}  {bounds}",
             marks.len()
@@ -70,6 +71,33 @@ fn search(list: &[Bounds]) -> Marks {
     }
     println!("reached {} marks: {reached}\n", reached.len());
     reached
+}
+
+/// The reports in the order of the list. Panics with what is wrong, as soon as something is.
+fn explored(list: &[Bounds]) -> Vec<Report> {
+    let next = AtomicUsize::new(0);
+    let reports = Mutex::new(Vec::new());
+    let work = || {
+        while let index = next.fetch_add(1, Ordering::Relaxed)
+            && let Some(bounds) = list.get(index)
+        {
+            let report = explore(bounds);
+            if report.is_err() {
+                next.store(list.len(), Ordering::Relaxed); // the others need not be looked at
+            }
+            reports.lock().expect("nobody panics").push((index, report));
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(work);
+        }
+    });
+    let mut reports = reports.into_inner().expect("nobody panicked");
+    reports.sort_by_key(|(index, _)| *index);
+    let wrong = |violation| -> Report { panic!("{violation}") };
+    let reports = reports.into_iter().map(|(_, report)| report);
+    reports.map(|report| report.unwrap_or_else(wrong)).collect()
 }
 
 #[test]

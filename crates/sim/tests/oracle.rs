@@ -3,20 +3,41 @@
 //!
 //! `QUIESCENT_SEARCH=deep` tries more machines; `quiescent torture --sim` as many as one likes.
 
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
 use quiescent_sim::torture::{Case, Outcome, run};
+
+/// Runs the machines of these seeds, as many at once as there are processors. Panics at the first finding.
+fn all_of(seeds: u64) -> Outcome {
+    let next = AtomicU64::new(0);
+    let all = Mutex::new(Outcome::default());
+    let work = || {
+        while let seed = next.fetch_add(1, Ordering::Relaxed)
+            && seed < seeds
+        {
+            let case = Case::of_seed(seed);
+            let outcome = run(&case, seed % 10 == 0);
+            if let Some(found) = outcome.finding {
+                next.store(seeds, Ordering::Relaxed); // the others need not be looked at
+                panic!("seed {seed}: {found:?}\n{}", case.to_text());
+            }
+            all.lock().expect("nobody panics under it").add(outcome);
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(work);
+        }
+    });
+    all.into_inner().expect("nobody panics under it")
+}
 
 #[test]
 fn nothing_comes_too_early_and_nothing_is_left_behind() {
-    let mut all = Outcome::default();
     let deep = std::env::var("QUIESCENT_SEARCH").is_ok_and(|it| it == "deep");
-    for seed in 0..if deep { 20_000 } else { 400 } {
-        let case = Case::of_seed(seed);
-        let outcome = run(&case, seed % 10 == 0);
-        if let Some(found) = outcome.finding {
-            panic!("seed {seed}: {found:?}\n{}", case.to_text());
-        }
-        all.add(outcome);
-    }
+    let all = all_of(if deep { 20_000 } else { 400 });
     println!("{:?}", all.counts);
     println!(
         "{} states, {} trace points",

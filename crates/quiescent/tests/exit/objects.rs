@@ -64,8 +64,8 @@ fn is_mapped(path: &Path) -> bool {
 
 #[test]
 fn a_shared_object_stays_when_it_is_closed() {
+    let path = plugin(); // not in a child that has a minute
     isolated("objects::a_shared_object_stays_when_it_is_closed", || {
-        let path = plugin();
         let name = CString::new(path.to_str().expect("a path in plain letters")).expect("no zero");
         // Opened and closed by a thread that used it, and ends afterwards: its exit hook is in there.
         let moved = name.clone();
