@@ -85,6 +85,8 @@ pub(crate) struct Core {
     pub passing: bool,
     /// A tick has arrived since it became idle.
     pub ticked_in_idle: bool,
+    /// It has halted and owes callbacks: the jiffy of its last look at them.
+    pub looked_at: Option<u64>,
     /// The running task is to give way.
     pub resched: bool,
     /// What is left of what the running task computes, and since when it does.

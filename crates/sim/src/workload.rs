@@ -56,7 +56,7 @@ use file::{Contents, Place};
 use plan::Group;
 
 /// The files that are part of the program.
-const BUILT_IN: [(&str, &str); 9] = [
+const BUILT_IN: [(&str, &str); 10] = [
     ("sync", include_str!("../../../data/workloads/sync.toml")),
     ("churn", include_str!("../../../data/workloads/churn.toml")),
     ("fork", include_str!("../../../data/workloads/fork.toml")),
@@ -72,6 +72,10 @@ const BUILT_IN: [(&str, &str); 9] = [
     (
         "torture5s",
         include_str!("../../../data/workloads/torture5s.toml"),
+    ),
+    (
+        "idle-callbacks",
+        include_str!("../../../data/workloads/idle-callbacks.toml"),
     ),
     (
         "trickle",
