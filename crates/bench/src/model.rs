@@ -20,7 +20,7 @@ struct Experiment {
     run: fn(u64) -> Outcome,
 }
 
-const EXPERIMENTS: [Experiment; 9] = [
+const EXPERIMENTS: [Experiment; 11] = [
     Experiment {
         name: "kernel synchronize",
         what: "synchronize_rcu on Linux 6.12, idle, 108 configurations (measured)",
@@ -65,6 +65,16 @@ const EXPERIMENTS: [Experiment; 9] = [
         name: "fast-no-hz",
         what: "how often an idle CPU looks at its callbacks (told)",
         run: experiments::fast_no_hz::fast_no_hz,
+    },
+    Experiment {
+        name: "boot-selinux",
+        what: "a boot that waits again and again, jiffies raised, and expedited (told)",
+        run: experiments::waits::boot_selinux,
+    },
+    Experiment {
+        name: "ftrace-start-stop",
+        what: "the same of starting and stopping the function tracer (told)",
+        run: experiments::waits::ftrace_start_stop,
     },
 ];
 

@@ -15,6 +15,7 @@ pub mod loads;
 pub mod replays;
 pub mod synchronize;
 pub mod threads;
+pub mod waits;
 
 pub use claims::{Bound, Claim, Shown};
 

@@ -56,7 +56,7 @@ use file::{Contents, Place};
 use plan::Group;
 
 /// The files that are part of the program.
-const BUILT_IN: [(&str, &str); 10] = [
+const BUILT_IN: [(&str, &str); 12] = [
     ("sync", include_str!("../../../data/workloads/sync.toml")),
     ("churn", include_str!("../../../data/workloads/churn.toml")),
     ("fork", include_str!("../../../data/workloads/fork.toml")),
@@ -76,6 +76,14 @@ const BUILT_IN: [(&str, &str); 10] = [
     (
         "idle-callbacks",
         include_str!("../../../data/workloads/idle-callbacks.toml"),
+    ),
+    (
+        "boot-selinux",
+        include_str!("../../../data/workloads/boot-selinux.toml"),
+    ),
+    (
+        "ftrace-start-stop",
+        include_str!("../../../data/workloads/ftrace-start-stop.toml"),
     ),
     (
         "trickle",
