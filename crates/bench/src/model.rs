@@ -20,7 +20,7 @@ struct Experiment {
     run: fn(u64) -> Outcome,
 }
 
-const EXPERIMENTS: [Experiment; 11] = [
+const EXPERIMENTS: [Experiment; 13] = [
     Experiment {
         name: "kernel synchronize",
         what: "synchronize_rcu on Linux 6.12, idle, 108 configurations (measured)",
@@ -75,6 +75,16 @@ const EXPERIMENTS: [Experiment; 11] = [
         name: "ftrace-start-stop",
         what: "the same of starting and stopping the function tracer (told)",
         run: experiments::waits::ftrace_start_stop,
+    },
+    Experiment {
+        name: "percpu-ref",
+        what: "the mode switch before a runtime suspend: raised jiffies, lazy, hurried (told)",
+        run: experiments::percpu_ref::percpu_ref,
+    },
+    Experiment {
+        name: "memory-pressure",
+        what: "lazy callbacks and the shrinker (told)",
+        run: experiments::memory_pressure::memory_pressure,
     },
 ];
 

@@ -12,6 +12,8 @@ mod data;
 pub mod early_qs;
 pub mod fast_no_hz;
 pub mod loads;
+pub mod memory_pressure;
+pub mod percpu_ref;
 pub mod replays;
 pub mod synchronize;
 pub mod threads;

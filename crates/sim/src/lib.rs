@@ -91,5 +91,7 @@ pub use stats::{Credits, Func, GracePeriod, Held, Intervals, Stats, Synchronized
 pub use tally::{Point, points};
 pub use task::{Op, Work};
 pub use threads::{Threads, Verb};
-pub use work::{Arrivals, Caller, Churn, Hog, Queued, Queuer, Reads, Rounds, Turns};
+pub use work::{
+    Arrivals, Caller, Churn, Hog, Queued, Queuer, Reads, Reclaimer, Rounds, Switcher, Turns,
+};
 pub use workload::{Parameter, Plan, Workload};

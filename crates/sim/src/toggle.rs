@@ -38,6 +38,14 @@ impl Machine {
         Act::Busy(self.options.costs.work)
     }
 
+    /// Memory runs low if callbacks hold more than `above` bytes: then the shrinker is asked for `lazy` callbacks.
+    pub(crate) fn reclaim(&mut self, cpu: CpuId, above: u64, lazy: u64) -> Act {
+        match self.stats.held.now.1 > above {
+            true => self.shrink(cpu, lazy),
+            false => Act::Busy(self.options.costs.callback),
+        }
+    }
+
     /// The shrinker, asked for `lazy` callbacks.
     pub(crate) fn shrink(&mut self, cpu: CpuId, lazy: u64) -> Act {
         let tick = self.jiffies();
