@@ -20,7 +20,7 @@ struct Experiment {
     run: fn(u64) -> Outcome,
 }
 
-const EXPERIMENTS: [Experiment; 13] = [
+const EXPERIMENTS: [Experiment; 14] = [
     Experiment {
         name: "kernel synchronize",
         what: "synchronize_rcu on Linux 6.12, idle, 108 configurations (measured)",
@@ -85,6 +85,11 @@ const EXPERIMENTS: [Experiment; 13] = [
         name: "memory-pressure",
         what: "lazy callbacks and the shrinker (told)",
         run: experiments::memory_pressure::memory_pressure,
+    },
+    Experiment {
+        name: "nohz-full",
+        what: "CPUs that run without a tick, and who turns it on (the rules)",
+        run: experiments::nohz_full::nohz_full,
     },
 ];
 

@@ -87,6 +87,8 @@ pub(crate) struct Core {
     pub ticked_in_idle: bool,
     /// It has halted and owes callbacks: the jiffy of its last look at them.
     pub looked_at: Option<u64>,
+    /// An expedited grace period has waited for a tick, and wants this one on (`nohz_full`).
+    pub exp_tick: bool,
     /// The running task is to give way.
     pub resched: bool,
     /// What is left of what the running task computes, and since when it does.

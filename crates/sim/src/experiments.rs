@@ -13,6 +13,7 @@ pub mod early_qs;
 pub mod fast_no_hz;
 pub mod loads;
 pub mod memory_pressure;
+pub mod nohz_full;
 pub mod percpu_ref;
 pub mod replays;
 pub mod synchronize;

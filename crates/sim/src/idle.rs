@@ -66,7 +66,7 @@ impl Machine {
         let rung = std::mem::take(&mut core.rung);
         let own = self.wheel.next_own(cpu);
         let soon = own.into_iter().chain(clock).any(|at| at <= now + 1);
-        if needs == IdleNeeds::Tick {
+        if needs == IdleNeeds::Tick || self.keeps_time(cpu) {
             self.wheel.start_tick(cpu);
         } else if !(self.wheel.ticks(cpu) && (retains || soon)) {
             self.wheel.stop_tick(cpu);

@@ -17,6 +17,7 @@
 
 mod about;
 mod counted;
+mod full;
 mod looks;
 mod threads;
 
@@ -192,6 +193,7 @@ fn totals(it: &mut Figures, stats: &Stats) {
     let worst = stats.interruptions.iter().max().copied();
     it.run("interruption_us_max", "us", us(worst.unwrap_or(0)));
     looks::add(it, stats);
+    full::add(it, stats);
 }
 
 /// The function of the callback that wakes who called `synchronize_rcu`: no work of the workload's.

@@ -1,7 +1,8 @@
 //! A CPU's callbacks are offloaded, or taken back, at run time; and memory runs low.
 //!
 //! Both are the engine's ([`quiescent_engine::offload`]): the machine calls it for a task, and wakes whom it wants woken. A
-//! CPU that was not in `nocbs` at boot has no threads, and is refused; one that is online is, unless `online_toggle` is set.
+//! CPU that was not in `nocbs` at boot has no threads, and is refused; one that is online is, unless `online_toggle` is set; one of
+//! `nohz_full` is not taken back.
 
 use quiescent_engine::CpuId;
 use quiescent_engine::offload::{Shrink, Shrinkable, shrinkable};

@@ -60,7 +60,7 @@ use file::{Contents, Place};
 use plan::Group;
 
 /// The files that are part of the program.
-const BUILT_IN: [(&str, &str); 14] = [
+const BUILT_IN: [(&str, &str); 15] = [
     ("sync", include_str!("../../../data/workloads/sync.toml")),
     ("churn", include_str!("../../../data/workloads/churn.toml")),
     ("fork", include_str!("../../../data/workloads/fork.toml")),
@@ -96,6 +96,10 @@ const BUILT_IN: [(&str, &str); 14] = [
     (
         "memory-pressure",
         include_str!("../../../data/workloads/memory-pressure.toml"),
+    ),
+    (
+        "nohz-full",
+        include_str!("../../../data/workloads/nohz-full.toml"),
     ),
     (
         "trickle",

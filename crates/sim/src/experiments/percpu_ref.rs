@@ -97,7 +97,12 @@ mod tests {
     #[test]
     fn a_lazy_switch_waits_no_longer_than_the_flush_time() {
         let longest = |policy| {
-            let sets = [("lazy", "1"), ("lazy_flush", "2s"), ("switches", "10"), ("policy", policy)];
+            let sets = [
+                ("lazy", "1"),
+                ("lazy_flush", "2s"),
+                ("switches", "10"),
+                ("policy", policy),
+            ];
             let all = latencies_ms(&run("percpu-ref", &sets));
             all.into_iter().fold(0.0, f64::max)
         };
