@@ -3,10 +3,10 @@
 //! The talk's reason not to save power by raising jiffies: whoever waits pays. Nothing was published but that it was so, so what is judged
 //! are sentences about the mechanism:
 //!
-//! * what is added is in proportion to the number of waits, so doubling these doubles it ([`TWICE`]);
+//! * what is added is in proportion to the number of waits, so doubling these doubles it (`TWICE`);
 //! * for each call it is one to four of the longer waits: the call's own grace period takes one or two, and one in flight, of as many, may have to
-//!   end before it ([`EACH`]);
-//! * expedited there is next to nothing left of it ([`LEFT`]), whatever the jiffies are.
+//!   end before it (`EACH`);
+//! * expedited there is next to nothing left of it (`LEFT`), whatever the jiffies are.
 //!
 //! The price of the last stands beside it: interrupts to other CPUs, and the longest interruption of any.
 
