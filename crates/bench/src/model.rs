@@ -8,6 +8,7 @@ use quiescent_sim::experiments::{self, Basis, Comparison, Outcome, Source};
 
 use crate::table::{Table, figure};
 
+pub(crate) mod claims;
 mod threads;
 use crate::subjects::OURS;
 use crate::{Control, Error, Report, Row};
@@ -19,7 +20,7 @@ struct Experiment {
     run: fn(u64) -> Outcome,
 }
 
-const EXPERIMENTS: [Experiment; 8] = [
+const EXPERIMENTS: [Experiment; 14] = [
     Experiment {
         name: "kernel synchronize",
         what: "synchronize_rcu on Linux 6.12, idle, 108 configurations (measured)",
@@ -60,6 +61,36 @@ const EXPERIMENTS: [Experiment; 8] = [
         what: "CPU time of the same with the early report (published)",
         run: experiments::bridge::cpu_overhead,
     },
+    Experiment {
+        name: "fast-no-hz",
+        what: "how often an idle CPU looks at its callbacks (told)",
+        run: experiments::fast_no_hz::fast_no_hz,
+    },
+    Experiment {
+        name: "boot-selinux",
+        what: "a boot that waits again and again, jiffies raised, and expedited (told)",
+        run: experiments::waits::boot_selinux,
+    },
+    Experiment {
+        name: "ftrace-start-stop",
+        what: "the same of starting and stopping the function tracer (told)",
+        run: experiments::waits::ftrace_start_stop,
+    },
+    Experiment {
+        name: "percpu-ref",
+        what: "the mode switch before a runtime suspend: raised jiffies, lazy, hurried (told)",
+        run: experiments::percpu_ref::percpu_ref,
+    },
+    Experiment {
+        name: "memory-pressure",
+        what: "lazy callbacks and the shrinker (told)",
+        run: experiments::memory_pressure::memory_pressure,
+    },
+    Experiment {
+        name: "nohz-full",
+        what: "CPUs that run without a tick, and who turns it on (the rules)",
+        run: experiments::nohz_full::nohz_full,
+    },
 ];
 
 /// Rows with more comparisons than this are one line of text.
@@ -87,6 +118,10 @@ impl Modelled {
             [real.flatten(), of("model", it.model)]
         })
         .flatten()
+        .chain(
+            self.shown()
+                .filter_map(|it| Row::single("model", &it.case, it.metric, it.unit, it.model)),
+        )
         .collect()
     }
 
@@ -129,15 +164,20 @@ pub fn report(modelled: &Modelled, report: &mut Report) {
     report.rows.extend(modelled.rows());
     for (name, outcome) in &modelled.outcomes {
         let mut basis: Vec<&str> = Vec::new();
-        for it in &outcome.comparisons {
-            if !basis.contains(&it.basis.name()) {
-                basis.push(it.basis.name());
+        let all = outcome.comparisons.iter().map(|it| it.basis);
+        for it in all.chain(outcome.shown.iter().map(|it| it.basis)) {
+            if !basis.contains(&it.name()) {
+                basis.push(it.name());
             }
         }
         let basis = basis.join(", ");
         report.option(
             &format!("model {name}"),
-            serde_json::json!({"basis": basis, "notes": outcome.notes}),
+            serde_json::json!({
+                "basis": basis,
+                "claims": claims::json(&outcome.shown),
+                "notes": outcome.notes,
+            }),
         );
     }
 }
@@ -161,8 +201,9 @@ pub fn text(modelled: &Modelled) -> String {
         }
     }
     format!(
-        "The machine model beside real machines (virtual time; the same on every machine)\n\n{}\n{notes}",
-        table.render()
+        "The machine model beside real machines (virtual time; the same on every machine)\n\n{}\n{}\n{notes}",
+        table.render(),
+        claims::text(modelled),
     )
 }
 
@@ -253,5 +294,11 @@ mod tests {
             ("cpu-overhead early_qs=init", "rcu_time_ratio_to_default"),
         ];
         assert_eq!(missed, known, "{}", text(&modelled));
+        let untrue: Vec<_> = modelled.untrue().collect();
+        assert!(untrue.is_empty(), "{untrue:?}");
+        let shown = modelled.shown().map(|it| (&it.case, it.metric));
+        for (case, metric) in shown {
+            assert!(found.find("model", case, metric).is_some());
+        }
     }
 }

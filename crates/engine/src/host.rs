@@ -74,7 +74,7 @@ pub trait Host {
     fn own_quiescent(&self, cpu: CpuId) -> bool;
 
     /// Runs `cpu` without a tick where it can (`nohz_full`)? Asked in later scans of hosts with
-    /// [escalation](crate::urgency::Escalation).
+    /// [escalation](crate::urgency::Escalation), and when it is to be de-offloaded. The answer does not change.
     fn nohz_full(&self, cpu: CpuId) -> bool {
         let _ = cpu;
         false

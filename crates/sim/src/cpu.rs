@@ -85,6 +85,10 @@ pub(crate) struct Core {
     pub passing: bool,
     /// A tick has arrived since it became idle.
     pub ticked_in_idle: bool,
+    /// It has halted and owes callbacks: the jiffy of its last look at them.
+    pub looked_at: Option<u64>,
+    /// An expedited grace period has waited for a tick, and wants this one on (`nohz_full`).
+    pub exp_tick: bool,
     /// The running task is to give way.
     pub resched: bool,
     /// What is left of what the running task computes, and since when it does.

@@ -40,6 +40,7 @@ impl Machine {
             let (length, exec) = match self.act(cpu) {
                 Act::Again => continue,
                 Act::Busy(length) => (length, Exec::Running),
+                Act::Compute(_) if !self.enter_user(cpu) => continue,
                 Act::Compute(length) => (length, Exec::Computing),
                 Act::Halt => {
                     self.cores[cpu as usize].exec = Exec::Halted;
@@ -61,6 +62,7 @@ impl Machine {
     }
 
     fn act(&mut self, cpu: CpuId) -> Act {
+        let from_user = self.leave_user(cpu);
         let core = &mut self.cores[cpu as usize];
         let place = Place {
             at: self.now,
@@ -73,7 +75,7 @@ impl Machine {
             .notes
             .go_to(place, self.stats.counts(self.now));
         if core.has_irq() {
-            return self.interrupt(cpu);
+            return self.interrupt(cpu, from_user);
         }
         if std::mem::take(&mut core.soft_timers) {
             return self.timers(cpu);
@@ -83,6 +85,7 @@ impl Machine {
         }
         if std::mem::take(&mut core.in_irq) {
             self.interrupted(cpu);
+            self.look_after_full_tick(cpu);
             if std::mem::take(&mut self.cores[cpu as usize].from_halt) {
                 self.rcu.told.notes.say(What::IdleExit);
                 let watch = &mut self.rcu.watch[cpu as usize];
@@ -116,7 +119,7 @@ impl Machine {
         }
     }
 
-    fn interrupt(&mut self, cpu: CpuId) -> Act {
+    fn interrupt(&mut self, cpu: CpuId, from_user: bool) -> Act {
         self.rcu.told.notes.level(Level::Irq);
         let core = &mut self.cores[cpu as usize];
         if !core.in_irq {
@@ -127,6 +130,8 @@ impl Machine {
             if core.from_halt {
                 self.rcu.watch[cpu as usize].irq_enter();
                 self.cleanup_after_idle(cpu);
+            } else if !from_user {
+                self.irq_in_kernel(cpu);
             }
         }
         let costs = self.options.costs;
@@ -157,6 +162,9 @@ impl Machine {
         let core = &mut self.cores[cpu as usize];
         let idle = core.is_idle();
         core.ticked_in_idle = true;
+        if self.is_full(cpu) {
+            self.count_full_tick(cpu);
+        }
         let depth = self.depth(cpu);
         let core = &mut self.cores[cpu as usize];
         let computing = core.current.is_some() && core.left > 0 && depth == 0;
@@ -183,6 +191,7 @@ impl Machine {
             from,
             depth,
             deferred_wake: self.rcu.owes_wake(cpu),
+            nohz_full: self.is_full(cpu),
             ..At::default()
         };
         let (global, cpus, _, view) = self.rcu.parts();
@@ -242,9 +251,12 @@ impl Machine {
             if !watch.is_watching() {
                 watch.idle_exit();
             }
-            self.wheel.start_tick(cpu);
-            self.expect_jiffy();
+            if !self.is_full(cpu) {
+                self.wheel.start_tick(cpu);
+                self.expect_jiffy();
+            }
         }
+        self.look_after_full_tick(cpu);
         self.tasks[next].cpu = Some(cpu);
         self.say_switch(cpu, Some(next));
         Act::Busy(self.options.costs.switch)

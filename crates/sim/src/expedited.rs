@@ -167,9 +167,12 @@ impl Machine {
         if let ExpPhase::Select(leaf) = global.exp_phase() {
             *cost += u64::from(view.at(leaf)) * costs.scan;
         }
-        let next = global.exp_step(Some(cpu), now, &view).next;
+        let effects = global.exp_step(Some(cpu), now, &view);
+        if effects.hold_ticks {
+            self.hold_full_ticks(cpu);
+        }
         self.tally.step(&self.rcu, &self.oracle);
-        next
+        effects.next
     }
 
     /// Interrupts `cpus`, from `lo` on; those that cannot be.

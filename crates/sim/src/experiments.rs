@@ -1,18 +1,26 @@
 //! Experiments: what real machines have shown, beside what the model shows.
 //!
 //! An experiment sets a machine up as a publication or a measurement describes it, says what it had to assume, runs it,
-//! and puts the model's figure beside the real one. Nothing here is computed from a formula: every figure comes out of a run. A
+//! and puts the model's figure beside the real one. What is said in words and not in numbers is a [`Claim`]. Nothing here is computed from a formula: every figure comes out of a run. A
 //! figure to which a parameter was fitted says so, and is no prediction.
 
 use serde::Deserialize;
 
 pub mod bridge;
+mod claims;
 mod data;
 pub mod early_qs;
+pub mod fast_no_hz;
 pub mod loads;
+pub mod memory_pressure;
+pub mod nohz_full;
+pub mod percpu_ref;
 pub mod replays;
 pub mod synchronize;
 pub mod threads;
+pub mod waits;
+
+pub use claims::{Bound, Claim, Shown};
 
 /// Where a real figure comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +113,8 @@ impl Comparison {
 pub struct Outcome {
     /// Figures beside each other.
     pub comparisons: Vec<Comparison>,
+    /// Figures of the model alone: sentences and whether they are true, and what has to be seen beside them.
+    pub shown: Vec<Shown>,
     /// What was assumed, and what else has to be known.
     pub notes: Vec<String>,
 }

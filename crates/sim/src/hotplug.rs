@@ -49,7 +49,7 @@ impl Machine {
 
     pub(crate) fn plugged(&mut self, cpu: CpuId, online: bool) {
         let core = &mut self.cores[cpu as usize];
-        core.dying = !online && core.online;
+        core.dying = !online && core.online && self.timekeeper != Some(cpu);
         if online && !core.online {
             self.comes(cpu);
         }

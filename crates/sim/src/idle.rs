@@ -43,6 +43,8 @@ impl Machine {
             return Act::Again;
         }
         self.look_after_tick(cpu, needs);
+        let owes = matches!(needs, IdleNeeds::Tick | IdleNeeds::WakeIn(_));
+        self.cores[cpu as usize].looked_at = owes.then_some(now);
         self.stats.totals.idle_entries += u64::from(self.stats.counts(self.now));
         self.rcu.told.notes.say(What::IdleEnter);
         let watch = &mut self.rcu.watch[cpu as usize];
@@ -64,7 +66,7 @@ impl Machine {
         let rung = std::mem::take(&mut core.rung);
         let own = self.wheel.next_own(cpu);
         let soon = own.into_iter().chain(clock).any(|at| at <= now + 1);
-        if needs == IdleNeeds::Tick {
+        if needs == IdleNeeds::Tick || self.keeps_time(cpu) {
             self.wheel.start_tick(cpu);
         } else if !(self.wheel.ticks(cpu) && (retains || soon)) {
             self.wheel.stop_tick(cpu);
@@ -98,6 +100,11 @@ impl Machine {
     /// An interrupt has ended a halt.
     pub(crate) fn cleanup_after_idle(&mut self, cpu: CpuId) {
         let now = self.jiffies();
+        if let Some(last) = self.cores[cpu as usize].looked_at.take()
+            && self.stats.counts(self.now)
+        {
+            *self.stats.looks.entry(now - last).or_default() += 1;
+        }
         let (global, cpus, _, view) = self.rcu.parts();
         let look = cpus[cpu as usize].cleanup_after_idle(global, now, &view);
         self.idle_look(cpu, look);

@@ -273,6 +273,12 @@ impl Machine {
             Op::Offload(which) => self.toggle(cpu, which, true),
             Op::Deoffload(which) => self.toggle(cpu, which, false),
             Op::Shrink(lazy) => self.shrink(cpu, lazy),
+            Op::Reclaim { above, lazy } => self.reclaim(cpu, above, lazy),
+            Op::AwaitCallback { func, lazy } => {
+                self.tasks[task].waits_since = Some((self.now, self.oracle.since()));
+                self.call(cpu, (func, Then::Wakes(task)), lazy, true);
+                self.then_sleeps(cpu, self.options.costs.callback)
+            }
             Op::SleepUntil(at) => {
                 let round = self.tasks[task].round;
                 let at = at.max(now + 1);

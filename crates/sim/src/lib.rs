@@ -27,6 +27,7 @@
 //! | `barrier` | `rcu_barrier` |
 //! | `softirq` | RCU's soft interrupt, batches, and `ksoftirqd` |
 //! | `idle` | the idle loop |
+//! | `full` | CPUs that run without a tick (`nohz_full`) |
 //! | `rcu` | the engine's host: its questions and what it asks for |
 //! | `sections` | readers, preempted ones among them, and context switches |
 //! | `oracle` | whether anything came too early |
@@ -57,6 +58,7 @@ mod exec;
 mod expedited;
 pub mod experiments;
 mod faults;
+mod full;
 mod hotplug;
 mod idle;
 mod kthreads;
@@ -85,11 +87,14 @@ mod workload;
 
 pub use error::Error;
 pub use faults::Faults;
+pub use full::FullTicks;
 pub use machine::Machine;
 pub use options::{Costs, IdleLoop, MachineKind, Options, Smp};
 pub use stats::{Credits, Func, GracePeriod, Held, Intervals, Stats, Synchronized, Totals};
 pub use tally::{Point, points};
 pub use task::{Op, Work};
 pub use threads::{Threads, Verb};
-pub use work::{Arrivals, Caller, Churn, Hog, Queued, Queuer, Reads, Rounds, Turns};
+pub use work::{
+    Arrivals, Caller, Churn, Hog, Queued, Queuer, Reads, Reclaimer, Rounds, Switcher, Turns,
+};
 pub use workload::{Parameter, Plan, Workload};

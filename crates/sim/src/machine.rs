@@ -44,6 +44,8 @@ pub struct Machine {
     pub(crate) oracle: Oracle,
     pub(crate) preempted: u64,
     pub(crate) departures: u64,
+    /// Whose tick keeps the time for CPUs of `nohz_full`, if there are any.
+    pub(crate) timekeeper: Option<CpuId>,
     /// The jiffy that is to begin next, if anybody cares.
     jiffy_at: Option<u64>,
     /// One CPU at a time: who executes, who did last, and who wants to.
@@ -61,7 +63,7 @@ impl Machine {
     /// A machine that has booted: nothing runs, and nothing was ever queued.
     pub fn new(options: Options) -> Machine {
         let cpus = options.cpus;
-        let rcu = Rcu::new(options.config(), cpus, &options.nocbs);
+        let rcu = Rcu::new(&options);
         let mut it = Machine {
             now: 0,
             events: 0,
@@ -91,6 +93,7 @@ impl Machine {
             oracle: Oracle::default(),
             preempted: 0,
             departures: 0,
+            timekeeper: None,
             jiffy_at: None,
             executing: None,
             last: cpus - 1,
@@ -128,6 +131,7 @@ impl Machine {
         for cpu in 0..self.options.cpus {
             self.rcu.watch[cpu as usize].idle_enter();
         }
+        self.begin_timekeeping();
     }
 
     pub(crate) fn add(&mut self, name: String, kind: Kind, cpu: Option<CpuId>) -> usize {
@@ -360,6 +364,7 @@ impl Machine {
             it.intervals.woken(self.now);
         }
         let target = it.target(self.now, waker);
+        let target = self.housekeeping(task, target);
         self.rcu.told.notes.say(What::Wakeup { task, target });
         self.wheel.stop(Timer::Wake(task));
         self.make_ready(task, self.heir(target), waker);

@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use quiescent_engine::CpuId;
 use quiescent_engine::event::{Event, FqsEvent, GpEvent};
 
+use crate::full::KeptBy;
 use crate::stats::Credits;
 use crate::tally::{Point, point};
 
@@ -61,6 +62,8 @@ pub(crate) enum What {
     IdleEnter,
     IdleExit,
     Tick,
+    /// A CPU of `nohz_full` stops its tick, or keeps it for somebody.
+    TickStop(Option<KeptBy>),
     Timer {
         jiffies: u64,
     },

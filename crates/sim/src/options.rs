@@ -117,6 +117,10 @@ pub struct Options {
     pub accelerate_only_new: bool,
     /// `rcu_nocbs`: whose callbacks are offloaded.
     pub nocbs: Vec<CpuId>,
+    /// `nohz_full`: CPUs that run without a tick while one task runs there. Their callbacks are offloaded.
+    pub nohz_full: Vec<CpuId>,
+    /// `nohz_full_patience_delay`: such a CPU in the kernel is left alone for so long, in milliseconds.
+    pub patience_ms: u64,
     /// `rcutree.enable_rcu_lazy`.
     pub lazy: bool,
     /// The time that lazy callbacks wait at most, in milliseconds.
@@ -168,6 +172,8 @@ impl Options {
             normal: false,
             accelerate_only_new: true,
             nocbs: Vec::new(),
+            nohz_full: Vec::new(),
+            patience_ms: 0,
             lazy: false,
             lazy_flush_ms: 10_000,
             policy: Policy::Kernel612,
@@ -196,6 +202,20 @@ impl Options {
     /// Nanoseconds of a jiffy.
     pub fn jiffy_ns(&self) -> u64 {
         1_000_000_000 / u64::from(self.hz)
+    }
+
+    /// Whose callbacks are offloaded: those of `nocbs`, and of `nohz_full`.
+    ///
+    /// ```
+    /// use quiescent_sim::Options;
+    /// let options = Options { nocbs: vec![3], nohz_full: vec![1, 3], ..Options::kernel_6_12(4, 1000) };
+    /// assert_eq!(options.offloaded(), [1, 3]);
+    /// ```
+    pub fn offloaded(&self) -> Vec<CpuId> {
+        let mut all = [self.nocbs.as_slice(), &self.nohz_full].concat();
+        all.sort_unstable();
+        all.dedup();
+        all
     }
 
     /// Which kind of grace period those who wait get.
@@ -229,6 +249,7 @@ impl Options {
                 next_fqs: self.next_fqs.unwrap_or(next_fqs),
             },
             accelerate_only_new: self.accelerate_only_new,
+            tick: base.tick.patience_ms(self.patience_ms, self.hz),
             idle: self.idle_rule,
             offload: offload::Offload {
                 policy: self.policy,

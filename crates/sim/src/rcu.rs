@@ -15,6 +15,7 @@ use quiescent_engine::{Config, Cpu, CpuId, Effects, Global, Host, Interest, Leaf
 use crate::cpu::{Callback, Then};
 use crate::machine::Machine;
 use crate::notes::{Notes, What};
+use crate::options::Options;
 use crate::task::State;
 use crate::wheel::{Timer, expiry};
 
@@ -26,6 +27,8 @@ pub(crate) struct Rcu {
     pub watch: Vec<Watching>,
     present: Vec<u64>,
     leaf_of: Vec<u16>,
+    /// Which CPUs are in `nohz_full`; empty if none is.
+    pub full: Vec<bool>,
     pub told: Told,
 }
 
@@ -43,6 +46,7 @@ pub(crate) struct Told {
 pub(crate) struct View<'a> {
     watch: &'a [Watching],
     present: &'a [u64],
+    full: &'a [bool],
     told: &'a Told,
 }
 
@@ -70,6 +74,10 @@ impl Host for View<'_> {
         true
     }
 
+    fn nohz_full(&self, cpu: CpuId) -> bool {
+        self.full.get(cpu as usize).copied().unwrap_or(false)
+    }
+
     fn trace(&self, event: &Event) {
         self.told.notes.event(event);
         if let Event::GracePeriod { event, .. } = event {
@@ -87,7 +95,8 @@ impl Host for View<'_> {
 }
 
 impl Rcu {
-    pub fn new(config: Config, cpus: u32, nocbs: &[CpuId]) -> Rcu {
+    pub fn new(options: &Options) -> Rcu {
+        let (config, cpus): (Config, u32) = (options.config(), options.cpus);
         let mut global = Global::new(config);
         let tree = Global::new_tree(&config, cpus).expect("the options were checked");
         let geometry = tree.geometry();
@@ -108,6 +117,10 @@ impl Rcu {
             watch: vec![Watching::new(); cpus as usize],
             present,
             leaf_of,
+            full: match options.nohz_full.as_slice() {
+                [] => Vec::new(),
+                those => (0..cpus).map(|cpu| those.contains(&cpu)).collect(),
+            },
             told: Told {
                 notes: Notes::new(cpus, leaf_level),
                 ..Told::default()
@@ -116,7 +129,7 @@ impl Rcu {
         let stride = offload::stride(cpus, config.offload.stride);
         it.groups
             .resize_with((cpus as usize).div_ceil(stride as usize), || None);
-        for &cpu in nocbs {
+        for cpu in options.offloaded() {
             let group = offload::group_of(cpu, stride);
             let group = it.groups[group as usize].get_or_insert_with(|| Group::new(group, stride));
             it.cpus[cpu as usize].choose(group);
@@ -129,6 +142,7 @@ impl Rcu {
         let view = View {
             watch: &self.watch,
             present: &self.present,
+            full: &self.full,
             told: &self.told,
         };
         (&mut self.global, &mut self.cpus, &mut self.groups, view)

@@ -17,6 +17,8 @@
 
 mod about;
 mod counted;
+mod full;
+mod looks;
 mod threads;
 
 pub use about::About;
@@ -190,6 +192,8 @@ fn totals(it: &mut Figures, stats: &Stats) {
     it.run("rcu_cpu_us_per_s", "us/s", rcu);
     let worst = stats.interruptions.iter().max().copied();
     it.run("interruption_us_max", "us", us(worst.unwrap_or(0)));
+    looks::add(it, stats);
+    full::add(it, stats);
 }
 
 /// The function of the callback that wakes who called `synchronize_rcu`: no work of the workload's.

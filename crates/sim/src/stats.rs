@@ -1,5 +1,7 @@
 //! What a run has shown.
 
+use std::collections::BTreeMap;
+
 use quiescent_engine::CpuId;
 
 /// A grace period.
@@ -149,6 +151,10 @@ pub struct Stats {
     pub held: Held,
     /// The longest time that each CPU was in an interrupt and the soft interrupts after it, in nanoseconds.
     pub interruptions: Vec<u64>,
+    /// How many ticks CPUs that idled and owed callbacks halted until they looked at them again, and how often each number was.
+    pub looks: BTreeMap<u64, u64>,
+    /// Ticks on CPUs of `nohz_full`; none if there are no such CPUs.
+    pub full: Option<crate::FullTicks>,
     /// What the library has counted, on a machine of threads.
     pub counted: Option<crate::threads::Counted>,
     /// Callbacks that had not been invoked at the end, on a machine of threads.

@@ -22,6 +22,13 @@ pub enum Op {
         /// Interrupts are enabled, so that threads can be woken from here.
         can_wake: bool,
     },
+    /// It queues a callback, interrupts enabled, and waits until that has been invoked.
+    AwaitCallback {
+        /// The function that the callback calls.
+        func: usize,
+        /// The callback may be lazy, as if nobody waited for it.
+        lazy: bool,
+    },
     /// It opens a read-side section, or nests one.
     Lock,
     /// It closes the innermost one.
@@ -43,6 +50,13 @@ pub enum Op {
     Deoffload(CpuId),
     /// Memory runs low: so many lazy callbacks are flushed, or a few more.
     Shrink(u64),
+    /// Memory is looked at: if callbacks hold more than so much of it, it runs low, and so many lazy ones are flushed.
+    Reclaim {
+        /// Bytes that they may hold.
+        above: u64,
+        /// Callbacks, or a few more.
+        lazy: u64,
+    },
     /// It sleeps until then, in nanoseconds.
     SleepUntil(u64),
     /// It is over, and so are its sections.

@@ -1,7 +1,8 @@
 //! A CPU's callbacks are offloaded, or taken back, at run time; and memory runs low.
 //!
 //! Both are the engine's ([`quiescent_engine::offload`]): the machine calls it for a task, and wakes whom it wants woken. A
-//! CPU that was not in `nocbs` at boot has no threads, and is refused; one that is online is, unless `online_toggle` is set.
+//! CPU that was not in `nocbs` at boot has no threads, and is refused; one that is online is, unless `online_toggle` is set; one of
+//! `nohz_full` is not taken back.
 
 use quiescent_engine::CpuId;
 use quiescent_engine::offload::{Shrink, Shrinkable, shrinkable};
@@ -36,6 +37,14 @@ impl Machine {
             }
         }
         Act::Busy(self.options.costs.work)
+    }
+
+    /// Memory runs low if callbacks hold more than `above` bytes: then the shrinker is asked for `lazy` callbacks.
+    pub(crate) fn reclaim(&mut self, cpu: CpuId, above: u64, lazy: u64) -> Act {
+        match self.stats.held.now.1 > above {
+            true => self.shrink(cpu, lazy),
+            false => Act::Busy(self.options.costs.callback),
+        }
     }
 
     /// The shrinker, asked for `lazy` callbacks.

@@ -143,6 +143,10 @@ impl Machine {
                 address(cpu, 0),
                 place.at
             ),
+            What::TickStop(None) => writeln!(out, "tick_stop: success=1 dependency=NONE"),
+            What::TickStop(Some(by)) => {
+                writeln!(out, "tick_stop: success=0 dependency={}", by.name())
+            }
             What::Timer { jiffies } => writeln!(
                 out,
                 "timer_expire_entry: timer={} function=process_timeout now={jiffies} baseclk={jiffies}",

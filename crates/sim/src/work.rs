@@ -3,10 +3,12 @@
 mod callers;
 mod queuer;
 mod reader;
+mod switcher;
 
 pub use callers::{Rounds, Turns};
 pub use queuer::{Queued, Queuer};
 pub use reader::Reads;
+pub use switcher::{Reclaimer, Switcher};
 
 use crate::task::{Op, Work};
 

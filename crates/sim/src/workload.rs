@@ -23,8 +23,10 @@
 //! |---|---|---|
 //! | `rounds` | calls of `synchronize_rcu` with pauses, and a rest after each round | `rounds`, `calls`, `pause`, `compute`, `rest`, `vary` |
 //! | `turns` | computes and sleeps by turns, for ever | `compute`, `sleep`, `vary` |
-//! | `queue` | queues callbacks, so many times a second | `rate`, `vary`, `times`, `compute`, `between`, `callbacks` |
+//! | `queue` | queues callbacks, so many times a second | `rate`, `vary`, `times`, `compute`, `between`, `stop` (nothing from then on), `callbacks` |
 //! | `read` | reads: section after section | `sections` (0: for ever), `inside`, `outside`, `sleeps`, `vary` |
+//! | `switch` | queues one callback, waits until it has been invoked, and rests | `times`, `compute`, `rest`, `vary`, `callbacks` |
+//! | `reclaim` | looks what memory callbacks hold, and asks the shrinker if it is more than `above` | `every` (0: never), `above` (bytes), `lazy` (callbacks asked for) |
 //!
 //! All have `name`, `cpu` (a list, `any`, `gp` or `none`), `tasks`, `start` and `endless`; on a machine of threads (`kind = "threads"`)
 //! `registered` instead of `cpu`, and callbacks have a `verb`. With `vary` pauses, rests and the times
@@ -42,6 +44,8 @@
 
 mod fields;
 mod file;
+mod function;
+mod kernel_work;
 mod plan;
 mod stage;
 
@@ -56,7 +60,7 @@ use file::{Contents, Place};
 use plan::Group;
 
 /// The files that are part of the program.
-const BUILT_IN: [(&str, &str); 9] = [
+const BUILT_IN: [(&str, &str); 15] = [
     ("sync", include_str!("../../../data/workloads/sync.toml")),
     ("churn", include_str!("../../../data/workloads/churn.toml")),
     ("fork", include_str!("../../../data/workloads/fork.toml")),
@@ -72,6 +76,30 @@ const BUILT_IN: [(&str, &str); 9] = [
     (
         "torture5s",
         include_str!("../../../data/workloads/torture5s.toml"),
+    ),
+    (
+        "idle-callbacks",
+        include_str!("../../../data/workloads/idle-callbacks.toml"),
+    ),
+    (
+        "boot-selinux",
+        include_str!("../../../data/workloads/boot-selinux.toml"),
+    ),
+    (
+        "ftrace-start-stop",
+        include_str!("../../../data/workloads/ftrace-start-stop.toml"),
+    ),
+    (
+        "percpu-ref",
+        include_str!("../../../data/workloads/percpu-ref.toml"),
+    ),
+    (
+        "memory-pressure",
+        include_str!("../../../data/workloads/memory-pressure.toml"),
+    ),
+    (
+        "nohz-full",
+        include_str!("../../../data/workloads/nohz-full.toml"),
     ),
     (
         "trickle",

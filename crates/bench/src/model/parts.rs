@@ -1,7 +1,7 @@
 //! What was run, for those who show it otherwise than as text: experiment by experiment, and figure by figure.
 
 use super::{Modelled, what};
-use quiescent_sim::experiments::{Comparison, Outcome};
+use quiescent_sim::experiments::{Comparison, Outcome, Shown};
 
 impl Modelled {
     /// Each experiment: its name, what it is about, what it has shown.
@@ -13,6 +13,16 @@ impl Modelled {
     /// Every figure beside the model's.
     pub fn comparisons(&self) -> impl Iterator<Item = &Comparison> {
         self.outcomes.iter().flat_map(|it| &it.1.comparisons)
+    }
+
+    /// Every figure of the model alone.
+    pub fn shown(&self) -> impl Iterator<Item = &Shown> {
+        self.outcomes.iter().flat_map(|it| &it.1.shown)
+    }
+
+    /// Sentences that the model contradicts.
+    pub fn untrue(&self) -> impl Iterator<Item = &Shown> {
+        self.shown().filter(|it| it.holds() == Some(false))
     }
 
     /// These outcomes, run or made up.

@@ -37,6 +37,8 @@ fn counts(found: &Reproduced) -> Markup {
     let own = || all().filter(|it| it.basis != Basis::Fitted);
     let near = own().filter(|it| it.holds()).count();
     let fitted = all().count() - own().count();
+    let says = found.modelled.shown().filter_map(|it| it.holds());
+    let (kept, broken): (Vec<bool>, Vec<bool>) = says.partition(|it| *it);
     let count = |class: &str, number: usize, what: &str| {
         let class = if number > 0 { class } else { "" };
         html! { div class={ "count " (class) } { b { (number) } span { (what) } } }
@@ -50,6 +52,10 @@ fn counts(found: &Reproduced) -> Markup {
                 (count("good", near, "model figures within their bound"))
                 (count("bad", own().count() - near, "model figures outside"))
                 (count("", fitted, "model figures fitted, no predictions"))
+                @if !(kept.is_empty() && broken.is_empty()) {
+                    (count("good", kept.len(), "sentences that the model confirms"))
+                    (count("bad", broken.len(), "sentences that it contradicts"))
+                }
             }
         }
     }

@@ -11,14 +11,14 @@
 //!
 //! What was fitted has a colour of its own and is never counted as a prediction.
 
-use crate::model::{Modelled, subject, verdict};
+use crate::model::{Modelled, claims, subject, verdict};
 use quiescent_page::chart::{
     Axis, Bar, Bars, Guide, Panel, Point, Points, Ratio, Ratios, Row, Series, Tone,
 };
 use quiescent_page::number::{figure, ratio};
 use quiescent_page::table::{Cell, Table};
 use quiescent_page::{Markup, html};
-use quiescent_sim::experiments::{Basis, Comparison, Outcome};
+use quiescent_sim::experiments::{Basis, Comparison, Outcome, Shown};
 
 /// Most cases that are shown as bars.
 const FEW: usize = 12;
@@ -48,13 +48,14 @@ fn experiment(name: &str, what: &str, outcome: &Outcome) -> Markup {
     let table = verdicts(name, all);
     html! {
         h3 { (name) }
-        p { @if !what.is_empty() { (what) ". " } (tally(all)) }
+        p { @if !what.is_empty() { (what) ". " } (tally(outcome)) }
         @for chart in charts(name, all) { (chart) }
         @if table.len() > OPEN {
             (table.folded(&format!("Verdicts: all {} figures", table.len())))
-        } @else {
+        } @else if !table.is_empty() || outcome.shown.is_empty() {
             (table.render())
         }
+        @if !outcome.shown.is_empty() { (sentences(name, &outcome.shown).render()) }
         (notes(&outcome.notes))
     }
 }
@@ -69,8 +70,9 @@ fn notes(notes: &[String]) -> Markup {
     }
 }
 
-/// How many figures are near enough, the fitted ones apart.
-fn tally(all: &[Comparison]) -> String {
+/// How many figures are near enough, the fitted ones apart, and how many sentences are true.
+fn tally(outcome: &Outcome) -> String {
+    let all = &outcome.comparisons;
     let (fitted, own): (Vec<&Comparison>, Vec<&Comparison>) =
         all.iter().partition(|it| it.basis == Basis::Fitted);
     let near = |of: &[&Comparison]| of.iter().filter(|it| it.holds()).count();
@@ -81,10 +83,47 @@ fn tally(all: &[Comparison]) -> String {
     if !fitted.is_empty() {
         said.push(format!("{} of {} fitted ones", near(&fitted), fitted.len()));
     }
+    let claims: Vec<bool> = outcome.shown.iter().filter_map(Shown::holds).collect();
+    if !claims.is_empty() {
+        let true_ones = claims.iter().filter(|it| **it).count();
+        said.push(format!("{true_ones} of {} sentences", claims.len()));
+    }
     match said.is_empty() {
         true => "No figures.".into(),
         false => format!("Within their bound: {}.", said.join(", ")),
     }
+}
+
+/// A line for each figure of the model alone; with what is said of it, where something is.
+fn sentences(name: &str, all: &[Shown]) -> Table {
+    let head = [
+        "case",
+        "what is said",
+        "figure",
+        "verdict",
+        "model",
+        "bound",
+        "basis",
+    ];
+    let mut table = Table::new(&format!("Sentences on {name}"), &head, 4);
+    for it in all {
+        let says = it.claim.as_ref().map_or("", |claim| claim.says);
+        let verdict = match it.holds() {
+            None => Cell::faint("shown"),
+            Some(true) => Cell::good(claims::said(it)),
+            Some(false) => Cell::bad(claims::said(it)),
+        };
+        table.row([
+            Cell::from(short(name, &it.case)),
+            says.into(),
+            it.metric.replace('_', " ").into(),
+            verdict,
+            format!("{} {}", figure(it.model), it.unit).into(),
+            claims::bound(it).into(),
+            it.basis.name().into(),
+        ]);
+    }
+    table
 }
 
 fn charts(name: &str, all: &[Comparison]) -> Vec<Markup> {

@@ -4,7 +4,7 @@ use super::*;
 use crate::model::Modelled;
 use crate::{Report, Row, verdict};
 use quiescent_page::number::figure;
-use quiescent_sim::experiments::{Basis, Comparison, Outcome, Source};
+use quiescent_sim::experiments::{Basis, Bound, Claim, Comparison, Outcome, Shown, Source};
 use std::collections::BTreeSet;
 use std::time::UNIX_EPOCH;
 
@@ -27,7 +27,29 @@ fn comparison(case: &str, metric: &'static str, real: f64, model: f64) -> Compar
 fn outcome(comparisons: Vec<Comparison>) -> Outcome {
     Outcome {
         comparisons,
+        shown: Vec::new(),
         notes: vec![format!("assumed: {ODD} and `code`")],
+    }
+}
+
+/// A true sentence, an untrue one, and a figure of which nothing is said.
+fn sentences() -> Outcome {
+    let bounds = [
+        Some(Bound::AtMost(9.0)),
+        Some(Bound::Between(8.0, 9.0)),
+        None,
+    ];
+    let shown = bounds.map(|bound| Shown {
+        case: format!("claims {ODD}"),
+        metric: "looks_per_s",
+        unit: "1/s",
+        model: 7.25,
+        basis: Basis::Assumed,
+        claim: bound.map(|bound| Claim { says: ODD, bound }),
+    });
+    Outcome {
+        shown: shown.into(),
+        ..Outcome::default()
     }
 }
 
@@ -54,6 +76,7 @@ fn modelled() -> Modelled {
         ("mixed", outcome(mixed)),
         ("fit", outcome(vec![fitted])),
         (ODD, outcome(Vec::new())),
+        ("claims", sentences()),
     ])
 }
 
@@ -174,6 +197,21 @@ fn every_comparison_and_every_row_is_in_a_table() {
             rows.iter().any(|cells| cells.starts_with(&wanted)),
             "no row for {row:?}"
         );
+    }
+}
+
+#[test]
+fn sentences_have_their_verdicts() {
+    let page = render(&found(), &occasion());
+    for text in [
+        "1 of 2 sentences",
+        "sentences that it contradicts",
+        "at most 9",
+        "8.00 to 9.00",
+        "looks per s",
+        ">shown<",
+    ] {
+        assert!(page.contains(text), "{text}");
     }
 }
 

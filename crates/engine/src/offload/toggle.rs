@@ -15,6 +15,9 @@
 //! * **Offload**: the CPU joins the group, and rcuog is woken if it has callbacks, since the CPU will not look
 //!   at them any more.
 //!
+//! A CPU that runs without a tick where it can stays offloaded (behaviour §4.4): what it queued would have nobody who
+//! looks while a task keeps it busy.
+//!
 //! # Why nothing is lost
 //! At any time exactly one side looks: `offloaded` and membership change together. The side that takes over
 //! is told if there is anything to look at, and looks at the whole list, stamps and all.
@@ -45,6 +48,8 @@ pub enum Refused {
     NotEmpty,
     /// It is so already.
     Already,
+    /// It runs without a tick where it can ([`Host::nohz_full`]), and would not look at its callbacks itself.
+    NoTick,
 }
 
 impl Cpu {
@@ -98,6 +103,9 @@ impl Cpu {
         host: &impl Host,
     ) -> Result<Toggled, Refused> {
         self.can_toggle(false, online, group, global)?;
+        if host.nohz_full(self.id) {
+            return Err(Refused::NoTick);
+        }
         let flushed = self.flush_bypass(tick);
         self.offload.lazy = 0;
         self.offloaded = false;

@@ -261,6 +261,9 @@ fn what_cannot_be_toggled_is_refused() {
     );
     assert_eq!(toggle(&mut it, 1, false, false), Err(Refused::Already));
     assert!(toggle(&mut it, 1, true, false).is_ok());
+    it.host.set_nohz_full(0);
+    let refused = toggle(&mut it, 0, false, false);
+    assert_eq!(refused, Err(Refused::NoTick), "it would not look");
     let mut world = it.host.world().clone();
     let mut never = quiescent_engine::Cpu::new(9);
     let group = world.groups.get_mut(&0).expect("there is one");

@@ -61,6 +61,7 @@ fn background(machine: &mut Machine, every: u64, chance: &mut Chance) {
             }],
             work: 20_000,
             between: 0,
+            stop: u64::MAX,
             chance: Chance::new(chance.next()),
             at: Default::default(),
         };

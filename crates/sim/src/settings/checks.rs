@@ -54,6 +54,18 @@ pub(super) fn check(options: &Options) -> Result<(), Error> {
             cpus - 1
         ));
     }
+    if let Some(cpu) = options.nohz_full.iter().find(|&&it| it >= cpus) {
+        return machine(format!(
+            "`nohz_full`: there is no CPU {cpu}: the last one is {}",
+            cpus - 1
+        ));
+    }
+    if options.nohz_full.contains(&options.gp_cpu) {
+        return machine(format!(
+            "`gp_cpu={}` is in `nohz_full`: RCU's threads run on the other CPUs; leave it out, or give gp_cpu another one",
+            options.gp_cpu
+        ));
+    }
     if options.gp_cpu >= cpus {
         return machine(format!(
             "`gp_cpu={}`: there is no such CPU: the last one is {}",
@@ -82,12 +94,13 @@ pub fn warnings(options: &Options) -> Vec<String> {
         return said;
     }
     let mut warn = |text: &str| said.push(text.to_owned());
-    let offloaded = !options.nocbs.is_empty();
+    let those = options.offloaded();
+    let offloaded = !those.is_empty();
     if options.lazy && !offloaded {
         warn(
             "rcu_lazy=1 does nothing: only offloaded callbacks can be lazy, and rcu_nocbs=none; set rcu_nocbs as well",
         );
-    } else if options.lazy && options.nocbs.len() < options.cpus as usize {
+    } else if options.lazy && those.len() < options.cpus as usize {
         warn("rcu_lazy=1: callbacks of CPUs that are not in rcu_nocbs are never lazy");
     }
     let default = Options::kernel_6_12(options.cpus, options.hz);
@@ -96,6 +109,11 @@ pub fn warnings(options: &Options) -> Vec<String> {
     }
     if options.policy != default.policy && !offloaded {
         warn("policy does nothing: it is about offloaded callbacks, and rcu_nocbs=none");
+    }
+    if options.patience_ms > 0 && options.nohz_full.is_empty() {
+        warn(
+            "nohz_full_patience_delay does nothing: it is about CPUs of nohz_full, and there are none",
+        );
     }
     if options.frozen_permille > 0 && options.smp == Smp::Parallel {
         warn("frozen does nothing with smp=parallel: a CPU that executes is not held up by others");

@@ -273,6 +273,23 @@ pub static SETTINGS: &[Setting] = &[
         },
         write: |it| cpu_list_text(&it.nocbs, it.cpus),
     },
+    Setting {
+        key: "nohz_full",
+        about: "CPUs that run without a tick while one task runs there; their callbacks are offloaded, and user space there is quiescent",
+        allowed: "a list of CPUs of the machine such as 1-7, or `none`; one at least is left out, to keep the time",
+        read: |it, text| {
+            it.nohz_full = cpu_list(text, it.cpus)?;
+            Some(())
+        },
+        write: |it| cpu_list_text(&it.nohz_full, it.cpus),
+    },
+    number!(
+        "nohz_full_patience_delay",
+        patience_ms,
+        0..=5000,
+        "milliseconds, up to 5000",
+        "a CPU of nohz_full that is in the kernel is left alone by its tick for so long"
+    ),
     flag!(
         "rcu_lazy",
         lazy,

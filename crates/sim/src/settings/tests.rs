@@ -86,6 +86,8 @@ fn no_field_is_forgotten() {
         wake_from_gp: _,
         accelerate_only_new: _,
         nocbs: _,
+        nohz_full: _,
+        patience_ms: _,
         lazy: _,
         lazy_flush_ms: _,
         policy: _,
@@ -102,7 +104,7 @@ fn no_field_is_forgotten() {
     let costs = SETTINGS.iter().filter(|it| it.key.starts_with("cost."));
     assert_eq!(costs.count(), size_of::<crate::Costs>() / size_of::<u64>());
     let others = SETTINGS.iter().filter(|it| !it.key.starts_with("cost."));
-    assert_eq!(others.count(), 26, "fields of a machine, but for its costs");
+    assert_eq!(others.count(), 28, "fields of a machine, but for its costs");
     let crate::threads::Policy {
         prompt_ns: _,
         batch: _,

@@ -21,6 +21,7 @@ fn producer(machine: &mut Threads, verb: Verb, bytes: u64, rate: u64) {
         }],
         work: 0,
         between: 0,
+        stop: u64::MAX,
         chance: Chance::new(1),
         at: Default::default(),
     };

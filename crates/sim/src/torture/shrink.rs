@@ -128,6 +128,10 @@ fn fewer_cpus(case: &Case) -> Option<Case> {
         it.options.cpus = cpus;
         it.options.nocbs.retain(|&cpu| cpu < cpus);
         it.options.gp_cpu %= cpus;
+        let gp_cpu = it.options.gp_cpu;
+        it.options
+            .nohz_full
+            .retain(|&cpu| cpu < cpus && cpu != gp_cpu);
         for actor in &mut it.actors {
             actor.cpu %= cpus;
             actor.plugs = actor.plugs.min(cpus);

@@ -29,6 +29,8 @@ pub struct Queuer {
     pub work: u64,
     /// Nanoseconds of work before each of the others.
     pub between: u64,
+    /// From this time on it queues nothing.
+    pub stop: u64,
     /// What the times are drawn from.
     pub chance: Chance,
     /// Where it is.
@@ -68,6 +70,9 @@ impl Work for Queuer {
                     };
                     // From when the last one was due, so that what the work takes does not change the rate.
                     self.at.due = (self.at.due.max(1) + pause).max(now.saturating_sub(BACKLOG));
+                    if self.at.due >= self.stop {
+                        return Op::Exit;
+                    }
                     self.at.step = Step::Work;
                     if self.at.due > now {
                         return Op::SleepUntil(self.at.due);
@@ -124,6 +129,7 @@ mod tests {
             callbacks: vec![callback(0), callback(1)],
             work: 20_000,
             between: 500,
+            stop: u64::MAX,
             chance: Chance::new(3),
             at: At::default(),
         }
@@ -144,6 +150,22 @@ mod tests {
             }
         }
         (calls, sleeps)
+    }
+
+    #[test]
+    fn nothing_is_queued_once_it_has_stopped() {
+        let mut work = queuer(false, 1);
+        work.stop = 3_000_001;
+        let (mut now, mut calls) = (0, 0);
+        loop {
+            match work.next(now) {
+                Op::Call { .. } => calls += 1,
+                Op::Kernel(ns) => now += ns,
+                Op::SleepUntil(at) => now = at,
+                op => break assert_eq!(op, Op::Exit),
+            }
+        }
+        assert_eq!(calls, 4, "two arrivals of two");
     }
 
     #[test]

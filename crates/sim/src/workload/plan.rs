@@ -3,11 +3,13 @@
 use super::Workload;
 use super::fields::{Cpus, Fields};
 use super::file::Section;
+use super::function::Function;
+use super::kernel_work::{KernelWork, RECLAIM, SWITCH};
 use super::stage::Stage;
 use crate::chance::Chance;
 use crate::options::MachineKind;
-use crate::threads::{Threads, Verb};
-use crate::work::{Queued, Queuer, Reads, Rounds, Turns};
+use crate::threads::Threads;
+use crate::work::{Queuer, Reads, Rounds, Turns};
 use crate::{Error, Machine, Options, Stats};
 use quiescent_engine::CpuId;
 
@@ -66,6 +68,7 @@ enum Kind {
         times: u64,
         work: u64,
         between: u64,
+        stop: u64,
         callbacks: Vec<Function>,
     },
     Read {
@@ -75,17 +78,7 @@ enum Kind {
         sleeps: usize,
         vary: bool,
     },
-}
-
-/// A callback's function, as a workload has it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Function {
-    pub name: String,
-    pub bytes: u64,
-    lazy: bool,
-    can_wake: bool,
-    /// How it is handed over on a machine of threads.
-    pub verb: Verb,
+    Kernel(KernelWork),
 }
 
 const COMMON: [&str; 7] = [
@@ -97,6 +90,7 @@ const COMMON: [&str; 7] = [
     "endless",
     "registered",
 ];
+const WORKS: [&str; 6] = ["rounds", "turns", "queue", "read", "switch", "reclaim"];
 /// Where a reader sleeps, rather than compute.
 const SLEEPS: [&str; 4] = ["outside", "inside", "both", "never"];
 
@@ -118,7 +112,12 @@ impl Group {
             cpus: options.cpus,
         };
         let it = &fields;
-        let word = it.word("work", &["rounds", "turns", "queue", "read"])?;
+        let function = |fields: &Vec<_>| Function::read(&Fields { fields, ..*it });
+        let callbacks = || {
+            let all = section.callbacks.iter().map(function);
+            all.collect::<Result<Vec<_>, _>>()
+        };
+        let word = it.word("work", &WORKS)?;
         let (known, work): (&[&str], _) = match word {
             Some(0) => (
                 &["rounds", "calls", "pause", "compute", "rest", "vary"],
@@ -126,18 +125,18 @@ impl Group {
             ),
             Some(1) => (&["compute", "sleep", "vary"], turns(it)?),
             Some(2) => {
-                let function = |fields: &Vec<_>| function(&Fields { fields, ..*it });
-                let callbacks = section.callbacks.iter().map(function);
-                let callbacks = callbacks.collect::<Result<_, _>>()?;
-                (
-                    &["rate", "vary", "times", "compute", "between"],
-                    queue(it, callbacks, options.costs.work)?,
-                )
+                let known = &["rate", "vary", "times", "compute", "between", "stop"];
+                (known, queue(it, callbacks()?, options.costs.work)?)
             }
             Some(3) => (
                 &["sections", "inside", "outside", "sleeps", "vary"],
                 read(it)?,
             ),
+            Some(4) => {
+                let work = KernelWork::switch(it, callbacks()?, options)?;
+                (&SWITCH, Kind::Kernel(work))
+            }
+            Some(5) => (&RECLAIM, Kind::Kernel(KernelWork::reclaim(it, options)?)),
             _ => return Err(it.need("work").expect_err("it is not there")),
         };
         it.check_names(&[&COMMON, known].concat())?;
@@ -159,7 +158,7 @@ impl Group {
                 None | Some("any") => None,
                 Some(_) => Some(it.time("start", 0)?),
             },
-            endless: it.flag("endless", !matches!(work, Kind::Rounds { .. }))?,
+            endless: it.flag("endless", work.is_endless())?,
             registered: it.flag("registered", true)?,
             work,
         })
@@ -224,6 +223,7 @@ impl Group {
                 times,
                 work,
                 between,
+                stop,
                 callbacks,
             } => Box::new(Queuer {
                 every,
@@ -232,6 +232,7 @@ impl Group {
                 callbacks: callbacks.iter().map(|it| it.queued(machine)).collect(),
                 work,
                 between,
+                stop,
                 chance,
                 at: Default::default(),
             }),
@@ -251,16 +252,18 @@ impl Group {
                 chance,
                 at: Default::default(),
             }),
+            Kind::Kernel(work) => work.work(machine, chance),
         }
     }
 }
 
-impl Function {
-    fn queued(&self, machine: &mut impl Stage) -> Queued {
-        Queued {
-            func: machine.function(self),
-            lazy: self.lazy,
-            can_wake: self.can_wake,
+impl Kind {
+    /// Is it never over, or waited for by nobody, unless the file says otherwise?
+    fn is_endless(&self) -> bool {
+        match self {
+            Kind::Rounds { .. } => false,
+            Kind::Kernel(work) => work.is_endless(),
+            _ => true,
         }
     }
 }
@@ -295,6 +298,7 @@ fn queue(it: &Fields<'_>, callbacks: Vec<Function>, work: u64) -> Result<Kind, E
         times: it.count("times", 1)?,
         work: it.time("compute", work)?,
         between: it.time("between", 0)?,
+        stop: it.time("stop", u64::MAX)?,
         callbacks,
     })
 }
@@ -306,19 +310,6 @@ fn read(it: &Fields<'_>) -> Result<Kind, Error> {
         outside: it.time("outside", 1000)?,
         sleeps: it.word("sleeps", &SLEEPS)?.unwrap_or(0),
         vary: it.flag("vary", false)?,
-    })
-}
-
-fn function(it: &Fields<'_>) -> Result<Function, Error> {
-    it.check_names(&["func", "bytes", "lazy", "can_wake", "verb"])?;
-    let lazy = it.flag("lazy", true)?;
-    let plain = if lazy { Verb::CallLazy } else { Verb::Call };
-    Ok(Function {
-        name: it.need("func")?,
-        bytes: it.count("bytes", 0)?,
-        lazy,
-        can_wake: it.flag("can_wake", true)?,
-        verb: it.word("verb", &Verb::NAMES)?.map_or(plain, Verb::at),
     })
 }
 

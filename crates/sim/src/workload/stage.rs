@@ -2,7 +2,7 @@
 
 use quiescent_engine::CpuId;
 
-use super::plan::Function;
+use super::function::Function;
 use crate::threads::Threads;
 use crate::{Machine, Work};
 

@@ -173,6 +173,27 @@ fn what_is_not_there_is_named_with_what_is() {
     );
 }
 
+#[test]
+fn what_only_a_kernel_does_is_refused_on_a_machine_of_threads() {
+    for name in ["percpu-ref", "memory-pressure"] {
+        let it = Workload::named(name).unwrap();
+        let error = it.plan(&[("machine", "threads")]).unwrap_err().to_string();
+        assert!(
+            error.contains("is a kernel's: set machine=kernel"),
+            "{error}"
+        );
+    }
+    let two = "callbacks = [{ func = \"a\" }, { func = \"b\" }]";
+    let text = SMALL
+        .replace("rounds", "switch")
+        .replace("calls = \"$calls\"", two);
+    let error = read(&text).unwrap_err().to_string();
+    assert!(
+        error.contains("has one callback") && error.contains("line 7"),
+        "{error}"
+    );
+}
+
 /// Damage to a text: what is cut out, and what is put there.
 fn damaged(text: &str, at: usize, cut: usize, put: &str) -> String {
     let text: Vec<char> = text.chars().collect();

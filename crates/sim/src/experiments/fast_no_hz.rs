@@ -1,0 +1,151 @@
+//! `fast-no-hz`: how often an idle CPU looks at the callbacks that it owes, under the rules of three generations of kernels.
+//!
+//! Published is a sentence (idle CPUs "look again every 4 jiffies", "6 or so" when all are lazy), and its numbers are rough: `behaviour §4.4` has
+//! the dated facts, and these are what is claimed here. A sleep is the time from a halt to the interrupt that ends it, on a CPU that
+//! owes callbacks ([`Stats::looks`](crate::Stats)); the workload `idle-callbacks` leaves nothing but the CPU's own clock to end it. That it does so
+//! is the machine's business and not the rule's: a clock that rings a jiffy late, or one that is lost to another timer,
+//! would show here.
+
+use super::claims::Named;
+use super::loads::{notes, run};
+use super::{Bound, Outcome, Shown};
+use crate::Stats;
+
+const LEAST: Named = ("idle_look_ticks_min", "ticks");
+const MOST: Named = ("idle_look_ticks_max", "ticks");
+const TICKS: Named = ("idle_ticks_per_callback", "ticks");
+const DELAY: Named = ("delay_ms_mean", "ms");
+
+/// One callback in 21 s: nothing but its own clock wakes a CPU for six of them.
+const SELDOM: [(&str, &str); 2] = [("rate", "0.047"), ("lazy", "1")];
+
+/// The shortest and the longest sleep in ticks, ticks of idle CPUs for each callback, and its mean delay.
+struct Figures {
+    least: f64,
+    most: f64,
+    ticks: f64,
+    delay_ms: f64,
+}
+
+impl Figures {
+    fn of(stats: &Stats) -> Figures {
+        let end = |it: Option<(&u64, &u64)>| it.map_or(f64::NAN, |it| *it.0 as f64);
+        let func = &stats.funcs[0];
+        let n = func.invoked.max(1) as f64;
+        Figures {
+            least: end(stats.looks.first_key_value()),
+            most: end(stats.looks.last_key_value()),
+            ticks: stats.totals.idle_ticks as f64 / n,
+            delay_ms: func.delays.iter().sum::<u64>() as f64 / n / 1e6,
+        }
+    }
+}
+
+/// Sleeps under each rule, and what they save.
+pub fn fast_no_hz(seed: u64) -> Outcome {
+    let seed = seed.to_string();
+    let of = |rule: &str, sets: &[(&str, &str)]| {
+        let own = [("fast_no_hz", rule), ("seed", &*seed)];
+        Figures::of(&run("idle-callbacks", &[&own[..], sets].concat()))
+    };
+    let (tick, fast) = (of("off", &[]), of("v5.10", &[]));
+    let (old, newer) = (of("v5.6", &SELDOM), of("v5.10", &SELDOM));
+    let claimed = Shown::claimed;
+    let mut shown = vec![
+        claimed(
+            "fast-no-hz off",
+            MOST,
+            tick.most,
+            "today an idle CPU with callbacks keeps its tick: it looks at every one",
+            Bound::AtMost(1.0),
+        ),
+        claimed(
+            "fast-no-hz v5.10",
+            LEAST,
+            fast.least,
+            "with RCU_FAST_NO_HZ it sleeps 4 ticks at least",
+            Bound::AtLeast(4.0),
+        ),
+        claimed(
+            "fast-no-hz v5.10",
+            MOST,
+            fast.most,
+            "and 7 at most",
+            Bound::AtMost(7.0),
+        ),
+        // At least half: a callback is done after a look or two, and its tick was on for a grace period and two edges.
+        claimed(
+            "fast-no-hz v5.10",
+            ("idle_ticks_ratio_to_off", "of today's idle ticks"),
+            fast.ticks / tick.ticks,
+            "instead of every tick",
+            Bound::AtMost(0.5),
+        ),
+        // Six seconds, rounded to a whole one: back by less than a quarter of it, or forth (engine, `fast_no_hz`).
+        claimed(
+            "fast-no-hz v5.6 lazy",
+            LEAST,
+            old.least,
+            "up to 5.6 a CPU whose callbacks only free memory sleeps about six seconds",
+            Bound::AtLeast(5750.0),
+        ),
+        claimed(
+            "fast-no-hz v5.6 lazy",
+            MOST,
+            old.most,
+            "and no longer",
+            Bound::AtMost(6750.0),
+        ),
+        claimed(
+            "fast-no-hz v5.10 lazy",
+            MOST,
+            newer.most,
+            "later kernels know no such laziness",
+            Bound::AtMost(7.0),
+        ),
+    ];
+    for (case, it) in [
+        ("fast-no-hz off", &tick),
+        ("fast-no-hz v5.10", &fast),
+        ("fast-no-hz v5.6 lazy", &old),
+        ("fast-no-hz v5.10 lazy", &newer),
+    ] {
+        shown.push(Shown::beside(case, TICKS, it.ticks));
+        shown.push(Shown::beside(case, DELAY, it.delay_ms));
+    }
+    let mut outcome = Outcome {
+        shown,
+        ..Outcome::default()
+    };
+    outcome.notes.push(
+        "told are \"4 jiffies (6 or so when all are kfree callbacks)\"; the dated facts are 4 to 7 jiffies, and about six seconds up to 5.6".into(),
+    );
+    notes("idle-callbacks", &mut outcome);
+    outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_sentence_is_true_whatever_the_seed() {
+        for seed in [1, 77, 1 << 40] {
+            let outcome = fast_no_hz(seed);
+            let claims = outcome.shown.iter().filter(|it| it.claim.is_some());
+            assert_eq!(claims.clone().count(), 7);
+            for it in claims {
+                assert_eq!(it.holds(), Some(true), "{it:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn sleeps_of_each_length_between_four_and_seven_ticks_come_up() {
+        let stats = run("idle-callbacks", &[("fast_no_hz", "v5.10")]);
+        assert!(stats.looks.keys().copied().eq(4..=7), "{:?}", stats.looks);
+        // A CPU whose callbacks are offloaded owes none: it never looks.
+        let offloaded = [("fast_no_hz", "v5.10"), ("rcu_nocbs", "all")];
+        assert!(run("idle-callbacks", &offloaded).looks.is_empty());
+    }
+}

@@ -1,0 +1,183 @@
+//! `boot-selinux` and `ftrace-start-stop`: work that waits for one grace period after the other, with raised jiffies and expedited.
+//!
+//! The talk's reason not to save power by raising jiffies: whoever waits pays. Nothing was published but that it was so, so what is judged
+//! are sentences about the mechanism:
+//!
+//! * what is added is in proportion to the number of waits, so doubling these doubles it (`TWICE`);
+//! * for each call it is one to four of the longer waits: the call's own grace period takes one or two, and one in flight, of as many, may have to
+//!   end before it (`EACH`);
+//! * expedited there is next to nothing left of it (`LEFT`), whatever the jiffies are.
+//!
+//! The price of the last stands beside it: interrupts to other CPUs, and the longest interruption of any.
+
+use super::claims::Named;
+use super::loads::{latencies_ms, notes, run};
+use super::{Bound, Outcome, Shown, mean};
+use crate::Stats;
+
+/// The kernel's own number, and what the talk tried.
+const JIFFIES: [&str; 5] = ["3", "8", "16", "24", "32"];
+/// So many ticks longer is the last of them.
+const LONGER: f64 = 29.0;
+
+/// Five per cent either way. A call's latency depends on where the grace period in flight is: of 100 calls, the mean is off by some 3 %, and the ratio of
+/// two such by 5 %. So this one is taken from [`Waiting::many`] calls, that it may be judged at all.
+const TWICE: Bound = Bound::Between(1.9, 2.1);
+/// Waits a call.
+const EACH: Bound = Bound::Between(1.0, 4.0);
+/// Of what is added without, in per cent.
+const LEFT: Bound = Bound::AtMost(1.0);
+
+const DURATION: Named = ("duration_s", "s");
+const IPIS: Named = ("ipis_per_s", "1/s");
+const WORST: Named = ("interruption_us_max", "us");
+const LATENCY: Named = ("latency_ms_mean", "ms");
+
+/// A workload with a parameter that says how often it waits.
+struct Waiting {
+    name: &'static str,
+    parameter: &'static str,
+    /// Its value where durations are compared.
+    few: &'static str,
+    /// Many more, and twice that.
+    many: [&'static str; 2],
+    seed: String,
+}
+
+impl Waiting {
+    fn run(&self, jiffies: &str, times: &str, expedited: &str) -> Stats {
+        let sets = [
+            ("jiffies_till_first_fqs", jiffies),
+            ("jiffies_till_next_fqs", jiffies),
+            (self.parameter, times),
+            ("rcu_expedited", expedited),
+            ("seed", &self.seed),
+        ];
+        run(self.name, &sets)
+    }
+
+    fn case(&self, jiffies: &str, expedited: bool) -> String {
+        let with = if expedited { " rcu_expedited=1" } else { "" };
+        format!("{} jiffies={jiffies}{with}", self.name)
+    }
+
+    fn outcome(&self) -> Outcome {
+        let normal = JIFFIES.map(|jiffies| self.run(jiffies, self.few, "0"));
+        let [least, most] = [JIFFIES[0], JIFFIES[4]];
+        let expedited = [least, most].map(|jiffies| self.run(jiffies, self.few, "1"));
+        let added = |from: &Stats, to: &Stats| to.seconds() - from.seconds();
+        let [once, twice] = self
+            .many
+            .map(|times| added(&self.run(least, times, "0"), &self.run(most, times, "0")));
+        let (first, last) = (&normal[0], &normal[4]);
+        let lengthened = added(first, last);
+        let calls = last.calls.len() as f64;
+        let raised = self.case(JIFFIES[4], false);
+        let hurried = self.case(JIFFIES[4], true);
+        let mut shown = vec![
+            Shown::claimed(
+                &raised,
+                (
+                    "added_by_twice_the_waits_ratio",
+                    "of what once the waits add",
+                ),
+                twice / once,
+                "raising jiffies lengthens it in proportion to the number of waits",
+                TWICE,
+            ),
+            Shown::claimed(
+                &raised,
+                ("longer_waits_per_call", "waits/call"),
+                1000.0 * lengthened / calls / LONGER,
+                "each call takes one to four of the longer waits",
+                EACH,
+            ),
+            Shown::claimed(
+                &hurried,
+                ("added_pct_of_normal", "%"),
+                100.0 * added(&expedited[0], &expedited[1]) / lengthened,
+                "expedited removes it",
+                LEFT,
+            ),
+        ];
+        let beside = |shown: &mut Vec<Shown>, case: &str, it: &Stats| {
+            let worst = it.interruptions.iter().max().copied().unwrap_or(0);
+            for (named, value) in [
+                (DURATION, it.seconds()),
+                (LATENCY, mean(latencies_ms(it))),
+                (IPIS, it.totals.ipis as f64 / it.seconds()),
+                (WORST, worst as f64 / 1e3),
+            ] {
+                shown.push(Shown::beside(case, named, value));
+            }
+        };
+        for (jiffies, it) in JIFFIES.iter().zip(&normal) {
+            beside(&mut shown, &self.case(jiffies, false), it);
+        }
+        beside(&mut shown, &hurried, &expedited[1]);
+        let mut outcome = Outcome {
+            shown,
+            ..Outcome::default()
+        };
+        notes(self.name, &mut outcome);
+        outcome
+    }
+}
+
+/// A boot.
+pub fn boot_selinux(seed: u64) -> Outcome {
+    let it = Waiting {
+        name: "boot-selinux",
+        parameter: "waits",
+        few: "100",
+        many: ["800", "1600"],
+        seed: seed.to_string(),
+    };
+    it.outcome()
+}
+
+/// The function tracer, on and off.
+pub fn ftrace_start_stop(seed: u64) -> Outcome {
+    let it = Waiting {
+        name: "ftrace-start-stop",
+        parameter: "switches",
+        few: "40",
+        many: ["160", "320"],
+        seed: seed.to_string(),
+    };
+    it.outcome()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(outcome: &Outcome, case: &str, metric: &str) -> f64 {
+        let mut those = outcome.shown.iter();
+        let found = those.find(|it| it.case == case && it.metric == metric);
+        found.unwrap_or_else(|| panic!("{case}: {metric}")).model
+    }
+
+    #[test]
+    fn who_waits_pays_for_raised_jiffies_unless_it_is_expedited() {
+        for (name, of) in [
+            ("boot-selinux", boot_selinux as fn(u64) -> Outcome),
+            ("ftrace-start-stop", ftrace_start_stop),
+        ] {
+            let outcome = of(1);
+            for it in outcome.shown.iter().filter(|it| it.claim.is_some()) {
+                assert_eq!(it.holds(), Some(true), "{name}: {it:?}");
+            }
+            let of = |case: &str, metric| value(&outcome, &format!("{name} {case}"), metric);
+            let all = JIFFIES.map(|it| of(&format!("jiffies={it}"), "duration_s"));
+            assert!(all.is_sorted(), "{name}: {all:?}");
+            // Not only shorter than with raised jiffies: shorter than with the kernel's own number.
+            let case = "jiffies=32 rcu_expedited=1";
+            let hurried = of(case, "duration_s");
+            assert!(hurried < all[0], "{name}: {hurried} and {all:?}");
+            // And it has its price.
+            let (normal, hurried) = (of("jiffies=32", "ipis_per_s"), of(case, "ipis_per_s"));
+            assert!(hurried > normal, "{name}: {normal} {hurried}");
+        }
+    }
+}
