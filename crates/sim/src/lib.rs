@@ -27,6 +27,7 @@
 //! | `barrier` | `rcu_barrier` |
 //! | `softirq` | RCU's soft interrupt, batches, and `ksoftirqd` |
 //! | `idle` | the idle loop |
+//! | [`idling`] | idle states, governors, the package, power |
 //! | `rcu` | the engine's host: its questions and what it asks for |
 //! | `sections` | readers, preempted ones among them, and context switches |
 //! | `oracle` | whether anything came too early |
@@ -59,6 +60,7 @@ pub mod experiments;
 mod faults;
 mod hotplug;
 mod idle;
+pub mod idling;
 mod kthreads;
 mod machine;
 mod notes;

@@ -17,6 +17,7 @@
 
 mod about;
 mod counted;
+mod idle;
 mod threads;
 
 pub use about::About;
@@ -81,6 +82,7 @@ pub fn figures(runs: &[Stats]) -> Vec<Figure> {
         functions(&mut it, stats);
         cpus(&mut it, stats);
     }
+    idle::add(&mut it, runs);
     it.0
 }
 

@@ -149,6 +149,8 @@ pub struct Stats {
     pub held: Held,
     /// The longest time that each CPU was in an interrupt and the soft interrupts after it, in nanoseconds.
     pub interruptions: Vec<u64>,
+    /// Idle states, if the machine has any.
+    pub idled: Option<crate::idling::Idled>,
     /// What the library has counted, on a machine of threads.
     pub counted: Option<crate::threads::Counted>,
     /// Callbacks that had not been invoked at the end, on a machine of threads.

@@ -43,6 +43,7 @@
 mod fields;
 mod file;
 mod plan;
+pub(crate) mod sheet;
 mod stage;
 
 pub use file::Parameter;
@@ -56,7 +57,7 @@ use file::{Contents, Place};
 use plan::Group;
 
 /// The files that are part of the program.
-const BUILT_IN: [(&str, &str); 9] = [
+const BUILT_IN: [(&str, &str); 11] = [
     ("sync", include_str!("../../../data/workloads/sync.toml")),
     ("churn", include_str!("../../../data/workloads/churn.toml")),
     ("fork", include_str!("../../../data/workloads/fork.toml")),
@@ -80,6 +81,14 @@ const BUILT_IN: [(&str, &str); 9] = [
     (
         "waiters",
         include_str!("../../../data/workloads/waiters.toml"),
+    ),
+    (
+        "local-video",
+        include_str!("../../../data/workloads/local-video.toml"),
+    ),
+    (
+        "screen-off",
+        include_str!("../../../data/workloads/screen-off.toml"),
     ),
 ];
 
