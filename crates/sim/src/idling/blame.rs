@@ -10,18 +10,12 @@
 
 use quiescent_engine::CpuId;
 
+use super::Ticks;
 use super::package::{Cause, Who};
-use super::{Idling, Ticks};
 use crate::cpu::Exec;
 use crate::machine::Machine;
 use crate::task::Kind;
 use crate::wheel::{For, Timer};
-
-impl Idling {
-    pub(super) fn because(&mut self, cpu: CpuId, cause: Cause) {
-        self.cpus[cpu as usize].because = Some(cause);
-    }
-}
 
 impl Machine {
     /// `cpu` is about to be woken by the end of this task's sleep.
@@ -35,10 +29,12 @@ impl Machine {
     }
 
     fn blames(&mut self, cpu: CpuId, who: Who) {
-        if self.idling.is_some() {
-            let cause = self.cause(cpu, who);
-            let idling = self.idling.as_mut().expect("it is there");
-            idling.because(cpu, cause);
+        if self.idling.is_none() {
+            return;
+        }
+        let cause = self.cause(cpu, who);
+        if let Some(idling) = &mut self.idling {
+            idling.cpus[cpu as usize].because = Some(cause);
         }
     }
 
@@ -56,9 +52,11 @@ impl Machine {
 
     /// It is on its way to `cpu`.
     pub(crate) fn interrupt_sent(&mut self, cpu: CpuId, task: Option<usize>) {
-        if self.idling.is_some() {
-            let cause = self.cause(cpu, task.map_or(Who::Interrupt, Who::Task));
-            let idling = self.idling.as_mut().expect("it is there");
+        if self.idling.is_none() {
+            return;
+        }
+        let cause = self.cause(cpu, task.map_or(Who::Interrupt, Who::Task));
+        if let Some(idling) = &mut self.idling {
             idling.cpus[cpu as usize].interrupts.push_back(cause);
         }
     }

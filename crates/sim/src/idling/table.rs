@@ -184,7 +184,7 @@ impl Table {
                 if all.len() == cpus as usize {
                     return all;
                 }
-                core += u32::from(cpu % threads == 0 && !all.is_empty());
+                core += u32::from(cpu.is_multiple_of(threads) && !all.is_empty());
                 all.push((kind, core));
             }
         }
@@ -252,7 +252,7 @@ fn kinds(sheet: &Sheet, package: &[PackageState]) -> Result<Vec<Kind>, Error> {
             threads: it.count("threads", 1)?.clamp(1, 1 << 20) as u32,
             states: Vec::new(),
         };
-        if kind.count % kind.threads != 0 {
+        if !kind.count.is_multiple_of(kind.threads) {
             let why = format!(
                 "`count = {}` is no multiple of `threads = {}`",
                 kind.count, kind.threads
