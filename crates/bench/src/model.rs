@@ -19,7 +19,7 @@ struct Experiment {
     run: fn(u64) -> Outcome,
 }
 
-const EXPERIMENTS: [Experiment; 8] = [
+const EXPERIMENTS: [Experiment; 11] = [
     Experiment {
         name: "kernel synchronize",
         what: "synchronize_rcu on Linux 6.12, idle, 108 configurations (measured)",
@@ -59,6 +59,21 @@ const EXPERIMENTS: [Experiment; 8] = [
         name: "cpu-overhead",
         what: "CPU time of the same with the early report (published)",
         run: experiments::bridge::cpu_overhead,
+    },
+    Experiment {
+        name: "local-video",
+        what: "wake-ups and package states while a video is played, in sentences (published)",
+        run: experiments::idle::local_video,
+    },
+    Experiment {
+        name: "lazy-power",
+        what: "lazy callbacks on top of offloading, the screen off (published)",
+        run: experiments::idle::lazy_power,
+    },
+    Experiment {
+        name: "jiffies-power",
+        what: "power that raised jiffies save while a video is played (published)",
+        run: experiments::idle::jiffies_power,
     },
 ];
 
@@ -251,6 +266,10 @@ mod tests {
                 "ratio_to_default",
             ),
             ("cpu-overhead early_qs=init", "rcu_time_ratio_to_default"),
+            ("jiffies-power jiffies=8", "saving_pct"),
+            ("jiffies-power jiffies=16", "saving_pct"),
+            ("jiffies-power jiffies=24", "saving_pct"),
+            ("jiffies-power jiffies=32", "saving_pct"),
         ];
         assert_eq!(missed, known, "{}", text(&modelled));
     }

@@ -9,6 +9,7 @@ use serde::Deserialize;
 pub mod bridge;
 mod data;
 pub mod early_qs;
+pub mod idle;
 pub mod loads;
 pub mod replays;
 pub mod synchronize;
@@ -107,6 +108,19 @@ pub struct Outcome {
     pub comparisons: Vec<Comparison>,
     /// What was assumed, and what else has to be known.
     pub notes: Vec<String>,
+    /// Where the package was, case by case, if the experiment has idle states.
+    pub states: Vec<States>,
+}
+
+/// Where the package was in one case, and what that took.
+#[derive(Clone, Debug, PartialEq)]
+pub struct States {
+    /// The case, in words.
+    pub case: String,
+    /// Each state, and the share of the time in it in per cent.
+    pub package: Vec<(String, f64)>,
+    /// A profile's name, whether anything in it was fitted, and watts, at least and at most.
+    pub power: Option<(String, bool, f64, f64)>,
 }
 
 pub(crate) fn mean(values: impl IntoIterator<Item = f64>) -> f64 {

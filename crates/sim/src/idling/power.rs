@@ -186,6 +186,7 @@ impl Profile {
         }
         Energy {
             profile: self.name.clone(),
+            fitted: !self.fitted.is_empty(),
             low: sum.0,
             high: sum.1,
             ns: idled.ns,

@@ -76,6 +76,8 @@ pub struct Blocked {
 pub struct Energy {
     /// The profile's name.
     pub profile: String,
+    /// Something in it was fitted to a published figure.
+    pub fitted: bool,
     /// At least.
     pub low: u128,
     /// At most.
