@@ -20,7 +20,7 @@ struct Experiment {
     run: fn(u64) -> Outcome,
 }
 
-const EXPERIMENTS: [Experiment; 14] = [
+const EXPERIMENTS: [Experiment; 17] = [
     Experiment {
         name: "kernel synchronize",
         what: "synchronize_rcu on Linux 6.12, idle, 108 configurations (measured)",
@@ -90,6 +90,21 @@ const EXPERIMENTS: [Experiment; 14] = [
         name: "nohz-full",
         what: "CPUs that run without a tick, and who turns it on (the rules)",
         run: experiments::nohz_full::nohz_full,
+    },
+    Experiment {
+        name: "local-video",
+        what: "wake-ups and package states while a video is played, in sentences (published)",
+        run: experiments::idle::local_video,
+    },
+    Experiment {
+        name: "lazy-power",
+        what: "lazy callbacks on top of offloading, the screen off (published)",
+        run: experiments::idle::lazy_power,
+    },
+    Experiment {
+        name: "jiffies-power",
+        what: "power that raised jiffies save while a video is played (published)",
+        run: experiments::idle::jiffies_power,
     },
 ];
 
@@ -292,6 +307,10 @@ mod tests {
                 "ratio_to_default",
             ),
             ("cpu-overhead early_qs=init", "rcu_time_ratio_to_default"),
+            ("jiffies-power jiffies=8", "saving_pct"),
+            ("jiffies-power jiffies=16", "saving_pct"),
+            ("jiffies-power jiffies=24", "saving_pct"),
+            ("jiffies-power jiffies=32", "saving_pct"),
         ];
         assert_eq!(missed, known, "{}", text(&modelled));
         let untrue: Vec<_> = modelled.untrue().collect();

@@ -359,3 +359,46 @@ fn a_replay_without_a_trace_says_what_it_needs() {
         (&["sim", "replay", "--sweep", "hz=1,2"], "one run"),
     ]);
 }
+
+#[test]
+fn idle_states_are_shown_before_watts_and_what_is_assumed_before_both() {
+    let wanted = [
+        "sim",
+        "screen-off",
+        "--seconds",
+        "2",
+        "--sweep",
+        "rcu=offload,lazy",
+    ];
+    let said = text(&run(&wanted).stdout);
+    let place = |what: &str| {
+        said.find(what)
+            .unwrap_or_else(|| panic!("no {what}: {said}"))
+    };
+    let order = ["FITTED: two-states", "package state", "watts_at_least"].map(place);
+    assert!(order.is_sorted(), "{order:?}");
+    place("assumes: alder-lake-2p8e");
+    let found = report(&run(&[&wanted[..], &["--json"]].concat()));
+    let of = |rcu: &str, about: &str, metric: &str| {
+        let case = format!("screen-off rcu={rcu}, {about}");
+        let row = found.find("model", &case, metric);
+        row.unwrap_or_else(|| panic!("{case}")).median
+    };
+    let deep = ["offload", "lazy"].map(|rcu| of(rcu, "package state PC10", "this_or_deeper_pct"));
+    assert!(deep[0] < deep[1] && deep[1] < 100.0, "{deep:?}");
+    for rcu in ["offload", "lazy"] {
+        let pct = |metric| of(rcu, "package state PC10", metric);
+        let all =
+            pct("this_or_deeper_pct") + pct("blocked_by_rcu_pct") + pct("blocked_by_others_pct");
+        assert!((all - 100.0).abs() < 1e-6, "{all}");
+        let watts = |metric| of(rcu, "power two-states", metric);
+        assert!(watts("watts_at_least") < watts("watts_at_most"));
+    }
+    nonsense(&[
+        (&["sim", "sync", "--set", "idle_table=adl"], "alder-lake"),
+        (
+            &["sim", "trickle", "--set", "idle_table=alder-lake"],
+            "only machine=kernel has",
+        ),
+    ]);
+}

@@ -44,6 +44,7 @@ impl Machine {
                 Act::Compute(length) => (length, Exec::Computing),
                 Act::Halt => {
                     self.cores[cpu as usize].exec = Exec::Halted;
+                    self.halts(cpu);
                     return self.release(cpu);
                 }
             };

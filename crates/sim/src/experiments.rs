@@ -11,6 +11,7 @@ mod claims;
 mod data;
 pub mod early_qs;
 pub mod fast_no_hz;
+pub mod idle;
 pub mod loads;
 pub mod memory_pressure;
 pub mod nohz_full;
@@ -117,6 +118,19 @@ pub struct Outcome {
     pub shown: Vec<Shown>,
     /// What was assumed, and what else has to be known.
     pub notes: Vec<String>,
+    /// Where the package was, case by case, if the experiment has idle states.
+    pub states: Vec<States>,
+}
+
+/// Where the package was in one case, and what that took.
+#[derive(Clone, Debug, PartialEq)]
+pub struct States {
+    /// The case, in words.
+    pub case: String,
+    /// Each state, and the share of the time in it in per cent.
+    pub package: Vec<(String, f64)>,
+    /// A profile's name, whether anything in it was fitted, and watts, at least and at most.
+    pub power: Option<(String, bool, f64, f64)>,
 }
 
 pub(crate) fn mean(values: impl IntoIterator<Item = f64>) -> f64 {

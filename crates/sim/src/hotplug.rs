@@ -54,6 +54,7 @@ impl Machine {
             self.comes(cpu);
         }
         if self.cores[cpu as usize].online {
+            self.blames_hotplug(cpu);
             self.poke(cpu);
         }
     }

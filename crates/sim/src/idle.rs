@@ -10,6 +10,8 @@
 //! | wake up in so many ticks (`RCU_FAST_NO_HZ`) | stops its tick, and sets its clock for itself |
 //! | soft interrupt | runs it first |
 //!
+//! Where the machine has idle states, the governor is asked as well, and may keep a tick that runs ([`idling`](crate::idling)).
+//!
 //! Just before it halts the engine has everything stamped, and when an interrupt ends the halt it may
 //! find that callbacks have become ready; both are for `RCU_FAST_NO_HZ` only.
 
@@ -61,14 +63,15 @@ impl Machine {
             IdleNeeds::WakeIn(ticks) => Some(now + ticks),
             _ => None,
         };
+        let own = self.wheel.next_own(cpu);
+        let soon = own.into_iter().chain(clock).any(|at| at <= now + 1);
+        let keeps = self.asks_governor(cpu, needs, soon, clock);
         let core = &mut self.cores[cpu as usize];
         let retains = self.options.idle_loop == IdleLoop::Retain && !core.ticked_in_idle;
         let rung = std::mem::take(&mut core.rung);
-        let own = self.wheel.next_own(cpu);
-        let soon = own.into_iter().chain(clock).any(|at| at <= now + 1);
         if needs == IdleNeeds::Tick || self.keeps_time(cpu) {
             self.wheel.start_tick(cpu);
-        } else if !(self.wheel.ticks(cpu) && (retains || soon)) {
+        } else if !(self.wheel.ticks(cpu) && (retains || soon || keeps)) {
             self.wheel.stop_tick(cpu);
             self.wheel.look_after_itself(cpu, clock);
             if rung {

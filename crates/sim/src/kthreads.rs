@@ -6,7 +6,6 @@ use quiescent_engine::polled::GpKind;
 use quiescent_engine::{CpuId, Next, Phase, Pos, Until};
 
 use crate::cpu::Then;
-use crate::events::Event;
 use crate::exec::Act;
 use crate::machine::Machine;
 use crate::options::Smp;
@@ -280,9 +279,7 @@ impl Machine {
                 self.then_sleeps(cpu, self.options.costs.callback)
             }
             Op::SleepUntil(at) => {
-                let round = self.tasks[task].round;
-                let at = at.max(now + 1);
-                self.queue.put(at, Event::Alarm { cpu, task, round });
+                self.set_alarm(cpu, task, at.max(now + 1));
                 self.then_sleeps(cpu, 0)
             }
             Op::Exit => {

@@ -28,6 +28,7 @@
 //! | `softirq` | RCU's soft interrupt, batches, and `ksoftirqd` |
 //! | `idle` | the idle loop |
 //! | `full` | CPUs that run without a tick (`nohz_full`) |
+//! | [`idling`] | idle states, governors, the package, power |
 //! | `rcu` | the engine's host: its questions and what it asks for |
 //! | `sections` | readers, preempted ones among them, and context switches |
 //! | `oracle` | whether anything came too early |
@@ -61,6 +62,7 @@ mod faults;
 mod full;
 mod hotplug;
 mod idle;
+pub mod idling;
 mod kthreads;
 mod machine;
 mod notes;

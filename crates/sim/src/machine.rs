@@ -10,6 +10,7 @@ use crate::cpu::{Core, Exec};
 use crate::events::{Event, Queue};
 use crate::expedited::Expediting;
 use crate::faults::Faulty;
+use crate::idling::Idling;
 use crate::notes::What;
 use crate::options::{Options, Smp};
 use crate::oracle::Oracle;
@@ -56,6 +57,8 @@ pub struct Machine {
     pub(crate) chance: Chance,
     /// What goes wrong with it, if that is asked for.
     pub(crate) faulty: Option<Box<Faulty>>,
+    /// What its CPUs do when they halt, if it has idle states.
+    pub(crate) idling: Option<Box<Idling>>,
     pub(crate) tally: Tally,
 }
 
@@ -101,6 +104,7 @@ impl Machine {
             live_tasks: 0,
             chance: Chance::new(options.seed),
             faulty: None,
+            idling: Idling::new(&options),
             tally: Tally::default(),
             rcu,
             options,
@@ -165,8 +169,16 @@ impl Machine {
     pub fn spawn(&mut self, name: &str, cpu: CpuId, start: u64, work: impl Work + 'static) {
         let task = self.add(name.to_owned(), Kind::Work(Box::new(work)), Some(cpu));
         self.live_tasks += 1;
+        self.set_alarm(cpu, task, start);
+    }
+
+    /// The task's sleep ends at `at` nanoseconds.
+    pub(crate) fn set_alarm(&mut self, cpu: CpuId, task: usize, at: u64) {
         let round = self.tasks[task].round;
-        self.queue.put(start, Event::Alarm { cpu, task, round });
+        self.queue.put(at, Event::Alarm { cpu, task, round });
+        if let Some(idling) = &mut self.idling {
+            idling.sets_timer(cpu, at, task, round);
+        }
     }
 
     /// As [`spawn`](Machine::spawn), of a task that goes on for ever: [`run_tasks`](Machine::run_tasks) does not wait for it.
@@ -221,6 +233,7 @@ impl Machine {
         stats.wakeups = self.tasks.iter().map(named).collect();
         stats.intervals = self.tasks.iter().map(|it| it.intervals).collect();
         stats.credits = self.rcu.told.notes.credits();
+        stats.idled = self.idled();
         stats.held.pass(self.now, stats.from, stats.until);
         stats.until = stats.until.min(self.now);
         stats
@@ -255,6 +268,7 @@ impl Machine {
                 }
             }
             Event::Ipi { cpu } => {
+                self.interrupt_arrives(cpu);
                 if self.cores[cpu as usize].online {
                     self.cores[cpu as usize].ipi = true;
                     self.poke(cpu);
@@ -263,7 +277,11 @@ impl Machine {
             Event::Plug { cpu, online } => self.plugged(cpu, online),
             Event::Late { task, waker } => self.wake_late(task, waker),
             Event::Alarm { cpu, task, round } => {
+                if let Some(idling) = &mut self.idling {
+                    idling.timer_rang(cpu, self.now, task, round);
+                }
                 let cpu = self.heir(cpu);
+                self.blames_task(cpu, task);
                 self.cores[cpu as usize].alarms.push((task, round));
                 self.poke(cpu);
             }
@@ -281,6 +299,7 @@ impl Machine {
         let rung = self.wheel.ring(self.jiffies());
         let mut due: BTreeSet<CpuId> = self.wheel.active().collect();
         due.extend(rung.iter().map(|it| it.0));
+        self.blames_jiffy(due.iter().copied(), &rung);
         for &cpu in &due {
             self.cores[cpu as usize].tick = true;
         }
@@ -379,6 +398,7 @@ impl Machine {
         let core = &mut self.cores[target as usize];
         core.resched |= gives_way;
         if matches!(core.exec, Exec::Halted | Exec::Computing) {
+            self.sends_for(task);
             self.send_ipi(target, waker);
         }
     }

@@ -148,6 +148,8 @@ pub struct Options {
     /// RCU's threads, and barriers, do their work step by step, so that whatever else the machine does comes in between, if CPUs
     /// are parallel. For tests: no figure needs it, and costs are counted too often.
     pub stepwise: bool,
+    /// Idle states, and what they cost.
+    pub idle: crate::idling::Setup,
     /// The library's settings, on a machine of threads.
     pub threads: crate::threads::Policy,
     /// The seed of everything that is chosen by chance.
@@ -186,6 +188,7 @@ impl Options {
             moves: None,
             frozen_permille: 0,
             stepwise: false,
+            idle: crate::idling::Setup::none(),
             threads: crate::threads::Policy::default(),
             seed: 1,
         }

@@ -18,6 +18,7 @@
 mod about;
 mod counted;
 mod full;
+mod idle;
 mod looks;
 mod threads;
 
@@ -83,6 +84,7 @@ pub fn figures(runs: &[Stats]) -> Vec<Figure> {
         functions(&mut it, stats);
         cpus(&mut it, stats);
     }
+    idle::add(&mut it, runs);
     it.0
 }
 

@@ -21,12 +21,13 @@ impl Machine {
     pub(crate) fn wants(&mut self, cpu: CpuId) {
         let core = &mut self.cores[cpu as usize];
         match core.exec {
-            Exec::Halted => {}
+            Exec::Halted => self.leaves_halt(cpu),
             Exec::Computing => {
                 core.left = core.left.saturating_sub(self.now - core.since);
             }
             Exec::Waiting | Exec::Running => return,
         }
+        let core = &mut self.cores[cpu as usize];
         core.exec = Exec::Waiting;
         core.work += 1;
         self.waiting.insert(cpu);
@@ -60,7 +61,10 @@ impl Machine {
         core.exec = Exec::Running;
         core.work += 1;
         let work = core.work;
-        self.queue.put(self.now, Event::Done { cpu, work });
+        // A CPU that was halted has to wake up first.
+        let idling = self.idling.as_mut();
+        let at = self.now + idling.map_or(0, |it| it.take_latency(cpu));
+        self.queue.put(at, Event::Done { cpu, work });
     }
 
     /// `cpu` does not execute any more: others may.
@@ -74,6 +78,7 @@ impl Machine {
 
     /// `waker` wants `cpu` to look.
     pub(crate) fn send_ipi(&mut self, cpu: CpuId, waker: CpuId) {
+        let task = self.sent_for();
         if cpu == waker || !self.cores[cpu as usize].online {
             return;
         }
@@ -81,6 +86,7 @@ impl Machine {
         let Some(late) = self.interrupt_goes_wrong(cpu) else {
             return;
         };
+        self.interrupt_sent(cpu, task);
         match self.options.smp {
             Smp::Parallel => {
                 let at = self.now + self.options.costs.ipi + late;

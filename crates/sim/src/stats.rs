@@ -155,6 +155,8 @@ pub struct Stats {
     pub looks: BTreeMap<u64, u64>,
     /// Ticks on CPUs of `nohz_full`; none if there are no such CPUs.
     pub full: Option<crate::FullTicks>,
+    /// Idle states, if the machine has any.
+    pub idled: Option<crate::idling::Idled>,
     /// What the library has counted, on a machine of threads.
     pub counted: Option<crate::threads::Counted>,
     /// Callbacks that had not been invoked at the end, on a machine of threads.

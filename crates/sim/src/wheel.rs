@@ -198,6 +198,25 @@ impl Wheel {
         first(&self.own)
     }
 
+    /// When its clock goes off if its tick stops, or has stopped: it is set already, or will be for everybody's timers because its tick is
+    /// the last one, or the clock that has just gone off (`rung`) is set again.
+    pub fn next_without_tick(&self, cpu: CpuId, rung: bool) -> Option<u64> {
+        let set = self.clocks.iter().find(|it| it.1 == cpu).map(|it| it.0);
+        let last = self.active.iter().all(|&it| it == cpu) && (rung || self.ticks(cpu));
+        let pool = self.pool.first().filter(|_| last).map(|it| it.0);
+        let own = self.next_own(cpu).filter(|_| last);
+        set.into_iter().chain(pool).chain(own).min()
+    }
+
+    /// The timer that `cpu` takes first in its tick of jiffy `now`; `all`: its clock was set for everybody's.
+    pub fn first_due(&self, cpu: CpuId, now: u64, all: bool) -> Option<Timer> {
+        let own = self.own.range((cpu, 0, Timer::Wake(0))..).next();
+        let own = own.filter(|it| it.0 == cpu && it.1 <= now).map(|it| it.2);
+        let duty = all || (self.ticks(cpu) && self.has_duty(cpu));
+        let pool = self.pool.first().filter(|it| duty && it.0 <= now);
+        own.or(pool.map(|it| it.2))
+    }
+
     /// Has `cpu`, in its tick of jiffy `now`, timers to take?
     pub fn has_due(&self, cpu: CpuId, now: u64) -> bool {
         let own = self.next_own(cpu).is_some_and(|at| at <= now);

@@ -47,6 +47,7 @@ mod file;
 mod function;
 mod kernel_work;
 mod plan;
+pub(crate) mod sheet;
 mod stage;
 
 pub use file::Parameter;
@@ -60,7 +61,7 @@ use file::{Contents, Place};
 use plan::Group;
 
 /// The files that are part of the program.
-const BUILT_IN: [(&str, &str); 15] = [
+const BUILT_IN: [(&str, &str); 17] = [
     ("sync", include_str!("../../../data/workloads/sync.toml")),
     ("churn", include_str!("../../../data/workloads/churn.toml")),
     ("fork", include_str!("../../../data/workloads/fork.toml")),
@@ -108,6 +109,14 @@ const BUILT_IN: [(&str, &str); 15] = [
     (
         "waiters",
         include_str!("../../../data/workloads/waiters.toml"),
+    ),
+    (
+        "local-video",
+        include_str!("../../../data/workloads/local-video.toml"),
+    ),
+    (
+        "screen-off",
+        include_str!("../../../data/workloads/screen-off.toml"),
     ),
 ];
 

@@ -18,7 +18,7 @@ use quiescent_page::chart::{
 use quiescent_page::number::{figure, ratio};
 use quiescent_page::table::{Cell, Table};
 use quiescent_page::{Markup, html};
-use quiescent_sim::experiments::{Basis, Comparison, Outcome, Shown};
+use quiescent_sim::experiments::{Basis, Comparison, Outcome, Shown, States};
 
 /// Most cases that are shown as bars.
 const FEW: usize = 12;
@@ -50,6 +50,7 @@ fn experiment(name: &str, what: &str, outcome: &Outcome) -> Markup {
         h3 { (name) }
         p { @if !what.is_empty() { (what) ". " } (tally(outcome)) }
         @for chart in charts(name, all) { (chart) }
+        @for chart in idle_states(name, &outcome.states) { (chart) }
         @if table.len() > OPEN {
             (table.folded(&format!("Verdicts: all {} figures", table.len())))
         } @else if !table.is_empty() || outcome.shown.is_empty() {
@@ -141,6 +142,53 @@ fn charts(name: &str, all: &[Comparison]) -> Vec<Markup> {
         true => vec![bars(name, all)],
         false => vec![diagonal(name, all), level(name, all)],
     }
+}
+
+/// Where the package was, case by case; and, after that, what it took.
+fn idle_states(name: &str, all: &[States]) -> Vec<Markup> {
+    if all.is_empty() {
+        return Vec::new();
+    }
+    let bar = |tone, value, range| Bar { tone, value, range };
+    let panel = |it: &States| {
+        let rows = it.package.iter().map(|(state, share)| Row {
+            name: state.clone(),
+            bars: vec![bar(Tone::Model, *share, None)],
+        });
+        Panel::new(&it.case, rows.collect())
+    };
+    let residency = Bars {
+        title: format!("{name}: where the package was"),
+        about: "the model's package states, the deepest one last; in PC0 some CPU is awake".into(),
+        unit: "% of the time".into(),
+        linear: true,
+        legend: Vec::new(),
+        panels: all.iter().map(panel).collect(),
+    };
+    let mut charts = vec![residency.render()];
+    let rows = all.iter().filter_map(|it| {
+        let &(_, fitted, low, high) = it.power.as_ref()?;
+        let tone = if fitted { Tone::Fitted } else { Tone::Model };
+        Some(Row {
+            name: it.case.clone(),
+            bars: vec![bar(tone, (low + high) / 2.0, Some((low, high)))],
+        })
+    });
+    let rows: Vec<Row> = rows.collect();
+    if let Some((profile, ..)) = all.iter().find_map(|it| it.power.as_ref()) {
+        let power = Bars {
+            title: format!("{name}: power by the profile {profile}"),
+            about:
+                "a range: its middle, and a line from the least to the most that the profile allows"
+                    .into(),
+            unit: "W".into(),
+            linear: true,
+            legend: Vec::new(),
+            panels: vec![Panel::new("", rows)],
+        };
+        charts.push(power.render());
+    }
+    charts
 }
 
 /// The colour of the model's figure.

@@ -186,6 +186,34 @@ fn traced(
     Ok(vec![machine.stats()])
 }
 
+/// What the workload assumes, and the files of idle states and power that variants name; and what was fitted.
+fn said(workload: &Workload, variants: &[Variant]) -> (Vec<String>, Vec<String>) {
+    let mut assumes = workload.assumes().to_vec();
+    let mut fitted = workload.fitted().to_vec();
+    let add = |all: &mut Vec<String>, name: &str, sentences: &[&[String]]| {
+        for it in sentences.iter().copied().flatten() {
+            let said = format!("{name}: {it}");
+            if !all.contains(&said) {
+                all.push(said);
+            }
+        }
+    };
+    for variant in variants {
+        let idle = &variant.plan.options.idle;
+        let Some(table) = &idle.table else {
+            continue;
+        };
+        let origin = [format!("{}; {}", table.about, table.origin)];
+        add(&mut assumes, &table.name, &[&origin, &table.assumes]);
+        if let Some(power) = &idle.power {
+            let origin = [format!("{}; {}", power.about, power.origin)];
+            add(&mut assumes, &power.name, &[&origin, &power.assumes]);
+            add(&mut fitted, &power.name, &[&power.fitted]);
+        }
+    }
+    (assumes, fitted)
+}
+
 /// The report before its rows: everything that was decided. Settings that a sweep changes are those of the first variant.
 fn describe(options: &Sim, workload: &Workload, variants: &[Variant]) -> Report {
     let first = seeded(options, &variants[0].plan, 0);
@@ -200,8 +228,9 @@ fn describe(options: &Sim, workload: &Workload, variants: &[Variant]) -> Report 
     }
     report.option("workload", workload.name.as_str());
     report.option("about", workload.about().unwrap_or_default());
-    report.option("assumes", workload.assumes().to_vec());
-    report.option("fitted", workload.fitted().to_vec());
+    let (assumes, fitted) = said(workload, variants);
+    report.option("assumes", assumes);
+    report.option("fitted", fitted);
     report.option("seeds", options.seeds);
     report.option("seconds", first.length / 1_000_000_000);
     report.option("sweep", options.sweep.clone());

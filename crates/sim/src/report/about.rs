@@ -15,6 +15,20 @@ pub enum About {
     Function(String),
     /// A CPU.
     Cpu(CpuId),
+    /// An idle state of CPUs, or their being busy.
+    CpuState(String),
+    /// The same of cores, where these have several threads.
+    CoreState(String),
+    /// A state of the package.
+    PackageState(String),
+    /// Idle times of this length.
+    IdlePeriods(String),
+    /// The time that the package was kept out of a state, and who did that.
+    Blocked(String, String),
+    /// Who ended the package's rest.
+    PackageWaker(String),
+    /// What it took, by this profile.
+    Power(String),
 }
 
 impl About {
@@ -33,6 +47,13 @@ impl About {
             About::Family(name) => format!("{case}, threads {name}/*"),
             About::Function(name) => format!("{case}, function {name}"),
             About::Cpu(cpu) => format!("{case}, cpu {cpu}"),
+            About::CpuState(state) => format!("{case}, state {state}"),
+            About::CoreState(state) => format!("{case}, core state {state}"),
+            About::PackageState(state) => format!("{case}, package state {state}"),
+            About::IdlePeriods(length) => format!("{case}, idle for {length}"),
+            About::Blocked(state, by) => format!("{case}, kept out of {state} by {by}"),
+            About::PackageWaker(by) => format!("{case}, package woken by {by}"),
+            About::Power(profile) => format!("{case}, power {profile}"),
         }
     }
 }

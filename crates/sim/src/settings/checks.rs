@@ -2,7 +2,8 @@
 
 use crate::Error;
 use crate::cpu::Core;
-use crate::options::{MachineKind, Options, Smp};
+use crate::idling::Setup;
+use crate::options::{IdleLoop, MachineKind, Options, Smp};
 use quiescent_engine::geometry::{Geometry, GeometryError};
 use quiescent_engine::watching::Watching;
 
@@ -73,6 +74,7 @@ pub(super) fn check(options: &Options) -> Result<(), Error> {
             cpus - 1
         ));
     }
+    idle(options).map_err(Error::Machine)?;
     match Geometry::new(cpus, options.config().geometry) {
         Ok(tree) if tree.leaves() <= 1 << 16 => Ok(()),
         Ok(_) => machine(format!(
@@ -85,6 +87,47 @@ pub(super) fn check(options: &Options) -> Result<(), Error> {
         )),
         Err(_) => machine("`rcu_fanout_leaf` and `rcu_fanout` take 2 to 64".into()),
     }
+}
+
+/// Can there be such idle states?
+fn idle(options: &Options) -> Result<(), String> {
+    let Setup {
+        table: Some(table),
+        package_limit,
+        power,
+        ..
+    } = &options.idle
+    else {
+        return Ok(());
+    };
+    let name = &table.name;
+    if options.kind == MachineKind::Threads {
+        return Err(format!(
+            "`idle_table={name}`: machine=threads has no idle states, only machine=kernel has; leave it out"
+        ));
+    }
+    if options.smp == Smp::Serial {
+        return Err(format!(
+            "`idle_table={name}`: smp=serial is a virtual machine, whose CPUs have no idle states; set smp=parallel"
+        ));
+    }
+    if options.idle_loop == IdleLoop::Retain {
+        return Err(format!(
+            "`idle_table={name}`: idle_loop=retain is that of a kernel without idle states; set idle_loop=classic"
+        ));
+    }
+    if let Some(limit) = package_limit
+        && table.depth_of(limit).is_none()
+    {
+        let states: Vec<&str> = (0..=table.package.len())
+            .map(|it| table.package_name(it))
+            .collect();
+        return Err(format!(
+            "`package_limit={limit}`: the package of `idle_table={name}` has no such state; give `none` or one of {}",
+            states.join(", ")
+        ));
+    }
+    power.as_ref().map_or(Ok(()), |it| it.fits(table))
 }
 
 /// What was asked for and does nothing, in words.
@@ -115,6 +158,18 @@ pub fn warnings(options: &Options) -> Vec<String> {
             "nohz_full_patience_delay does nothing: it is about CPUs of nohz_full, and there are none",
         );
     }
+    if options.idle.table.is_none() && options.idle != default.idle {
+        warn(
+            "governor, cpu_dma_latency, package_limit and power do nothing: the machine has no idle states with idle_table=none",
+        );
+    }
+    for it in options.idle.power.iter().filter(|it| !it.fitted.is_empty()) {
+        let name = &it.name;
+        said.push(format!(
+            "power={name} is a FITTED profile: the watts of what it was fitted to are no prediction"
+        ));
+    }
+    let mut warn = |text: &str| said.push(text.to_owned());
     if options.frozen_permille > 0 && options.smp == Smp::Parallel {
         warn("frozen does nothing with smp=parallel: a CPU that executes is not held up by others");
     }

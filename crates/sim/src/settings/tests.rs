@@ -41,6 +41,8 @@ fn every_field_can_be_set_and_is_written_as_it_is_read() {
         ("stepwise", "1"),
         ("frozen", "220"),
         ("cost.ipi_ns", "1234"),
+        ("governor", "deepest"),
+        ("cpu_dma_latency", "50us"),
     ];
     let options = with(&sets).unwrap();
     assert_eq!((options.cpus, options.hz, options.seed), (20, 250, 7));
@@ -98,13 +100,25 @@ fn no_field_is_forgotten() {
         gp_cpu: _,
         moves: _,
         frozen_permille: _,
+        idle:
+            crate::idling::Setup {
+                table: _,
+                governor: _,
+                latency_limit: _,
+                package_limit: _,
+                power: _,
+            },
         threads: _,
         seed: _,
     } = base();
     let costs = SETTINGS.iter().filter(|it| it.key.starts_with("cost."));
     assert_eq!(costs.count(), size_of::<crate::Costs>() / size_of::<u64>());
     let others = SETTINGS.iter().filter(|it| !it.key.starts_with("cost."));
-    assert_eq!(others.count(), 28, "fields of a machine, but for its costs");
+    assert_eq!(
+        others.count(),
+        34,
+        "fields of a machine, but for its costs, and `rcu`"
+    );
     let crate::threads::Policy {
         prompt_ns: _,
         batch: _,
@@ -178,6 +192,48 @@ fn what_does_nothing_is_said() {
     assert!(said(&[("lazy_flush", "1s")]).contains("rcu_lazy=0"));
     assert!(said(&[("policy", "quiescent")]).contains("rcu_nocbs=none"));
     assert!(said(&[("frozen", "200"), ("smp", "serial")]).contains("FITTED"));
+}
+
+#[test]
+fn idle_states_are_set_and_what_does_not_go_with_them_is_refused() {
+    let sets = [
+        ("idle_table", "alder-lake"),
+        ("governor", "menu"),
+        ("package_limit", "PC8"),
+        ("power", "two-states"),
+    ];
+    let options = with(&sets).unwrap();
+    let all = listed(&options);
+    let again: Vec<(&str, &str)> = all.iter().map(|it| (it.0, it.1.as_str())).collect();
+    assert_eq!(with(&again).unwrap(), options);
+    assert!(warnings(&options)[0].contains("FITTED"));
+    for (key, value, said) in [
+        ("idle_table", "alder-lage", "sandy-bridge"),
+        ("governor", "teo", "menu"),
+        ("package_limit", "PC9", "PC10"),
+        ("power", "none-such", "two-states"),
+        ("machine", "threads", "only machine=kernel has"),
+        ("smp", "serial", "smp=parallel"),
+        ("idle_loop", "retain", "idle_loop=classic"),
+    ] {
+        let with = with(&[&sets[..], &[(key, value)]].concat());
+        let error = with.unwrap_err().to_string();
+        assert!(error.contains(said), "{key}={value}: {error}");
+    }
+    let other = [("idle_table", "sandy-bridge"), ("power", "two-states")];
+    assert!(with(&other).unwrap_err().to_string().contains("PC10"));
+    let nothing = warnings(&with(&[("power", "video")]).unwrap()).join("");
+    assert!(nothing.contains("idle_table=none"), "{nothing}");
+}
+
+#[test]
+fn three_usual_machines_have_short_names() {
+    let lazy = with(&[("rcu", "lazy"), ("cpus", "4")]).unwrap();
+    assert_eq!((&*lazy.nocbs, lazy.lazy), (&[0, 1, 2, 3][..], true));
+    let mixed = with(&[("rcu", "offload"), ("rcu_nocbs", "0-1")]).unwrap();
+    assert_eq!(find("rcu").unwrap().get(&mixed), "mixed");
+    let lazy_alone = with(&[("rcu", "default"), ("rcu_lazy", "1")]).unwrap();
+    assert!(lazy_alone.lazy && lazy_alone.nocbs.is_empty());
 }
 
 proptest! {

@@ -9,7 +9,7 @@ use crate::settings::values::{cpu_list, number, switch, time};
 use quiescent_engine::CpuId;
 
 /// Some fields, and what is needed to understand them.
-pub(super) struct Fields<'a> {
+pub(crate) struct Fields<'a> {
     pub file: &'a str,
     pub place: Place,
     pub fields: &'a [Field],
@@ -21,7 +21,7 @@ pub(super) struct Fields<'a> {
 
 /// Where tasks run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Cpus {
+pub(crate) enum Cpus {
     /// By turns on these.
     These(Vec<CpuId>),
     /// Wherever chance has it.

@@ -10,7 +10,7 @@ use crate::error::{Error, nearest};
 
 /// A key with its value as text, and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Field {
+pub(crate) struct Field {
     pub key: String,
     pub value: String,
     pub place: Place,
@@ -18,7 +18,7 @@ pub(super) struct Field {
 
 /// A line and a column, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(crate) struct Place {
     pub line: usize,
     pub column: usize,
 }
@@ -71,9 +71,9 @@ pub(super) fn read(name: &str, text: &str) -> Result<Contents, Error> {
     Reader { name, text }.contents()
 }
 
-struct Reader<'a> {
-    name: &'a str,
-    text: &'a str,
+pub(super) struct Reader<'a> {
+    pub name: &'a str,
+    pub text: &'a str,
 }
 
 impl Reader<'_> {
@@ -164,12 +164,12 @@ impl Reader<'_> {
         Ok(found)
     }
 
-    fn fields(&self, table: &DeTable<'_>) -> Result<Vec<Field>, Error> {
+    pub fn fields(&self, table: &DeTable<'_>) -> Result<Vec<Field>, Error> {
         let field = |(key, value): (&Spanned<_>, &_)| self.field(key, value);
         table.iter().map(field).collect()
     }
 
-    fn field(
+    pub fn field(
         &self,
         key: &Spanned<std::borrow::Cow<'_, str>>,
         value: &Spanned<DeValue<'_>>,
@@ -195,7 +195,11 @@ impl Reader<'_> {
         })
     }
 
-    fn sentences(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Result<Vec<String>, Error> {
+    pub fn sentences(
+        &self,
+        name: &str,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Result<Vec<String>, Error> {
         let advice = format!("write {name} = [\"…\"]");
         let mut all = Vec::new();
         for sentence in self.array(name, value, &advice)? {
@@ -208,7 +212,7 @@ impl Reader<'_> {
         Ok(all)
     }
 
-    fn table<'t, 'i>(
+    pub fn table<'t, 'i>(
         &self,
         name: &str,
         value: &'t Spanned<DeValue<'i>>,
@@ -219,7 +223,7 @@ impl Reader<'_> {
         })
     }
 
-    fn array<'t, 'i>(
+    pub fn array<'t, 'i>(
         &self,
         name: &str,
         value: &'t Spanned<DeValue<'i>>,
@@ -232,7 +236,7 @@ impl Reader<'_> {
         Ok(array.iter())
     }
 
-    fn place(&self, at: usize) -> Place {
+    pub fn place(&self, at: usize) -> Place {
         let before = self.text.get(..at).unwrap_or(self.text);
         let begin = before.rfind('\n').map_or(0, |it| it + 1);
         Place {
@@ -241,7 +245,7 @@ impl Reader<'_> {
         }
     }
 
-    fn wrong(&self, at: usize, why: String) -> Error {
+    pub fn wrong(&self, at: usize, why: String) -> Error {
         self.place(at).wrong(self.name, why)
     }
 }

@@ -15,8 +15,8 @@ pub fn leaves_out(kind: MachineKind) -> &'static str {
 
 const THREADS_LEAVE_OUT: &str = "A model: it leaves out caches and memory, processors that threads share, the second worker and \
 low memory. Costs are about those of one machine.";
-const KERNEL_LEAVES_OUT: &str = "A model: it leaves out caches and memory, frequency and idle states, everything else that a \
-kernel does, and what a task does in a section. Costs are medians of traces of one virtual machine.";
+const KERNEL_LEAVES_OUT: &str = "A model: it leaves out caches and memory, frequency, idle states unless idle_table names some, everything else \
+that a kernel does, and what a task does in a section. Costs are medians of traces of one virtual machine.";
 
 /// Variants of one table, at most: more do not fit beside each other.
 const MOST_COLUMNS: usize = 4;
@@ -136,12 +136,23 @@ fn head(report: &Report, first: &Variant, seeds: u64) -> String {
 }
 
 /// Which rows stand in one table: what is between the case and the name, the column's head.
-const PARTS: [(&str, &str); 4] = [
+const PARTS: [(&str, &str); 11] = [
     ("", "figure"),
     (", thread", "thread"),
     (", function ", "function"),
     (", cpu ", "cpu"),
+    (", state ", "idle state of CPUs"),
+    (", core state ", "idle state of cores"),
+    (", package state ", "package state"),
+    (", idle for ", "idle for"),
+    (KEPT_OUT, "package state not reached, and why"),
+    (", package woken by ", "package woken by"),
+    (", power ", "power by the profile"),
 ];
+
+/// Who kept the package out of its states: less than this share is for scripts, in per cent.
+const KEPT_OUT: &str = ", kept out of ";
+const LEAST_PCT: f64 = 0.05;
 
 /// A table of the rows of a part: a row of the report a line, a variant a column.
 fn table(report: &Report, cases: &[&str], (part, head): (&str, &str)) -> Table {
@@ -162,7 +173,8 @@ fn table(report: &Report, cases: &[&str], (part, head): (&str, &str)) -> Table {
                 continue;
             };
             let line = (name, row.metric.as_str(), row.unit.as_str());
-            if !lines.contains(&line) {
+            let shown = part != KEPT_OUT || row.max >= LEAST_PCT;
+            if shown && !lines.contains(&line) {
                 lines.push(line);
             }
         }

@@ -1,0 +1,390 @@
+//! Tables of idle states: what a machine's CPUs and its package can do when they have nothing to do.
+//!
+//! A table is a file in TOML. Those in `data/idle` are part of the program; any other file can be given by its path. It says where its
+//! figures come from and what is assumed.
+//!
+//! ```toml
+//! about = "a processor"
+//! origin = "its data sheet"
+//! assumes = ["…"]
+//! [[kind]]            # of CPU, in the order of their numbers; may be left out where all are alike
+//! name = "big"
+//! count = 4           # so many CPUs; a machine that has more begins again with the first kind
+//! threads = 2         # of which so many share a core
+//! [[state]]           # of a CPU, the shallowest first
+//! kind = "big"
+//! name = "C6"
+//! exit = "220us"      # it takes so long to leave
+//! target = "600us"    # it is worth it from this idle time on
+//! package = "PC6"     # how deep the package may go: the deepest state, or (left out) none
+//! [[package]]         # states of the package, the shallowest first
+//! name = "PC6"
+//! dwell = "200us"     # all CPUs have to have been idle for so long
+//! exit = "0us"        # what the first CPU that wakes pays on top of its own exit
+//! timer = "600us"     # no timer is programmed for an earlier time, when the last CPU goes idle
+//! ```
+//!
+//! The package is in its state 0, named [`AWAKE`], whenever a CPU is not idle.
+
+use std::sync::Arc;
+
+use crate::error::Error;
+use crate::workload::sheet::{Form, Sheet, text_of};
+
+/// The name of the package's state in which anything may run.
+pub const AWAKE: &str = "PC0";
+
+/// The name of the state of a CPU, or of a core, that is not idle; waking up is part of it.
+pub const BUSY: &str = "C0";
+
+macro_rules! built_in {
+    ($($name:literal),+ $(,)?) => {
+        &[$(($name, include_str!(concat!("../../../../data/idle/", $name, ".toml")))),+]
+    };
+}
+
+/// The files that are part of the program.
+const BUILT_IN: &[(&str, &str)] = built_in![
+    "nehalem",
+    "sandy-bridge",
+    "ivy-bridge",
+    "haswell",
+    "broadwell",
+    "skylake",
+    "alder-lake",
+    "alder-lake-2p8e",
+    "alder-lake-l",
+    "meteor-lake-l",
+    "gracemont",
+    "sapphire-rapids",
+    "ice-lake-x",
+    "granite-rapids",
+    "sierra-forest",
+    "sm8550",
+    "gs101",
+    "mt8195",
+];
+
+const FORM: Form = Form {
+    what: "a table of idle states",
+    top: &["about", "origin"],
+    lists: &["assumes"],
+    sections: &["kind", "state", "package"],
+};
+
+/// A table of idle states.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// Its name, or the path of its file: as it was asked for.
+    pub name: String,
+    /// What it is a table of.
+    pub about: String,
+    /// Where its figures come from.
+    pub origin: String,
+    /// What it assumes, in words.
+    pub assumes: Vec<String>,
+    /// Kinds of CPU, in the order of their numbers.
+    pub kinds: Vec<Kind>,
+    /// States of the package but for [`AWAKE`], the shallowest first.
+    pub package: Vec<PackageState>,
+}
+
+/// A kind of CPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kind {
+    /// Its name; empty if there is one kind only.
+    pub name: String,
+    /// So many CPUs one after the other are of it.
+    pub count: u32,
+    /// So many of them share a core.
+    pub threads: u32,
+    /// Its idle states, the shallowest first.
+    pub states: Vec<State>,
+}
+
+/// An idle state of a CPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct State {
+    /// Its name.
+    pub name: String,
+    /// How long it takes to leave, in nanoseconds.
+    pub exit: u64,
+    /// From which idle time on it is worth it, in nanoseconds.
+    pub target: u64,
+    /// How deep the package may go: 0 is [`AWAKE`], 1 the first of [`Table::package`].
+    pub allows: usize,
+}
+
+/// An idle state of the package.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PackageState {
+    /// Its name.
+    pub name: String,
+    /// How long all CPUs have to have been idle, in nanoseconds.
+    pub dwell: u64,
+    /// What the CPU that wakes first pays on top of its own exit, in nanoseconds.
+    pub exit: u64,
+    /// How far the next programmed timer has to be, in nanoseconds, when the last CPU goes idle.
+    pub timer: u64,
+}
+
+impl Table {
+    /// The table of this name, or in the file of this path.
+    ///
+    /// ```
+    /// use quiescent_sim::idling::Table;
+    /// let table = Table::named("alder-lake")?;
+    /// let deepest = table.kinds[0].states.last().expect("it has states");
+    /// assert_eq!((&*deepest.name, deepest.target), ("C10", 2_000_000));
+    /// # Ok::<(), quiescent_sim::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If there is neither, or the file is wrong.
+    pub fn named(name: &str) -> Result<Arc<Table>, Error> {
+        let text = text_of(("idle_table", "`none`, "), name, BUILT_IN)?;
+        let file = match BUILT_IN.iter().any(|it| it.0 == name) {
+            true => format!("data/idle/{name}.toml"),
+            false => name.to_owned(),
+        };
+        Table::read(name, &file, &text).map(Arc::new)
+    }
+
+    /// The names of those that are part of the program.
+    pub fn built_in() -> impl Iterator<Item = &'static str> {
+        BUILT_IN.iter().map(|it| it.0)
+    }
+
+    /// Reads the text of a file.
+    ///
+    /// # Errors
+    /// If it is wrong; with the line and the column.
+    pub fn read(name: &str, file: &str, text: &str) -> Result<Table, Error> {
+        let sheet = Sheet::read(file, text, &FORM)?;
+        sheet.top().check_names(FORM.top)?;
+        let package = package(&sheet)?;
+        let kinds = kinds(&sheet, &package)?;
+        Ok(Table {
+            name: name.into(),
+            about: sheet.top().need("about")?,
+            origin: sheet.top().need("origin")?,
+            assumes: sheet.list("assumes"),
+            kinds,
+            package,
+        })
+    }
+
+    /// Of each CPU of a machine its kind, and the number of its core.
+    pub fn layout(&self, cpus: u32) -> Vec<(usize, u32)> {
+        let mut all = Vec::with_capacity(cpus as usize);
+        let mut core = 0;
+        for kind in (0..self.kinds.len()).cycle() {
+            let Kind { count, threads, .. } = self.kinds[kind];
+            for cpu in 0..count {
+                if all.len() == cpus as usize {
+                    return all;
+                }
+                core += u32::from(cpu.is_multiple_of(threads) && !all.is_empty());
+                all.push((kind, core));
+            }
+        }
+        all
+    }
+
+    /// The name of a package's state: 0 is [`AWAKE`].
+    pub fn package_name(&self, depth: usize) -> &str {
+        match depth {
+            0 => AWAKE,
+            depth => &self.package[depth - 1].name,
+        }
+    }
+
+    /// How deep the package's state of this name is.
+    pub fn depth_of(&self, name: &str) -> Option<usize> {
+        (0..=self.package.len()).find(|&it| self.package_name(it) == name)
+    }
+
+    /// The name of a CPU's state, with the kind's before it where there are several: state 0 is [`BUSY`].
+    pub fn state_name(&self, kind: usize, slot: usize) -> String {
+        let state = match slot {
+            0 => BUSY,
+            slot => &self.kinds[kind].states[slot - 1].name,
+        };
+        match self.kinds[kind].name.as_str() {
+            "" => state.into(),
+            kind => format!("{kind} {state}"),
+        }
+    }
+}
+
+fn package(sheet: &Sheet) -> Result<Vec<PackageState>, Error> {
+    let mut all: Vec<PackageState> = Vec::new();
+    for it in sheet.of("package") {
+        it.check_names(&["name", "dwell", "exit", "timer"])?;
+        let state = PackageState {
+            name: it.need("name")?,
+            dwell: it.time("dwell", 0)?,
+            exit: it.time("exit", 0)?,
+            timer: it.time("timer", 0)?,
+        };
+        if state.name == AWAKE || all.iter().any(|it| it.name == state.name) {
+            return Err(it.wrong(format!("`{}`: there is one already", state.name)));
+        }
+        if all
+            .last()
+            .is_some_and(|it| it.dwell > state.dwell || it.timer > state.timer)
+        {
+            let why = "the deepest state comes last, with the longest dwell and timer";
+            return Err(it.wrong(why.into()));
+        }
+        all.push(state);
+    }
+    Ok(all)
+}
+
+fn kinds(sheet: &Sheet, package: &[PackageState]) -> Result<Vec<Kind>, Error> {
+    let mut all: Vec<Kind> = Vec::new();
+    for it in sheet.of("kind") {
+        it.check_names(&["name", "count", "threads"])?;
+        let kind = Kind {
+            name: it.need("name")?,
+            count: it.count("count", 1)?.clamp(1, 1 << 20) as u32,
+            threads: it.count("threads", 1)?.clamp(1, 1 << 20) as u32,
+            states: Vec::new(),
+        };
+        if !kind.count.is_multiple_of(kind.threads) {
+            let why = format!(
+                "`count = {}` is no multiple of `threads = {}`",
+                kind.count, kind.threads
+            );
+            return Err(it.wrong(why));
+        }
+        all.push(kind);
+    }
+    if all.is_empty() {
+        all.push(Kind {
+            name: String::new(),
+            count: 1,
+            threads: 1,
+            states: Vec::new(),
+        });
+    }
+    for it in sheet.of("state") {
+        it.check_names(&["kind", "name", "exit", "target", "package"])?;
+        let kind = it.text("kind")?.unwrap_or_default();
+        let Some(kind) = all.iter_mut().find(|known| known.name == kind) else {
+            return Err(it.wrong(format!(
+                "`kind = {kind}`: there is no [[kind]] of this name"
+            )));
+        };
+        let allows = match it.text("package")? {
+            None => 0,
+            Some(name) => {
+                let known = package.iter().position(|it| it.name == name);
+                let why = || format!("`package = {name}`: there is no [[package]] of this name");
+                1 + known.ok_or_else(|| it.wrong(why()))?
+            }
+        };
+        let state = State {
+            name: it.need("name")?,
+            exit: it.time("exit", 0)?,
+            target: it.time("target", 0)?,
+            allows,
+        };
+        if kind.states.last().is_some_and(|last| {
+            last.exit > state.exit || last.target > state.target || last.allows > allows
+        }) {
+            let why =
+                "the deepest state comes last, with the longest exit, target and package state";
+            return Err(it.wrong(why.into()));
+        }
+        kind.states.push(state);
+    }
+    match all.iter().find(|it| it.states.is_empty()) {
+        Some(kind) => Err(sheet.wrong(format!("no [[state]] is of the kind `{}`", kind.name))),
+        None => Ok(all),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_is_read_and_says_what_it_is_about() {
+        for name in Table::built_in() {
+            let it = Table::named(name).unwrap();
+            assert!(!it.about.is_empty() && !it.origin.is_empty(), "{name}");
+            assert!(!it.assumes.is_empty(), "{name}");
+            for kind in &it.kinds {
+                let deepest = kind.states.last().unwrap();
+                assert_eq!(deepest.allows, it.package.len(), "{name} {}", kind.name);
+            }
+        }
+    }
+
+    #[test]
+    fn the_published_figures_are_the_tables() {
+        #[derive(serde::Deserialize)]
+        struct File {
+            cstates_us: std::collections::BTreeMap<String, Vec<serde_json::Value>>,
+        }
+        let text = include_str!("../../../../data/published-figures.json");
+        let file: File = serde_json::from_str(text).unwrap();
+        for name in ["sandy-bridge", "alder-lake"] {
+            let table = Table::named(name).unwrap();
+            let rows = &file.cstates_us[name];
+            let ours = table.kinds[0].states.iter();
+            let ours =
+                ours.map(|it| serde_json::json!([it.name, it.exit / 1000, it.target / 1000]));
+            assert_eq!(ours.collect::<Vec<_>>(), *rows, "{name}");
+        }
+    }
+
+    #[test]
+    fn cpus_have_kinds_and_cores() {
+        let table = Table::named("alder-lake-2p8e").unwrap();
+        let cores: Vec<u32> = table.layout(13).iter().map(|it| it.1).collect();
+        assert_eq!(cores, [0, 0, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+        let kinds: Vec<usize> = table.layout(13).iter().map(|it| it.0).collect();
+        assert_eq!(kinds, [0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 0]);
+        assert_eq!(table.state_name(1, 5), "E C10");
+        let plain = Table::named("alder-lake").unwrap();
+        assert_eq!(plain.layout(3), [(0, 0), (0, 1), (0, 2)]);
+        assert_eq!(plain.depth_of("PC8"), Some(3));
+        assert_eq!(plain.depth_of("PC0"), Some(0));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_line() {
+        let head = "about = \"a\"\norigin = \"b\"\n";
+        for (rest, said) in [
+            ("[[stat]]\n", "did you mean `state`"),
+            ("[[state]]\nname = \"C1\"\nexit = \"x\"\n", "line 5"),
+            ("[[state]]\nexit = \"1us\"\n", "`name` is missing"),
+            (
+                "[[state]]\nname = \"C1\"\npackage = \"PC6\"\n",
+                "no [[package]]",
+            ),
+            ("", "no [[state]]"),
+            (
+                "[[state]]\nname = \"C6\"\nexit = \"9us\"\n[[state]]\nname = \"C1\"\nexit = \"1us\"\n",
+                "the deepest state comes last",
+            ),
+            ("[[package]]\nname = \"PC0\"\n", "there is one already"),
+            (
+                "[[kind]]\nname = \"P\"\ncount = 3\nthreads = 2\n",
+                "no multiple",
+            ),
+        ] {
+            let why = Table::read("t", "t.toml", &format!("{head}{rest}")).unwrap_err();
+            assert!(why.to_string().contains(said), "{rest}: {why}");
+            assert!(why.to_string().contains("t.toml"), "{why}");
+        }
+        let why = Table::named("sandy-brigde").unwrap_err().to_string();
+        assert!(
+            why.contains("alder-lake") && why.contains("path of a file"),
+            "{why}"
+        );
+    }
+}
