@@ -27,8 +27,8 @@ fn comparison(case: &str, metric: &'static str, real: f64, model: f64) -> Compar
 fn outcome(comparisons: Vec<Comparison>) -> Outcome {
     Outcome {
         comparisons,
-        shown: Vec::new(),
         notes: vec![format!("assumed: {ODD} and `code`")],
+        ..Outcome::default()
     }
 }
 

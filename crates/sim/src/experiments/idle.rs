@@ -1,10 +1,11 @@
 //! Published experiments about idle states and power: `local-video`, `lazy-power` and `jiffies-power`.
 //!
 //! Nobody has published what ran; the workloads' files say what they assume and what was fitted. Where a publication says a sentence rather
-//! than a figure ("above 2500 a second"), the model's figure is looked at and the row says whether the sentence holds of it: 1, or 0.
+//! than a figure ("above 2500 a second"), that is a [`Claim`](super::Claim) about the model's figure.
 
 use serde::Deserialize;
 
+use super::claims::{Bound, Named, Shown};
 use super::data::published;
 use super::loads::{latencies_ms, notes, run};
 use super::{Basis, Comparison, Outcome, Source, States, mean};
@@ -46,6 +47,12 @@ fn watts(stats: &Stats) -> f64 {
     (low + high) / 2.0
 }
 
+/// Wake-ups, as the workload's file counts them.
+const WAKES: Named = ("wakeups_per_s", "1/s");
+
+/// More than nothing: than what one event in ten seconds makes.
+const MORE: Bound = Bound::AtLeast(0.1);
+
 /// Where the package was.
 fn states(case: String, stats: &Stats) -> States {
     let it = idled(stats);
@@ -67,21 +74,6 @@ fn wakeups(stats: &Stats) -> f64 {
     stats.totals.idle_entries as f64 / stats.seconds()
 }
 
-/// Does a sentence hold of the model?
-fn sentence(experiment: &'static str, case: String, holds: bool) -> Comparison {
-    Comparison {
-        experiment,
-        case,
-        metric: "sentence_holds",
-        unit: "1 if it does",
-        source: Source::Published,
-        real: 1.0,
-        model: f64::from(u8::from(holds)),
-        allowed: 0.0,
-        basis: Basis::Assumed,
-    }
-}
-
 /// `local-video`: default, offloaded and lazy callbacks while a video is played.
 pub fn local_video(seed: u64) -> Outcome {
     let seed = seed.to_string();
@@ -94,25 +86,58 @@ pub fn local_video(seed: u64) -> Outcome {
         .each_ref()
         .map(|it| it.totals.rcu_ns as f64 / 1e7 / it.seconds());
     let mut outcome = Outcome::default();
-    for (said, holds) in [
-        ("default above 2500 wake-ups/s", wakes[0] > 2500.0),
-        ("offloading lowers wake-ups", wakes[1] < wakes[0]),
-        (
-            "lazy callbacks remove 300/s more",
-            wakes[1] - wakes[2] > 300.0,
-        ),
-        (
-            "RCU below 2 % of a CPU in all",
-            load.iter().all(|it| *it < 2.0),
-        ),
-        ("offloading raises PC8", deep[1] > deep[0]),
-        ("lazy callbacks raise it more", deep[2] > deep[1]),
-    ] {
-        let case = format!("local-video: {said}");
+    let mut claim = |case, named, model, says, bound| {
         outcome
-            .comparisons
-            .push(sentence("local-video", case, holds));
+            .shown
+            .push(Shown::claimed(case, named, model, says, bound));
+    };
+    claim(
+        "rcu=default",
+        WAKES,
+        wakes[0],
+        "the default wakes CPUs more than 2500 times a second",
+        Bound::AtLeast(2500.0),
+    );
+    claim(
+        "rcu=offload",
+        ("fewer_wakeups_per_s", "1/s"),
+        wakes[0] - wakes[1],
+        "offloading lowers wake-ups",
+        MORE,
+    );
+    claim(
+        "rcu=lazy",
+        ("fewer_wakeups_per_s", "1/s"),
+        wakes[1] - wakes[2],
+        "lazy callbacks remove more than 300 a second more",
+        Bound::AtLeast(300.0),
+    );
+    for (case, load) in ["rcu=default", "rcu=offload", "rcu=lazy"]
+        .into_iter()
+        .zip(load)
+    {
+        claim(
+            case,
+            ("rcu_pct_of_cpu", "%"),
+            load,
+            "RCU takes less than 2 % of a CPU",
+            Bound::AtMost(2.0),
+        );
     }
+    claim(
+        "rcu=offload",
+        ("more_package_c8_pct", "%"),
+        deep[1] - deep[0],
+        "offloading raises PC8",
+        MORE,
+    );
+    claim(
+        "rcu=lazy",
+        ("more_package_c8_pct", "%"),
+        deep[2] - deep[1],
+        "lazy callbacks raise it more",
+        MORE,
+    );
     for (index, rcu) in kinds.into_iter().enumerate() {
         let it = idled(&runs[index]);
         outcome
@@ -258,8 +283,10 @@ mod tests {
 
     #[test]
     fn what_is_said_of_the_video_holds() {
-        for it in local_video(1).comparisons {
-            assert!(it.holds(), "{it:?}");
+        let shown = local_video(1).shown;
+        assert_eq!(shown.len(), 8);
+        for it in shown {
+            assert_eq!(it.holds(), Some(true), "{it:?}");
         }
     }
 
