@@ -28,6 +28,7 @@ fn outcome(comparisons: Vec<Comparison>) -> Outcome {
     Outcome {
         comparisons,
         notes: vec![format!("assumed: {ODD} and `code`")],
+        states: Vec::new(),
     }
 }
 
