@@ -375,7 +375,7 @@ fn idle_states_are_shown_before_watts_and_what_is_assumed_before_both() {
         said.find(what)
             .unwrap_or_else(|| panic!("no {what}: {said}"))
     };
-    let order = ["FITTED: two-states", "package state", "watts_at_least"].map(place);
+    let order = ["FITTED: two-states", "this_or_deeper_pct", "watts_at_least"].map(place);
     assert!(order.is_sorted(), "{order:?}");
     place("assumes: alder-lake-2p8e");
     let found = report(&run(&[&wanted[..], &["--json"]].concat()));

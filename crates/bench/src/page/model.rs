@@ -424,3 +424,25 @@ fn verdicts(name: &str, all: &[Comparison]) -> Table {
     }
     table
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn residencies_are_drawn_before_watts_and_nothing_where_there_are_none() {
+        let states = States {
+            case: "rcu=lazy".into(),
+            package: vec![("PC0".into(), 18.8), ("PC10".into(), 81.2)],
+            power: Some(("two-states".into(), true, 0.375, 0.566)),
+        };
+        let charts = idle_states("lazy-power", &[states]);
+        let [residency, power] = &charts[..] else {
+            panic!("two charts");
+        };
+        let (residency, power) = (&residency.0, &power.0);
+        assert!(residency.contains("PC10") && residency.contains("rcu=lazy"));
+        assert!(power.contains("two-states") && power.contains("fitted"));
+        assert!(idle_states("bridge", &[]).is_empty());
+    }
+}
