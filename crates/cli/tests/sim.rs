@@ -390,7 +390,8 @@ fn idle_states_are_shown_before_watts_and_what_is_assumed_before_both() {
         let pct = |metric| of(rcu, "package state PC10", metric);
         let all =
             pct("this_or_deeper_pct") + pct("blocked_by_rcu_pct") + pct("blocked_by_others_pct");
-        assert!((all - 100.0).abs() < 1e-6, "{all}");
+        // Reports have seven digits.
+        assert!((all - 100.0).abs() < 1e-3, "{all}");
         let watts = |metric| of(rcu, "power two-states", metric);
         assert!(watts("watts_at_least") < watts("watts_at_most"));
     }
