@@ -425,3 +425,19 @@ fn an_empty_list_remembers_nothing_of_what_was_in_it() {
     };
     assert_eq!(drained(7, 1, 30), drained(9000, 5, 1));
 }
+
+#[test]
+fn what_has_no_stamp_waits_for_nothing_whatever_is_coming() {
+    let it = list(1, Some((2, -10)), None, 3);
+    assert_eq!(it.idle(|_| true), (3, 30));
+    assert_eq!(it.idle(|_| false), (5, 50));
+}
+
+#[test]
+fn the_oldest_that_waits_is_not_the_oldest() {
+    // The time of each is its position.
+    let it = list(2, Some((1, -10)), None, 3);
+    assert_eq!((it.since(), it.waiting_since()), (Some(0), Some(2)));
+    let done = list(2, None, None, 0);
+    assert_eq!((done.since(), done.waiting_since()), (Some(0), None));
+}

@@ -140,8 +140,9 @@ fn a_flood_forces_no_wake_up_while_rcuop_has_something_to_do() {
         it.grace_period();
         if woken {
             it.rcuog(0);
-            assert!(it.host.take_rcuop(1) && !it.cpu(1).member().rcuop_sleeps());
+            assert!(it.host.take_rcuop(1));
         }
+        assert_eq!(it.cpu(1).member().rcuop_sleeps(), !woken);
         let batch = out.then(|| it.begin_batch(1, Context::Rcuop));
         for _ in 0..QHIMARK + 2 {
             let _ = it.call(1);
