@@ -158,7 +158,7 @@ fn run(words: &[String]) -> Result<bool, String> {
         }
         probes.append(&mut new);
     }
-    hunt::rest(&mut hunt, &mut tree, &probes, part)?;
+    hunt::rest(&mut hunt, &mut tree, &probes, part, &out)?;
     results::table(part.name, &tree, &hunt, &out)?;
     Ok(results::report(
         part.name,
