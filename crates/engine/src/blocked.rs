@@ -324,3 +324,6 @@ impl Global {
         assert_eq!(queued, known.count(), "a task is queued nowhere");
     }
 }
+
+#[cfg(test)]
+mod tests;

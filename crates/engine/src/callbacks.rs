@@ -317,7 +317,8 @@ impl Cpu {
         trace_segments(list, SegcbEvent::PreAcc, host);
         let ask = list.accelerate(s, only_new);
         trace_segments(list, SegcbEvent::PostAcc, host);
-        let second = list.last_gp() != list.next_gp() || list.unstamped() > 0;
+        // What found no slot is behind two stamps.
+        let second = list.last_gp() != list.next_gp();
         let wake = ask && global.request(leaf, host);
         if ask {
             let needed = global.leaf(leaf).needed;

@@ -279,4 +279,36 @@ mod tests {
         let newer = FastNoHz::v5_10(1000);
         assert_eq!(newer.sleep(1, true), 7, "laziness is not known any more");
     }
+
+    struct Quiet;
+
+    impl Host for Quiet {
+        crate::host::asked_by_the_driver_only!();
+    }
+
+    #[test]
+    fn a_cpu_whose_tick_stays_needs_no_look_when_it_wakes() {
+        let fast = IdleRule::FastNoHz(FastNoHz::v5_10(1000));
+        for (idle, needs) in [
+            (IdleRule::Tick, IdleNeeds::Nothing),
+            (fast, IdleNeeds::Core),
+        ] {
+            let mut global = Global::new(crate::Config {
+                idle,
+                ..crate::Config::kernel_6_12(2, 1000)
+            });
+            let mut cpu = Cpu::new(0);
+            let nothing = cpu.cleanup_after_idle(&mut global, 1, &Quiet);
+            assert_eq!(
+                (nothing.needs, cpu.idle.advanced_at),
+                (IdleNeeds::Nothing, None)
+            );
+            let _ = cpu.call(&mut global, 8, 0, &Quiet);
+            let stamp = global.gp_seq.snap();
+            let list = &mut cpu.lists[Lane::Code as usize];
+            assert!(list.accelerate(stamp, true));
+            assert_eq!(list.advance(stamp), 1);
+            assert_eq!(cpu.cleanup_after_idle(&mut global, 2, &Quiet).needs, needs);
+        }
+    }
 }

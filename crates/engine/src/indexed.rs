@@ -221,6 +221,20 @@ mod tests {
     }
 
     #[test]
+    fn the_next_one_turns_back() {
+        let (mut engine, host) = (engine(), counts([1, 0], false));
+        for turn in [1, 0, 1] {
+            start(&mut engine, &host);
+            assert_eq!(drive(&mut engine, &host).1, [turn]);
+            host.open[1 - turn as usize].set(0);
+            drive(&mut engine, &host);
+            host.open[turn as usize].set(1);
+            assert_eq!((engine.joined(), engine.phase()), (turn, Phase::Idle));
+            let _ = engine.leave();
+        }
+    }
+
+    #[test]
     fn a_count_found_empty_is_done_whichever_it_is() {
         let (mut engine, host) = (engine(), counts([0, 1], false));
         let ticket = start(&mut engine, &host);

@@ -367,6 +367,13 @@ mod tests {
     }
 
     #[test]
+    fn whoever_was_told_of_a_flood_hears_of_it_again_after_as_many_more() {
+        let mut it = State::new();
+        it.looked(12_000);
+        assert!(!it.is_flood(&LIMITS, 22_000) && it.is_flood(&LIMITS, 22_001));
+    }
+
+    #[test]
     fn overload_is_twice_the_high_mark_unless_given() {
         let at = |qovld, n_cbs| Limits { qovld, ..LIMITS }.overloaded(n_cbs);
         assert!(!at(-1, 19_999) && at(-1, 20_000));

@@ -186,6 +186,22 @@ mod tests {
     }
 
     #[test]
+    fn of_two_timers_the_later_word_counts_unless_it_says_nothing() {
+        let todo = |timer| Todo {
+            timer,
+            ..Todo::default()
+        };
+        let all = [Timer::Keep, Timer::Stop, Timer::Set(7)];
+        for first in all {
+            for second in all {
+                let both = todo(first).and(todo(second)).timer;
+                let wanted = if second == Timer::Keep { first } else { second };
+                assert_eq!(both, wanted, "{first:?}, then {second:?}");
+            }
+        }
+    }
+
+    #[test]
     fn the_kernels_policy_offloads_nobody_who_is_online() {
         assert!(Offload::quiescent(1000).online_toggle);
         assert!(!Offload::kernel_6_12(1000).online_toggle);

@@ -107,4 +107,33 @@ mod tests {
         assert_eq!(after_one(0), ([1, 0], true));
         assert_eq!(after_one(1), ([0, 1], true));
     }
+
+    #[test]
+    fn what_its_cpu_queues_at_the_very_end_is_asked_for_unless_others_look_after_it() {
+        for offloaded in [false, true] {
+            let config = Config::kernel_6_12(2, 1000);
+            let mut global = Global::new(config);
+            let tree = Global::new_tree(&config, 2).expect("two CPUs fit");
+            assert!(global.grow(tree).is_ok());
+            assert!(global.try_drive(Some(0), Interest::GpThread));
+            let mut cpu = Cpu::new(0);
+            cpu.set_offloaded(offloaded);
+            let _ = global.start_poll(0, &Idle);
+            let mut now = Now::default();
+            while global.counts().grace_periods == 0 {
+                now.jiffies += 10;
+                if global.phase() == Phase::End {
+                    let _ = cpu.call(&mut global, 8, 0, &Idle);
+                }
+                if let Next::Fence(_) = global.step_on(&mut cpu, now, &Idle).next {
+                    let _ = global.fenced();
+                }
+            }
+            let unstamped = cpu.lists()[1].unstamped();
+            assert_eq!(
+                (global.busy(), unstamped),
+                (!offloaded, u64::from(offloaded))
+            );
+        }
+    }
 }

@@ -230,6 +230,7 @@ mod tests {
         assert_eq!((ticks(21), ticks(0), ticks(1000)), (5250, 750, 75_000));
         assert_eq!(timeout(21, 100, true), 2600);
         assert_eq!(THREADS_NS, 21_000_000_000, "a kernel's, in nanoseconds");
+        assert_eq!(REPEAT_NS, 3_000_000, "and its three ticks");
         let expedited = |ms, checks| expedited_timeout(ms, 1000, 21_000, checks);
         assert_eq!((expedited(0, false), expedited(0, true)), (21_000, 21_000));
         assert_eq!((expedited(1, false), expedited(20, false)), (2, 20));
@@ -254,5 +255,64 @@ mod tests {
         off.begin(0);
         assert!(!off.take(u64::MAX, 0, 3), "off");
         assert!(!off.take(u64::MAX, u64::MAX, 3), "for ever");
+    }
+
+    #[test]
+    fn an_expedited_one_is_as_old_as_it_is_whatever_else_ends_or_starts() {
+        let mut engine = Global::new(crate::Config::kernel_6_12(2, 1000));
+        engine.stall.exp.begin(100);
+        engine.stall_gp_started();
+        assert_eq!(engine.stall.exp.at(10, 3), 110, "a normal one has started");
+        engine.stall.exp_ended();
+        engine.stall.exp.begin(500);
+        assert_eq!(engine.stall.exp.at(10, 3), 510, "it is another one");
+    }
+
+    #[test]
+    fn in_a_thread_host_two_seconds_are_old_whatever_the_time_for_reports() {
+        let mut engine = Global::new(crate::Config::threads());
+        assert!(!engine.set_stall_ns(SECOND));
+        engine.phase = Phase::Fence;
+        engine.stall.blocked_since = Some(1000);
+        let at = |ns| Now {
+            ns,
+            ..Now::default()
+        };
+        assert!(!engine.gp_might_be_stalled(at(999 + 2 * SECOND)));
+        assert!(engine.gp_might_be_stalled(at(1000 + 2 * SECOND)));
+    }
+
+    #[test]
+    fn reports_are_reset_for_a_grace_period_that_a_kernel_has_in_flight() {
+        use crate::Config;
+        for (config, in_flight, reset) in [
+            (Config::kernel_6_12(2, 1000), true, RESET_SCANS),
+            (Config::kernel_6_12(2, 1000), false, 0),
+            (Config::threads(), true, 0),
+            (Config::threads(), false, 0),
+        ] {
+            let mut engine = Global::new(config);
+            if in_flight {
+                engine.gp_seq = engine.gp_seq.start();
+            }
+            engine.reset_stalls();
+            assert_eq!(engine.stall.reset, reset);
+        }
+    }
+
+    #[test]
+    fn one_that_waits_behind_another_is_not_late_with_its_start() {
+        let mut engine = Global::new(crate::Config::kernel_6_12(2, 1000));
+        let mut late = |phase, jiffies| {
+            (engine.phase, engine.wanted) = (phase, true);
+            engine.claim_start_stall(Now {
+                jiffies,
+                ..Now::default()
+            })
+        };
+        let timeout = timeout(21, 1000, false);
+        assert!(!late(Phase::Fence, 0) && !late(Phase::Fence, timeout));
+        assert!(!late(Phase::Idle, timeout), "from now on");
+        assert!(!late(Phase::Idle, 2 * timeout - 1) && late(Phase::Idle, 2 * timeout));
     }
 }

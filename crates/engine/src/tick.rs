@@ -257,4 +257,24 @@ mod tests {
         assert_eq!((ticks(10, 100), ticks(11, 100)), (1, 2), "rounded up");
         assert_eq!(ticks(60_000, 250), 1250, "5 s at most");
     }
+
+    #[derive(Default)]
+    struct Heard(core::cell::RefCell<alloc::vec::Vec<UtilizationEvent>>);
+
+    impl Host for Heard {
+        crate::host::asked_by_the_driver_only!();
+
+        fn trace(&self, event: &crate::event::Event) {
+            if let crate::event::Event::Utilization { event } = *event {
+                self.0.borrow_mut().push(event);
+            }
+        }
+    }
+
+    #[test]
+    fn the_end_of_the_soft_interrupt_is_traced() {
+        let heard = Heard::default();
+        Cpu::new(0).core_done(&heard);
+        assert_eq!(heard.0.take(), [UtilizationEvent::EndCore]);
+    }
 }

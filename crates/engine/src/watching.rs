@@ -59,7 +59,7 @@ const CONTEXT_MASK: u32 = 3;
 impl Watching {
     /// `nmi_nesting` of a CPU that runs a task: larger than any number of handlers, so that none of them
     /// takes itself for the one that interrupted an EQS (behaviour §4.1).
-    pub const TASK_NESTING: i64 = i64::MAX / 2 + 1;
+    pub const TASK_NESTING: i64 = 1 << 62;
 
     /// A CPU at boot: watched, in the kernel.
     pub const fn new() -> Watching {

@@ -5,12 +5,16 @@
 mod bench;
 #[path = "offload/enqueue.rs"]
 mod enqueue;
+#[path = "offload/going.rs"]
+mod going;
 #[path = "offload/lazy.rs"]
 mod lazy;
 #[path = "offload/moving.rs"]
 mod moving;
 #[path = "offload/quiet.rs"]
 mod quiet;
+#[path = "offload/rests.rs"]
+mod rests;
 #[path = "offload/traces.rs"]
 mod traces;
 #[path = "offload/wake.rs"]

@@ -37,7 +37,12 @@ use crate::table::Table;
 pub(crate) const CROWD: u64 = 0b11;
 
 /// All bits of a leaf.
-const FULL: u64 = u64::MAX >> (64 - LEAF_SLOTS);
+pub(crate) const FULL: u64 = bits_of(LEAF_SLOTS);
+
+/// The bits of so many slots, 1 to 64.
+const fn bits_of(slots: usize) -> u64 {
+    u64::MAX >> (64 - slots)
+}
 
 /// A registered thread. Two cache lines of its own, since processors fetch them in pairs.
 #[derive(Debug)]

@@ -34,7 +34,7 @@ use crate::doubling::{made, place};
 use crate::grounds::Grounds;
 use crate::reader::{FLAG_CLEAR, Reader, SINK_CROWD, generation, nesting};
 use crate::seat::Seat;
-use crate::slots::Slot;
+use crate::slots::{FULL, Slot};
 use crate::sync::{
     self, AtomicPtr, AtomicU32, LEAF_SLOTS, Ordering, array_of, const_new, full_fence,
 };
@@ -342,6 +342,3 @@ impl Host for View<'_> {
         self.0.look(cpu).0
     }
 }
-
-/// All bits of a leaf.
-const FULL: u64 = u64::MAX >> (64 - LEAF_SLOTS);

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use crate::Part;
 use crate::compile::{self, Program};
 use crate::program::{self, End, Probe, Time};
+use crate::results;
 use crate::tree::Tree;
 
 /// What became of mutants.
@@ -57,7 +58,14 @@ pub fn hunt(hunt: &mut Hunt, probe: &Probe, mutants: &[u32], part: &Part) -> Res
 }
 
 /// Those that cannot be compiled in: each alone in the sources as they are, with programs that are built for it.
-pub fn rest(hunt: &mut Hunt, tree: &mut Tree, probes: &[Probe], part: &Part) -> Result<(), String> {
+/// The table in `out` is written after each: one takes as long as a build.
+pub fn rest(
+    hunt: &mut Hunt,
+    tree: &mut Tree,
+    probes: &[Probe],
+    part: &Part,
+    out: &Path,
+) -> Result<(), String> {
     let start = Instant::now();
     let rest: Vec<u32> = tree.rest.iter().copied().collect();
     let mut killed = 0;
@@ -71,8 +79,9 @@ pub fn rest(hunt: &mut Hunt, tree: &mut Tree, probes: &[Probe], part: &Part) -> 
                 killed += 1;
             }
         }
+        tree.rest.remove(&id);
+        results::table(part.name, tree, hunt, out)?;
     }
-    tree.rest.clear();
     tree.plain(None)?;
     eprintln!(
         "{:28} {:5} tried, {killed} killed; {} s",

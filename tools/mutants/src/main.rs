@@ -3,9 +3,10 @@
 //!
 //! `list.rs` reads the list, `wraps.rs` finds each mutant in its file and says what to insert, `tree.rs` writes the copy and the
 //! switch (`switch.rs`), `compile.rs` leaves out what does not compile and builds the programs, `program.rs` runs one,
-//! `hunt.rs` all, and `results.rs` says what came of it.
+//! `hunt.rs` all, and `results.rs` says what came of it. `earlier.rs` knows what came of an earlier run.
 
 mod compile;
+mod earlier;
 mod hunt;
 mod list;
 mod program;
@@ -18,8 +19,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-const USAGE: &str = "usage: quiescent-mutants engine|library TREE LIST.json EXPLAINED OUT [K/N]
-TREE is a copy of the sources, which is changed; OUT a folder for results.";
+const USAGE: &str = "usage: quiescent-mutants engine|library TREE LIST.json EXPLAINED OUT [K/N] [--again] [--most SECONDS]
+TREE is a copy of the sources, which is changed; OUT a folder for results. --again: what the table in OUT says was killed is not tried.
+--most: programs that take longer are not used.";
 
 /// So many programs run at the same time.
 const JOBS: usize = 2;
@@ -104,24 +106,20 @@ fn main() -> ExitCode {
 }
 
 fn run(words: &[String]) -> Result<bool, String> {
-    let (part, tree, list, explained, out, shard) = match words {
-        [part, tree, list, explained, out] => (part, tree, list, explained, out, None),
-        [part, tree, list, explained, out, shard] => {
-            let numbers = shard
-                .split_once('/')
-                .and_then(|(k, n)| Some((k.parse().ok()?, n.parse().ok()?)));
-            (
-                part,
-                tree,
-                list,
-                explained,
-                out,
-                Some(numbers.ok_or(USAGE)?),
-            )
-        }
-        _ => return Err(USAGE.to_owned()),
+    let [part, tree, list, explained, out, more @ ..] = words else {
+        return Err(USAGE.to_owned());
     };
+    let (mut shard, mut again, mut most) = (None, false, None);
+    let mut more = more.iter();
+    while let Some(word) = more.next() {
+        match &**word {
+            "--again" => again = true,
+            "--most" => most = Some(more.next().and_then(|n| n.parse().ok()).ok_or(USAGE)?),
+            word => shard = Some(numbers(word).ok_or(USAGE)?),
+        }
+    }
     let part = PARTS.iter().find(|p| p.name == part).ok_or(USAGE)?;
+    let most = Duration::from_secs(most.unwrap_or(part.most).min(part.most));
     let (tree, out) = (PathBuf::from(tree), PathBuf::from(out));
     let read =
         |path: &Path| std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()));
@@ -129,6 +127,11 @@ fn run(words: &[String]) -> Result<bool, String> {
     let explained = results::explained(&read(Path::new(explained))?);
 
     let mut tree = tree::Tree::new(&tree, part.crates, mutants)?;
+    let mut hunt = hunt::Hunt::default();
+    if again {
+        let killed = earlier::take(part.name, &out, &mut tree, &mut hunt)?;
+        eprintln!("{}: {killed} were killed earlier", part.name);
+    }
     compile::settle(&mut tree, part.check)?;
     eprintln!(
         "{}: {} mutants; {} are compiled in, {} do not compile, {} cannot be compiled in",
@@ -139,7 +142,7 @@ fn run(words: &[String]) -> Result<bool, String> {
         tree.rest.len()
     );
     let ids: Vec<u32> = tree.wrapped().map(|m| m.id).collect();
-    let (mut hunt, mut probes) = (hunt::Hunt::default(), Vec::new());
+    let mut probes = Vec::new();
     let mut seen = BTreeSet::new(); // `--tests` builds the unit tests once more
     for words in part.build {
         if ids.iter().all(|id| hunt.killed.contains_key(id)) {
@@ -147,7 +150,7 @@ fn run(words: &[String]) -> Result<bool, String> {
         }
         let mut programs = compile::programs(&tree.root, words)?;
         programs.retain(|program| seen.insert(program.target.clone()));
-        let mut new = program::probe_all(&programs, &out, Duration::from_secs(part.most))?;
+        let mut new = program::probe_all(&programs, &out, most)?;
         new.sort_by_key(|probe| probe.took.busy.max(probe.took.wall));
         for probe in &new {
             hunt::hunt(&mut hunt, probe, &ids, part)?;
@@ -155,7 +158,7 @@ fn run(words: &[String]) -> Result<bool, String> {
         }
         probes.append(&mut new);
     }
-    hunt::rest(&mut hunt, &mut tree, &probes, part)?;
+    hunt::rest(&mut hunt, &mut tree, &probes, part, &out)?;
     results::table(part.name, &tree, &hunt, &out)?;
     Ok(results::report(
         part.name,
@@ -164,4 +167,10 @@ fn run(words: &[String]) -> Result<bool, String> {
         &explained,
         shard.is_some(),
     ))
+}
+
+/// `K/N`.
+fn numbers(shard: &str) -> Option<(usize, usize)> {
+    let (k, n) = shard.split_once('/')?;
+    Some((k.parse().ok()?, n.parse().ok()?))
 }

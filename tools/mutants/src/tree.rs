@@ -22,6 +22,8 @@ pub struct Tree {
     /// Neither wrapped nor known not to compile.
     pub rest: BTreeSet<u32>,
     pub unviable: BTreeSet<u32>,
+    /// Killed in an earlier run: left out.
+    pub known: BTreeSet<u32>,
     written: BTreeMap<String, Written>,
 }
 
@@ -71,6 +73,7 @@ impl Tree {
             mutants,
             rest: BTreeSet::new(),
             unviable: BTreeSet::new(),
+            known: BTreeSet::new(),
             written: BTreeMap::new(),
         })
     }
@@ -79,9 +82,7 @@ impl Tree {
     pub fn write(&mut self) -> Result<(), String> {
         for (file, text) in &self.originals {
             let mine = self.mutants.iter().filter(|m| &m.file == file);
-            let mine: Vec<&Mutant> = mine
-                .filter(|m| !self.rest.contains(&m.id) && !self.unviable.contains(&m.id))
-                .collect();
+            let mine: Vec<&Mutant> = mine.filter(|m| self.may_be_wrapped(m.id)).collect();
             let found = wraps::wraps(text, &mine).map_err(|e| format!("{file}: {e}"))?;
             self.unviable.extend(&found.unviable);
             let wrapped: BTreeSet<u32> = found.wrapped.iter().map(|(id, _)| *id).collect();
@@ -99,9 +100,13 @@ impl Tree {
 
     /// Those that are compiled in.
     pub fn wrapped(&self) -> impl Iterator<Item = &Mutant> {
-        self.mutants
+        self.mutants.iter().filter(|m| self.may_be_wrapped(m.id))
+    }
+
+    fn may_be_wrapped(&self, id: u32) -> bool {
+        ![&self.rest, &self.unviable, &self.known]
             .iter()
-            .filter(|m| !self.rest.contains(&m.id) && !self.unviable.contains(&m.id))
+            .any(|out| out.contains(&id))
     }
 
     /// Whose text a place of a written file is: the mutants that have it for their own sake.

@@ -224,3 +224,32 @@ fn what_a_departed_cpu_leaves_keeps_what_it_has_waited_for() {
     assert_eq!((adopted.merged.done, adopted.merged.pending), (3, 2));
     assert_eq!(barrier.remaining(), 3);
 }
+
+#[test]
+fn the_soft_interrupt_asks_only_where_nobody_has_and_no_grace_period_is_in_flight() {
+    let (mut machine, host) = machine(Limits::kernel_6_12());
+    let mut cpu = Cpu::new(1);
+    let _ = cpu.core(machine.engine_mut(), &host);
+    let _ = cpu.call(machine.engine_mut(), 8, 0, &host);
+    assert!(cpu.core(machine.engine_mut(), &host).wake_gp);
+    host.take();
+    assert!(!cpu.core(machine.engine_mut(), &host).wake_gp);
+    assert_eq!(host.take(), [""; 0], "it has been asked for");
+    // In flight: what comes now waits for the next edge.
+    until(&mut machine, TICKS);
+    let _ = cpu.core(machine.engine_mut(), &host);
+    let _ = cpu.call(machine.engine_mut(), 8, 0, &host);
+    let _ = cpu.core(machine.engine_mut(), &host);
+    assert_eq!(cpu.lists()[Lane::Code as usize].unstamped(), 1);
+}
+
+#[test]
+fn an_offloaded_cpu_asks_for_nothing_in_its_soft_interrupt() {
+    let (mut machine, host) = machine(Limits::kernel_6_12());
+    let mut cpu = Cpu::new(1);
+    cpu.set_offloaded(true);
+    let _ = cpu.core(machine.engine_mut(), &host);
+    let _ = cpu.call(machine.engine_mut(), 8, 0, &host);
+    assert!(!cpu.core(machine.engine_mut(), &host).wake_gp);
+    assert_eq!(cpu.lists()[Lane::Code as usize].unstamped(), 1);
+}

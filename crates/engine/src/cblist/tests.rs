@@ -411,3 +411,33 @@ fn the_end_never_goes_back() {
 fn more_cannot_come_back_than_are_out() {
     list(3, None, None, 0).put_back(0..1);
 }
+
+#[test]
+fn an_empty_list_remembers_nothing_of_what_was_in_it() {
+    let drained = |since: u64, stamp: i32, bytes: u64| {
+        let mut list = CbList::new();
+        list.enqueue_to(3, bytes, since);
+        assert!(list.accelerate(gp(stamp), true));
+        assert_eq!(list.advance(gp(stamp)), 3);
+        let range = list.extract_done(u64::MAX);
+        list.ran(range);
+        list
+    };
+    assert_eq!(drained(7, 1, 30), drained(9000, 5, 1));
+}
+
+#[test]
+fn what_has_no_stamp_waits_for_nothing_whatever_is_coming() {
+    let it = list(1, Some((2, -10)), None, 3);
+    assert_eq!(it.idle(|_| true), (3, 30));
+    assert_eq!(it.idle(|_| false), (5, 50));
+}
+
+#[test]
+fn the_oldest_that_waits_is_not_the_oldest() {
+    // The time of each is its position.
+    let it = list(2, Some((1, -10)), None, 3);
+    assert_eq!((it.since(), it.waiting_since()), (Some(0), Some(2)));
+    let done = list(2, None, None, 0);
+    assert_eq!((done.since(), done.waiting_since()), (Some(0), None));
+}

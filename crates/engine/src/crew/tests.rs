@@ -15,6 +15,7 @@ impl Host for Quiet {
 const ABOVE: u64 = Crew::threads().above;
 const BELOW: u64 = Crew::threads().below;
 const CODE: usize = Lane::Code as usize;
+const PLAIN: usize = Lane::Plain as usize;
 
 fn worker(number: u32) -> TurnId {
     TurnId::new(number).expect("not 0")
@@ -246,4 +247,30 @@ fn near_the_budget_a_producer_gives_way_to_those_who_run() {
     // What waits for a grace period is nobody's work yet.
     rig.queued[0][CODE].end += 900;
     assert!(!rig.refill(0).give_way);
+}
+
+#[test]
+fn a_second_worker_goes_on_at_the_lower_mark_and_rests_below_it() {
+    for (left, rests) in [(BELOW, false), (BELOW - 1, true)] {
+        let mut rig = Rig::new(1);
+        assert!(rig.done(0, ABOVE + 1).second);
+        rig.invoke(0, ABOVE + 1 - left);
+        assert_eq!((rig.untended(), rig.rests(false)), (left, rests));
+    }
+}
+
+#[test]
+fn whatever_is_done_and_in_nobodys_turn_is_untended() {
+    let head = Lane::Head as usize;
+    for (lane, in_turn) in [(PLAIN, true), (CODE, false), (head, false)] {
+        let mut rig = Rig::new(1);
+        assert!(!rig.cpus[0].is_untended(), "nothing is queued");
+        rig.queued[0][lane].end += 1;
+        let _ = rig.done(0, 0);
+        assert!(rig.cpus[0].is_untended());
+        let code = u64::from(lane != PLAIN);
+        assert_eq!((rig.untended(), rig.cpus[0].ready_code()), (code, code));
+        assert_eq!(rig.take(0, 1), lane != PLAIN);
+        assert_eq!(rig.cpus[0].is_untended(), in_turn);
+    }
 }

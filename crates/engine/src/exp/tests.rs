@@ -223,3 +223,169 @@ fn the_first_look_leaves_those_who_are_there_and_inside() {
         assert_eq!((next, engine.exp.phase), (ExpNext::Again, asks), "{case:?}");
     }
 }
+
+#[test]
+fn who_is_in_no_leaf_climbs_from_the_first() {
+    let mut engine = engine();
+    let leaves = engine.tree().expect("there is one").leaves();
+    engine.exp.held = true;
+    let cookie = engine.exp_snap(&Awake);
+    assert_eq!(engine.exp_climb(leaves, cookie, &Awake), Climb::Contend);
+    assert!(matches!(
+        engine.exp_climb(0, cookie, &Awake),
+        Climb::Wait { .. }
+    ));
+    assert!(engine.start_poll_expedited(leaves).queue_work);
+    assert!(
+        !engine.start_poll_expedited(0).queue_work,
+        "it is the same leaf's"
+    );
+}
+
+#[test]
+fn a_role_that_is_free_is_not_taken_past_somebody_who_is_ahead() {
+    let mut engine = engine();
+    engine.exp.held = true;
+    let cookie = engine.exp_snap(&Awake);
+    assert_eq!(engine.exp_climb(0, cookie, &Awake), Climb::Contend);
+    engine.exp_release(); // who contends has not come for it yet
+    let queue = queue_of(cookie);
+    let waits = Climb::Wait { node: 0, queue };
+    assert_eq!(engine.exp_climb(3, cookie, &Awake), waits);
+    assert!(engine.exp_lock());
+}
+
+#[test]
+fn the_end_is_published_and_the_wakeups_move_no_request_back() {
+    let mut engine = engine();
+    let cookie = engine.exp_snap(&Awake);
+    assert_eq!(engine.exp_climb(0, cookie, &Awake), Climb::Begin);
+    assert_eq!(engine.exp_begin(cookie, &Awake), ExpBegin::Begun);
+    // Somebody asks for the next one meanwhile.
+    let later = engine.exp_snap(&Awake);
+    assert_eq!(engine.exp_climb(2, later, &Awake), Climb::Contend);
+    let end = loop {
+        let effects = engine.exp_step(None, Now::default(), &Awake);
+        match effects.next {
+            ExpNext::Fence => engine.exp_fenced(&Awake),
+            ExpNext::Ask { .. } => assert_eq!(engine.exp_asked(0, &Awake).publish, None),
+            ExpNext::Sleep(_) => {
+                (0..7).for_each(|cpu| assert_eq!(engine.report_exp_cpu(cpu), cpu == 6))
+            }
+            ExpNext::Done => break effects,
+            ExpNext::Again => assert_eq!(effects.publish, None),
+        }
+    };
+    assert_eq!(end.publish, Some(engine.exp_seq()));
+    let asked = |engine: &Global| -> alloc::vec::Vec<Seq> {
+        let nodes = &engine.tree().expect("there is one").nodes;
+        nodes.iter().map(|node| node.exp.exp_seq_rq).collect()
+    };
+    let before = asked(&engine);
+    while engine.exp_wake(&Awake).is_some_and(|wake| !wake.last) {}
+    for (node, (before, after)) in before.into_iter().zip(asked(&engine)).enumerate() {
+        assert!(
+            after.ge(before) && after.ge(engine.exp_seq()),
+            "node {node}"
+        );
+        assert_eq!(after.ge(later), before.ge(later), "node {node}");
+    }
+}
+
+#[test]
+fn the_last_wake_up_wakes_the_next_driver_if_it_waits_to_end() {
+    for (phase, wakes) in [(ExpPhase::Wait, true), (ExpPhase::Select(0), false)] {
+        let mut engine = engine();
+        engine.exp.waking = Some((engine.exp_seq, 0));
+        engine.exp.phase = phase;
+        let nodes = engine.tree().expect("there is one").nodes.len();
+        for node in 0..nodes {
+            let wake = engine.exp_wake(&Awake).expect("a node is left");
+            let last = node + 1 == nodes;
+            assert_eq!((wake.last, wake.wake_exp), (last, last && wakes), "{node}");
+        }
+    }
+}
+
+/// Steps to where those of the first leaf are about to be asked, all of them.
+fn about_to_ask() -> Global {
+    let mut engine = fenced();
+    while !matches!(engine.exp.phase, ExpPhase::Ask { leaf: 0, .. }) {
+        let _ = step(&mut engine);
+    }
+    engine
+}
+
+#[test]
+fn who_leaves_between_the_looks_is_not_asked() {
+    let mut engine = about_to_ask();
+    let host = Some2 {
+        present: 0b01,
+        outside: 0,
+    };
+    let next = engine.exp_step(None, Now::default(), &host).next;
+    assert_eq!(next, ExpNext::Ask { lo: 0, cpus: 0b01 });
+}
+
+#[test]
+fn who_takes_the_interrupt_is_not_looked_at_again() {
+    let mut engine = about_to_ask();
+    assert_eq!(step(&mut engine), ExpNext::Ask { lo: 0, cpus: 0b11 });
+    let _ = engine.exp_asked(0b01, &Awake);
+    // CPU 1 answers itself. (It is outside by now, if anybody looked.)
+    let host = Some2 {
+        present: 0b11,
+        outside: 0b10,
+    };
+    let next = engine.exp_step(None, Now::default(), &host).next;
+    assert_eq!(next, ExpNext::Ask { lo: 0, cpus: 0b01 });
+    assert!(engine.exp_holdouts().any(|cpu| cpu == 1));
+}
+
+#[test]
+fn a_machine_that_boots_wants_expedited_ones_until_it_is_up() {
+    let up = Expedite {
+        boot: Boot::Up,
+        ..Expedite::booting()
+    };
+    assert_eq!(up.choose(GpKind::Normal), Choice::Expedited);
+    let ended = Expedite::booting().boot_ended(false);
+    assert_eq!(ended.choose(GpKind::Normal), Choice::Normal);
+}
+
+#[test]
+fn a_grace_period_of_one_task_reaches_every_node_and_forgets_no_request() {
+    let mut engine = engine();
+    engine.set_expedite(Expedite::booting());
+    let before = engine.gp_seq;
+    let _ = engine.start_poll(0, &Awake);
+    let wanted = before.snap();
+    let published = engine.pass_boot_gp();
+    assert!(published.root.done(wanted));
+    for node in &engine.tree().expect("there is one").nodes {
+        assert_eq!(node.gp_seq, engine.gp_seq);
+        assert!(node.gp_seq_needed.ge(engine.gp_seq));
+    }
+    // A later request is not taken back.
+    let later = engine.gp_seq.snap().start().end();
+    engine.tree.as_mut().expect("there is one").nodes[0].gp_seq_needed = later;
+    let _ = engine.pass_boot_gp();
+    assert_eq!(
+        engine.tree().expect("there is one").nodes[0].gp_seq_needed,
+        later
+    );
+}
+
+#[test]
+#[should_panic(expected = "somebody may read")]
+fn a_grace_period_of_one_task_is_not_made_beside_an_expedited_one() {
+    let mut engine = fenced();
+    engine.set_expedite(Expedite::booting());
+    engine.pass_boot_gp();
+}
+
+#[test]
+#[should_panic(expected = "somebody may read")]
+fn a_grace_period_without_a_look_is_not_made_where_there_are_more_tasks() {
+    engine().pass_boot_gp();
+}

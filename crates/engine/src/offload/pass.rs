@@ -285,12 +285,14 @@ impl Cpu {
         global: &mut Global,
         host: &impl Host,
     ) -> Visited {
-        let (offload, qhimark) = (global.config.offload, global.config.limits.qhimark);
+        let offload = global.config.offload;
         self.clamp_lazy();
-        let awaited = self.hurried_ready();
+        let reached = self.leaf(global).gp_seq;
+        self.code().advance(reached);
+        let awaited = self.hurried_ready(); // before those whose time has come count as hurried
         let late = tick >= self.offload.first.saturating_add(offload.lazy_flush);
-        if pass.flush || late || self.offload.lazy > qhimark.saturating_mul(2) {
-            self.offload.lazy = 0;
+        if pass.flush || late {
+            self.offload.lazy = 0; // too many of them there are never: whoever queues sees to that
         }
         let mut todo = Todo {
             gp: self.serve_hurried(global, host),
@@ -304,7 +306,7 @@ impl Cpu {
         if self.hurried_pending() {
             self.has_rcuog_wait(pass, host);
         }
-        // What is ready because its time has come goes with the rest, once for all.
+        // What is ready only because its time has come goes with the rest, once for all.
         if awaited || (self.hurried_ready() && !self.hurried_pending()) {
             todo.rcuop = self.wake_rcuop();
         }

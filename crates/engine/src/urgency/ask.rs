@@ -142,3 +142,64 @@ impl Tree {
         nudge.some()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::GeometryParams;
+
+    struct Quiet;
+
+    impl Host for Quiet {
+        crate::host::asked_by_the_driver_only!();
+    }
+
+    fn stage(age: u64) -> Stage {
+        Stage {
+            gp_seq: Seq::ZERO,
+            now: 1000,
+            age,
+            sched_qs: 100,
+            late: false,
+            overloaded: false,
+            irq_work: false,
+            cpu_time: false,
+        }
+    }
+
+    #[test]
+    fn a_holdout_is_asked_after_the_time_and_more_after_twice_that() {
+        for (age, urgent, heavy) in [
+            (100, false, false),
+            (101, true, false),
+            (200, true, false),
+            (201, true, true),
+        ] {
+            let (mut record, mut nudge) = (Record::default(), Nudge::default());
+            stage(age).ask(&mut record, false, 1, &mut nudge);
+            assert_eq!((record.urgent, record.heavy), (urgent, heavy), "{age}");
+            let newly = (u64::from(urgent), u64::from(heavy));
+            assert_eq!((nudge.urgent, nudge.heavy), newly, "{age}");
+        }
+    }
+
+    #[test]
+    fn what_is_asked_of_a_leaf_is_counted_from_its_lowest_cpu_and_nothing_is_nothing() {
+        let geometry = GeometryParams {
+            leaf_fanout: 2,
+            inner_fanout: 2,
+            exact: true,
+        };
+        let mut tree = Tree::new(4, geometry).expect("four CPUs fit");
+        tree.keep_asked().expect("memory");
+        assert_eq!(tree.press(1, 0, 0b11, Some(stage(1)), &Quiet), None);
+        let nudge = tree.press(1, 0, 0b10, Some(stage(101)), &Quiet);
+        let expected = Nudge {
+            lo: 2,
+            urgent: 0b10,
+            ..Nudge::default()
+        };
+        assert_eq!(nudge, Some(expected));
+        assert!(tree.asked[3].urgent && !tree.asked[2].urgent);
+    }
+}

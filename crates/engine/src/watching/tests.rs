@@ -234,6 +234,15 @@ fn an_unbalanced_handler_exit_is_refused() {
     Watching::new().irq_exit();
 }
 
+#[test]
+#[should_panic(expected = "never began")]
+fn nor_between_the_halves_of_an_exit_from_idle() {
+    let mut w = Watching::new();
+    w.idle_enter();
+    w.eqs_exit_flip(Context::Idle);
+    w.irq_exit();
+}
+
 /// Half of what the counter holds, to either side: no number of handlers gets there.
 #[test]
 fn a_tasks_nesting_is_out_of_every_handlers_reach() {

@@ -193,3 +193,33 @@ fn a_cpu_that_is_not_offloaded_queues_as_ever() {
         "its tick will look"
     );
 }
+
+#[test]
+fn who_owes_too_many_already_is_told_so() {
+    for policy in [Policy::Kernel612, Policy::Quiescent] {
+        let mut it = Bench::new(4, policy);
+        // Twice the high mark.
+        for n in 0..2 * QHIMARK {
+            assert!(!it.call(1).overloaded, "{n}");
+        }
+        assert!(it.call(1).overloaded, "{policy:?}");
+    }
+}
+
+#[test]
+#[should_panic(expected = "which is not its own")]
+fn another_groups_record_is_refused() {
+    let it = bench();
+    assert_eq!([0, 1].map(|group| it.host.group(group).id()), [0, 1]);
+    let mut world = it.host.world().clone();
+    let call = Call {
+        bytes: 8,
+        lazy: false,
+        now: Now::default(),
+        can_wake: true,
+        early: false,
+    };
+    let cpu = world.cpus.get_mut(&1).expect("it was chosen");
+    let group = world.groups.get_mut(&1).expect("there are two");
+    let _ = cpu.call_nocb(call, group, &mut world.global, &crate::moving::Silent);
+}

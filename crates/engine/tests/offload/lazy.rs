@@ -3,6 +3,7 @@
 use quiescent_engine::limits::Context;
 use quiescent_engine::offload::{Offload, Policy, Shrink, Shrinkable, shrinkable};
 use quiescent_engine::replay::{OffloadInput, Output};
+use quiescent_engine::testhost::OgStep;
 use quiescent_engine::{Cpu, CpuId};
 
 use crate::bench::{BOTH, Bench, FLUSH, LIMIT, QHIMARK};
@@ -124,6 +125,88 @@ fn the_timer_flushes_what_is_old() {
 }
 
 #[test]
+fn a_list_whose_time_comes_in_the_middle_of_a_pass_goes_with_it() {
+    let mut it = lazies(Policy::Quiescent, 3);
+    it.host.pass_jiffies(FLUSH - 1);
+    let _ = it.call(0);
+    assert_eq!(it.host.step_rcuog(0), OgStep::Begins, "nothing is due yet");
+    it.host.pass_jiffies(1);
+    it.rcuog(0);
+    assert_eq!(it.lazy(1), 0);
+    assert_eq!(it.host.group_timer(0), None, "it needs no timer any more");
+    assert_eq!(it.ticks(20), [1, 3, 0, 0]);
+}
+
+#[test]
+fn the_first_list_whose_time_comes_takes_the_group_along() {
+    for poll in [false, true] {
+        let offload = Offload {
+            poll,
+            ..Bench::tunables(Policy::Quiescent)
+        };
+        let mut it = Bench::with(4, offload);
+        if poll {
+            it.input(OffloadInput::BeginPass { group: 0, tick: 0 });
+        }
+        let _ = it.call_lazy(0);
+        it.ticks(FLUSH / 2);
+        let _ = it.call_lazy(1);
+        assert_eq!(it.ticks(FLUSH / 2 - 2), [0; 4], "poll: {poll}");
+        assert_eq!(it.ticks(20), [1, 1, 0, 0], "poll: {poll}");
+        assert_eq!((it.lazy(1), it.host.group_timer(0)), (0, None));
+    }
+}
+
+#[test]
+fn a_pass_for_others_at_that_time_takes_them_all_along() {
+    let offload = Offload {
+        stride: Some(4),
+        ..Bench::tunables(Policy::Quiescent)
+    };
+    let mut it = Bench::with(4, offload);
+    let _ = it.call_lazy(0);
+    it.host.pass_jiffies(FLUSH / 2);
+    let _ = it.call_lazy(1);
+    it.host.pass_jiffies(FLUSH / 2); // the timer is due, and has not fired
+    let _ = it.call(2);
+    it.rcuog(0);
+    assert_eq!((it.lazy(0), it.lazy(1)), (0, 0));
+}
+
+#[test]
+fn one_that_is_not_lazy_ends_laziness_where_rcuog_polls() {
+    let offload = Offload {
+        poll: true,
+        ..Bench::tunables(Policy::Quiescent)
+    };
+    let mut it = Bench::with(4, offload);
+    assert!(it.call_lazy(1).lazy);
+    assert!(!it.call(1).lazy);
+    assert_eq!(it.lazy(1), 0);
+}
+
+#[test]
+fn the_trace_says_that_a_lazy_list_has_set_the_timer() {
+    let mut it = Bench::new(4, Policy::Quiescent);
+    let _ = it.call_lazy(1);
+    assert_eq!(it.trace(), ["1 WakeLazy"]);
+    let _ = it.call_lazy(1);
+    assert!(it.trace().is_empty(), "it is set");
+}
+
+#[test]
+fn the_shrinker_leaves_what_is_hidden_and_not_lazy() {
+    let mut it = Bench::new(4, Policy::Kernel612);
+    it.host.pass_jiffies(1);
+    for _ in 0..LIMIT + 2 {
+        let _ = it.call(1);
+    }
+    assert_eq!((it.bypass(1), it.lazy(1)), (2, 0));
+    assert_eq!(shrink(&mut it, 1), 0);
+    assert_eq!(it.bypass(1), 2);
+}
+
+#[test]
 fn a_pass_for_others_leaves_young_and_short_lists_alone() {
     for policy in BOTH {
         let mut it = lazies(policy, 3);
@@ -242,6 +325,7 @@ fn one_queued_while_a_grace_period_is_in_flight_needs_the_next() {
     it.grace_period();
     it.rcuog(0);
     assert_eq!(it.list(1), (0, 1), "not this one");
+    assert!(!it.host.engine().busy(), "and nobody asks for the next");
     it.rcuops();
     let _ = it.call(0);
     it.ticks(20);
@@ -264,4 +348,13 @@ fn a_run_for_others_of_the_same_cpu_takes_them_along() {
     assert_eq!(it.ticks(2 * FLUSH), [0; 4]);
     assert!(it.host.wakeups().rcuog - before.rcuog <= 1);
     assert_eq!(it.batch(1, Context::Rcuop), 0);
+}
+
+#[test]
+fn one_that_comes_when_the_time_is_over_is_not_lazy() {
+    for (waited, lazy) in [(FLUSH - 1, true), (FLUSH, false)] {
+        let mut it = lazies(Policy::Quiescent, 3);
+        it.host.pass_jiffies(waited); // and the timer is late
+        assert_eq!(it.call_lazy(1).lazy, lazy, "after {waited}");
+    }
 }

@@ -1,14 +1,14 @@
-//! The barrier over lazy, offloaded and departed CPUs; toggling; callbacks of CPUs that go.
+//! The barrier over lazy, offloaded and departed CPUs; toggling.
 
 use quiescent_engine::CpuId;
 use quiescent_engine::barrier::Visit;
 use quiescent_engine::limits::Context;
-use quiescent_engine::offload::{Entrained, Offload, Policy, Refused, TakenOver, Toggled};
-use quiescent_engine::replay::{BarrierInput, CpuInput, Input, OffloadInput, Output};
+use quiescent_engine::offload::{Entrained, Offload, Policy, Refused, Toggled};
+use quiescent_engine::replay::{BarrierInput, Input, OffloadInput, Output};
 
-use crate::bench::{BOTH, Bench};
+use crate::bench::{BOTH, Bench, LIMIT};
 
-fn entrain(it: &mut Bench, cpu: CpuId) -> Entrained {
+pub fn entrain(it: &mut Bench, cpu: CpuId) -> Entrained {
     let tick = it.now();
     match it.input(OffloadInput::EntrainNocb { cpu, tick }) {
         Output::Entrained(entrained) => entrained,
@@ -16,14 +16,14 @@ fn entrain(it: &mut Bench, cpu: CpuId) -> Entrained {
     }
 }
 
-fn start_barrier(it: &mut Bench) {
+pub fn start_barrier(it: &mut Bench) {
     let Output::Seq(snap) = it.world_input(Input::Barrier(BarrierInput::Snap)) else {
         unreachable!("what a snap returns");
     };
     it.world_input(Input::Barrier(BarrierInput::Start { snap }));
 }
 
-fn toggle(it: &mut Bench, cpu: CpuId, to: bool, online: bool) -> Result<Toggled, Refused> {
+pub fn toggle(it: &mut Bench, cpu: CpuId, to: bool, online: bool) -> Result<Toggled, Refused> {
     let tick = it.now();
     let input = match to {
         true => OffloadInput::Offload { cpu, online },
@@ -35,7 +35,7 @@ fn toggle(it: &mut Bench, cpu: CpuId, to: bool, online: bool) -> Result<Toggled,
     }
 }
 
-fn online_bench(policy: Policy) -> Bench {
+pub fn online_bench(policy: Policy) -> Bench {
     let offload = Offload {
         online_toggle: true,
         ..Bench::tunables(policy)
@@ -118,7 +118,69 @@ fn ready_ones_that_nobody_was_woken_for_run_for_the_barrier() {
     assert_eq!(it.ticks(2), [0, 2, 0, 0]);
 }
 
+#[test]
+fn a_barrier_wakes_nobody_for_a_cpu_that_has_nothing() {
+    for policy in BOTH {
+        let mut it = Bench::new(4, policy);
+        start_barrier(&mut it);
+        let visited = entrain(&mut it, 1);
+        assert_eq!(
+            (visited.visit, visited.todo),
+            (Visit::Empty, Default::default())
+        );
+        assert_eq!(it.rcuog(0).0, 0, "{policy:?}");
+    }
+}
+
+#[test]
+fn a_barrier_wakes_rcuog_for_what_is_hidden_and_not_lazy() {
+    let mut it = Bench::new(1, Policy::Kernel612); // whose grace periods take no tick
+    it.host.pass_jiffies(1);
+    for _ in 0..=LIMIT {
+        let _ = it.call(0);
+    }
+    it.rcuog(0);
+    it.grace_period();
+    it.rcuog(0);
+    assert_eq!(it.rcuops(), [LIMIT]);
+    assert_eq!((it.bypass(0), it.lazy(0), it.list(0)), (1, 0, (0, 0)));
+    start_barrier(&mut it);
+    let visited = entrain(&mut it, 0);
+    assert_eq!((visited.flushed, visited.todo.rcuog), (1, Some(0)));
+}
+
 // Toggling.
+
+#[test]
+fn a_cpu_that_has_nothing_changes_sides_and_asks_for_nothing() {
+    for policy in BOTH {
+        let mut it = online_bench(policy);
+        let toggled = toggle(&mut it, 1, false, true).expect("it may");
+        assert_eq!(
+            (toggled.flushed, toggled.todo),
+            (0, Default::default()),
+            "{policy:?}"
+        );
+        assert!(!it.host.engine().busy(), "no grace period is asked for");
+    }
+}
+
+#[test]
+fn a_pass_goes_on_behind_the_member_that_was_next_and_has_gone() {
+    let offload = Offload {
+        online_toggle: true,
+        stride: Some(4),
+        ..Bench::tunables(Policy::Kernel612)
+    };
+    let mut it = Bench::with(4, offload);
+    let _ = it.call(3);
+    for _ in 0..3 {
+        let _ = it.host.step_rcuog(0); // members 0 and 1 were looked at
+    }
+    assert_eq!(it.host.group(0).next_member(), Some(2));
+    let _ = toggle(&mut it, 2, false, true);
+    assert_eq!(it.host.group(0).next_member(), Some(3));
+}
 
 #[test]
 fn deoffloading_keeps_callbacks_and_their_order() {
@@ -286,98 +348,4 @@ impl quiescent_engine::Host for Silent {
     fn own_quiescent(&self, _: CpuId) -> bool {
         unreachable!("asked by the driver only")
     }
-}
-
-// CPUs that go.
-
-fn take_over(it: &mut Bench, cpu: CpuId, gone: CpuId) -> Option<TakenOver> {
-    let tick = it.now();
-    match it.input(OffloadInput::TakeOver { cpu, gone, tick }) {
-        Output::TakenOver(taken) => taken,
-        other => unreachable!("{other:?}"),
-    }
-}
-
-#[test]
-fn an_offloaded_cpu_that_dies_keeps_its_callbacks_and_their_time() {
-    for policy in BOTH {
-        let mut it = Bench::new(4, policy);
-        let _ = it.call_lazy(2);
-        it.host.unregister(2);
-        assert_eq!(take_over(&mut it, 0, 2), None);
-        assert_eq!(it.lazy(2), 1);
-        assert_eq!(
-            it.ticks(2 * crate::bench::FLUSH + 20),
-            [0, 0, 1, 0],
-            "{policy:?}"
-        );
-    }
-}
-
-#[test]
-fn a_cpu_that_dies_delivers_what_it_put_off() {
-    let mut it = Bench::new(4, Policy::Kernel612);
-    let _ = it.host.call_nocb(2, false, false);
-    it.input(OffloadInput::Deliver { cpu: 2 });
-    it.host.unregister(2);
-    assert_eq!(it.rcuog(1).0, 1);
-}
-
-#[test]
-fn an_adopting_cpu_flushes_first_and_keeps_the_order() {
-    for policy in BOTH {
-        let mut it = online_bench(policy);
-        let _ = toggle(&mut it, 3, false, true);
-        let _ = (it.call(3), it.call(3));
-        for _ in 0..3 {
-            let _ = it.call_lazy(1);
-        }
-        it.host.unregister(3);
-        let taken = take_over(&mut it, 1, 3).expect("it was not offloaded");
-        let hidden = if policy == Policy::Kernel612 { 3 } else { 0 };
-        assert_eq!(taken.flushed, hidden);
-        assert_eq!(
-            (taken.adopted.merged.done, taken.adopted.merged.pending),
-            (0, 2)
-        );
-        assert_eq!(taken.todo.rcuog, Some(0));
-        assert_eq!((it.bypass(1), it.lazy(1), it.list(1)), (0, 0, (0, 5)));
-        assert_eq!(it.ticks(30), [0, 5, 0, 0], "{policy:?}");
-    }
-}
-
-#[test]
-fn a_barrier_goes_along_with_callbacks_that_move() {
-    let mut it = online_bench(Policy::Kernel612);
-    let _ = toggle(&mut it, 3, false, true);
-    let _ = it.call(3);
-    start_barrier(&mut it);
-    for cpu in 0..3 {
-        assert_eq!(entrain(&mut it, cpu).visit, Visit::Empty);
-    }
-    it.host.unregister(3);
-    let taken = take_over(&mut it, 1, 3).expect("it was not offloaded");
-    assert!(taken.adopted.entrained);
-    assert_eq!(it.ticks(30), [0, 2, 0, 0]);
-}
-
-#[test]
-fn a_cpu_that_is_not_offloaded_may_adopt_too() {
-    let mut it = online_bench(Policy::Quiescent);
-    let _ = (
-        toggle(&mut it, 0, false, true),
-        toggle(&mut it, 3, false, true),
-    );
-    let _ = it.call(3);
-    it.host.unregister(3);
-    let taken = take_over(&mut it, 0, 3).expect("it was not offloaded");
-    assert_eq!(
-        (taken.todo, taken.adopted.wake_gp),
-        (Default::default(), true)
-    );
-    for _ in 0..20 {
-        it.ticks(1);
-        it.host.on(0, CpuInput::Core);
-    }
-    assert_eq!(it.batch(0, Context::Softirq), 1);
 }

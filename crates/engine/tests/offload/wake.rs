@@ -1,6 +1,7 @@
 //! Who is woken, and when (behaviour §7.3, §7.4), and how rcuog rests (§7.5).
 
-use quiescent_engine::offload::{Level, Offload, Policy, Rest};
+use quiescent_engine::limits::Context;
+use quiescent_engine::offload::{Level, Offload, Policy};
 use quiescent_engine::replay::{OffloadInput, Output};
 use quiescent_engine::tick::{At, Pending};
 
@@ -126,6 +127,71 @@ fn a_flood_forces_a_wake_up_as_6_12_does() {
 }
 
 #[test]
+fn a_flood_forces_no_wake_up_while_rcuop_has_something_to_do() {
+    // Whether rcuop was woken, and whether the batch is out already.
+    for (woken, out) in [(false, false), (true, false), (true, true)] {
+        let offload = Offload {
+            direct_limit: u64::MAX,
+            ..Bench::tunables(Policy::Kernel612)
+        };
+        let mut it = Bench::with(4, offload);
+        let _ = it.call(1);
+        it.rcuog(0);
+        it.grace_period();
+        if woken {
+            it.rcuog(0);
+            assert!(it.host.take_rcuop(1));
+        }
+        assert_eq!(it.cpu(1).member().rcuop_sleeps(), !woken);
+        let batch = out.then(|| it.begin_batch(1, Context::Rcuop));
+        for _ in 0..QHIMARK + 2 {
+            let _ = it.call(1);
+        }
+        assert_eq!(
+            it.list(1).0,
+            u64::from(!out),
+            "ready, and not out: {batch:?}"
+        );
+        let busy = woken && !out;
+        let expected = if busy { Level::Not } else { Level::Force };
+        assert_eq!(level(&it).0, expected, "woken: {woken}, out: {out}");
+    }
+}
+
+#[test]
+fn a_second_wake_up_that_is_put_off_does_not_put_the_first_one_off() {
+    let mut it = Bench::new(4, Policy::Kernel612);
+    let _ = it.host.call_nocb(1, false, false);
+    it.host.pass_jiffies(1); // the timer is due, and has not fired
+    let _ = it.host.call_nocb(0, false, false);
+    assert_eq!(level(&it), (Level::Wake, Some(0)));
+}
+
+#[test]
+fn what_a_grace_period_has_released_is_moved_on_the_way_once_a_tick() {
+    let mut it = Bench::new(1, Policy::Kernel612); // whose grace periods take no tick
+    let _ = it.call(0);
+    it.rcuog(0);
+    // Whoever fills the bypass flushes it, and looks.
+    let fill = |it: &mut Bench| while it.call_lazy(0).flushed == 0 {};
+    let (waiting, now) = (QHIMARK + 1, it.now());
+    it.grace_period();
+    fill(&mut it);
+    assert_eq!(it.list(0), (1, waiting));
+    it.rcuog(0);
+    it.grace_period();
+    fill(&mut it);
+    assert_eq!(
+        (it.list(0), it.now()),
+        ((1, 2 * waiting), now),
+        "it has looked"
+    );
+    it.host.pass_jiffies(1);
+    fill(&mut it);
+    assert_eq!(it.list(0), (1 + waiting, 2 * waiting));
+}
+
+#[test]
 fn a_real_wake_up_clears_what_was_put_off() {
     let mut it = Bench::new(4, Policy::Kernel612);
     let _ = it.call_lazy(0);
@@ -236,72 +302,5 @@ fn a_bypass_that_turns_mixed_wakes_only_if_nothing_is_pending() {
         it.host.pass_jiffies(2);
         it.host.fire_timers();
         assert_eq!(it.rcuog(0).1.len(), 1, "{pending}");
-    }
-}
-
-// Rests.
-
-#[test]
-fn rcuog_waits_for_the_earliest_stamp_of_all_members() {
-    for policy in BOTH {
-        let mut it = Bench::new(4, policy);
-        let _ = it.call(1);
-        it.rcuog(0);
-        let Some(Rest::Gp { stamp, queue, .. }) = it.host.group(0).rest() else {
-            panic!("it waits");
-        };
-        assert_eq!(u64::from(queue), stamp.to_bits() >> 2 & 1);
-        it.host.run_thread(); // the grace period is under way
-        let _ = it.call(0);
-        assert_eq!(it.rcuog(0).0, 1);
-        let again = it.host.group(0).rest();
-        assert_eq!(
-            again,
-            Some(Rest::Gp {
-                leaf: 0,
-                queue,
-                stamp
-            }),
-            "CPU 0 needs a later one"
-        );
-        assert_eq!(it.ticks(20)[..2], [1, 1], "{policy:?}");
-        assert_eq!(it.host.group(0).rest(), Some(Rest::Unbounded));
-        assert_eq!(it.host.wakeups().gp_end, 2);
-    }
-}
-
-#[test]
-fn a_wake_up_in_the_middle_of_a_pass_is_not_lost() {
-    for policy in BOTH {
-        let mut it = Bench::new(8, policy);
-        let _ = it.call(3);
-        for _ in 0..3 {
-            let _ = it.host.step_rcuog(0); // members 0 and 1 were looked at
-        }
-        assert_eq!(it.call(0).todo.rcuog, Some(0), "{policy:?}");
-        assert_eq!(it.rcuog(0).0, 1, "another pass");
-        assert_eq!(it.list(0), (0, 1));
-        assert_eq!(it.ticks(20), [1, 0, 0, 1, 0, 0, 0, 0]);
-    }
-}
-
-#[test]
-fn one_that_polls_is_never_woken() {
-    for policy in BOTH {
-        let offload = Offload {
-            poll: true,
-            ..Bench::tunables(policy)
-        };
-        let mut it = Bench::with(4, offload);
-        for group in 0..2 {
-            it.input(OffloadInput::BeginPass { group, tick: 0 });
-            it.rcuog(group);
-        }
-        assert_eq!(it.host.group(0).rest(), Some(Rest::Poll { ticks: 1 }));
-        let _ = (it.call(1), it.call_lazy(2));
-        assert_eq!(it.ticks(20), [0, 1, 0, 0]);
-        assert_eq!(it.ticks(FLUSH), [0, 0, 1, 0]);
-        let woken = it.host.wakeups();
-        assert_eq!((woken.rcuog, woken.timers_set), (0, 0), "{policy:?}");
     }
 }

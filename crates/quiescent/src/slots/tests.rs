@@ -146,6 +146,17 @@ fn newcomers_go_where_nobody_waits() {
 }
 
 #[test]
+fn a_leaf_has_a_bit_for_each_slot_the_lowest_ones() {
+    // The models' leaves are small.
+    for slots in 1..=64 {
+        let bits = bits_of(slots);
+        assert_eq!(bits.count_ones() as usize, slots);
+        assert_eq!(bits.trailing_ones() as usize, slots);
+    }
+    assert_eq!(FULL, bits_of(LEAF_SLOTS));
+}
+
+#[test]
 fn free_bits_are_claimed_from_below() {
     assert_eq!(free_bits(0b1010, 0b1), u64::MAX - 0b1011);
     assert_eq!(free_bits(0b1011, 0b1), u64::MAX - 0b1011);

@@ -62,3 +62,106 @@ fn a_kernel_has_no_budget() {
     let none = Budget::none();
     assert_eq!((none.bytes, none.count), (u64::MAX, u64::MAX));
 }
+
+#[test]
+fn what_is_always_there_is_for_small_objects() {
+    let small = Budget::threads().small;
+    for floor in [LEAST, SLACK] {
+        assert_eq!(floor.bytes, floor.count * small);
+    }
+}
+
+#[test]
+fn one_that_fits_counts_from_its_admission_on() {
+    let mut rig = Rig::new(1, 1 << 20, 100);
+    for count in 1..4 {
+        assert!(rig.admit(0, 8));
+        assert_eq!(
+            (rig.global().held().count, rig.cpus[0].told().count),
+            (count, count)
+        );
+        let _ = rig.retire(0, 1, 8);
+        assert_eq!(rig.global().held().count, count, "and once");
+    }
+}
+
+#[test]
+fn what_has_been_run_is_told_once_it_is_much_or_heavy_or_all() {
+    let each = SLACK.bytes / 8;
+    for (count, bytes, run, told) in [
+        (200, 8, 1, false),
+        (200, 8, SLACK.count - 1, false),
+        (200, 8, SLACK.count, true),
+        (200, each, 7, false),
+        (200, each, 8, true),
+        (3, 8, 3, true),
+    ] {
+        let mut rig = Rig::new(1, 1 << 30, 1 << 20);
+        let _ = rig.retire(0, count, count * bytes);
+        rig.grace_period();
+        rig.cpus[0].advance(rig.machine.engine());
+        let range = rig.cpus[0].extract(Lane::Plain, run);
+        assert!(!rig.cpus[0].untold(), "they are out, and count");
+        rig.cpus[0].ran(Lane::Plain, range);
+        assert_eq!(rig.cpus[0].untold(), told, "{run} of {count} of {bytes}");
+    }
+}
+
+#[test]
+fn who_is_refused_would_not_fit_beside_what_is_held_and_lent_to_others() {
+    // By count, and by bytes.
+    for (bytes, count, weight) in [(1 << 40, 1003, 8), (1 << 20, 1 << 30, 8 << 10)] {
+        let mut rig = Rig::new(2, bytes, count);
+        let _ = rig.retire(1, 1, weight);
+        let fits = |rig: &Rig| {
+            let (held, lent, own) = (rig.global().held(), rig.global().lent(), rig.cpus[0].lent());
+            let counts = held.count + (lent.count - own.count).min(count / 8) + 1;
+            let weighs = held.bytes + (lent.bytes - own.bytes).min(bytes / 8) + weight;
+            counts <= count && weighs <= bytes
+        };
+        let mut admitted = 0;
+        while fits(&rig) {
+            assert!(rig.admit(0, weight), "after {admitted}");
+            let _ = rig.retire(0, 1, weight);
+            admitted += 1;
+        }
+        assert!(!rig.admit(0, weight), "after {admitted}");
+        assert!(admitted > 100);
+    }
+}
+
+#[test]
+fn after_a_round_nobody_has_more_than_its_share() {
+    let reserve = (1 << 16) / 8;
+    let mut rig = Rig::new(4, 1 << 40, 1 << 16);
+    for cpu in &mut rig.queued {
+        cpu.iter_mut().for_each(|lane| lane.reach = 1 << 20);
+    }
+    for _ in 0..2 {
+        (0..4).for_each(|cpu| assert!(!rig.retire(cpu, 1, 8).over));
+    }
+    for cpu in &rig.cpus {
+        assert!(cpu.lent().count <= reserve / 4, "{:?}", cpu.lent());
+    }
+}
+
+#[test]
+fn what_may_be_pushed_without_a_look_at_the_bytes_counts_as_lent() {
+    let Budget { look, small, .. } = Budget::threads();
+    let batch = Defer::threads().batch_bytes;
+    let mut rig = Rig::new(1, 1 << 40, 1 << 30);
+    // Nearly a batch: little credit in bytes is left, and as many small ones as ever.
+    let refill = rig.retire(0, 1, batch - 100);
+    assert_eq!(refill.credit[PLAIN].bytes, 100);
+    assert_eq!(rig.cpus[0].lent().bytes, look * small + batch);
+}
+
+#[test]
+fn near_the_budget_a_refill_asks_for_a_grace_period_for_its_sake() {
+    let mut rig = Rig::new(1, 1 << 40, 1000);
+    let _ = rig.retire(0, 700, 700);
+    assert_eq!(rig.global().counts().flushes.of(Cause::Budget), 0);
+    let _ = rig.retire(0, 100, 100);
+    assert_eq!(rig.global().level(), Level::Near);
+    assert_eq!(rig.global().counts().flushes.of(Cause::Budget), 1);
+}
