@@ -43,7 +43,8 @@ pub struct DomainStatistics {
     pub budget_bytes: u64,
     /// See [`budget_bytes`](DomainStatistics::budget_bytes).
     pub budget_callbacks: u64,
-    /// Threads that have read here, counting those one after the other in the same slot once.
+    /// Threads that have read here, counting those one after the other in the same slot once; and those that have read in a domain that is gone, and whose
+    /// readers' places this one has taken over.
     pub readers: u32,
     /// Is a grace period in flight or wanted?
     pub busy: bool,

@@ -41,28 +41,31 @@ fn nesting_has_no_limit() {
 
 #[test]
 fn a_thread_reads_in_many_by_turns() {
-    let domains: Vec<Domain> = (0..100).map(|_| Domain::new()).collect();
-    let cells: Vec<_> = domains.iter().map(|it| DomainCell::new(it, 0u64)).collect();
-    thread::scope(|scope| {
-        for _ in 0..3 {
-            scope.spawn(|| {
-                for round in 0..200u64 {
-                    let guards: Vec<_> = domains.iter().map(Domain::read_lock).collect();
-                    for (cell, guard) in cells.iter().zip(&guards) {
-                        let seen = *cell.load(guard);
-                        assert!(seen <= 200, "{seen}");
+    // In a process of its own: no domain of another test has left readers' places behind.
+    isolated("readers::a_thread_reads_in_many_by_turns", || {
+        let domains: Vec<Domain> = (0..100).map(|_| Domain::new()).collect();
+        let cells: Vec<_> = domains.iter().map(|it| DomainCell::new(it, 0u64)).collect();
+        thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    for round in 0..200u64 {
+                        let guards: Vec<_> = domains.iter().map(Domain::read_lock).collect();
+                        for (cell, guard) in cells.iter().zip(&guards) {
+                            let seen = *cell.load(guard);
+                            assert!(seen <= 200, "{seen}");
+                        }
+                        for cell in cells.iter().skip(round as usize % 7).step_by(7) {
+                            cell.update(|seen| (seen + 1).min(200));
+                        }
                     }
-                    for cell in cells.iter().skip(round as usize % 7).step_by(7) {
-                        cell.update(|seen| (seen + 1).min(200));
-                    }
-                }
-            });
+                });
+            }
+        });
+        for domain in &domains {
+            assert_eq!(domain.try_synchronize(), Ok(()));
+            assert!((1..=3).contains(&domain.statistics().readers));
         }
     });
-    for domain in &domains {
-        assert_eq!(domain.try_synchronize(), Ok(()));
-        assert!((1..=3).contains(&domain.statistics().readers));
-    }
 }
 
 #[test]
@@ -132,31 +135,34 @@ fn handlers_read_also_first() {
 
 #[test]
 fn more_threads_than_a_leaf_has_room_for() {
-    let domain = leaked();
-    let (inside, out) = (Arc::new(Barrier::new(201)), Arc::new(Barrier::new(201)));
-    let threads: Vec<_> = (0..200)
-        .map(|_| {
-            let (inside, out) = (Arc::clone(&inside), Arc::clone(&out));
-            thread::spawn(move || {
-                let guard = domain.read_lock();
-                inside.wait();
-                out.wait();
-                drop(guard);
+    // In a process of its own: no domain of another test has left readers' places behind.
+    isolated("readers::more_threads_than_a_leaf_has_room_for", || {
+        let domain = leaked();
+        let (inside, out) = (Arc::new(Barrier::new(201)), Arc::new(Barrier::new(201)));
+        let threads: Vec<_> = (0..200)
+            .map(|_| {
+                let (inside, out) = (Arc::clone(&inside), Arc::clone(&out));
+                thread::spawn(move || {
+                    let guard = domain.read_lock();
+                    inside.wait();
+                    out.wait();
+                    drop(guard);
+                })
             })
-        })
-        .collect();
-    inside.wait();
-    let Err(SyncError::TimedOut { holdouts }) = domain.synchronize_timeout(SHORT) else {
-        panic!("200 are inside");
-    };
-    assert!((1..=64).contains(&holdouts.len()), "{holdouts:?}");
-    assert_eq!(domain.statistics().readers, 200);
-    out.wait();
-    assert_eq!(domain.synchronize_timeout(LONG), Ok(()));
-    for thread in threads {
-        thread.join().expect("no panic");
-    }
-    assert_eq!(domain.synchronize_timeout(LONG), Ok(()));
+            .collect();
+        inside.wait();
+        let Err(SyncError::TimedOut { holdouts }) = domain.synchronize_timeout(SHORT) else {
+            panic!("200 are inside");
+        };
+        assert!((1..=64).contains(&holdouts.len()), "{holdouts:?}");
+        assert_eq!(domain.statistics().readers, 200);
+        out.wait();
+        assert_eq!(domain.synchronize_timeout(LONG), Ok(()));
+        for thread in threads {
+            thread.join().expect("no panic");
+        }
+        assert_eq!(domain.synchronize_timeout(LONG), Ok(()));
+    });
 }
 
 #[test]
