@@ -17,6 +17,7 @@
 //! ```
 
 mod checks;
+mod idle;
 #[macro_use]
 mod table;
 mod threads;

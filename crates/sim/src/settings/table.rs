@@ -1,8 +1,9 @@
 //! The table of settings: a line for each field of [`Options`].
 
+use super::idle::{self, NONE};
 use super::values::{cpu_list, cpu_list_text, number, switch, time, time_text};
 use crate::error::Error;
-use crate::idling::{Governor, Profile, Table};
+use crate::idling::{Profile, Table};
 use crate::options::{IdleLoop, MachineKind, Options, Smp};
 use quiescent_engine::EarlyQs;
 use quiescent_engine::fast_no_hz::{FastNoHz, IdleRule};
@@ -71,13 +72,6 @@ const EARLY_QS: &[(&str, EarlyQs)] = &[
     ("scan", EarlyQs::Scan),
     ("init", EarlyQs::Init),
 ];
-const GOVERNOR: &[(&str, Governor)] = &[
-    ("menu", Governor::Menu),
-    ("deepest", Governor::Deepest),
-    ("shallowest", Governor::Shallowest),
-];
-/// Nothing of a kind.
-const NONE: &str = "none";
 const POLICY: &[(&str, Policy)] = &[
     ("kernel-6.12", Policy::Kernel612),
     ("quiescent", Policy::Quiescent),
@@ -227,75 +221,11 @@ pub static SETTINGS: &[Setting] = &[
             .into()
         },
     },
-    Setting {
-        key: "idle_table",
-        about: "idle states of CPUs and of the package; none: a CPU that halts wakes at once (data/idle has them, with what each assumes)",
-        allowed: "`none`, a name such as alder-lake or sandy-bridge, or the path of a file",
-        read: |it, text| {
-            it.idle.table = match text {
-                NONE => None,
-                text => Some(Table::named(text).ok()?),
-            };
-            Some(())
-        },
-        write: |it| {
-            it.idle
-                .table
-                .as_ref()
-                .map_or(NONE.into(), |it| it.name.clone())
-        },
-    },
-    Setting {
-        key: "governor",
-        about: "who chooses among a CPU's idle states, and whether its tick goes on",
-        allowed: "menu (the kernel's), deepest or shallowest (always the same; the tick stops)",
-        read: |it, text| {
-            it.idle.governor = word(text, GOVERNOR)?;
-            Some(())
-        },
-        write: |it| word_of(it.idle.governor, GOVERNOR),
-    },
-    Setting {
-        key: "cpu_dma_latency",
-        about: "no idle state is chosen that takes longer to leave (PM QoS)",
-        allowed: "a time such as 50us, or `any`",
-        read: |it, text| {
-            it.idle.latency_limit = match text {
-                "any" => None,
-                text => Some(time(text).filter(|ns| *ns <= 60_000_000_000)?),
-            };
-            Some(())
-        },
-        write: |it| it.idle.latency_limit.map_or("any".into(), time_text),
-    },
-    Setting {
-        key: "package_limit",
-        about: "the deepest state of the package that devices allow, such as a screen that is on",
-        allowed: "`none`, or a state of the table such as PC8",
-        read: |it, text| {
-            it.idle.package_limit = Some(text).filter(|it| *it != NONE).map(str::to_owned);
-            Some(())
-        },
-        write: |it| it.idle.package_limit.clone().unwrap_or(NONE.into()),
-    },
-    Setting {
-        key: "power",
-        about: "what states cost: a profile of power (data/power has them, with what each assumes)",
-        allowed: "`none`, a name such as two-states, or the path of a file",
-        read: |it, text| {
-            it.idle.power = match text {
-                NONE => None,
-                text => Some(Profile::named(text).ok()?),
-            };
-            Some(())
-        },
-        write: |it| {
-            it.idle
-                .power
-                .as_ref()
-                .map_or(NONE.into(), |it| it.name.clone())
-        },
-    },
+    idle::TABLE,
+    idle::GOVERNOR,
+    idle::LATENCY,
+    idle::PACKAGE_LIMIT,
+    idle::POWER,
     words!(
         "policy",
         policy,
