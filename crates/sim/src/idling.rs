@@ -3,12 +3,12 @@
 //! All of it is there only where a table of idle states was chosen (`idle_table`); without one nothing here runs, and a machine is what it is
 //! without this file.
 //!
-//! * **A CPU that goes idle** asks the governor ([`governor`]), which knows the time to the CPU's next timer with the tick stopped, the time to the
+//! * **A CPU that goes idle** asks the governor (`governor`), which knows the time to the CPU's next timer with the tick stopped, the time to the
 //!   next tick, and how long the CPU was idle before. It chooses a state, and may keep the tick. Of the wheel's timers a CPU
 //!   counts what it would set its clock for: its own and, if its is the last tick to stop, everybody's.
 //! * **A CPU that wakes** does nothing for as long as its state takes to be left, and the first of all besides for what the package's takes; what
-//!   arrives meanwhile is taken after that. To RCU it is idle until then. What it was woken for is noted ([`blame`]).
-//! * **The package** follows ([`package`]).
+//!   arrives meanwhile is taken after that. To RCU it is idle until then. What it was woken for is noted (`blame`).
+//! * **The package** follows (`package`).
 //!
 //! CPUs have been idle since ever when the machine has booted, in their deepest states; an offline CPU is in its deepest state as well.
 //! A core is in the shallowest state of its threads. Time counts from the instant at which a CPU halts to the one at which
