@@ -2,9 +2,9 @@
 
 mod common;
 
-use common::check;
 use common::reclaim::reclaiming;
 use common::tasks::{abandon, block_on};
+use common::{World, check};
 use quiescent_double_primitives::branching;
 use quiescent_on_double as rcu;
 use rcu::check::Model as Domain;
@@ -26,47 +26,41 @@ fn a_task_against_the_worker() {
     });
 }
 
+/// A task waits for what is queued here, beside another thread.
+fn task_beside(other: fn(&World)) {
+    let world = reclaiming(Domain::patient(4));
+    let other = world.registered(other);
+    world.domain.enter();
+    world.call(1);
+    let worker = world.serving();
+    world.begin(1);
+    block_on(rcu::barrier_async());
+    assert!(world.is_gone(1), "queued before the future was made");
+    branching(false);
+    other.join();
+    worker.end(&world);
+    world.finish_patient();
+}
+
 #[test]
 fn a_task_and_a_thread() {
     check("barrier future and barrier", 1, 1, || {
-        let world = reclaiming(Domain::patient(4));
-        let other = world.registered(|w| {
+        task_beside(|w| {
             w.retire([0]);
             rcu::barrier();
             assert!(w.is_gone(0), "queued before the barrier");
         });
-        world.domain.enter();
-        world.call(1);
-        let worker = world.serving();
-        world.begin(1);
-        block_on(rcu::barrier_async());
-        assert!(world.is_gone(1), "queued before the future was made");
-        branching(false);
-        other.join();
-        worker.end(&world);
-        world.finish_patient();
     });
 }
 
 #[test]
 fn two_tasks() {
     check("two barrier futures", 1, 1, || {
-        let world = reclaiming(Domain::patient(4));
-        let other = world.registered(|w| {
+        task_beside(|w| {
             w.call(0);
             block_on(rcu::barrier_async());
             assert!(w.is_gone(0), "queued before the other future was made");
         });
-        world.domain.enter();
-        world.call(1);
-        let worker = world.serving();
-        world.begin(1);
-        block_on(rcu::barrier_async());
-        assert!(world.is_gone(1), "queued before the future was made");
-        branching(false);
-        other.join();
-        worker.end(&world);
-        world.finish_patient();
     });
 }
 
@@ -74,21 +68,10 @@ fn two_tasks() {
 #[test]
 fn one_that_is_dropped_half_way() {
     check("barrier future, dropped", 1, 1, || {
-        let world = reclaiming(Domain::patient(4));
-        let goes = world.registered(|w| {
+        task_beside(|w| {
             w.call(0);
             abandon(rcu::barrier_async());
         });
-        world.domain.enter();
-        world.call(1);
-        let worker = world.serving();
-        world.begin(1);
-        block_on(rcu::barrier_async());
-        assert!(world.is_gone(1), "queued before the future was made");
-        branching(false);
-        goes.join();
-        worker.end(&world);
-        world.finish_patient();
     });
 }
 
@@ -97,14 +80,7 @@ fn one_that_is_dropped_half_way() {
 fn a_task_against_an_owner_that_runs_its_callbacks() {
     check("barrier future and inline owner", 1, 1, || {
         let world = reclaiming(Domain::patient(1).inline());
-        let owner = world.thread(|w| {
-            let guard = rcu::read_lock();
-            w.call_long(0);
-            w.call_long(1);
-            drop(guard);
-            w.pass_on();
-            w.call(2); // drives in passing, and runs both
-        });
+        let owner = world.inline_owner();
         world.domain.enter();
         let worker = world.serving();
         world.begin(1);

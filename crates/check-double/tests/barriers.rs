@@ -182,14 +182,7 @@ fn a_barrier_in_fenced_mode() {
 fn a_barrier_against_an_owner_that_runs_its_callbacks() {
     check("barrier and inline owner", 2, 1, || {
         let world = reclaiming(Domain::patient(1).inline());
-        let owner = world.thread(|w| {
-            let guard = rcu::read_lock();
-            w.call_long(0);
-            w.call_long(1);
-            drop(guard);
-            w.pass_on();
-            w.call(2); // drives in passing, and runs both
-        });
+        let owner = world.inline_owner();
         world.domain.enter();
         let worker = world.serving();
         world.begin(1);

@@ -34,14 +34,7 @@ fn a_drain_waits_for_what_the_worker_runs() {
 fn a_drain_waits_for_what_an_owner_runs() {
     check("drain and inline owner", 2, 1, || {
         let world = reclaiming(Domain::patient(1).inline());
-        let owner = world.thread(|w| {
-            let guard = rcu::read_lock();
-            w.call_long(0);
-            w.call_long(1);
-            drop(guard);
-            w.pass_on();
-            w.call(2); // drives in passing, and runs both
-        });
+        let owner = world.inline_owner();
         world.domain.enter();
         world.begin(1);
         world.domain.drain();

@@ -148,6 +148,18 @@ pub fn reclaiming(domain: Domain) -> Rc<World> {
 }
 
 impl World {
+    /// A thread of an inline domain, which runs two long callbacks of its own in the middle of what it does next.
+    pub fn inline_owner(self: &Rc<World>) -> JoinHandle<()> {
+        self.thread(|world| {
+            let guard = rcu::read_lock();
+            world.call_long(0);
+            world.call_long(1);
+            drop(guard);
+            world.pass_on();
+            world.call(2); // drives in passing, and runs both
+        })
+    }
+
     fn handle(&self, thing: usize) -> Handle {
         assert!(
             !self.things.things[thing].retired.replace(true),

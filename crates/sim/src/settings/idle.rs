@@ -13,25 +13,36 @@ const WORDS: &[(&str, Governor)] = &[
     ("shallowest", Governor::Shallowest),
 ];
 
+/// The setting of what a file says: one that is part of the program, or any other by its path.
+macro_rules! file {
+    ($key:literal, $field:ident, $of:ty, $allowed:literal, $about:literal) => {
+        Setting {
+            key: $key,
+            about: $about,
+            allowed: $allowed,
+            read: |it, text| {
+                it.idle.$field = match text {
+                    NONE => None,
+                    text => Some(<$of>::named(text).ok()?),
+                };
+                Some(())
+            },
+            write: |it| match &it.idle.$field {
+                Some(it) => it.name.clone(),
+                None => NONE.into(),
+            },
+        }
+    };
+}
+
 /// The table of states.
-pub(super) const TABLE: Setting = Setting {
-    key: "idle_table",
-    about: "idle states of CPUs and of the package; none: a CPU that halts wakes at once (data/idle has them, with what each assumes)",
-    allowed: "`none`, a name such as alder-lake or sandy-bridge, or the path of a file",
-    read: |it, text| {
-        it.idle.table = match text {
-            NONE => None,
-            text => Some(Table::named(text).ok()?),
-        };
-        Some(())
-    },
-    write: |it| {
-        it.idle
-            .table
-            .as_ref()
-            .map_or(NONE.into(), |it| it.name.clone())
-    },
-};
+pub(super) const TABLE: Setting = file!(
+    "idle_table",
+    table,
+    Table,
+    "`none`, a name such as alder-lake or sandy-bridge, or the path of a file",
+    "idle states of CPUs and of the package; none: a CPU that halts wakes at once (data/idle has them, with what each assumes)"
+);
 
 /// Who chooses.
 pub(super) const GOVERNOR: Setting = Setting {
@@ -73,21 +84,10 @@ pub(super) const PACKAGE_LIMIT: Setting = Setting {
 };
 
 /// The profile of power.
-pub(super) const POWER: Setting = Setting {
-    key: "power",
-    about: "what states cost: a profile of power (data/power has them, with what each assumes)",
-    allowed: "`none`, a name such as two-states, or the path of a file",
-    read: |it, text| {
-        it.idle.power = match text {
-            NONE => None,
-            text => Some(Profile::named(text).ok()?),
-        };
-        Some(())
-    },
-    write: |it| {
-        it.idle
-            .power
-            .as_ref()
-            .map_or(NONE.into(), |it| it.name.clone())
-    },
-};
+pub(super) const POWER: Setting = file!(
+    "power",
+    power,
+    Profile,
+    "`none`, a name such as two-states, or the path of a file",
+    "what states cost: a profile of power (data/power has them, with what each assumes)"
+);
