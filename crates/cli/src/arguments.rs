@@ -6,6 +6,7 @@ pub mod domain;
 pub mod kernel;
 pub mod quiet;
 pub mod sim;
+pub mod top;
 pub mod torture;
 
 use clap::{Args, Parser, Subcommand};
@@ -40,6 +41,8 @@ pub enum Command {
     /// This machine's own kernel, and what the machine model makes of it
     #[command(subcommand)]
     Kernel(kernel::Kernel),
+    /// Watch a running program: its callbacks by function, grace periods, wake-ups, readers in the way
+    Top(top::Top),
     /// Try to break the library, in scenarios of threads that use it in every way at once, under oracles that notice
     Torture(torture::Torture),
     /// Print a completion script for a shell

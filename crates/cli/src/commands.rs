@@ -8,6 +8,7 @@ mod kernel;
 mod quiet;
 mod reproduce;
 mod sim;
+mod top;
 mod torture;
 
 use crate::arguments::{
@@ -44,6 +45,7 @@ pub fn run(arguments: Arguments) -> Result<u8, Error> {
         Command::Bench(Bench::Pressure(options)) => bench_pressure(&options),
         Command::Sim(options) => sim::run(&options),
         Command::Kernel(kernel) => kernel::run(&kernel),
+        Command::Top(options) => top::run(&options),
         Command::Torture(options) => torture::run(&options),
         Command::Completions { shell } => completions(shell),
         Command::Man { command } => man(&command),

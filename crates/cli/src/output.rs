@@ -14,13 +14,19 @@ pub const STOPPED: u8 = 130;
 
 /// Writes to standard output. A closed pipe is nobody's mistake.
 pub fn print(text: &[u8]) -> Result<(), Error> {
+    print_on(text).map(|_| ())
+}
+
+/// The same, for one who has more to say: is anybody still reading?
+pub fn print_on(text: &[u8]) -> Result<bool, Error> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text).and_then(|()| out.flush()) {
-        Err(why) if why.kind() != ErrorKind::BrokenPipe => {
+        Ok(()) => Ok(true),
+        Err(why) if why.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(why) => {
             let remedy = "is the disk full, or the output closed?";
             Err(Error::failed("cannot write the results", why, remedy))
         }
-        _ => Ok(()),
     }
 }
 

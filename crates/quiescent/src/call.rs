@@ -62,7 +62,7 @@ pub fn call_hurry<F: FnOnce() + Send + 'static>(f: F) {
 /// quiescent::call_lazy(move || drop(file)); // closed some time after all who may be using it are done
 /// ```
 pub fn call_lazy<F: FnOnce() + Send + 'static>(f: F) {
-    let (object, what) = kind::called(f);
+    let (object, what) = kind::called_lazily(f);
     deliver::code(
         Entry { object, what },
         weight::closure::<F>(),

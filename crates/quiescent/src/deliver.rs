@@ -137,10 +137,13 @@ impl Process {
             Urgency::Prompt if !core.cpu.is_prompt() => Some((Breakers::prompt as _, name)),
             _ => None,
         });
+        if fits {
+            core.breaks(&parcel, terms.urgency);
+        }
         match parcel {
             _ if !fits => {}
             // SAFETY: the caller's promise, passed on by whoever made the parcel.
-            Parcel::Head(head, run) => unsafe { core.heads.push(head, run) },
+            Parcel::Head(head, run) => unsafe { core.push_head(head, run) },
             Parcel::Entry(lane, entry, bytes) => {
                 let was_put;
                 (core, was_put) = queue.put_among_others(core, lane, entry, bytes);

@@ -271,7 +271,7 @@ impl<'a, D: Driven> Turn<'a, D> {
             let past = deadline.is_some_and(|deadline| now >= deadline);
             let end = deadline.map_or(until, |deadline| deadline.min(until));
             if !past && end > now {
-                count(&domain.counters().sleeps);
+                domain.gp_waits();
                 let timeout = Some(Duration::from_nanos(end - now));
                 sync::futex_wait(domain.sleeper(), sleeper, timeout);
             }

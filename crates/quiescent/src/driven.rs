@@ -6,12 +6,13 @@
 use quiescent_engine::stall::Stalled;
 use quiescent_engine::{CpuId, Host};
 
-use crate::looks::Counters;
+use crate::looks::{Counters, count};
 use crate::process::{Core, Process, View};
 use crate::slots::Slots;
 use crate::stall::StallReport;
 use crate::stats::Holdout;
 use crate::sync::{AtomicU32, AtomicU64, MutexGuard};
+use crate::telemetry;
 
 /// Those whom a grace period waits for.
 pub(crate) trait Readers: Sync {
@@ -82,6 +83,11 @@ pub(crate) trait Driven: Sync + Sized + 'static {
     /// A grace period has ended since this was called last. With no lock held.
     #[inline]
     fn gp_ended(&self) {}
+    /// The driver is about to sleep until a reader or a time wakes it. With no lock held.
+    #[inline]
+    fn gp_waits(&self) {
+        count(&self.counters().sleeps);
+    }
 
     /// What there is to say about a stall. The caller drives, and has no lock.
     fn stall_report(&'static self, stalled: Stalled) -> Option<StallReport>;
@@ -150,5 +156,16 @@ impl Driven for Process {
 
     fn holdouts(&self) -> Vec<Holdout> {
         Process::holdouts(self)
+    }
+
+    #[inline]
+    fn gp_ended(&self) {
+        telemetry::publish_if_on();
+    }
+
+    #[inline]
+    fn gp_waits(&self) {
+        count(&self.counters.sleeps);
+        telemetry::publish_if_on();
     }
 }

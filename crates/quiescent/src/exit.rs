@@ -35,6 +35,9 @@ extern "C" fn start() {
     let _ = key();
     sync::domain().resolve_mode();
     if cfg!(not(miri)) {
+        if crate::telemetry::is_demanded() {
+            let _ = crate::telemetry::start(); // where there is no page there is none to look at
+        }
         crate::fork::register();
         pin();
     }

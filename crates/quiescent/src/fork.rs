@@ -10,6 +10,7 @@
 //! | lock | whoever holds it |
 //! |---|---|
 //! | turn | is in a fork: several threads may be |
+//! | telemetry's | begins to count |
 //! | gates of all grounds, one after the other | lends a domain its yard, or takes it back |
 //! | making | makes a yard |
 //! | spares | gives a yard to somebody, or gets one back |
@@ -63,6 +64,7 @@ use crate::grounds;
 use crate::process::{Core, Process};
 use crate::queue::Queue;
 use crate::sync::{self, CELL_FORKING, Mutex, MutexGuard};
+use crate::telemetry;
 use crate::yard::{self, Yard};
 
 /// What a program wants of a fork.
@@ -144,6 +146,7 @@ struct Held {
     wakers: MutexGuard<'static, barrier::List>,
     sweep: MutexGuard<'static, ()>,
     turn: MutexGuard<'static, ()>,
+    starting: MutexGuard<'static, ()>,
     yards: HeldYards,
 }
 
@@ -178,6 +181,7 @@ unsafe extern "C" fn prepare() {
         return;
     }
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let starting = telemetry::starting();
     let yards = lock_yards();
     let sweep = domain.sweeping();
     let tasks = future::waiting();
@@ -191,6 +195,7 @@ unsafe extern "C" fn prepare() {
         wakers,
         sweep,
         turn,
+        starting,
         yards,
     };
     sync::tls_set(CELL_FORKING, 1);
@@ -299,13 +304,14 @@ unsafe extern "C" fn parent() {
     }
     drop((held.timer, held.wakers, held.tasks, held.sweep));
     unlock_yards(held.yards);
-    drop(held.turn);
+    drop((held.starting, held.turn));
 }
 
 unsafe extern "C" fn child() {
     let Some(mut held) = take_held() else { return };
     let domain = sync::domain();
     // First what is shared with the parent.
+    let forks = telemetry::leave();
     domain.alarm.forked(&mut held.timer);
     domain.watch.forked();
     domain.staff.forked();
@@ -340,7 +346,8 @@ unsafe extern "C" fn child() {
     drop((held.core, held.timer, held.wakers, held.tasks, held.sweep));
     adopt_yards(&mut held.yards, run_code);
     unlock_yards(held.yards);
-    drop(held.turn);
+    telemetry::begin_again(forks);
+    drop((held.starting, held.turn));
 }
 
 /// Nobody looks after the yards here; what is in them is the child's.

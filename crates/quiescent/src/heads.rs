@@ -77,6 +77,11 @@ impl Heads {
         self.end += 1;
     }
 
+    /// The position behind the last one.
+    pub(crate) fn end(&self) -> Pos {
+        self.end
+    }
+
     /// Takes the oldest one out.
     pub(crate) fn pop(&mut self) -> Option<(NonNull<Head>, RunHead)> {
         let head = NonNull::new(self.first)?;

@@ -4,6 +4,8 @@ use std::arch::asm;
 use std::mem::MaybeUninit;
 use std::ptr;
 
+use crate::weight;
+
 /// How an entry is run.
 #[derive(Debug)]
 pub(crate) struct Kind {
@@ -11,6 +13,10 @@ pub(crate) struct Kind {
     pub(crate) run: unsafe fn(*mut u8),
     /// The name of the type, for reports.
     pub(crate) name: fn() -> &'static str,
+    /// It is queued lazily, unless in a hurry.
+    pub(crate) lazy: bool,
+    /// What one takes while it is queued.
+    pub(crate) bytes: u64,
 }
 
 /// A box of `T` that is dropped.
@@ -23,6 +29,8 @@ impl<T: Send + 'static> Dropped<T> {
             drop(unsafe { Box::from_raw(object.cast::<T>()) });
         },
         name: std::any::type_name::<T>,
+        lazy: true,
+        bytes: weight::boxed::<T>() as u64,
     };
 }
 
@@ -33,15 +41,17 @@ pub(crate) fn dropped<T: Send + 'static>() -> u64 {
 }
 
 /// A closure.
-struct Called<F>(F);
+struct Called<F, const LAZY: bool>(F);
 
-impl<F: FnOnce() + Send + 'static> Called<F> {
+impl<F: FnOnce() + Send + 'static, const LAZY: bool> Called<F, LAZY> {
     const BOXED: Kind = Kind {
         run: |object| {
             // SAFETY: `called` made the entry for a box of F.
             unsafe { Box::from_raw(object.cast::<F>())() };
         },
         name: std::any::type_name::<F>,
+        lazy: LAZY,
+        bytes: weight::closure::<F>(),
     };
     /// It fits into the entry's word.
     const INLINE: Kind = Kind {
@@ -51,6 +61,8 @@ impl<F: FnOnce() + Send + 'static> Called<F> {
             closure();
         },
         name: std::any::type_name::<F>,
+        lazy: LAZY,
+        bytes: weight::closure::<F>(),
     };
 }
 
@@ -64,14 +76,25 @@ pub(crate) const fn fits<F>() -> bool {
 /// The entry's words for a closure: inside the word if it fits, else in a box.
 #[inline]
 pub(crate) fn called<F: FnOnce() + Send + 'static>(closure: F) -> (*mut u8, u64) {
+    words::<F, false>(closure)
+}
+
+/// The same for one that is queued lazily.
+#[inline]
+pub(crate) fn called_lazily<F: FnOnce() + Send + 'static>(closure: F) -> (*mut u8, u64) {
+    words::<F, true>(closure)
+}
+
+#[inline]
+fn words<F: FnOnce() + Send + 'static, const LAZY: bool>(closure: F) -> (*mut u8, u64) {
     if fits::<F>() {
         let mut word = MaybeUninit::<*mut u8>::uninit();
         // SAFETY: it fits, by size and alignment; it is owned by the word from here on.
         unsafe { word.as_mut_ptr().cast::<F>().write(closure) };
-        (frozen(word), address(&Called::<F>::INLINE))
+        (frozen(word), address(&Called::<F, LAZY>::INLINE))
     } else {
         let boxed = Box::into_raw(Box::new(closure));
-        (boxed.cast(), address(&Called::<F>::BOXED))
+        (boxed.cast(), address(&Called::<F, LAZY>::BOXED))
     }
 }
 

@@ -104,6 +104,18 @@ impl Block {
         self.second[index].store(entry.what, Ordering::Relaxed);
     }
 
+    /// The second words of entries of this block.
+    ///
+    /// # Safety
+    /// They are published, and leave the chain no earlier than the caller is through with them.
+    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    pub(crate) unsafe fn whats(&self, range: std::ops::Range<u64>) -> &[u64] {
+        let first = range.start as usize % BLOCK;
+        let length = ((range.end - range.start) as usize).min(BLOCK - first);
+        // SAFETY: words of this block, which nobody writes to once their entries are published.
+        unsafe { std::slice::from_raw_parts(self.second[first].as_ptr(), length) }
+    }
+
     #[inline(always)]
     pub(crate) fn get(&self, at: u64) -> Entry {
         #[cfg(any(quiescent_loom, quiescent_double))]

@@ -161,7 +161,7 @@
 //! | nothing to do | no thread wakes | `cargo test -p quiescent --test quiet --test quiet_worker` |
 //!
 //! `ci/instructions --disassembly` shows the instructions themselves. What a running program has done is in
-//! [`statistics`].
+//! [`statistics`], and by callback function in [`telemetry`], which `quiescent top` shows live.
 //!
 //! # Fork and exit
 //! The child of a `fork` goes on with everything. Of what was queued before, it frees plain memory; closures
@@ -269,6 +269,11 @@ mod stats;
 mod sweep;
 mod sync;
 mod table;
+#[cfg(not(any(quiescent_loom, quiescent_double)))]
+pub mod telemetry;
+#[cfg(any(quiescent_loom, quiescent_double))]
+#[path = "telemetry/model.rs"]
+mod telemetry;
 mod tuning;
 mod wait;
 mod waiting;

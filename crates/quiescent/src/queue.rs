@@ -43,6 +43,7 @@ use crate::engine::Part;
 use crate::heads::Heads;
 use crate::lane::{Block, Entry, Lane, Popped};
 use crate::sync::{self, AtomicPtr, BLOCK, Mutex, MutexGuard, Ordering, array_of, const_new};
+use crate::telemetry::Told;
 
 /// The lane of memory that is given back without running code.
 pub(crate) const PLAIN: usize = Which::Plain as usize;
@@ -73,6 +74,8 @@ pub(crate) struct Core {
     pub(crate) cpu: Part<Cpu>,
     chains: [Chain; BLOCK_LANES],
     pub(crate) heads: Heads,
+    /// What it has told of itself.
+    pub(crate) told: Told,
     /// A thread works on the lanes' words without the lock.
     owned: bool,
     /// A take-over has begun.
@@ -99,6 +102,7 @@ impl Queue {
                     cpu: Part::new(Cpu::new(cpu)),
                     chains: [const { Chain::new() }; BLOCK_LANES],
                     heads: Heads::new(),
+                    told: Told::new(),
                     owned: false,
                     revoking: false,
                     chosen: None,
@@ -206,6 +210,7 @@ impl Queue {
                 reach: (u64::from(words.ahead.load(Ordering::Relaxed)) + 1) * BLOCK as u64,
             };
         }
+        core.told.look(&core.cpu, &core.chains, &queued);
         queued
     }
 
@@ -263,6 +268,7 @@ impl Queue {
                 .reach
                 .store(if waits { limit } else { reach }, Ordering::Relaxed);
             words.limit.store(limit, Ordering::Relaxed);
+            core.told.credit(lane, limit > end);
         }
     }
 
@@ -350,6 +356,8 @@ impl Queue {
                 ..Queued::default()
             };
         }
+        core.told.look(&core.cpu, &core.chains, &queued);
+        (0..BLOCK_LANES).for_each(|lane| core.told.credit(lane, false));
         Some(queued)
     }
 
@@ -390,6 +398,7 @@ impl Queue {
             // SAFETY: what is queued is in a block of the chain.
             *place = unsafe { (*block).get(at) };
         }
+        core.told.extracted(&core.cpu, lane, &range, places);
         let pin = (core.owned && chain.seen > 0).then(|| chain.seen - 1);
         chain.trim(range.end, pin, garbage);
         range
@@ -408,6 +417,7 @@ impl Core {
     }
 }
 
+mod books;
 mod looks;
 mod room;
 #[cfg(all(test, not(any(quiescent_loom, quiescent_double))))]

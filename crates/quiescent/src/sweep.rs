@@ -230,10 +230,9 @@ impl Process {
         let mut total = 0;
         while total < ready && !until.is_over() {
             let mut core = queue.lock();
-            let range = core.cpu.extract(Which::Head, 1);
-            let taken = (!range.is_empty()).then(|| core.heads.pop()).flatten();
+            let taken = core.extract_head();
             drop(core);
-            let Some((head, run)) = taken else {
+            let Some((head, run, range)) = taken else {
                 break;
             };
             let taken = self.taken(queue, Which::Head, &range);

@@ -27,6 +27,7 @@ use crate::queue::Core;
 use crate::report;
 use crate::sweep::Until;
 use crate::sync::{self, Ordering};
+use crate::telemetry;
 use crate::waiting::Waits as _;
 
 /// After so many nanoseconds the worker tries again what failed for want of memory.
@@ -39,12 +40,16 @@ impl Process {
             match self.pass(until) {
                 Ok(true) => {}
                 Ok(false) => break,
-                Err(error) => return self.give_up(&error),
+                Err(error) => {
+                    self.give_up(&error);
+                    return telemetry::publish_if_on();
+                }
             }
         }
         if !self.watch.is_dismissed() {
             self.set_alarm(); // whoever has the role now does that
         }
+        telemetry::publish_if_on();
     }
 
     /// Nothing may be freed now. It is held, and said; if there is hope, the worker tries again later.

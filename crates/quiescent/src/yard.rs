@@ -34,6 +34,8 @@ use crate::stats::Holdout;
 use crate::sync::{
     self, AtomicPtr, AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering, const_new, full_fence,
 };
+#[cfg(not(any(quiescent_loom, quiescent_double)))]
+use crate::telemetry;
 use crate::waiting::Waits as _;
 use crate::waitlist::WaitList;
 
@@ -186,6 +188,10 @@ impl Yard {
     fn made(config: Config) -> &'static Yard {
         let yard = Box::leak(Box::new(Yard::with_config(config)));
         let _one_at_a_time = making();
+        if !yard.has_spots {
+            let place = telemetry::SRCUS + yards().filter(|it| !it.has_spots).count() as u32;
+            yard.queue.lock().told.set_place(place);
+        }
         yard.made_before
             .store(NEWEST.load(Ordering::Relaxed), Ordering::Relaxed);
         NEWEST.store(yard, Ordering::Release);

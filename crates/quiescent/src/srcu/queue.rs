@@ -19,7 +19,10 @@ use crate::weight;
 
 /// Queues a closure.
 fn call<F: FnOnce() + Send + 'static>(srcu: &Srcu, f: F, urgency: Urgency) {
-    let (object, what) = kind::called(f);
+    let (object, what) = match urgency {
+        Urgency::Lazy => kind::called_lazily(f),
+        _ => kind::called(f),
+    };
     let parcel = Parcel::Entry(CODE, Entry { object, what }, weight::closure::<F>());
     srcu.yard().deliver(parcel, urgency);
 }

@@ -40,10 +40,13 @@ impl Yard {
         full_fence(); // [SNAP-1]
         let mut core = queue.lock();
         let fits = !asks || self.admit(&mut core, &parcel);
+        if fits {
+            core.breaks(&parcel, urgency);
+        }
         match parcel {
             _ if !fits => {}
             // SAFETY: the caller's promise, passed on by whoever made the parcel.
-            Parcel::Head(head, run) => unsafe { core.heads.push(head, run) },
+            Parcel::Head(head, run) => unsafe { core.push_head(head, run) },
             Parcel::Entry(lane, entry, bytes) => {
                 let was_put;
                 (core, was_put) = queue.put_among_others(core, lane, entry, bytes);
@@ -209,10 +212,7 @@ impl Yard {
             left -= closure.end - closure.start;
         }
         if code && left > 0 {
-            let range = core.cpu.extract(Which::Head, 1);
-            if !range.is_empty() {
-                head = core.heads.pop().map(|taken| (taken, range));
-            }
+            head = core.extract_head();
         }
         drop(core);
         drop(garbage);
@@ -224,7 +224,7 @@ impl Yard {
             run::code_of(&self.counters, entry[0]);
             self.report_ran_since(era, Which::Code, closure);
         }
-        if let Some(((head, run), range)) = head {
+        if let Some((head, run, range)) = head {
             run::head_of(&self.counters, head, run);
             self.report_ran_since(era, Which::Head, range);
         }

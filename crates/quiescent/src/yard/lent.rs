@@ -13,6 +13,7 @@ use crate::refused::Fullness;
 use crate::report::{Report, report};
 use crate::sweep::Until;
 use crate::sync::{self, Ordering};
+use crate::telemetry;
 
 #[cfg(not(any(quiescent_loom, quiescent_double)))]
 mod spare {
@@ -84,6 +85,8 @@ impl Yard {
     pub(crate) fn adopt(&self, grounds: &'static Grounds, policy: &Policy) {
         self.drained
             .store(u32::from(policy.drained), Ordering::Relaxed);
+        self.queue.lock().told.set_place(grounds.place());
+        telemetry::name_place(grounds.place(), policy.name);
         let mut core = self.lock();
         policy.tell(&mut core);
         let grounds = std::ptr::from_ref(grounds).cast_mut();

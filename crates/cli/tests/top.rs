@@ -1,0 +1,112 @@
+//! `quiescent top`, beside a program that uses the library: this one.
+
+mod common;
+
+use common::{nonsense, quiescent, report, run, text};
+use quiescent::telemetry;
+use std::process::Stdio;
+use std::time::Duration;
+
+/// This process counts, and something of it is executed again and again until the command has ended.
+fn beside<T>(command: impl FnOnce(&str) -> T) -> T {
+    telemetry::start().expect("a page");
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                quiescent::call_hurry(|| ());
+                std::thread::sleep(Duration::from_millis(2));
+            }
+        });
+        let result = command(&std::process::id().to_string());
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+        result
+    })
+}
+
+#[test]
+fn nonsense_is_a_usage_error_with_a_remedy() {
+    nonsense(&[
+        (&["top"], "--pid"),
+        (&["top", "--pid", "0"], "--pid"),
+        (&["top", "--pid", "-1"], "--pid"),
+        (&["top", "--pid", "me"], "--pid"),
+        (&["top", "--pid", "1", "-n", "0"], "1.."),
+        (&["top", "--pid", "1", "--delay", "0"], "give 0.1 to 3600"),
+        (&["top", "--pid", "1", "--sort", "colour"], "queued"),
+    ]);
+}
+
+#[test]
+fn a_process_that_counts_nothing_is_told_how_to() {
+    let mut idle = std::process::Command::new("sleep")
+        .arg("60")
+        .spawn()
+        .expect("sleep");
+    let pid = idle.id().to_string();
+    let output = run(&["top", "--pid", &pid, "--json"]);
+    idle.kill().expect("it runs");
+    idle.wait().expect("it ends");
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stderr);
+    assert!(said.contains("QUIESCENT_TELEMETRY=1"), "{said}");
+    let output = run(&["top", "--pid", "4294967295"]);
+    assert!(text(&output.stderr).contains("no process"));
+}
+
+#[test]
+fn text_has_callbacks_threads_and_causes() {
+    let output = beside(|pid| run(&["top", "--pid", pid, "-n", "2", "--delay", "0.3"]));
+    assert!(output.status.success(), "{output:?}");
+    let said = text(&output.stdout);
+    assert_eq!(said.matches("Callback ").count(), 2, "{said}");
+    for part in [
+        "counted exactly",
+        "{{closure}}",
+        "kick ",
+        "hurry ",
+        "quiescent ",
+    ] {
+        assert!(said.contains(part), "{part} in {said}");
+    }
+}
+
+#[test]
+fn json_has_each_figure_over_all_intervals() {
+    let words = ["top", "-n", "3", "--delay", "0.2", "--json", "--pid"];
+    let all = beside(|pid| report(&run(&[&words[..], &[pid]].concat())));
+    let of = |case: &str, metric: &str| {
+        let found = all.find("quiescent", case, metric);
+        found.unwrap_or_else(|| panic!("{case} {metric}: {all:#?}"))
+    };
+    assert_eq!(of("process", "grace_periods_per_s").n, 3);
+    assert!(of("by kick", "wakeups_per_s").max > 0.0);
+    let closure = all.rows.iter().find(|it| it.case.contains("closure"));
+    assert!(closure.is_some_and(|it| it.n >= 1));
+    let filtered = beside(|pid| {
+        let more = [pid, "--filter", "no such callback"];
+        report(&run(&[&words[..], &more].concat()))
+    });
+    assert!(!filtered.rows.iter().any(|it| it.case.contains("closure")));
+}
+
+#[test]
+fn ctrl_c_prints_what_was_counted() {
+    let output = beside(|pid| {
+        let child = quiescent()
+            .args([
+                "top", "--json", "-n", "1000", "--delay", "0.1", "--pid", pid,
+            ])
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the command was built for this test");
+        std::thread::sleep(Duration::from_millis(1500));
+        // SAFETY: kill touches no memory; the child has not been waited for.
+        unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGINT) };
+        child.wait_with_output().expect("it ends")
+    });
+    assert_eq!(output.status.code(), Some(130));
+    let said = text(&output.stdout);
+    let all = quiescent_bench::Report::from_json(&said).expect("a document");
+    assert!(all.find("quiescent", "process", "scans_per_s").is_some());
+}

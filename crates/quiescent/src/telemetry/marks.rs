@@ -1,0 +1,100 @@
+//! When what is queued was queued: a few marks along a lane.
+//!
+//! The fast path notes no time. What is known is when the owner was last told of credit and when it came back: all it has queued in between
+//! was queued in between. A mark says so of the entries up to a position. There is room for a few; when they are used up, the last two become
+//! one that covers both: its two ends are further apart, and stay true.
+
+use quiescent_engine::Pos;
+
+/// Marks of a lane, at most. One for what waits for each of two grace periods, one for what is new, and one more.
+const MOST: usize = 4;
+
+/// Entries up to a position were queued at `first` at the earliest, and at `last` at the latest, in ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Mark {
+    pub(super) end: Pos,
+    pub(super) first: u64,
+    pub(super) last: u64,
+}
+
+/// The marks of what is queued, oldest first.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Marks {
+    marks: [Mark; MOST],
+    count: usize,
+}
+
+impl Marks {
+    /// No marks.
+    pub(super) const fn new() -> Marks {
+        Marks {
+            marks: [Mark {
+                end: 0,
+                first: 0,
+                last: 0,
+            }; MOST],
+            count: 0,
+        }
+    }
+
+    /// What comes up to `mark.end` was queued then.
+    pub(super) fn push(&mut self, mark: Mark) {
+        if self.count == MOST {
+            let before = &mut self.marks[MOST - 1];
+            *before = Mark {
+                first: before.first.min(mark.first),
+                ..mark
+            };
+        } else {
+            self.marks[self.count] = mark;
+            self.count += 1;
+        }
+    }
+
+    /// The mark of what is at `at`; those before it are forgotten. Without one: nothing is known.
+    pub(super) fn at(&mut self, at: Pos) -> Option<Mark> {
+        let past = self.marks[..self.count]
+            .iter()
+            .take_while(|mark| mark.end <= at);
+        let past = past.count();
+        self.marks.copy_within(past..self.count, 0);
+        self.count -= past;
+        (self.count > 0).then(|| self.marks[0])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mark(end: Pos, first: u64, last: u64) -> Mark {
+        Mark { end, first, last }
+    }
+
+    #[test]
+    fn each_position_has_the_mark_that_covers_it() {
+        let mut marks = Marks::new();
+        assert_eq!(marks.at(0), None);
+        marks.push(mark(3, 10, 10));
+        marks.push(mark(8, 10, 25));
+        assert_eq!(marks.at(0), Some(mark(3, 10, 10)));
+        assert_eq!(marks.at(2), Some(mark(3, 10, 10)));
+        assert_eq!(marks.at(3), Some(mark(8, 10, 25)));
+        assert_eq!(marks.at(8), None);
+        marks.push(mark(9, 30, 31));
+        assert_eq!(marks.at(8), Some(mark(9, 30, 31)));
+    }
+
+    #[test]
+    fn one_that_finds_no_room_is_covered_by_a_wider_one() {
+        let mut marks = Marks::new();
+        for n in 1..=10 {
+            marks.push(mark(n * 10, n * 100, n * 100 + 7));
+        }
+        assert_eq!(marks.at(29), Some(mark(30, 300, 307)));
+        for at in 30..100 {
+            assert_eq!(marks.at(at), Some(mark(100, 400, 1007)), "{at}");
+        }
+        assert_eq!(marks.at(100), None);
+    }
+}

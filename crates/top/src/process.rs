@@ -1,0 +1,129 @@
+//! A running process as a source.
+//!
+//! The page is looked for anew each time: a program may begin to count later, or execute another one in its place.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use quiescent::telemetry;
+
+use crate::sample::{Holdout, Sample, Source, Thread};
+
+/// Threads that are looked at, at most.
+const MOST_THREADS: usize = 512;
+
+/// A running process.
+#[derive(Clone, Debug)]
+pub struct Process {
+    pid: u32,
+    name: String,
+}
+
+impl Process {
+    /// The process of this number.
+    pub fn new(pid: u32) -> Process {
+        let name = comm(&format!("/proc/{pid}")).unwrap_or_default();
+        Process { pid, name }
+    }
+
+    /// Its threads, as many as are looked at, and how many more there are.
+    fn threads(&self) -> (Vec<Thread>, usize) {
+        let Ok(tasks) = fs::read_dir(format!("/proc/{}/task", self.pid)) else {
+            return (Vec::new(), 0);
+        };
+        let mut tasks = tasks.flatten().map(|task| task.path());
+        let threads = tasks.by_ref().take(MOST_THREADS);
+        let threads = threads.filter_map(thread).collect();
+        (threads, tasks.count())
+    }
+
+    fn holdout(&self, (thread, nesting): (u32, u32)) -> Holdout {
+        let task = format!("/proc/{}/task/{thread}", self.pid);
+        let name = match thread {
+            0 => Some("(threads without a slot)".to_owned()),
+            _ => comm(&task),
+        };
+        Holdout {
+            thread,
+            name,
+            nesting,
+        }
+    }
+}
+
+impl Source for Process {
+    fn about(&self) -> String {
+        format!("process {} ({}), counted exactly", self.pid, self.name)
+    }
+
+    fn read(&mut self) -> io::Result<Sample> {
+        let snapshot = telemetry::Source::of(self.pid)?.read()?;
+        let (threads, more_threads) = self.threads();
+        let holdouts = snapshot.holdouts.iter();
+        Ok(Sample {
+            at: Instant::now(),
+            holdouts: holdouts.map(|&it| self.holdout(it)).collect(),
+            functions: snapshot.functions,
+            counters: snapshot.counters,
+            threads,
+            more_threads,
+        })
+    }
+}
+
+/// What a file of the kernel says. Names of threads are whatever their programs like: they may be cut inside a letter, and go to a terminal.
+fn said(path: impl AsRef<Path>) -> Option<String> {
+    let bytes = fs::read(path).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    let is_odd = |letter: char| letter.is_control() && !matches!(letter, '\n' | '\t');
+    Some(text.replace(is_odd, "?"))
+}
+
+/// A name, as the kernel has it.
+fn comm(folder: &str) -> Option<String> {
+    Some(said(format!("{folder}/comm"))?.trim_end().to_owned())
+}
+
+/// What `/proc` says of a thread; nothing if it has ended meanwhile.
+fn thread(task: PathBuf) -> Option<Thread> {
+    let id = task.file_name()?.to_str()?.parse().ok()?;
+    let status = said(task.join("status"))?;
+    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name));
+    let sleeps = field("voluntary_ctxt_switches:")?.trim().parse().ok()?;
+    // Time on a processor, time waiting for one, turns.
+    let times = said(task.join("schedstat")).unwrap_or_default();
+    let cpu_ns = times.split(' ').next().and_then(|it| it.parse().ok());
+    Some(Thread {
+        id,
+        name: field("Name:")?.trim().to_owned(),
+        sleeps,
+        cpu_ns: cpu_ns.unwrap_or(0),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_is_read() {
+        telemetry::start().expect("a page");
+        let mut source = Process::new(std::process::id());
+        assert!(source.about().contains("counted exactly"));
+        quiescent::call(|| ());
+        quiescent::barrier();
+        let sample = source.read().expect("it counts");
+        assert!(sample.functions.iter().any(|it| it.executed > 0));
+        assert!(sample.counter("barriers") > 0);
+        let worker = sample.threads.iter().find(|it| it.name == "quiescent");
+        assert!(worker.is_some_and(|it| it.sleeps > 0), "{sample:?}");
+    }
+
+    #[test]
+    fn what_is_not_there_is_said() {
+        let why = Process::new(u32::MAX).read().expect_err("no such process");
+        assert!(why.to_string().contains("no process 4294967295"), "{why}");
+    }
+}
