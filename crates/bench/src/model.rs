@@ -20,7 +20,7 @@ struct Experiment {
     run: fn(u64) -> Outcome,
 }
 
-const EXPERIMENTS: [Experiment; 17] = [
+const EXPERIMENTS: [Experiment; 18] = [
     Experiment {
         name: "kernel synchronize",
         what: "synchronize_rcu on Linux 6.12, idle, 108 configurations (measured)",
@@ -105,6 +105,11 @@ const EXPERIMENTS: [Experiment; 17] = [
         name: "jiffies-power",
         what: "power that raised jiffies save while a video is played (published)",
         run: experiments::idle::jiffies_power,
+    },
+    Experiment {
+        name: "display-pipeline",
+        what: "buffers closed at every frame: each callback and the system call that queued it (told)",
+        run: experiments::pipeline::display_pipeline,
     },
 ];
 

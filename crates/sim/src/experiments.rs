@@ -16,6 +16,7 @@ pub mod loads;
 pub mod memory_pressure;
 pub mod nohz_full;
 pub mod percpu_ref;
+pub mod pipeline;
 pub mod replays;
 pub mod synchronize;
 pub mod threads;

@@ -23,6 +23,7 @@
 //! | `smp` | who executes |
 //! | `exec` | what a CPU does: interrupts, tasks |
 //! | `expedited` | expedited grace periods: callers, the worker, interrupts |
+//! | `syscalls` | which system call each callback comes from |
 //! | `hotplug` | CPUs that go and come |
 //! | `barrier` | `rcu_barrier` |
 //! | `softirq` | RCU's soft interrupt, batches, and `ksoftirqd` |
@@ -77,6 +78,7 @@ pub mod settings;
 mod smp;
 mod softirq;
 mod stats;
+mod syscalls;
 mod tally;
 mod task;
 pub mod threads;
@@ -93,10 +95,11 @@ pub use full::FullTicks;
 pub use machine::Machine;
 pub use options::{Costs, IdleLoop, MachineKind, Options, Smp};
 pub use stats::{Credits, Func, GracePeriod, Held, Intervals, Stats, Synchronized, Totals};
+pub use syscalls::{Name as SysCallName, Owed as SysCallback, SysCall};
 pub use tally::{Point, points};
 pub use task::{Op, Work};
 pub use threads::{Threads, Verb};
 pub use work::{
-    Arrivals, Caller, Churn, Hog, Queued, Queuer, Reads, Reclaimer, Rounds, Switcher, Turns,
+    Arrivals, Caller, Churn, Closer, Hog, Queued, Queuer, Reads, Reclaimer, Rounds, Switcher, Turns,
 };
 pub use workload::{Parameter, Plan, Workload};

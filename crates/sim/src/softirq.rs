@@ -119,6 +119,7 @@ impl Machine {
                 func.delays.push(self.now - callback.queued_at);
             }
             self.oracle.invoked(callback.number, callback.since);
+            self.repaid(callback.call);
             match callback.then {
                 Then::Nothing => {}
                 Then::Wakes(task) => self.wake(task, cpu),

@@ -36,7 +36,7 @@ struct JiffiesPower {
     saving_pct: Vec<f64>,
 }
 
-fn idled(stats: &Stats) -> &Idled {
+pub(super) fn idled(stats: &Stats) -> &Idled {
     stats.idled.as_ref().expect("the workload has idle states")
 }
 
@@ -54,7 +54,7 @@ const WAKES: Named = ("wakeups_per_s", "1/s");
 const MORE: Bound = Bound::AtLeast(0.1);
 
 /// Where the package was.
-fn states(case: String, stats: &Stats) -> States {
+pub(super) fn states(case: String, stats: &Stats) -> States {
     let it = idled(stats);
     let share = |ns: u64| 100.0 * ns as f64 / it.ns as f64;
     let package = it.package.iter();
@@ -70,7 +70,7 @@ fn states(case: String, stats: &Stats) -> States {
 }
 
 /// Times a second that a CPU leaves its idle state.
-fn wakeups(stats: &Stats) -> f64 {
+pub(super) fn wakeups(stats: &Stats) -> f64 {
     stats.totals.idle_entries as f64 / stats.seconds()
 }
 
