@@ -18,6 +18,7 @@ pub mod nohz_full;
 pub mod percpu_ref;
 pub mod pipeline;
 pub mod replays;
+pub mod swipe;
 pub mod synchronize;
 pub mod threads;
 pub mod waits;

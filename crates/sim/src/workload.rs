@@ -62,7 +62,7 @@ use file::{Contents, Place};
 use plan::Group;
 
 /// The files that are part of the program.
-const BUILT_IN: [(&str, &str); 18] = [
+const BUILT_IN: [(&str, &str); 19] = [
     ("sync", include_str!("../../../data/workloads/sync.toml")),
     ("churn", include_str!("../../../data/workloads/churn.toml")),
     ("fork", include_str!("../../../data/workloads/fork.toml")),
@@ -122,6 +122,10 @@ const BUILT_IN: [(&str, &str); 18] = [
     (
         "display-pipeline",
         include_str!("../../../data/workloads/display-pipeline.toml"),
+    ),
+    (
+        "home-screen-swipe",
+        include_str!("../../../data/workloads/home-screen-swipe.toml"),
     ),
 ];
 
