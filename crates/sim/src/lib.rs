@@ -46,6 +46,7 @@
 //! | `stats`, `notes` | what a run has shown |
 //! | [`report`], [`batch`] | figures of runs; many runs at once |
 //! | `trace` | a run as a kernel's tracer would print it |
+//! | `film` | a stretch of a run, span by span, for a picture |
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
@@ -60,6 +61,7 @@ mod exec;
 mod expedited;
 pub mod experiments;
 mod faults;
+mod film;
 mod full;
 mod hotplug;
 mod idle;
@@ -91,6 +93,7 @@ mod workload;
 
 pub use error::Error;
 pub use faults::Faults;
+pub use film::{Doing, Film, Span};
 pub use full::FullTicks;
 pub use machine::Machine;
 pub use options::{Costs, IdleLoop, MachineKind, Options, Smp};

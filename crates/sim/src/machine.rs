@@ -10,6 +10,7 @@ use crate::cpu::{Core, Exec};
 use crate::events::{Event, Queue};
 use crate::expedited::Expediting;
 use crate::faults::Faulty;
+use crate::film::Camera;
 use crate::idling::Idling;
 use crate::notes::What;
 use crate::options::{Options, Smp};
@@ -62,6 +63,8 @@ pub struct Machine {
     pub(crate) idling: Option<Box<Idling>>,
     pub(crate) tally: Tally,
     pub(crate) syscalls: SysCalls,
+    /// What films a stretch of the run, if that is asked for.
+    pub(crate) camera: Option<Box<Camera>>,
 }
 
 impl Machine {
@@ -109,6 +112,7 @@ impl Machine {
             idling: Idling::new(&options),
             tally: Tally::default(),
             syscalls: SysCalls::default(),
+            camera: None,
             rcu,
             options,
         };

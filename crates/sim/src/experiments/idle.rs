@@ -15,6 +15,9 @@ use crate::idling::Idled;
 /// The package's deepest state while a screen is on.
 const ON: &str = "PC8";
 
+/// A frame of the video, in nanoseconds.
+const FRAME_NS: u64 = 1_000_000_000 / 30;
+
 /// And while it is off.
 const OFF: &str = "PC10";
 
@@ -152,6 +155,9 @@ pub fn local_video(seed: u64) -> Outcome {
     outcome
         .notes
         .push("published: RCU keeps the package out of PC8 for \"25+ %\"; without a word on whose callbacks are offloaded".into());
+    let frame =
+        |rcu| super::frame::first("local-video", &[("rcu", rcu), ("seed", &seed)], FRAME_NS);
+    outcome.frames = ["default", "lazy"].map(frame).into();
     notes("local-video", &mut outcome);
     outcome
 }
