@@ -20,7 +20,7 @@ struct Experiment {
     run: fn(u64) -> Outcome,
 }
 
-const EXPERIMENTS: [Experiment; 17] = [
+const EXPERIMENTS: [Experiment; 19] = [
     Experiment {
         name: "kernel synchronize",
         what: "synchronize_rcu on Linux 6.12, idle, 108 configurations (measured)",
@@ -105,6 +105,16 @@ const EXPERIMENTS: [Experiment; 17] = [
         name: "jiffies-power",
         what: "power that raised jiffies save while a video is played (published)",
         run: experiments::idle::jiffies_power,
+    },
+    Experiment {
+        name: "display-pipeline",
+        what: "buffers closed at every frame: each callback and the system call that queued it (told)",
+        run: experiments::pipeline::display_pipeline,
+    },
+    Experiment {
+        name: "home-screen-swipe",
+        what: "power that lazy callbacks save while a phone's home screen is swiped (published)",
+        run: experiments::swipe::home_screen_swipe,
     },
 ];
 
@@ -311,6 +321,7 @@ mod tests {
             ("jiffies-power jiffies=16", "saving_pct"),
             ("jiffies-power jiffies=24", "saving_pct"),
             ("jiffies-power jiffies=32", "saving_pct"),
+            ("home-screen-swipe, RCU's threads stay", "saving_pct"),
         ];
         assert_eq!(missed, known, "{}", text(&modelled));
         let untrue: Vec<_> = modelled.untrue().collect();

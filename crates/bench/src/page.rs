@@ -6,6 +6,7 @@
 //! row of the report is in the last table, whether a chart shows it or not. A run that was stopped has a page too, which
 //! says so at its head.
 
+mod frame;
 mod head;
 mod kernel;
 mod library;

@@ -6,10 +6,12 @@
 //! to a screen reader what there is; figures of single marks are in the table.
 
 mod bars;
+mod lanes;
 mod points;
 mod ratios;
 
 pub use bars::{Bar, Bars, Panel, Row};
+pub use lanes::{Lane, LanePanel, Lanes, Paint, Stretch};
 pub use points::{Axis, Guide, Point, Points, Series};
 pub use ratios::{Ratio, Ratios};
 

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | [`document`] | the file around the body: head, style sheet, who made it |
 //! | [`table`] | a table that scrolls inside itself where the screen is narrow |
-//! | [`chart`] | bars, points and ratios as SVG, each with its title, its axes and its figures as a table |
+//! | [`chart`] | bars, points, ratios and lanes of time as SVG, each with its title, its axes and its figures as a table |
 //! | [`scale`] | from figures to places: linear or logarithmic, and where the ticks are |
 //! | [`number`] | figures for people |
 //!

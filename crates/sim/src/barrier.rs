@@ -136,6 +136,7 @@ impl Machine {
             since: 0, // it waits for those before it, and for no section
             then: Then::Barrier,
             lazy: false,
+            call: None,
         };
         self.stats.holds(self.now, callback.func, true);
         self.cores[whose as usize].fifo.push_back(callback);

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use crate::syscalls::Whose;
+
 /// What a CPU is doing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Exec {
@@ -29,6 +31,8 @@ pub(crate) struct Callback {
     pub then: Then,
     /// Its CPU looks after it, and knows that nobody waits for it.
     pub lazy: bool,
+    /// The system call that has queued it, if that has a record.
+    pub call: Option<Whose>,
 }
 
 /// What a callback does that anybody notices.

@@ -37,6 +37,7 @@ impl Machine {
             return self.poke(cpu);
         }
         loop {
+            let task = self.cores[cpu as usize].current;
             let (length, exec) = match self.act(cpu) {
                 Act::Again => continue,
                 Act::Busy(length) => (length, Exec::Running),
@@ -45,9 +46,11 @@ impl Machine {
                 Act::Halt => {
                     self.cores[cpu as usize].exec = Exec::Halted;
                     self.halts(cpu);
+                    self.films(cpu, task, Exec::Halted);
                     return self.release(cpu);
                 }
             };
+            self.films(cpu, task, exec);
             let length = length + self.standstill();
             let core = &mut self.cores[cpu as usize];
             core.exec = exec;

@@ -11,12 +11,15 @@ mod claims;
 mod data;
 pub mod early_qs;
 pub mod fast_no_hz;
+mod frame;
 pub mod idle;
 pub mod loads;
 pub mod memory_pressure;
 pub mod nohz_full;
 pub mod percpu_ref;
+pub mod pipeline;
 pub mod replays;
+pub mod swipe;
 pub mod synchronize;
 pub mod threads;
 pub mod waits;
@@ -120,6 +123,17 @@ pub struct Outcome {
     pub notes: Vec<String>,
     /// Where the package was, case by case, if the experiment has idle states.
     pub states: Vec<States>,
+    /// One frame of each case that is to be seen beside another, from above.
+    pub frames: Vec<Frame>,
+}
+
+/// One frame: what every CPU did and where the package was.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Frame {
+    /// The case, in words.
+    pub case: String,
+    /// What was filmed.
+    pub film: crate::Film,
 }
 
 /// Where the package was in one case, and what that took.

@@ -262,6 +262,8 @@ impl Machine {
                 self.call(cpu, (func, Then::Nothing), lazy, can_wake);
                 Act::Busy(self.options.costs.callback)
             }
+            Op::Enter { name, argument } => self.enter_call(cpu, task, name, argument),
+            Op::Leave => self.leave_call(task),
             Op::Lock => self.lock(task),
             Op::Unlock => self.unlock(cpu, task),
             Op::Synchronize => self.synchronize(cpu, task, GpKind::Normal),

@@ -23,6 +23,7 @@
 //! | `smp` | who executes |
 //! | `exec` | what a CPU does: interrupts, tasks |
 //! | `expedited` | expedited grace periods: callers, the worker, interrupts |
+//! | `syscalls` | which system call each callback comes from |
 //! | `hotplug` | CPUs that go and come |
 //! | `barrier` | `rcu_barrier` |
 //! | `softirq` | RCU's soft interrupt, batches, and `ksoftirqd` |
@@ -45,6 +46,7 @@
 //! | `stats`, `notes` | what a run has shown |
 //! | [`report`], [`batch`] | figures of runs; many runs at once |
 //! | `trace` | a run as a kernel's tracer would print it |
+//! | `film` | a stretch of a run, span by span, for a picture |
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
@@ -59,6 +61,7 @@ mod exec;
 mod expedited;
 pub mod experiments;
 mod faults;
+mod film;
 mod full;
 mod hotplug;
 mod idle;
@@ -77,6 +80,7 @@ pub mod settings;
 mod smp;
 mod softirq;
 mod stats;
+mod syscalls;
 mod tally;
 mod task;
 pub mod threads;
@@ -89,14 +93,16 @@ mod workload;
 
 pub use error::Error;
 pub use faults::Faults;
+pub use film::{Doing, Film, Span};
 pub use full::FullTicks;
 pub use machine::Machine;
 pub use options::{Costs, IdleLoop, MachineKind, Options, Smp};
 pub use stats::{Credits, Func, GracePeriod, Held, Intervals, Stats, Synchronized, Totals};
+pub use syscalls::{Name as SysCallName, Owed as SysCallback, SysCall};
 pub use tally::{Point, points};
 pub use task::{Op, Work};
 pub use threads::{Threads, Verb};
 pub use work::{
-    Arrivals, Caller, Churn, Hog, Queued, Queuer, Reads, Reclaimer, Rounds, Switcher, Turns,
+    Arrivals, Caller, Churn, Closer, Hog, Queued, Queuer, Reads, Reclaimer, Rounds, Switcher, Turns,
 };
 pub use workload::{Parameter, Plan, Workload};

@@ -10,12 +10,14 @@ use crate::cpu::{Core, Exec};
 use crate::events::{Event, Queue};
 use crate::expedited::Expediting;
 use crate::faults::Faulty;
+use crate::film::Camera;
 use crate::idling::Idling;
 use crate::notes::What;
 use crate::options::{Options, Smp};
 use crate::oracle::Oracle;
 use crate::rcu::Rcu;
 use crate::stats::{Func, GracePeriod, Stats};
+use crate::syscalls::SysCalls;
 use crate::tally::Tally;
 use crate::task::{Endless, Kind, State, Task, Work};
 use crate::wheel::{For, Timer, Wheel};
@@ -60,6 +62,9 @@ pub struct Machine {
     /// What its CPUs do when they halt, if it has idle states.
     pub(crate) idling: Option<Box<Idling>>,
     pub(crate) tally: Tally,
+    pub(crate) syscalls: SysCalls,
+    /// What films a stretch of the run, if that is asked for.
+    pub(crate) camera: Option<Box<Camera>>,
 }
 
 impl Machine {
@@ -106,6 +111,8 @@ impl Machine {
             faulty: None,
             idling: Idling::new(&options),
             tally: Tally::default(),
+            syscalls: SysCalls::default(),
+            camera: None,
             rcu,
             options,
         };
@@ -234,6 +241,7 @@ impl Machine {
         stats.intervals = self.tasks.iter().map(|it| it.intervals).collect();
         stats.credits = self.rcu.told.notes.credits();
         stats.idled = self.idled();
+        stats.syscalls = self.syscalls.records.clone();
         stats.held.pass(self.now, stats.from, stats.until);
         stats.until = stats.until.min(self.now);
         stats

@@ -12,6 +12,7 @@ use quiescent_engine::event::{Event, FqsEvent, GpEvent};
 
 use crate::full::KeptBy;
 use crate::stats::Credits;
+use crate::syscalls::Name as SysCallName;
 use crate::tally::{Point, point};
 
 /// Where a line was made.
@@ -69,6 +70,19 @@ pub(crate) enum What {
     },
     SoftirqEntry(Softirq),
     SoftirqExit(Softirq),
+    /// A task enters a system call, with this argument; and leaves it.
+    SysEnter(SysCallName, u64),
+    SysExit(SysCallName),
+}
+
+impl What {
+    /// Is it about which system call a callback comes from?
+    const fn is_of_calls(&self) -> bool {
+        matches!(
+            self,
+            What::SysEnter(..) | What::SysExit(_) | What::Queued { .. } | What::Invoke { .. }
+        )
+    }
 }
 
 /// Soft interrupts, by the number that traces print.
@@ -94,6 +108,8 @@ pub(crate) struct Notes {
     /// Trace points that were reached, if they are counted.
     points: RefCell<Option<BTreeSet<Point>>>,
     tracing: Cell<bool>,
+    /// Of all lines only those are kept that join callbacks to system calls.
+    only_calls: Cell<bool>,
     lines: RefCell<Vec<(Place, What)>>,
     /// Who ran last on each CPU, while tracing.
     ran: RefCell<Vec<Option<usize>>>,
@@ -115,6 +131,12 @@ impl Notes {
     pub fn trace(&self) {
         self.tracing.set(true);
         *self.ran.borrow_mut() = vec![None; self.credits.borrow().len()];
+    }
+
+    /// From now on system calls are kept, and callbacks that are queued and invoked; nothing else, so that a long run needs little memory.
+    pub fn trace_calls(&self) {
+        self.trace();
+        self.only_calls.set(true);
     }
 
     /// From now on trace points are counted.
@@ -141,6 +163,11 @@ impl Notes {
         self.place.set(place);
     }
 
+    /// What the CPU is in now.
+    pub fn level_now(&self) -> Level {
+        self.place.get().level
+    }
+
     /// The grace-period thread runs here.
     pub fn gp_thread(&self) {
         self.in_gp_thread.set(true);
@@ -148,7 +175,7 @@ impl Notes {
 
     /// The machine did something that a kernel traces.
     pub fn say(&self, what: What) {
-        if self.tracing.get() {
+        if self.tracing.get() && (!self.only_calls.get() || what.is_of_calls()) {
             self.lines.borrow_mut().push((self.place.get(), what));
         }
     }

@@ -224,6 +224,7 @@ impl Machine {
             since: self.oracle.since(),
             then,
             lazy: counts,
+            call: self.owes_call(cpu, func),
         };
         let now = self.engine_now(cpu);
         let (global, cpus, groups, view) = self.rcu.parts();

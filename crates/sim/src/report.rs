@@ -20,6 +20,7 @@ mod counted;
 mod full;
 mod idle;
 mod looks;
+mod syscalls;
 mod threads;
 
 pub use about::About;
@@ -78,6 +79,7 @@ pub fn figures(runs: &[Stats]) -> Vec<Figure> {
         }
         callbacks(&mut it, stats);
         credits(&mut it, stats);
+        syscalls::add(&mut it, stats);
     }
     threads::add(&mut it, runs);
     for stats in runs {

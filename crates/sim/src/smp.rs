@@ -21,7 +21,10 @@ impl Machine {
     pub(crate) fn wants(&mut self, cpu: CpuId) {
         let core = &mut self.cores[cpu as usize];
         match core.exec {
-            Exec::Halted => self.leaves_halt(cpu),
+            Exec::Halted => {
+                self.leaves_halt(cpu);
+                self.films_waking(cpu);
+            }
             Exec::Computing => {
                 core.left = core.left.saturating_sub(self.now - core.since);
             }

@@ -68,6 +68,7 @@ impl Machine {
     /// RCU's soft interrupt. What it costs.
     fn softirq(&mut self, cpu: CpuId) -> u64 {
         self.cores[cpu as usize].soft_rcu = false;
+        self.films_softirq();
         self.rcu.told.notes.level(Level::Softirq);
         self.rcu.told.notes.say(What::SoftirqEntry(Softirq::Rcu));
         let (global, cpus, _, view) = self.rcu.parts();
@@ -119,6 +120,7 @@ impl Machine {
                 func.delays.push(self.now - callback.queued_at);
             }
             self.oracle.invoked(callback.number, callback.since);
+            self.repaid(callback.call);
             match callback.then {
                 Then::Nothing => {}
                 Then::Wakes(task) => self.wake(task, cpu),

@@ -155,6 +155,8 @@ pub struct Stats {
     pub looks: BTreeMap<u64, u64>,
     /// Ticks on CPUs of `nohz_full`; none if there are no such CPUs.
     pub full: Option<crate::FullTicks>,
+    /// System calls that were entered in it and whose callbacks are followed, in the order of their numbers.
+    pub syscalls: Vec<crate::SysCall>,
     /// Idle states, if the machine has any.
     pub idled: Option<crate::idling::Idled>,
     /// What the library has counted, on a machine of threads.

@@ -5,6 +5,7 @@ use quiescent_engine::offload::GroupId;
 
 use crate::sections::Sections;
 use crate::stats::Intervals;
+use crate::syscalls::Name as SysCallName;
 
 /// What a task does next.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +30,15 @@ pub enum Op {
         /// The callback may be lazy, as if nobody waited for it.
         lazy: bool,
     },
+    /// It enters a system call: what it queues until it leaves that is the call's.
+    Enter {
+        /// Which.
+        name: SysCallName,
+        /// Its argument: of `close` the descriptor.
+        argument: u64,
+    },
+    /// It leaves the system call that it is in.
+    Leave,
     /// It opens a read-side section, or nests one.
     Lock,
     /// It closes the innermost one.

@@ -1,7 +1,7 @@
 //! A run as the text that a kernel's tracer prints, so that whatever reads a kernel's traces reads a simulated one.
 //!
-//! RCU's events are the engine's and print themselves; scheduler, idle, soft interrupt and timer events are the machine's, in the same
-//! layout. The clock is the machine's own, in seconds with six digits. Two things are simpler than in a kernel: a
+//! RCU's events are the engine's and print themselves; scheduler, idle, soft interrupt, timer and (of tasks that make some) system call events
+//! are the machine's, in the same layout. The clock is the machine's own, in seconds with six digits. Two things are simpler than in a kernel: a
 //! wake-up is printed on the CPU that wakes, not on the one that is interrupted for it, and everything that one piece of work does has the
 //! time of its beginning. Addresses are positions: the engine holds no callbacks.
 
@@ -35,6 +35,16 @@ impl Machine {
     /// an event.
     pub fn keep_trace(&mut self) {
         self.rcu.told.notes.trace();
+    }
+
+    /// From now on system calls and callbacks are kept, and nothing else.
+    pub(crate) fn keep_calls(&mut self) {
+        self.rcu.told.notes.trace_calls();
+    }
+
+    /// What was kept.
+    pub(crate) fn kept(&self) -> std::cell::Ref<'_, Vec<(Place, What)>> {
+        self.rcu.told.notes.lines()
     }
 
     /// The events that were kept, as a kernel's tracer prints them.
@@ -154,6 +164,11 @@ impl Machine {
             ),
             What::SoftirqEntry(which) => writeln!(out, "softirq_entry: {}", vector(which)),
             What::SoftirqExit(which) => writeln!(out, "softirq_exit: {}", vector(which)),
+            What::SysEnter(name, argument) => {
+                let number = name.number();
+                writeln!(out, "sys_enter: NR {number} ({argument:x}, 0, 0, 0, 0, 0)")
+            }
+            What::SysExit(name) => writeln!(out, "sys_exit: NR {} = 0", name.number()),
         }
     }
 

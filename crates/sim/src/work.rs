@@ -1,11 +1,13 @@
 //! What tasks of a workload do.
 
 mod callers;
+mod closer;
 mod queuer;
 mod reader;
 mod switcher;
 
 pub use callers::{Rounds, Turns};
+pub use closer::Closer;
 pub use queuer::{Queued, Queuer};
 pub use reader::Reads;
 pub use switcher::{Reclaimer, Switcher};

@@ -27,6 +27,7 @@
 //! | `read` | reads: section after section | `sections` (0: for ever), `inside`, `outside`, `sleeps`, `vary` |
 //! | `switch` | queues one callback, waits until it has been invoked, and rests | `times`, `compute`, `rest`, `vary`, `callbacks` |
 //! | `reclaim` | looks what memory callbacks hold, and asks the shrinker if it is more than `above` | `every` (0: never), `above` (bytes), `lazy` (callbacks asked for) |
+//! | `close` | at each frame computes, then closes so many buffers, a system call each, which queues callbacks | `rate`, `vary`, `compute`, `buffers`, `close` (what a call takes), `stop`, `callbacks` |
 //!
 //! All have `name`, `cpu` (a list, `any`, `gp` or `none`), `tasks`, `start` and `endless`; on a machine of threads (`kind = "threads"`)
 //! `registered` instead of `cpu`, and callbacks have a `verb`. With `vary` pauses, rests and the times
@@ -61,7 +62,7 @@ use file::{Contents, Place};
 use plan::Group;
 
 /// The files that are part of the program.
-const BUILT_IN: [(&str, &str); 17] = [
+const BUILT_IN: [(&str, &str); 19] = [
     ("sync", include_str!("../../../data/workloads/sync.toml")),
     ("churn", include_str!("../../../data/workloads/churn.toml")),
     ("fork", include_str!("../../../data/workloads/fork.toml")),
@@ -117,6 +118,14 @@ const BUILT_IN: [(&str, &str); 17] = [
     (
         "screen-off",
         include_str!("../../../data/workloads/screen-off.toml"),
+    ),
+    (
+        "display-pipeline",
+        include_str!("../../../data/workloads/display-pipeline.toml"),
+    ),
+    (
+        "home-screen-swipe",
+        include_str!("../../../data/workloads/home-screen-swipe.toml"),
     ),
 ];
 

@@ -11,6 +11,7 @@
 //!
 //! What was fitted has a colour of its own and is never counted as a prediction.
 
+use super::frame;
 use crate::model::{Modelled, claims, subject, verdict};
 use quiescent_page::chart::{
     Axis, Bar, Bars, Guide, Panel, Point, Points, Ratio, Ratios, Row, Series, Tone,
@@ -51,6 +52,7 @@ fn experiment(name: &str, what: &str, outcome: &Outcome) -> Markup {
         p { @if !what.is_empty() { (what) ". " } (tally(outcome)) }
         @for chart in charts(name, all) { (chart) }
         @for chart in idle_states(name, &outcome.states) { (chart) }
+        (frame::chart(name, &outcome.frames))
         @if table.len() > OPEN {
             (table.folded(&format!("Verdicts: all {} figures", table.len())))
         } @else if !table.is_empty() || outcome.shown.is_empty() {

@@ -15,6 +15,9 @@ use crate::idling::Idled;
 /// The package's deepest state while a screen is on.
 const ON: &str = "PC8";
 
+/// A frame of the video, in nanoseconds.
+const FRAME_NS: u64 = 1_000_000_000 / 30;
+
 /// And while it is off.
 const OFF: &str = "PC10";
 
@@ -36,7 +39,7 @@ struct JiffiesPower {
     saving_pct: Vec<f64>,
 }
 
-fn idled(stats: &Stats) -> &Idled {
+pub(super) fn idled(stats: &Stats) -> &Idled {
     stats.idled.as_ref().expect("the workload has idle states")
 }
 
@@ -54,7 +57,7 @@ const WAKES: Named = ("wakeups_per_s", "1/s");
 const MORE: Bound = Bound::AtLeast(0.1);
 
 /// Where the package was.
-fn states(case: String, stats: &Stats) -> States {
+pub(super) fn states(case: String, stats: &Stats) -> States {
     let it = idled(stats);
     let share = |ns: u64| 100.0 * ns as f64 / it.ns as f64;
     let package = it.package.iter();
@@ -70,7 +73,7 @@ fn states(case: String, stats: &Stats) -> States {
 }
 
 /// Times a second that a CPU leaves its idle state.
-fn wakeups(stats: &Stats) -> f64 {
+pub(super) fn wakeups(stats: &Stats) -> f64 {
     stats.totals.idle_entries as f64 / stats.seconds()
 }
 
@@ -152,6 +155,9 @@ pub fn local_video(seed: u64) -> Outcome {
     outcome
         .notes
         .push("published: RCU keeps the package out of PC8 for \"25+ %\"; without a word on whose callbacks are offloaded".into());
+    let frame =
+        |rcu| super::frame::first("local-video", &[("rcu", rcu), ("seed", &seed)], FRAME_NS);
+    outcome.frames = ["default", "lazy"].map(frame).into();
     notes("local-video", &mut outcome);
     outcome
 }

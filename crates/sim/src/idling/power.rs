@@ -34,6 +34,7 @@ const BUILT_IN: &[(&str, &str)] = &[
         include_str!("../../../../data/power/two-states.toml"),
     ),
     ("video", include_str!("../../../../data/power/video.toml")),
+    ("phone", include_str!("../../../../data/power/phone.toml")),
 ];
 
 const FORM: Form = Form {

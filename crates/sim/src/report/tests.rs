@@ -99,3 +99,29 @@ fn a_value_a_run_and_calls_of_all_runs_together() {
         (30, 3, 1)
     );
 }
+
+#[test]
+fn system_calls_have_figures_where_there_are_some() {
+    let of = |rcu| {
+        let workload = Workload::named("display-pipeline").unwrap();
+        let mut plan = workload.plan(&[("rcu", rcu)]).unwrap();
+        (plan.warm_up, plan.length) = (100_000_000, 1_000_000_000);
+        figures(&[plan.run(|| false).unwrap()])
+    };
+    let it = of("offload");
+    let run_has = |metric| value(&it, &About::Run, metric);
+    // Sixty frames of four buffers and two fences; the last ones are still owed.
+    assert!((354.0..=366.0).contains(&run_has("syscalls_per_s")));
+    assert!((95.0..=100.0).contains(&run_has("syscalls_freed_pct")));
+    let delays = [
+        "freed_after_ms_p50",
+        "freed_after_ms_p99",
+        "freed_after_ms_max",
+    ]
+    .map(run_has);
+    assert!(0.0 < delays[0] && delays.is_sorted(), "{delays:?}");
+    let lazy = of("lazy");
+    assert_eq!(value(&lazy, &About::Run, "syscalls_freed_pct"), 0.0);
+    let none = |figures: &[Figure]| figures.iter().all(|it| it.metric != "freed_after_ms_max");
+    assert!(none(&lazy) && none(&run("sync", &[("calls", "5")])));
+}

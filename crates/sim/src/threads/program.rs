@@ -64,7 +64,9 @@ impl Threads {
             Op::Offline(_) | Op::Online(_) | Op::Offload(_) | Op::Deoffload(_) | Op::Shrink(_) => {
                 Flow::Go
             }
-            Op::AwaitCallback { .. } | Op::Reclaim { .. } => Flow::Go,
+            Op::AwaitCallback { .. } | Op::Reclaim { .. } | Op::Enter { .. } | Op::Leave => {
+                Flow::Go
+            }
             Op::SleepUntil(_) | Op::Exit => Flow::Go, // seen to above
         }
     }

@@ -1,13 +1,13 @@
-//! Work that only a kernel's machine has: it waits for a callback of its own, or has memory reclaimed.
+//! Work that only a kernel's machine has: it waits for a callback of its own, has memory reclaimed, or closes buffers by system calls.
 //!
-//! A program that uses the library has neither, so a machine of threads refuses both.
+//! A program that uses the library has none of them, so a machine of threads refuses all.
 
 use super::fields::Fields;
 use super::function::Function;
 use super::stage::Stage;
 use crate::chance::Chance;
 use crate::options::{MachineKind, Options};
-use crate::work::{Reclaimer, Switcher};
+use crate::work::{Closer, Reclaimer, Switcher};
 use crate::{Error, Work};
 
 /// What such a task does.
@@ -25,11 +25,21 @@ pub(super) enum KernelWork {
         above: u64,
         lazy: u64,
     },
+    Close {
+        every: u64,
+        vary: bool,
+        buffers: u64,
+        draw: u64,
+        close: u64,
+        stop: u64,
+        callbacks: Vec<Function>,
+    },
 }
 
 /// Fields of each.
 pub(super) const SWITCH: [&str; 4] = ["times", "compute", "rest", "vary"];
 pub(super) const RECLAIM: [&str; 3] = ["every", "above", "lazy"];
+pub(super) const CLOSE: [&str; 6] = ["rate", "vary", "buffers", "compute", "close", "stop"];
 
 /// So many lazy callbacks are asked for if the file does not say: all.
 const ALL: u64 = 1_000_000_000;
@@ -65,6 +75,28 @@ impl KernelWork {
         })
     }
 
+    /// `work = "close"`.
+    pub fn close(
+        it: &Fields<'_>,
+        callbacks: Vec<Function>,
+        options: &Options,
+    ) -> Result<KernelWork, Error> {
+        of_kernels(it, "close", options)?;
+        if callbacks.is_empty() {
+            let why = "work = \"close\" has callbacks, which each call queues: callbacks = [{ func = \"…\" }]";
+            return Err(it.place.wrong(it.file, why.into()));
+        }
+        Ok(KernelWork::Close {
+            every: it.rate("rate")?,
+            vary: it.flag("vary", false)?,
+            buffers: it.count("buffers", 1)?,
+            draw: it.time("compute", 0)?,
+            close: it.time("close", 2000)?,
+            stop: it.time("stop", u64::MAX)?,
+            callbacks,
+        })
+    }
+
     pub fn work(&self, machine: &mut impl Stage, chance: Chance) -> Box<dyn Work> {
         match self {
             KernelWork::Switch {
@@ -88,12 +120,31 @@ impl KernelWork {
                 lazy: *lazy,
                 slept: false,
             }),
+            KernelWork::Close {
+                every,
+                vary,
+                buffers,
+                draw,
+                close,
+                stop,
+                callbacks,
+            } => Box::new(Closer {
+                every: *every,
+                vary: *vary,
+                buffers: *buffers,
+                callbacks: callbacks.iter().map(|it| it.queued(machine)).collect(),
+                draw: *draw,
+                close: *close,
+                stop: *stop,
+                chance,
+                at: Default::default(),
+            }),
         }
     }
 
     /// Is it never over?
     pub fn is_endless(&self) -> bool {
-        matches!(self, KernelWork::Reclaim { .. })
+        matches!(self, KernelWork::Reclaim { .. } | KernelWork::Close { .. })
     }
 }
 

@@ -4,7 +4,7 @@ use super::Workload;
 use super::fields::{Cpus, Fields};
 use super::file::Section;
 use super::function::Function;
-use super::kernel_work::{KernelWork, RECLAIM, SWITCH};
+use super::kernel_work::{CLOSE, KernelWork, RECLAIM, SWITCH};
 use super::stage::Stage;
 use crate::chance::Chance;
 use crate::options::MachineKind;
@@ -90,7 +90,9 @@ const COMMON: [&str; 7] = [
     "endless",
     "registered",
 ];
-const WORKS: [&str; 6] = ["rounds", "turns", "queue", "read", "switch", "reclaim"];
+const WORKS: [&str; 7] = [
+    "rounds", "turns", "queue", "read", "switch", "reclaim", "close",
+];
 /// Where a reader sleeps, rather than compute.
 const SLEEPS: [&str; 4] = ["outside", "inside", "both", "never"];
 
@@ -137,6 +139,10 @@ impl Group {
                 (&SWITCH, Kind::Kernel(work))
             }
             Some(5) => (&RECLAIM, Kind::Kernel(KernelWork::reclaim(it, options)?)),
+            Some(6) => {
+                let work = KernelWork::close(it, callbacks()?, options)?;
+                (&CLOSE, Kind::Kernel(work))
+            }
             _ => return Err(it.need("work").expect_err("it is not there")),
         };
         it.check_names(&[&COMMON, known].concat())?;

@@ -1,0 +1,51 @@
+//! One frame, filmed: what every CPU did and where the package was, before and after.
+//!
+//! A mean over ten seconds says how much; a picture of one frame says what. Which frame that is was settled before it was looked at: the first one
+//! after five seconds.
+
+use super::Frame;
+use crate::Workload;
+
+/// When it begins, in nanoseconds.
+const BEGINS: u64 = 5_000_000_000;
+
+/// So long it is watched after its end, so that what was under way is whole.
+const AFTER: u64 = 1_000_000;
+
+/// The first frame after five seconds, of a workload that is built in, with these settings; it takes so many nanoseconds. The case is what is set first.
+pub(super) fn first(workload: &str, sets: &[(&str, &str)], length: u64) -> Frame {
+    let workload = Workload::named(workload).expect("it is built in");
+    let plan = workload.plan(sets).expect("a test runs it");
+    let mut machine = plan.machine();
+    machine.film(BEGINS, BEGINS + length);
+    machine.run(BEGINS + length + AFTER);
+    let (key, value) = sets.first().expect("something is compared");
+    Frame {
+        case: format!("{key}={value}"),
+        film: machine.filmed().expect("the camera was on"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Doing, Film};
+
+    #[test]
+    fn the_pictures_show_what_ten_seconds_show_on_average() {
+        let of = |rcu| first("local-video", &[("rcu", rcu)], 1_000_000_000 / 30).film;
+        let (before, after) = (of("default"), of("lazy"));
+        let rcus = |film: &Film| {
+            film.total(|it| matches!(it, Doing::GracePeriod | Doing::Callbacks | Doing::Softirq))
+        };
+        assert!(
+            rcus(&after) < rcus(&before) / 5,
+            "{} {}",
+            rcus(&after),
+            rcus(&before)
+        );
+        let deep = |film: &Film| film.asleep(film.package_states.len() as u8 - 1);
+        assert!(deep(&after) > 5 * deep(&before).max(1_000_000));
+        assert!(after.woken() < before.woken() / 2);
+    }
+}
