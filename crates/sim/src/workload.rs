@@ -28,7 +28,8 @@
 //! | `switch` | queues one callback, waits until it has been invoked, and rests | `times`, `compute`, `rest`, `vary`, `callbacks` |
 //! | `reclaim` | looks what memory callbacks hold, and asks the shrinker if it is more than `above` | `every` (0: never), `above` (bytes), `lazy` (callbacks asked for) |
 //!
-//! All have `name`, `cpu` (a list, `any`, `gp` or `none`), `tasks`, `start` and `endless`; on a machine of threads (`kind = "threads"`)
+//! All have `name`, `cpu` (a list, `any`, `gp` or `none`), `roams` (one task, at each wake-up on any CPU of the list), `tasks`, `start` and
+//! `endless`; on a machine of threads (`kind = "threads"`)
 //! `registered` instead of `cpu`, and callbacks have a `verb`. With `vary` pauses, rests and the times
 //! between arrivals have the mean that is given, and remember nothing.
 //!
