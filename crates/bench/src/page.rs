@@ -9,8 +9,10 @@
 mod head;
 mod kernel;
 mod library;
+mod listings;
 mod model;
 mod rows;
+mod sentences;
 mod targets;
 
 use crate::reproduce::Reproduced;

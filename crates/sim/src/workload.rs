@@ -62,7 +62,7 @@ use file::{Contents, Place};
 use plan::Group;
 
 /// The files that are part of the program.
-const BUILT_IN: [(&str, &str); 17] = [
+const BUILT_IN: [(&str, &str); 19] = [
     ("sync", include_str!("../../../data/workloads/sync.toml")),
     ("churn", include_str!("../../../data/workloads/churn.toml")),
     ("fork", include_str!("../../../data/workloads/fork.toml")),
@@ -118,6 +118,14 @@ const BUILT_IN: [(&str, &str); 17] = [
     (
         "screen-off",
         include_str!("../../../data/workloads/screen-off.toml"),
+    ),
+    (
+        "chromeos-idle",
+        include_str!("../../../data/workloads/chromeos-idle.toml"),
+    ),
+    (
+        "android-static-image",
+        include_str!("../../../data/workloads/android-static-image.toml"),
     ),
 ];
 
