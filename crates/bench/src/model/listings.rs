@@ -6,18 +6,34 @@ use crate::table::{Table, figure};
 use quiescent_sim::experiments::{Line, Listing};
 
 /// A figure of a line, as text; nothing where there is none.
-pub(crate) fn cell(figures: Option<&Vec<f64>>, column: usize) -> String {
+fn cell(figures: Option<&Vec<f64>>, column: usize) -> String {
     let value = figures.and_then(|it| it.get(column).copied());
     let value = value.filter(|it| it.is_finite());
     value.map_or(String::new(), figure)
 }
 
-/// The heads of a table: what the lines are, and each figure twice.
+/// Has any line of it been published? A variant that nobody published has the model's columns only.
+fn is_published(listing: &Listing) -> bool {
+    listing.lines.iter().any(|it| it.published.is_some())
+}
+
+/// What stands above a table.
+pub(crate) fn title(listing: &Listing) -> String {
+    match is_published(listing) {
+        true => format!("{}: as published, and the model's", listing.case),
+        false => format!("{}: the model's, in the published form", listing.case),
+    }
+}
+
+/// The heads of a table: what the lines are, and each figure, twice if it was published.
 pub(crate) fn heads(listing: &Listing) -> Vec<String> {
-    let words = |metric: &str| metric.replace('_', " ");
+    let published = is_published(listing);
     let pair = |&(metric, _): &(&str, &str)| {
-        let name = words(metric);
-        [format!("{name}: published"), "model".to_owned()]
+        let name = metric.replace('_', " ");
+        match published {
+            true => vec![format!("{name}: published"), "model".to_owned()],
+            false => vec![name],
+        }
     };
     let figures = listing.columns.iter().flat_map(pair);
     std::iter::once(listing.about.to_owned())
@@ -27,11 +43,10 @@ pub(crate) fn heads(listing: &Listing) -> Vec<String> {
 
 /// The cells of a line, below [`heads`].
 pub(crate) fn cells(listing: &Listing, line: &Line) -> Vec<String> {
+    let published = is_published(listing);
     let pair = |column| {
-        [
-            cell(line.published.as_ref(), column),
-            cell(Some(&line.model), column),
-        ]
+        let theirs = published.then(|| cell(line.published.as_ref(), column));
+        theirs.into_iter().chain([cell(Some(&line.model), column)])
     };
     let figures = (0..listing.columns.len()).flat_map(pair);
     std::iter::once(line.name.clone()).chain(figures).collect()
@@ -47,7 +62,7 @@ pub(super) fn text(modelled: &Modelled) -> String {
         for line in &it.lines {
             table.row(cells(it, line));
         }
-        text += &format!("\n{}, as published\n\n{}", it.case, table.render());
+        text += &format!("\n{}\n\n{}", title(it), table.render());
     }
     text
 }
@@ -125,14 +140,20 @@ mod tests {
     #[test]
     fn a_table_has_a_line_each_and_nothing_where_there_is_nothing() {
         let text = text(&made_up());
-        let lines: Vec<Vec<&str>> = text
-            .lines()
-            .map(|it| it.split_whitespace().collect())
-            .collect();
-        assert!(
-            lines.contains(&vec!["idd", "10.0", "12.0", "3.00"]),
-            "{text}"
-        );
-        assert!(lines.contains(&vec!["other", "5.00", "7.00"]), "{text}");
+        let words = |it: &str| it.split_whitespace().map(str::to_owned).collect();
+        let lines: Vec<Vec<String>> = text.lines().map(words).collect();
+        assert!(lines.contains(&words("idd 10.0 12.0 3.00")), "{text}");
+        assert!(lines.contains(&words("other 5.00 7.00")), "{text}");
+    }
+
+    #[test]
+    fn what_nobody_published_has_the_models_columns_only() {
+        let mut all = made_up();
+        let listing = &mut all.outcomes[0].1.listings[0];
+        assert_eq!(heads(listing).len(), 5);
+        listing.lines[0].published = None;
+        assert_eq!(heads(listing), ["thread", "wakeups", "interval us min"]);
+        assert_eq!(cells(listing, &listing.lines[1]), ["other", "5.00", "7.00"]);
+        assert!(title(listing).contains("in the published form"));
     }
 }

@@ -1,6 +1,6 @@
 //! Tables in the form in which they were published, the model's figures beside the published ones.
 
-use crate::model::listings::{cells, heads};
+use crate::model::listings::{cells, heads, title};
 use quiescent_page::table::Table;
 use quiescent_page::{Markup, html};
 use quiescent_sim::experiments::Listing;
@@ -8,8 +8,7 @@ use quiescent_sim::experiments::Listing;
 fn table(listing: &Listing) -> Table {
     let heads = heads(listing);
     let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
-    let name = format!("{}, as published, and the model's", listing.case);
-    let mut table = Table::new(&name, &heads, 1);
+    let mut table = Table::new(&title(listing), &heads, 1);
     for line in &listing.lines {
         table.row(cells(listing, line));
     }
@@ -21,10 +20,10 @@ pub(super) fn body(all: &[Listing]) -> Markup {
     html! {
         @for (index, it) in all.iter().enumerate() {
             @if index == 0 {
-                p { strong { (it.case) } }
+                p { strong { (title(it)) } }
                 (table(it).render())
             } @else {
-                (table(it).folded(&format!("{}: {} lines", it.case, it.lines.len())))
+                (table(it).folded(&format!("{} ({} lines)", title(it), it.lines.len())))
             }
         }
     }
@@ -50,7 +49,7 @@ mod tests {
         let text = body(&[listing("x rcu=offload"), listing("x rcu=lazy")]).0;
         assert_eq!(text.matches("<details").count(), 1);
         assert_eq!(text.matches("54.5").count(), 2);
-        assert!(text.contains("queued: published") && text.contains("x rcu=lazy: 1 lines"));
+        assert!(text.contains("queued: published") && text.contains("(1 lines)"));
         assert!(body(&[]).0.is_empty());
     }
 }
