@@ -9,6 +9,7 @@ use quiescent_sim::experiments::{self, Basis, Comparison, Outcome, Source};
 use crate::table::{Table, figure};
 
 pub(crate) mod claims;
+pub(crate) mod listings;
 mod threads;
 use crate::subjects::OURS;
 use crate::{Control, Error, Report, Row};
@@ -20,7 +21,7 @@ struct Experiment {
     run: fn(u64) -> Outcome,
 }
 
-const EXPERIMENTS: [Experiment; 19] = [
+const EXPERIMENTS: [Experiment; 22] = [
     Experiment {
         name: "kernel synchronize",
         what: "synchronize_rcu on Linux 6.12, idle, 108 configurations (measured)",
@@ -116,6 +117,21 @@ const EXPERIMENTS: [Experiment; 19] = [
         what: "power that lazy callbacks save while a phone's home screen is swiped (published)",
         run: experiments::swipe::home_screen_swipe,
     },
+    Experiment {
+        name: "chromeos-idle",
+        what: "callbacks by function, queued and executed in five idle seconds (published)",
+        run: experiments::chromeos_idle::chromeos_idle,
+    },
+    Experiment {
+        name: "android-static-image",
+        what: "who is woken how often while a still image is shown and a daemon logs (published)",
+        run: experiments::android::static_image,
+    },
+    Experiment {
+        name: "android-batches",
+        what: "batches of callbacks in the same: how far apart, and what is owed (published)",
+        run: experiments::android::android_batches,
+    },
 ];
 
 /// Rows with more comparisons than this are one line of text.
@@ -147,6 +163,7 @@ impl Modelled {
             self.shown()
                 .filter_map(|it| Row::single("model", &it.case, it.metric, it.unit, it.model)),
         )
+        .chain(listings::rows(self))
         .collect()
     }
 
@@ -226,9 +243,10 @@ pub fn text(modelled: &Modelled) -> String {
         }
     }
     format!(
-        "The machine model beside real machines (virtual time; the same on every machine)\n\n{}\n{}\n{notes}",
+        "The machine model beside real machines (virtual time; the same on every machine)\n\n{}\n{}{}\n{notes}",
         table.render(),
         claims::text(modelled),
+        listings::text(modelled),
     )
 }
 
@@ -322,6 +340,20 @@ mod tests {
             ("jiffies-power jiffies=24", "saving_pct"),
             ("jiffies-power jiffies=32", "saving_pct"),
             ("home-screen-swipe, RCU's threads stay", "saving_pct"),
+            ("chromeos-idle rcu=default", "executed_ratio_to_queued"),
+            ("chromeos-idle rcu=offload", "executed_ratio_to_queued"),
+            (
+                "android-static-image rcu=offload, thread rcu_preempt",
+                "wakeups",
+            ),
+            (
+                "android-static-image rcu=offload, threads rcuog/*",
+                "wakeups",
+            ),
+            (
+                "android-static-image rcu=offload, threads rcuop/*",
+                "wakeups",
+            ),
         ];
         assert_eq!(missed, known, "{}", text(&modelled));
         let untrue: Vec<_> = modelled.untrue().collect();

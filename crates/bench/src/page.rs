@@ -10,8 +10,10 @@ mod frame;
 mod head;
 mod kernel;
 mod library;
+mod listings;
 mod model;
 mod rows;
+mod sentences;
 mod targets;
 
 use crate::reproduce::Reproduced;

@@ -6,13 +6,16 @@
 
 use serde::Deserialize;
 
+pub mod android;
 pub mod bridge;
+pub mod chromeos_idle;
 mod claims;
 mod data;
 pub mod early_qs;
 pub mod fast_no_hz;
 mod frame;
 pub mod idle;
+mod listing;
 pub mod loads;
 pub mod memory_pressure;
 pub mod nohz_full;
@@ -25,6 +28,7 @@ pub mod threads;
 pub mod waits;
 
 pub use claims::{Bound, Claim, Shown};
+pub use listing::{Line, Listing};
 
 /// Where a real figure comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,6 +123,8 @@ pub struct Outcome {
     pub comparisons: Vec<Comparison>,
     /// Figures of the model alone: sentences and whether they are true, and what has to be seen beside them.
     pub shown: Vec<Shown>,
+    /// Published tables, line by line, with the model's figures beside.
+    pub listings: Vec<Listing>,
     /// What was assumed, and what else has to be known.
     pub notes: Vec<String>,
     /// Where the package was, case by case, if the experiment has idle states.

@@ -38,6 +38,7 @@
 //! | `pending` | what is still to be done, in words |
 //! | `tally` | how much a run has tested |
 //! | [`torture`] | random machines under random load, with faults |
+//! | `roaming` | tasks that wake up on any of some CPUs |
 //! | `kthreads` | what tasks do |
 //! | [`Workload`] | files that say what runs on a machine |
 //! | `options` | what a machine is like |
@@ -75,6 +76,7 @@ mod pending;
 mod rcu;
 pub mod replay;
 pub mod report;
+mod roaming;
 mod sections;
 pub mod settings;
 mod smp;

@@ -383,6 +383,9 @@ impl Machine {
         }
         self.balance(task);
         let it = &mut self.tasks[task];
+        if let Some(roaming) = &mut it.roaming {
+            it.cpu = roaming.next();
+        }
         it.state = State::Awake;
         it.woken = false;
         it.round += 1;

@@ -3,6 +3,7 @@
 use quiescent_engine::CpuId;
 use quiescent_engine::offload::GroupId;
 
+use crate::roaming::Roaming;
 use crate::sections::Sections;
 use crate::stats::Intervals;
 use crate::syscalls::Name as SysCallName;
@@ -127,6 +128,8 @@ pub(crate) struct Task {
     pub cpu: Option<CpuId>,
     /// Where it runs from which time on, if that is an input.
     pub places: Vec<(u64, CpuId)>,
+    /// Among which CPUs it moves at each wake-up, if it does.
+    pub roaming: Option<Roaming>,
     /// From when on the scheduler may move it, if it moves any.
     pub moves_at: u64,
     /// It was woken while it was about to sleep.
@@ -152,6 +155,7 @@ impl Task {
             state: State::Sleeping,
             cpu,
             places: Vec::new(),
+            roaming: None,
             moves_at: 0,
             woken: false,
             round: 0,

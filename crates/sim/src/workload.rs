@@ -29,7 +29,8 @@
 //! | `reclaim` | looks what memory callbacks hold, and asks the shrinker if it is more than `above` | `every` (0: never), `above` (bytes), `lazy` (callbacks asked for) |
 //! | `close` | at each frame computes, then closes so many buffers, a system call each, which queues callbacks | `rate`, `vary`, `compute`, `buffers`, `close` (what a call takes), `stop`, `callbacks` |
 //!
-//! All have `name`, `cpu` (a list, `any`, `gp` or `none`), `tasks`, `start` and `endless`; on a machine of threads (`kind = "threads"`)
+//! All have `name`, `cpu` (a list, `any`, `gp` or `none`), `roams` (one task, at each wake-up on any CPU of the list), `tasks`, `start` and
+//! `endless`; on a machine of threads (`kind = "threads"`)
 //! `registered` instead of `cpu`, and callbacks have a `verb`. With `vary` pauses, rests and the times
 //! between arrivals have the mean that is given, and remember nothing.
 //!
@@ -62,7 +63,7 @@ use file::{Contents, Place};
 use plan::Group;
 
 /// The files that are part of the program.
-const BUILT_IN: [(&str, &str); 19] = [
+const BUILT_IN: [(&str, &str); 21] = [
     ("sync", include_str!("../../../data/workloads/sync.toml")),
     ("churn", include_str!("../../../data/workloads/churn.toml")),
     ("fork", include_str!("../../../data/workloads/fork.toml")),
@@ -126,6 +127,14 @@ const BUILT_IN: [(&str, &str); 19] = [
     (
         "home-screen-swipe",
         include_str!("../../../data/workloads/home-screen-swipe.toml"),
+    ),
+    (
+        "chromeos-idle",
+        include_str!("../../../data/workloads/chromeos-idle.toml"),
+    ),
+    (
+        "android-static-image",
+        include_str!("../../../data/workloads/android-static-image.toml"),
     ),
 ];
 

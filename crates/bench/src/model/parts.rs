@@ -1,7 +1,7 @@
 //! What was run, for those who show it otherwise than as text: experiment by experiment, and figure by figure.
 
 use super::{Modelled, what};
-use quiescent_sim::experiments::{Comparison, Outcome, Shown};
+use quiescent_sim::experiments::{Comparison, Listing, Outcome, Shown};
 
 impl Modelled {
     /// Each experiment: its name, what it is about, what it has shown.
@@ -18,6 +18,11 @@ impl Modelled {
     /// Every figure of the model alone.
     pub fn shown(&self) -> impl Iterator<Item = &Shown> {
         self.outcomes.iter().flat_map(|it| &it.1.shown)
+    }
+
+    /// Every published table that has the model's beside it.
+    pub fn listings(&self) -> impl Iterator<Item = &Listing> {
+        self.outcomes.iter().flat_map(|it| &it.1.listings)
     }
 
     /// Sentences that the model contradicts.

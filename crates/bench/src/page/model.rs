@@ -12,7 +12,9 @@
 //! What was fitted has a colour of its own and is never counted as a prediction.
 
 use super::frame;
-use crate::model::{Modelled, claims, subject, verdict};
+use super::listings;
+use super::sentences::sentences;
+use crate::model::{Modelled, subject, verdict};
 use quiescent_page::chart::{
     Axis, Bar, Bars, Guide, Panel, Point, Points, Ratio, Ratios, Row, Series, Tone,
 };
@@ -59,6 +61,7 @@ fn experiment(name: &str, what: &str, outcome: &Outcome) -> Markup {
             (table.render())
         }
         @if !outcome.shown.is_empty() { (sentences(name, &outcome.shown).render()) }
+        (listings::body(&outcome.listings))
         (notes(&outcome.notes))
     }
 }
@@ -95,38 +98,6 @@ fn tally(outcome: &Outcome) -> String {
         true => "No figures.".into(),
         false => format!("Within their bound: {}.", said.join(", ")),
     }
-}
-
-/// A line for each figure of the model alone; with what is said of it, where something is.
-fn sentences(name: &str, all: &[Shown]) -> Table {
-    let head = [
-        "case",
-        "what is said",
-        "figure",
-        "verdict",
-        "model",
-        "bound",
-        "basis",
-    ];
-    let mut table = Table::new(&format!("Sentences on {name}"), &head, 4);
-    for it in all {
-        let says = it.claim.as_ref().map_or("", |claim| claim.says);
-        let verdict = match it.holds() {
-            None => Cell::faint("shown"),
-            Some(true) => Cell::good(claims::said(it)),
-            Some(false) => Cell::bad(claims::said(it)),
-        };
-        table.row([
-            Cell::from(short(name, &it.case)),
-            says.into(),
-            it.metric.replace('_', " ").into(),
-            verdict,
-            format!("{} {}", figure(it.model), it.unit).into(),
-            claims::bound(it).into(),
-            it.basis.name().into(),
-        ]);
-    }
-    table
 }
 
 fn charts(name: &str, all: &[Comparison]) -> Vec<Markup> {
@@ -224,7 +195,7 @@ fn words(it: &Comparison) -> String {
 }
 
 /// The name of a case without the experiment's, which stands above it.
-fn short<'a>(name: &str, case: &'a str) -> &'a str {
+pub(super) fn short<'a>(name: &str, case: &'a str) -> &'a str {
     let rest = case.strip_prefix(name).map_or(case, str::trim_start);
     if rest.is_empty() { case } else { rest }
 }

@@ -45,6 +45,7 @@ pub(super) struct Group {
     work: Kind,
     endless: bool,
     registered: bool,
+    roams: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,11 +82,12 @@ enum Kind {
     Kernel(KernelWork),
 }
 
-const COMMON: [&str; 7] = [
+const COMMON: [&str; 8] = [
     "work",
     "name",
     "tasks",
     "cpu",
+    "roams",
     "start",
     "endless",
     "registered",
@@ -147,7 +149,9 @@ impl Group {
         };
         it.check_names(&[&COMMON, known].concat())?;
         let cpus = it.cpus("cpu")?;
+        let roams = it.flag("roams", false)?;
         let each = match &cpus {
+            Cpus::These(list) if roams => list.len().min(1) as u64,
             Cpus::These(list) => list.len() as u64,
             _ => 1,
         };
@@ -166,6 +170,7 @@ impl Group {
             },
             endless: it.flag("endless", work.is_endless())?,
             registered: it.flag("registered", true)?,
+            roams,
             work,
         })
     }
@@ -189,6 +194,13 @@ impl Group {
             match self.endless {
                 true => machine.enter_endless(&name, which, start, work),
                 false => machine.enter(&name, which, start, work),
+            }
+            if self.roams {
+                let cpus = match &self.cpus {
+                    Cpus::These(list) => list.clone(),
+                    Cpus::Any | Cpus::GpCpu => (0..options.cpus).collect(),
+                };
+                machine.roams(cpus, Chance::new(chance.next()));
             }
         }
     }

@@ -3,6 +3,7 @@
 use quiescent_engine::CpuId;
 
 use super::function::Function;
+use crate::chance::Chance;
 use crate::threads::Threads;
 use crate::{Machine, Work};
 
@@ -14,6 +15,8 @@ pub(super) trait Stage {
     fn enter(&mut self, name: &str, which: (CpuId, bool), start: u64, work: Box<dyn Work>);
     /// The same, of one that nobody waits for.
     fn enter_endless(&mut self, name: &str, which: (CpuId, bool), start: u64, work: Box<dyn Work>);
+    /// The task that was put there last runs on any of these CPUs, from each wake-up on. Threads are on no CPU.
+    fn roams(&mut self, _cpus: Vec<CpuId>, _chance: Chance) {}
     /// Lets time pass.
     fn pass(&mut self, until: u64);
     /// Lets time pass until all tasks are over; false if it has not come to that.
@@ -37,6 +40,10 @@ impl Stage for Machine {
         work: Box<dyn Work>,
     ) {
         self.spawn_endless(name, cpu, start, work);
+    }
+
+    fn roams(&mut self, cpus: Vec<CpuId>, chance: Chance) {
+        self.roam(cpus, chance);
     }
 
     fn pass(&mut self, until: u64) {

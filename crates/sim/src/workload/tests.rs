@@ -164,6 +164,29 @@ fn what_is_wrong_in_a_file_has_a_line_and_a_column() {
     }
 }
 
+/// One task, and callbacks of every CPU in its list; without `roams` it is a task on each.
+#[test]
+fn a_task_that_roams_queues_wherever_it_wakes_up() {
+    let text = |roams: &str| {
+        let task = format!(
+            "work = \"queue\"\nname = \"daemon\"\ncpu = \"1-3\"\nroams = {roams}\nrate = 500\ncallbacks = [{{ func = \"f\" }}]\n"
+        );
+        let head = "about = \"one\"\nassumes = [\"nothing\"]\nuntil = \"time\"\nseconds = 1\n";
+        format!("{head}[machine]\nrcu = \"offload\"\n[[task]]\n{task}")
+    };
+    let woken = |roams: &str, threads: &str| {
+        let stats = read(&text(roams)).unwrap().plan(&[]).unwrap().run(|| false);
+        let woken = stats.unwrap().wakeups.into_iter().filter(|it| it.1 > 0);
+        let names = woken.map(|it| it.0).filter(|it| it.starts_with(threads));
+        names.collect::<Vec<_>>()
+    };
+    let mut invokers = woken("1", "rcuop/");
+    invokers.sort_unstable();
+    assert_eq!(invokers, ["rcuop/1", "rcuop/2", "rcuop/3"]);
+    assert_eq!(woken("1", "daemon"), ["daemon"]);
+    assert_eq!(woken("0", "daemon").len(), 3);
+}
+
 #[test]
 fn what_is_not_there_is_named_with_what_is() {
     let error = Workload::named("/nowhere/at.all").unwrap_err().to_string();

@@ -1,0 +1,348 @@
+//! `android-static-image` and `android-batches`: who is woken how often on a phone that shows a still image while a daemon logs, and the
+//! batches of callbacks behind it.
+//!
+//! Published is a table of threads: wake-ups, and the least, longest and mean time between two. Its counts times its means are 360 s for every
+//! thread, so that is how long the model is watched, and counts stand beside counts. The daemons' wake-ups are the workload's input; those of RCU's
+//! threads are the model's. What `rcu_batch_start` prints are all callbacks that a CPU owes, not those of the batch: so one load can have batches
+//! of 1 to 10 callbacks and print 6 to 32.
+
+use std::collections::BTreeMap;
+
+use quiescent_engine::event::{CallbackEvent, Event};
+use serde::Deserialize;
+
+use super::claims::{Bound, Named, Shown};
+use super::data::published;
+use super::loads::{notes, run};
+use super::{Basis, Comparison, Line, Listing, Outcome, Source, mean, median};
+use crate::notes::What;
+use crate::{Machine, Stats, Workload};
+
+const NAME: &str = "android-static-image";
+const BATCHES: &str = "android-batches";
+
+/// The model's own bound for offloaded callbacks, as in the replays of traces.
+const ALLOWED: f64 = 0.15;
+
+/// Kinds of threads, by how their names begin. The daemon is two threads.
+const WAKERS: [(&str, &str); 4] = [
+    ("the daemon", "idd"),
+    ("RCU", "rcu"),
+    ("system", "system"),
+    ("the rest", "other/"),
+];
+
+/// A published thread: its name, its number, wake-ups, and the least, longest and mean time between two in microseconds.
+type Thread = (String, u32, f64, f64, f64, f64);
+
+#[derive(Deserialize)]
+struct StaticImage {
+    threads: Vec<Thread>,
+}
+
+#[derive(Deserialize)]
+struct Batches {
+    rows: Vec<Batch>,
+}
+
+/// When a batch began in seconds, of which thread, and what was owed.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+struct Batch(f64, String, f64);
+
+/// The model's table, with the published lines beside: those that were woken most first.
+fn listing(case: &str, published: &[Thread], stats: &Stats) -> Listing {
+    let threads = stats.wakeups.iter().zip(&stats.intervals);
+    let named = threads.filter(|((name, woken), _)| *woken > 0 && !name.starts_with("other/"));
+    let line = |((name, woken), it): (&(String, u64), &crate::Intervals)| {
+        let us = |ns: u64| ns as f64 / 1e3;
+        let average = us(it.total) / it.count as f64;
+        let theirs = published.iter().find(|thread| thread.0 == *name);
+        Line {
+            name: name.clone(),
+            published: theirs.map(|it| vec![it.2, it.3, it.4, it.5]),
+            model: vec![*woken as f64, us(it.min), us(it.max), average],
+        }
+    };
+    let mut lines: Vec<Line> = named.map(line).collect();
+    let rest = stats.wakeups_of("other/") as f64;
+    lines.push(Line {
+        name: "other/* (eight)".into(),
+        published: None,
+        model: vec![rest, f64::NAN, f64::NAN, f64::NAN],
+    });
+    lines.sort_by(|a, b| b.model[0].total_cmp(&a.model[0]));
+    Listing {
+        case: case.into(),
+        about: "thread",
+        columns: vec![
+            ("wakeups", "wake-ups"),
+            ("interval_us_min", "us"),
+            ("interval_us_max", "us"),
+            ("interval_us_avg", "us"),
+        ],
+        lines,
+    }
+}
+
+/// The place of RCU among the kinds of threads, by wake-ups.
+fn rank(stats: &Stats) -> f64 {
+    let own = stats.wakeups_of("rcu");
+    let more = WAKERS.iter().filter(|it| stats.wakeups_of(it.1) > own);
+    1.0 + more.count() as f64
+}
+
+/// Callbacks for each wake-up of the threads that invoke them.
+fn each(stats: &Stats) -> f64 {
+    let executed: u64 = stats.funcs.iter().map(|it| it.invoked).sum();
+    executed as f64 / stats.wakeups_of("rcuop/") as f64
+}
+
+/// The wake-ups of RCU's busiest thread over those of the one among the others that was woken least.
+fn busiest(stats: &Stats) -> f64 {
+    let of = |rcu: bool| {
+        let all = stats.wakeups.iter().filter(|it| it.1 > 0);
+        all.filter(move |it| it.0.starts_with("rcu") == rcu)
+            .map(|it| it.1 as f64)
+    };
+    of(true).fold(0.0, f64::max) / of(false).fold(f64::INFINITY, f64::min)
+}
+
+fn claims(offload: &Stats, lazy: &Stats) -> Vec<Shown> {
+    let cases = ["rcu=offload", "rcu=lazy"].map(|it| format!("{NAME} {it}"));
+    let callbacks: Named = ("callbacks_per_wakeup", "callbacks");
+    let per_s = |it: &Stats| it.wakeups_of("rcu") as f64 / it.seconds();
+    let rate: Named = ("rcu_wakeups_per_s", "1/s");
+    vec![
+        Shown::claimed(
+            &cases[0],
+            ("rank_of_rcu", "place of four"),
+            rank(offload),
+            "RCU's threads together are the second largest waker, after the daemon",
+            Bound::Between(2.0, 2.0),
+        ),
+        Shown::claimed(
+            &cases[0],
+            callbacks,
+            each(offload),
+            "a wake-up is for 1 to 10 callbacks",
+            Bound::Between(1.0, 10.0),
+        ),
+        Shown::claimed(
+            &cases[1],
+            ("busiest_rcu_thread_ratio", "of the least woken other"),
+            busiest(lazy),
+            "lazy callbacks move every thread of RCU's to the bottom",
+            Bound::AtMost(1.0),
+        ),
+        Shown::beside(&cases[0], rate, per_s(offload)),
+        Shown::beside(&cases[1], rate, per_s(lazy)),
+        Shown::beside(&cases[1], callbacks, each(lazy)),
+    ]
+}
+
+/// The table, offloaded and lazy.
+pub fn static_image(seed: u64) -> Outcome {
+    let published: StaticImage = published(NAME);
+    let seed = seed.to_string();
+    let [offload, lazy] =
+        ["offload", "lazy"].map(|rcu| run(NAME, &[("rcu", rcu), ("seed", &seed)]));
+    let mut outcome = Outcome {
+        shown: claims(&offload, &lazy),
+        ..Outcome::default()
+    };
+    for threads in ["rcu_preempt", "rcuog/", "rcuop/"] {
+        let theirs = published.threads.iter();
+        let theirs = theirs.filter(|it| it.0.starts_with(threads));
+        let whose = match threads.ends_with('/') {
+            true => format!("threads {threads}*"),
+            false => format!("thread {threads}"),
+        };
+        outcome.comparisons.push(Comparison {
+            experiment: NAME,
+            case: format!("{NAME} rcu=offload, {whose}"),
+            metric: "wakeups",
+            unit: "wake-ups",
+            source: Source::Published,
+            real: theirs.map(|it| it.2).sum(),
+            model: offload.wakeups_of(threads) as f64,
+            allowed: ALLOWED,
+            basis: Basis::Assumed,
+        });
+    }
+    for (rcu, stats) in [("offload", &offload), ("lazy", &lazy)] {
+        let case = format!("{NAME} rcu={rcu}");
+        // What was published was published without laziness.
+        let beside = match rcu {
+            "offload" => &published.threads[..],
+            _ => &[],
+        };
+        outcome.listings.push(listing(&case, beside, stats));
+    }
+    let gps = &offload.grace_periods;
+    let once = gps.iter().filter(|gp| gp.scans <= 1).count();
+    let n = gps.len().max(1) as f64;
+    outcome.notes.extend([
+        "wake-ups of `idd` and `idd@1.0.` are the workload's input, and so are their mean intervals; that a wake-up is for 1 to 10 callbacks rests on the files assumed".into(),
+        format!(
+            "rcu_preempt is woken {:.2} times a grace period here, and as often as twice in the 8 ms between published batches: here the next grace period is asked \
+             for before one ends, so it goes on without sleeping. Published is also a least interval of 39 us: it seems to have slept, and been woken at once",
+            offload.wakeups_of("rcu_preempt") as f64 / n
+        ),
+        format!(
+            "{:.0} % of the grace periods take one wait (8 ms), the others two: some CPU of the daemon's is in the way at the first scan. Where nearly none takes \
+             two (`smp=serial`), each rcuop/N is within 6 % of its published wake-ups, and rcuog/0 at 0.84 of its. Which kernel was published is not known; before 6.9 \
+             timers moved between CPUs otherwise",
+            100.0 * once as f64 / n
+        ),
+    ]);
+    notes(NAME, &mut outcome);
+    outcome
+}
+
+/// The batches that threads began while the machine was traced, in the order of time.
+fn batches(machine: &Machine) -> Vec<Batch> {
+    let lines = machine.rcu.told.notes.lines();
+    let start = |(place, what): &(crate::notes::Place, What)| match *what {
+        What::Rcu(Event::Callbacks(CallbackEvent::BatchStart { n_cbs, .. })) => {
+            let name = &machine.tasks[place.task?].name;
+            let at = place.at as f64 / 1e9;
+            name.starts_with("rcuop/")
+                .then(|| Batch(at, name.clone(), n_cbs as f64))
+        }
+        _ => None,
+    };
+    lines.iter().filter_map(start).collect()
+}
+
+/// Times from a thread's batch to its next, in milliseconds.
+fn spacings(all: &[Batch]) -> Vec<f64> {
+    let mut last: BTreeMap<&str, f64> = BTreeMap::new();
+    let mut found = Vec::new();
+    for Batch(at, thread, _) in all {
+        let before = last.insert(thread, *at);
+        found.extend(before.map(|before| 1e3 * (at - before)));
+    }
+    found
+}
+
+/// The load of `android-static-image`, two seconds of it traced.
+fn traced(seed: u64) -> Vec<Batch> {
+    let workload = Workload::named(NAME).expect("it is built in");
+    let seed = seed.to_string();
+    let mut plan = workload.plan(&[("seed", &seed)]).expect("a test runs it");
+    (plan.warm_up, plan.length) = (0, 2_000_000_000);
+    let mut machine = plan.machine();
+    machine.keep_trace();
+    assert!(plan.run_on(&mut machine, || false), "nobody stops it");
+    // Not the first tenth of a second, in which lists fill.
+    let mut all = batches(&machine);
+    all.retain(|it| it.0 >= 0.1);
+    all
+}
+
+/// How far apart a thread's batches are, and what its CPU owes then.
+pub fn android_batches(seed: u64) -> Outcome {
+    let published: Batches = published(BATCHES);
+    let model = traced(seed);
+    let owed = |all: &[Batch]| mean(all.iter().map(|it| it.2));
+    let mut outcome = Outcome::default();
+    let mut compare = |case: &str, metric, unit, real, model| {
+        outcome.comparisons.push(Comparison {
+            experiment: BATCHES,
+            case: format!("{BATCHES} {case}"),
+            metric,
+            unit,
+            source: Source::Published,
+            real,
+            model,
+            allowed: ALLOWED,
+            basis: Basis::Assumed,
+        });
+    };
+    let apart = [&published.rows, &model].map(|it| median(spacings(it)));
+    compare("a thread's", "apart_ms_median", "ms", apart[0], apart[1]);
+    let owes = [&published.rows, &model].map(|it| owed(it));
+    compare(
+        "at a start",
+        "owed_callbacks",
+        "callbacks",
+        owes[0],
+        owes[1],
+    );
+    let ends = published.rows.iter().map(|it| it.2);
+    let ends = ends.fold((f64::MAX, 0.0), |(least, most), it| {
+        (f64::min(least, it), f64::max(most, it))
+    });
+    let inside = model.iter().filter(|it| (ends.0..=ends.1).contains(&it.2));
+    let share = 100.0 * inside.count() as f64 / model.len() as f64;
+    outcome.shown.push(Shown::beside(
+        &format!("{BATCHES} at a start"),
+        ("in_published_range_pct", "%"),
+        share,
+    ));
+    let row = |it: &Batch| format!("{:.6} {} {}", it.0, it.1, it.2);
+    // As many rows as were published, from the middle.
+    let rows = model.iter().skip(model.len() / 2).map(row);
+    let rows: Vec<String> = rows.take(published.rows.len()).collect();
+    outcome.notes.push(format!(
+        "time, thread, callbacks owed, as published: {}",
+        rows.join("; ")
+    ));
+    outcome.notes.push(
+        "8 ms are two ticks: one is waited for at HZ=250, and a timer that is set in one tick rings with the second after it".into(),
+    );
+    notes(NAME, &mut outcome);
+    outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_of_the_threads_holds() {
+        let outcome = static_image(1);
+        let claims = outcome.shown.iter().filter_map(Shown::holds);
+        assert_eq!(claims.collect::<Vec<_>>(), [true; 3], "{:?}", outcome.shown);
+        let [offload, lazy] = &outcome.listings[..] else {
+            panic!("two tables");
+        };
+        // Every published thread is one of the model's, and the daemons' wake-ups are what was put in.
+        let theirs = offload.lines.iter().filter_map(|it| it.published.as_ref());
+        assert_eq!(theirs.count(), 8);
+        for name in ["idd", "idd@1.0."] {
+            let it = offload.line(name);
+            let ratio = it.model[0] / it.published.as_ref().unwrap()[0];
+            assert!((0.98..1.02).contains(&ratio), "{it:?}");
+        }
+        assert_eq!(offload.lines[0].name, "idd");
+        let last = lazy.lines.last().unwrap();
+        assert!(last.name.starts_with("rcu"), "{last:?}");
+    }
+
+    #[test]
+    fn batches_are_two_ticks_apart() {
+        for seed in [1, 9] {
+            let outcome = android_batches(seed);
+            for it in &outcome.comparisons {
+                assert!(it.holds(), "{it:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn spacings_are_each_threads_own() {
+        let batch = |at, name: &str| Batch(at, name.into(), 1.0);
+        let all = [
+            batch(1.0, "a"),
+            batch(1.001, "b"),
+            batch(1.008, "a"),
+            batch(1.016, "a"),
+        ];
+        let found = spacings(&all);
+        assert_eq!(
+            found.iter().map(|it| it.round()).collect::<Vec<_>>(),
+            [8.0, 8.0]
+        );
+    }
+}
