@@ -28,6 +28,13 @@ pub enum Event<'a> {
         /// It runs for the first time.
         new: bool,
     },
+    /// `sched_waking`: the same wake-up as a [`Event::Wakeup`], seen where it was asked for.
+    Waking {
+        /// Its name.
+        task: &'a str,
+        /// Its id.
+        pid: u32,
+    },
     /// `sched_switch`.
     Switch {
         /// Who ran.
@@ -73,11 +80,42 @@ pub enum Event<'a> {
         /// Its number; RCU's is 9.
         vec: u32,
     },
+    /// `softirq_exit`.
+    SoftirqExit {
+        /// Its number.
+        vec: u32,
+    },
+    /// `tick_stop`: a CPU stops its tick, or may not.
+    TickStop {
+        /// It stopped.
+        stopped: bool,
+        /// `NONE`, or what needs the tick: `RCU`, `SCHED`…
+        dependency: &'a str,
+    },
+    /// `sys_enter`, or an event of one system call: a task asks the kernel for something.
+    SysEnter {
+        /// Its number, or its name.
+        call: &'a str,
+    },
+    /// `sys_exit`, or an event of one system call.
+    SysExit,
     /// `rcu_grace_period`.
     GracePeriod {
         /// The sequence number, as printed.
         seq: i64,
         /// `start`, `fqsend`, `end`, `cpuqs`…
+        what: &'a str,
+    },
+    /// `rcu_future_grace_period`: a grace period is asked for, or waited for.
+    FutureGp {
+        /// The sequence number at the end of the one that is asked for.
+        wanted: i64,
+        /// `Startleaf`, `Prestarted`, `StartWait`…
+        what: &'a str,
+    },
+    /// `rcu_exp_grace_period`: an expedited one.
+    Expedited {
+        /// `start`, `wait`, `end`…
         what: &'a str,
     },
     /// `rcu_grace_period_init`: a node is set up.
@@ -131,6 +169,11 @@ pub enum Event<'a> {
         /// Its head.
         head: u64,
     },
+    /// `rcu_invoke_kfree_bulk_callback`: blocks are freed together.
+    InvokeBulk {
+        /// How many.
+        records: u64,
+    },
     /// `rcu_batch_start`.
     BatchStart {
         /// Callbacks on the list.
@@ -180,6 +223,7 @@ impl<'a> Record<'a> {
         Ok(match self.event {
             "sched_wakeup" => wakeup(text, false)?,
             "sched_wakeup_new" => wakeup(text, true)?,
+            "sched_waking" => waking(text)?,
             "sched_switch" => switch(text)?,
             "cpu_idle" => idle(text)?,
             "hrtimer_expire_entry" => {
@@ -199,6 +243,16 @@ impl<'a> Record<'a> {
             "softirq_entry" => Event::Softirq {
                 vec: numbered(text, "vec")?,
             },
+            "softirq_exit" => Event::SoftirqExit {
+                vec: numbered(text, "vec")?,
+            },
+            "tick_stop" => Event::TickStop {
+                stopped: numbered::<u8>(text, "success")? != 0,
+                dependency: crate::fields::value(text, "dependency")
+                    .ok_or(Fault::Field("dependency"))?,
+            },
+            "sys_exit" => Event::SysExit,
+            event if event.starts_with("sys_") => syscall(event, text)?,
             "tracing_mark_write" | "print" => Event::Mark {
                 // trace-cmd puts the writer's name before the text.
                 text: text.strip_prefix("tracing_mark_write: ").unwrap_or(text),
@@ -227,6 +281,34 @@ fn wakeup(text: &str, new: bool) -> Result<Event<'_>, Fault> {
         target,
         new,
     })
+}
+
+/// The same formats as a wake-up's.
+fn waking(text: &str) -> Result<Event<'_>, Fault> {
+    let Event::Wakeup { task, pid, .. } = wakeup(text, false)? else {
+        return Ok(Event::Other);
+    };
+    Ok(Event::Waking { task, pid })
+}
+
+/// `sys_enter: NR 87 (…)`; of one call `sys_enter_unlink: …`, `sys_exit_unlink: …`, and as the kernel itself prints it
+/// `sys_unlink(pathname: …`.
+fn syscall<'a>(event: &'a str, text: &'a str) -> Result<Event<'a>, Fault> {
+    if event == "sys_enter" {
+        let number = text
+            .strip_prefix("NR ")
+            .and_then(|rest| rest.split_whitespace().next());
+        let call = number.ok_or(Fault::Field("NR"))?;
+        return Ok(Event::SysEnter { call });
+    }
+    if event.starts_with("sys_exit_") {
+        return Ok(Event::SysExit);
+    }
+    let call = match event.strip_prefix("sys_enter_") {
+        Some(call) => Some(call),
+        None => event.split_once('(').map(|(name, _)| &name["sys_".len()..]),
+    };
+    Ok(call.map_or(Event::Other, |call| Event::SysEnter { call }))
 }
 
 fn switch(text: &str) -> Result<Event<'_>, Fault> {
@@ -287,6 +369,13 @@ fn rcu<'a>(event: &str, text: &'a str) -> Result<Event<'a>, Fault> {
             seq: parsed(at(1, "gp_seq")?, "gp_seq")?,
             what: at(0, "gpevent")?,
         },
+        "future_grace_period" => Event::FutureGp {
+            wanted: parsed(at(2, "gp_seq_req")?, "gp_seq_req")?,
+            what: at(3, "gpevent")?,
+        },
+        "exp_grace_period" => Event::Expedited {
+            what: at(2, "gpevent")?,
+        },
         "grace_period_init" => Event::NodeInit {
             level: parsed(at(2, "level")?, "level")?,
             first_cpu: cpu(parsed(at(0, "grplo")?, "grplo"), "grplo")?,
@@ -323,6 +412,9 @@ fn rcu<'a>(event: &str, text: &'a str) -> Result<Event<'a>, Fault> {
         },
         "invoke_kvfree_callback" | "invoke_kfree_callback" => Event::InvokeKvfree {
             head: pointer(text, "rhp")?,
+        },
+        "invoke_kfree_bulk_callback" => Event::InvokeBulk {
+            records: numbered(text, "nr_records")?,
         },
         "batch_start" => Event::BatchStart {
             callbacks: batch(text, "CBs")?,
