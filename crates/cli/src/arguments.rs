@@ -7,6 +7,7 @@ pub mod kernel;
 pub mod quiet;
 pub mod sim;
 pub mod torture;
+pub mod trace;
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
@@ -40,6 +41,8 @@ pub enum Command {
     /// This machine's own kernel, and what the machine model makes of it
     #[command(subcommand)]
     Kernel(kernel::Kernel),
+    /// What a recorded trace of a kernel shows: wake-ups, callbacks, batches, grace periods, idle CPUs; a timeline
+    Trace(trace::Trace),
     /// Try to break the library, in scenarios of threads that use it in every way at once, under oracles that notice
     Torture(torture::Torture),
     /// Print a completion script for a shell

@@ -9,6 +9,7 @@ mod quiet;
 mod reproduce;
 mod sim;
 mod torture;
+mod trace;
 
 use crate::arguments::{
     Arguments, Bench, Command, Common, Internal, Mixed, Pressure, Read, Retire, Scale, Srcu, Sync,
@@ -44,6 +45,7 @@ pub fn run(arguments: Arguments) -> Result<u8, Error> {
         Command::Bench(Bench::Pressure(options)) => bench_pressure(&options),
         Command::Sim(options) => sim::run(&options),
         Command::Kernel(kernel) => kernel::run(&kernel),
+        Command::Trace(options) => trace::run(&options),
         Command::Torture(options) => torture::run(&options),
         Command::Completions { shell } => completions(shell),
         Command::Man { command } => man(&command),
