@@ -416,7 +416,7 @@ def gps(t):
                 phases["wait"].append(b.t - a.t)
             elif kinds == ("fqsstart", "fqsend"):
                 phases["scan"].append(b.t - a.t)
-            elif kinds == ("fqswait", None) and report and report.t >= a.t:
+            elif kinds == ("fqswait", None) and report and report.i > a.i:
                 phases["wait"].append(report.t - a.t)
         if report:
             phases["cleanup"].append(end.t - report.t)

@@ -80,7 +80,7 @@ impl Kind {
 ///     analysis.feed(&record);
 /// }
 /// let findings = analysis.finish(reader.summary())?;
-/// assert_eq!(findings.tables[0].figure("__d_free", "queued"), Some(1000.0));
+/// assert_eq!(findings.tables[0].figure("__d_free", "queued"), Some(1010.0));
 /// # Ok::<(), quiescent_trace::Error>(())
 /// ```
 pub struct Analysis {

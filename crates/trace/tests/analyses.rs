@@ -11,7 +11,13 @@ use std::collections::BTreeMap;
 
 const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/traces/");
 
-const KINDS: [Kind; 5] = [Kind::Wakeups, Kind::Callbacks, Kind::Batches, Kind::Gps, Kind::Idle];
+const KINDS: [Kind; 5] = [
+    Kind::Wakeups,
+    Kind::Callbacks,
+    Kind::Batches,
+    Kind::Gps,
+    Kind::Idle,
+];
 
 /// All analyses in one pass.
 fn findings(name: &str) -> Vec<(Kind, Findings)> {
@@ -19,10 +25,14 @@ fn findings(name: &str) -> Vec<(Kind, Findings)> {
     let mut reader = Reader::new(&path, open(&path).expect("opens"));
     let mut analyses = KINDS.map(|kind| (kind, Analysis::new(kind, Filter::default())));
     while let Some(record) = reader.next_record().expect("reads") {
-        analyses.iter_mut().for_each(|(_, analysis)| analysis.feed(&record));
+        analyses
+            .iter_mut()
+            .for_each(|(_, analysis)| analysis.feed(&record));
     }
     let summary = reader.summary();
-    let finish = |(kind, analysis): (Kind, Analysis)| (kind, analysis.finish(summary).expect("has findings"));
+    let finish = |(kind, analysis): (Kind, Analysis)| {
+        (kind, analysis.finish(summary).expect("has findings"))
+    };
     analyses.into_iter().map(finish).collect()
 }
 
@@ -56,12 +66,21 @@ fn expected(value: &Value) -> BTreeMap<(String, String), f64> {
 }
 
 fn compare(name: &str) {
-    let text = std::fs::read_to_string(format!("{DATA}analyses.json")).expect("a file of the project");
+    let text =
+        std::fs::read_to_string(format!("{DATA}analyses.json")).expect("a file of the project");
     let all: Value = serde_json::from_str(&text).expect("JSON");
     for (kind, found) in findings(name) {
         let about = &found.about;
-        assert_eq!(about.unparsed.count() + about.undecoded.count(), 0, "{name}");
-        assert_eq!((about.lost, about.backwards, about.unitless), (0, 0, 0), "{name}");
+        assert_eq!(
+            about.unparsed.count() + about.undecoded.count(),
+            0,
+            "{name}"
+        );
+        assert_eq!(
+            (about.lost, about.backwards, about.unitless),
+            (0, 0, 0),
+            "{name}"
+        );
         let key = format!("{name} {}", kind.name());
         let (ours, theirs) = (figures(&found), expected(&all[&key]));
         let mut wrong = Vec::new();
@@ -73,7 +92,13 @@ fn compare(name: &str) {
         }
         let surplus = ours.iter().filter(|(what, _)| !theirs.contains_key(*what));
         wrong.extend(surplus.map(|(what, ours)| format!("{what:?}: {ours}, expected none")));
-        assert!(wrong.is_empty(), "{key}: {} of {} differ\n{}", wrong.len(), theirs.len(), wrong.join("\n"));
+        assert!(
+            wrong.is_empty(),
+            "{key}: {} of {} differ\n{}",
+            wrong.len(),
+            theirs.len(),
+            wrong.join("\n")
+        );
     }
 }
 

@@ -93,7 +93,11 @@ impl Source {
         let read = Arc::new(AtomicU64::new(0));
         let mut source = Source {
             input: Box::new(io::empty()),
-            kind: "standard input",
+            kind: if name == "-" {
+                "standard input"
+            } else {
+                "a pipe"
+            },
             length: 0,
             read: Arc::clone(&read),
         };

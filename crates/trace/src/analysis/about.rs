@@ -175,6 +175,13 @@ impl About {
                 doubts.push(format!("{} {what}, first {first}", faults.count()));
             }
         }
+        let silent = u64::from(summary.cpus()).saturating_sub(present.writers.len() as u64);
+        if silent > 0 {
+            doubts.push(format!(
+                "{silent} of {} CPUs wrote no event: nothing is known about them, idle or not",
+                summary.cpus()
+            ));
+        }
         doubts.extend(present.doubts());
         About {
             records: summary.records,

@@ -171,7 +171,8 @@ impl Gps {
         match what {
             "fqswait" => {
                 now.init_done.get_or_insert(time);
-                now.waits_since = Some(time);
+                // Behind the last report it waits for nothing: the grace period ends.
+                now.waits_since = now.last.is_none().then_some(time);
             }
             "fqsstart" => {
                 now.scanning = true;
@@ -248,10 +249,8 @@ impl Gps {
             return;
         }
         if let (Some(since), Some(last)) = (now.waits_since, &now.last) {
-            // Cut off by the last report, if that came while it waited.
-            if last.time_ns >= since {
-                now.waits.push((since, last.time_ns));
-            }
+            // The last report came while it waited.
+            now.waits.push((since, last.time_ns));
         }
         let phases = &mut self.counts.phases;
         if let Some(request) = now.request {

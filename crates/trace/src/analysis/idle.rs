@@ -48,7 +48,7 @@ pub(crate) struct Idle {
     refused: BTreeMap<u32, u64>,
     stopped: u64,
     lost: Lost,
-    /// The window was entered.
+    /// A record lay in the window.
     entered: bool,
 }
 
@@ -152,9 +152,11 @@ impl Part for Idle {
     }
 
     fn see(&mut self, seen: &Seen<'_>) {
-        self.entered |= seen.inside;
-        let after = self.entered && !seen.inside;
         let (record, event) = (seen.record, seen.event);
+        self.entered |= seen.inside;
+        // There may be a window in which nothing happens at all.
+        let past = seen.filter.to_ns.is_some_and(|to| record.time_ns > to);
+        let after = !seen.inside && (self.entered || past);
         self.switches(seen, after);
         match *event {
             Event::IdleEntry { cpu, state } => self.enter(seen, cpu, state, after),

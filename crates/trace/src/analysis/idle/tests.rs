@@ -109,3 +109,24 @@ fn the_window_cuts_idle_time() {
         None
     );
 }
+
+#[test]
+fn a_window_in_which_nothing_happens_is_idle_all_the_same() {
+    let filter = Filter {
+        from_ns: Some(1_004_000_000),
+        to_ns: Some(1_005_000_000),
+        ..Filter::default()
+    };
+    let found = filtered(Kind::Idle, filter.clone(), TEXT);
+    assert_eq!(
+        found.tables[0].figure("CPU 1 cpu_idle", "idle_pct"),
+        Some(100.0)
+    );
+    let ended =
+        format!("{TEXT}  <idle>-0 [001] d..1. 1.020000: cpu_idle: state=4294967295 cpu_id=1\n");
+    let found = filtered(Kind::Idle, filter, &ended);
+    assert_eq!(
+        found.tables[0].figure("CPU 1 cpu_idle", "idle_pct"),
+        Some(100.0)
+    );
+}

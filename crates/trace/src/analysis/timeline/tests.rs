@@ -39,15 +39,9 @@ fn packet(field: Field) -> Packet {
     };
     let fields = decode(&bytes).expect("is a packet");
     let number = |fields: &[Field], wanted| {
-        let found = fields
-            .iter()
-            .find_map(|f| matches!(f, Field::Number(n, _) if *n == wanted).then_some(f));
-        found.map(|f| {
-            if let Field::Number(_, value) = f {
-                *value
-            } else {
-                0
-            }
+        fields.iter().find_map(|f| match f {
+            Field::Number(n, value) if *n == wanted => Some(*value),
+            _ => None,
         })
     };
     let bytes = |fields: &[Field], wanted| {
