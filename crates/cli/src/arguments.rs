@@ -8,6 +8,7 @@ pub mod quiet;
 pub mod sim;
 pub mod top;
 pub mod torture;
+pub mod trace;
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
@@ -43,6 +44,8 @@ pub enum Command {
     Kernel(kernel::Kernel),
     /// Watch a running program: its callbacks by function, grace periods, wake-ups, readers in the way
     Top(top::Top),
+    /// What a recorded trace of a kernel shows: wake-ups, callbacks, batches, grace periods, idle CPUs; a timeline
+    Trace(trace::Trace),
     /// Try to break the library, in scenarios of threads that use it in every way at once, under oracles that notice
     Torture(torture::Torture),
     /// Print a completion script for a shell

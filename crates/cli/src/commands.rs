@@ -10,6 +10,7 @@ mod reproduce;
 mod sim;
 mod top;
 mod torture;
+mod trace;
 
 use crate::arguments::{
     Arguments, Bench, Command, Common, Internal, Mixed, Pressure, Read, Retire, Scale, Srcu, Sync,
@@ -46,6 +47,7 @@ pub fn run(arguments: Arguments) -> Result<u8, Error> {
         Command::Sim(options) => sim::run(&options),
         Command::Kernel(kernel) => kernel::run(&kernel),
         Command::Top(options) => top::run(&options),
+        Command::Trace(options) => trace::run(&options),
         Command::Torture(options) => torture::run(&options),
         Command::Completions { shell } => completions(shell),
         Command::Man { command } => man(&command),

@@ -27,6 +27,16 @@ impl CpuSet {
         self.words[word] |= 1 << (cpu % 64);
     }
 
+    /// Takes a CPU out.
+    pub fn remove(&mut self, cpu: u32) {
+        if let Some(word) = self.words.get_mut(cpu as usize / 64) {
+            *word &= !(1 << (cpu % 64));
+        }
+        while self.words.last() == Some(&0) {
+            self.words.pop();
+        }
+    }
+
     /// Adds the CPUs of a node's mask, whose first bit is `first`.
     pub fn insert_mask(&mut self, first: u32, mask: u64) {
         (0..64)
@@ -86,5 +96,9 @@ mod tests {
         assert_eq!(set.iter().collect::<Vec<_>>(), [16, 18, 123]);
         assert_eq!(set.len(), 3);
         assert!(CpuSet::default().is_empty() && !set.is_empty());
+        [16, 18, 123, 5000]
+            .into_iter()
+            .for_each(|cpu| set.remove(cpu));
+        assert_eq!(set, CpuSet::default());
     }
 }

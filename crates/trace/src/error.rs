@@ -26,6 +26,13 @@ pub enum Error {
         /// What to do about it.
         remedy: &'static str,
     },
+    /// The timeline cannot be written.
+    Output {
+        /// What the system said.
+        source: io::Error,
+        /// What to do about it.
+        remedy: &'static str,
+    },
     /// The trace lacks what was asked for.
     Missing {
         /// What is missing.
@@ -50,6 +57,9 @@ impl fmt::Display for Error {
                 found,
                 remedy,
             } => write!(f, "{name}: this is {found}; {remedy}"),
+            Error::Output { source, remedy } => {
+                write!(f, "the timeline cannot be written: {source}; {remedy}")
+            }
             Error::Missing {
                 what,
                 lines,
@@ -62,7 +72,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Error::Input { source, .. } => Some(source),
+            Error::Input { source, .. } | Error::Output { source, .. } => Some(source),
             Error::Kind { .. } | Error::Missing { .. } => None,
         }
     }

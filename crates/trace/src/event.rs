@@ -3,8 +3,10 @@
 //! Only the events that a model of RCU and of the scheduler's ticks needs are decoded; the others are [`Event::Other`].
 //! RCU's events start with the flavour (`rcu_preempt`, or `rcu_sched` on kernels without preemption), which is left out.
 
-use crate::fields::{function, hex, number, numbered, pointer, task};
+use crate::fields::{function, number, numbered, task};
 use crate::{Fault, Record};
+
+mod rcu;
 
 /// Functions that a tick's timer calls, by kernel version.
 const TICKS: [&str; 3] = [
@@ -27,6 +29,13 @@ pub enum Event<'a> {
         target: u32,
         /// It runs for the first time.
         new: bool,
+    },
+    /// `sched_waking`: the same wake-up as a [`Event::Wakeup`], seen where it was asked for.
+    Waking {
+        /// Its name.
+        task: &'a str,
+        /// Its id.
+        pid: u32,
     },
     /// `sched_switch`.
     Switch {
@@ -73,11 +82,42 @@ pub enum Event<'a> {
         /// Its number; RCU's is 9.
         vec: u32,
     },
+    /// `softirq_exit`.
+    SoftirqExit {
+        /// Its number.
+        vec: u32,
+    },
+    /// `tick_stop`: a CPU stops its tick, or may not.
+    TickStop {
+        /// It stopped.
+        stopped: bool,
+        /// `NONE`, or what needs the tick: `RCU`, `SCHED`…
+        dependency: &'a str,
+    },
+    /// `sys_enter`, or an event of one system call: a task asks the kernel for something.
+    SysEnter {
+        /// Its number, or its name.
+        call: &'a str,
+    },
+    /// `sys_exit`, or an event of one system call.
+    SysExit,
     /// `rcu_grace_period`.
     GracePeriod {
         /// The sequence number, as printed.
         seq: i64,
         /// `start`, `fqsend`, `end`, `cpuqs`…
+        what: &'a str,
+    },
+    /// `rcu_future_grace_period`: a grace period is asked for, or waited for.
+    FutureGp {
+        /// The sequence number at the end of the one that is asked for.
+        wanted: i64,
+        /// `Startleaf`, `Prestarted`, `StartWait`…
+        what: &'a str,
+    },
+    /// `rcu_exp_grace_period`: an expedited one.
+    Expedited {
+        /// `start`, `wait`, `end`…
         what: &'a str,
     },
     /// `rcu_grace_period_init`: a node is set up.
@@ -131,6 +171,11 @@ pub enum Event<'a> {
         /// Its head.
         head: u64,
     },
+    /// `rcu_invoke_kfree_bulk_callback`: blocks are freed together.
+    InvokeBulk {
+        /// How many.
+        records: u64,
+    },
     /// `rcu_batch_start`.
     BatchStart {
         /// Callbacks on the list.
@@ -175,11 +220,12 @@ impl<'a> Record<'a> {
     pub fn decode(&self) -> Result<Event<'a>, Fault> {
         let text = self.text;
         if let Some(rest) = self.event.strip_prefix("rcu_") {
-            return rcu(rest, text);
+            return rcu::decode(rest, text);
         }
         Ok(match self.event {
             "sched_wakeup" => wakeup(text, false)?,
             "sched_wakeup_new" => wakeup(text, true)?,
+            "sched_waking" => waking(text)?,
             "sched_switch" => switch(text)?,
             "cpu_idle" => idle(text)?,
             "hrtimer_expire_entry" => {
@@ -199,6 +245,16 @@ impl<'a> Record<'a> {
             "softirq_entry" => Event::Softirq {
                 vec: numbered(text, "vec")?,
             },
+            "softirq_exit" => Event::SoftirqExit {
+                vec: numbered(text, "vec")?,
+            },
+            "tick_stop" => Event::TickStop {
+                stopped: numbered::<u8>(text, "success")? != 0,
+                dependency: crate::fields::value(text, "dependency")
+                    .ok_or(Fault::Field("dependency"))?,
+            },
+            "sys_exit" => Event::SysExit,
+            event if event.starts_with("sys_") => syscall(event, text)?,
             "tracing_mark_write" | "print" => Event::Mark {
                 // trace-cmd puts the writer's name before the text.
                 text: text.strip_prefix("tracing_mark_write: ").unwrap_or(text),
@@ -227,6 +283,34 @@ fn wakeup(text: &str, new: bool) -> Result<Event<'_>, Fault> {
         target,
         new,
     })
+}
+
+/// The same formats as a wake-up's.
+fn waking(text: &str) -> Result<Event<'_>, Fault> {
+    let Event::Wakeup { task, pid, .. } = wakeup(text, false)? else {
+        return Ok(Event::Other);
+    };
+    Ok(Event::Waking { task, pid })
+}
+
+/// `sys_enter: NR 87 (…)`; of one call `sys_enter_unlink: …`, `sys_exit_unlink: …`, and as the kernel itself prints it
+/// `sys_unlink(pathname: …`.
+fn syscall<'a>(event: &'a str, text: &'a str) -> Result<Event<'a>, Fault> {
+    if event == "sys_enter" {
+        let number = text
+            .strip_prefix("NR ")
+            .and_then(|rest| rest.split_whitespace().next());
+        let call = number.ok_or(Fault::Field("NR"))?;
+        return Ok(Event::SysEnter { call });
+    }
+    if event.starts_with("sys_exit_") {
+        return Ok(Event::SysExit);
+    }
+    let call = match event.strip_prefix("sys_enter_") {
+        Some(call) => Some(call),
+        None => event.split_once('(').map(|(name, _)| &name["sys_".len()..]),
+    };
+    Ok(call.map_or(Event::Other, |call| Event::SysEnter { call }))
 }
 
 fn switch(text: &str) -> Result<Event<'_>, Fault> {
@@ -275,74 +359,6 @@ fn cpu(number: Result<u32, Fault>, name: &'static str) -> Result<u32, Fault> {
             Err(Fault::Field(name))
         }
     })
-}
-
-/// The events `rcu_*`, without the prefix.
-fn rcu<'a>(event: &str, text: &'a str) -> Result<Event<'a>, Fault> {
-    let mut words = text.split_whitespace();
-    // Words after the flavour, by their place; a field that is not there is an error with its name.
-    let mut at = |place: usize, name| words.nth(place).ok_or(Fault::Field(name));
-    Ok(match event {
-        "grace_period" => Event::GracePeriod {
-            seq: parsed(at(1, "gp_seq")?, "gp_seq")?,
-            what: at(0, "gpevent")?,
-        },
-        "grace_period_init" => Event::NodeInit {
-            level: parsed(at(2, "level")?, "level")?,
-            first_cpu: cpu(parsed(at(0, "grplo")?, "grplo"), "grplo")?,
-            mask: hex(at(1, "qsmask")?).ok_or(Fault::Field("qsmask"))?,
-        },
-        "quiescent_state_report" => {
-            let masks = at(2, "mask")?;
-            let (cleared, left) = masks.split_once('>').ok_or(Fault::Field("mask"))?;
-            Event::Report {
-                cleared: hex(cleared).ok_or(Fault::Field("mask"))?,
-                left: hex(left).ok_or(Fault::Field("qsmask"))?,
-                level: parsed(at(0, "level")?, "level")?,
-                first_cpu: cpu(parsed(at(0, "grplo")?, "grplo"), "grplo")?,
-            }
-        }
-        "fqs" => Event::Scan {
-            cpu: cpu(parsed(at(2, "cpu")?, "cpu"), "cpu")?,
-            what: at(0, "qsevent")?,
-        },
-        "nocb_wake" => Event::NocbWake {
-            cpu: cpu(parsed(at(1, "cpu")?, "cpu"), "cpu")?,
-            what: at(0, "reason")?,
-        },
-        "callback" => Event::Callback {
-            head: pointer(text, "rhp")?,
-            function: function(text, "func")?,
-        },
-        "kvfree_callback" | "kfree_callback" => Event::Kvfree {
-            head: pointer(text, "rhp")?,
-        },
-        "invoke_callback" => Event::Invoke {
-            head: pointer(text, "rhp")?,
-            function: function(text, "func")?,
-        },
-        "invoke_kvfree_callback" | "invoke_kfree_callback" => Event::InvokeKvfree {
-            head: pointer(text, "rhp")?,
-        },
-        "batch_start" => Event::BatchStart {
-            callbacks: batch(text, "CBs")?,
-        },
-        "batch_end" => Event::BatchEnd {
-            invoked: batch(text, "CBs-invoked")?,
-        },
-        _ => Event::Other,
-    })
-}
-
-fn parsed<T: TryFrom<i128>>(word: &str, name: &'static str) -> Result<T, Fault> {
-    number(word).ok_or(Fault::Field(name))
-}
-
-/// A number of callbacks; old kernels print `lazy/all`.
-fn batch(text: &str, name: &'static str) -> Result<u64, Fault> {
-    let word = crate::fields::value(text, name).ok_or(Fault::Field(name))?;
-    let all = word.rsplit('/').next().unwrap_or(word);
-    parsed(all, name)
 }
 
 #[cfg(test)]

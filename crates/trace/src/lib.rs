@@ -8,6 +8,7 @@
 //! | `window`, `clock` | the part that is looked at; HZ and the jiffy number |
 //! | `recorded`, `arrival`, `placement` | [`Recorded`]: the input of a replay |
 //! | `measure` | [`Figures`]: grace periods, callbacks, wake-ups, ticks, idle entries of a window |
+//! | `analysis` | [`Analysis`]: tables of wake-ups, callbacks, batches, grace periods, idle; a timeline |
 //! | `faults`, `error` | what was counted and passed over; what ends the reading |
 //!
 //! Three rules hold throughout. A line or a field that cannot be read is counted with its line number and never guessed
@@ -32,6 +33,7 @@
 //! # Ok::<(), quiescent_trace::Error>(())
 //! ```
 
+mod analysis;
 mod arrival;
 mod clock;
 mod cpuset;
@@ -49,6 +51,10 @@ mod reader;
 mod recorded;
 mod window;
 
+pub use analysis::{
+    About, Analysis, Column, DISTINCT_MOST, Filter, Findings, Kind, Line, NAMES_MOST, Table,
+    Thread, WAITING_MOST,
+};
 pub use arrival::{Arrival, Queued, never_lazy};
 pub use cpuset::CpuSet;
 pub use dist::{Distribution, Percentiles};
@@ -62,4 +68,4 @@ pub use names::{Role, kind_of, role};
 pub use placement::{Placed, Placements, placed_at};
 pub use reader::{LINE_MOST, Reader, Summary};
 pub use recorded::{Options, Recorded, Recorder, Wakeup, recorded};
-pub use window::{END_MARK, START_MARK, Window};
+pub use window::{Bounds, END_MARK, START_MARK, Window};

@@ -34,6 +34,18 @@ impl Window {
     }
 }
 
+/// Who said which part of a trace is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Bounds {
+    /// Whoever asked.
+    Given,
+    /// [`START_MARK`] and [`END_MARK`] in the trace, or one of them.
+    Marks,
+    /// Nobody: it is the whole trace.
+    Whole,
+}
+
 /// Where in the window the reading is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
@@ -86,6 +98,39 @@ impl Follow {
     /// The instant from which things count, as far as it is known.
     pub(crate) fn start(&self) -> u64 {
         self.given.map(|w| w.start_ns).or(self.start).unwrap_or(0)
+    }
+
+    /// The window as far as the trace reaches, and who said so; clocks without a unit have one too.
+    pub(crate) fn bounds(&self, summary: &Summary) -> Result<(Window, Bounds), Error> {
+        let missing = |what, remedy| Error::Missing {
+            what,
+            lines: summary.lines,
+            remedy,
+        };
+        let (Some(first), Some(last)) = (summary.first_ns, summary.last_ns) else {
+            return Err(missing("record", "give a trace with events in it"));
+        };
+        let by = match (self.given, self.start, self.end) {
+            (Some(_), ..) => Bounds::Given,
+            (None, None, None) => Bounds::Whole,
+            _ => Bounds::Marks,
+        };
+        let window = self.given.unwrap_or(Window {
+            start_ns: self.start.unwrap_or(first),
+            end_ns: self.end.unwrap_or(last),
+        });
+        let window = Window {
+            start_ns: window.start_ns.max(first),
+            end_ns: window.end_ns.min(last),
+        };
+        // A trace whose clock goes back may end before it starts.
+        if window.end_ns < window.start_ns && summary.backwards == 0 {
+            return Err(missing(
+                "record in the window that was asked for",
+                "give --from and --to as times of the trace's own clock",
+            ));
+        }
+        Ok((window, by))
     }
 
     /// The window, at the end of the trace.

@@ -202,3 +202,63 @@ fn a_missing_field_is_named() {
     let hidden = decode("rcu_callback", "rcu_preempt rhp=(____ptrval____) func=a 1");
     assert_eq!(hidden, Err(Fault::Hidden));
 }
+
+#[test]
+fn system_calls_by_number_and_by_name() {
+    let entered = |call| Ok(Event::SysEnter { call });
+    assert_eq!(decode("sys_enter", "NR 87 (7ffc, 0, 0)"), entered("87"));
+    assert_eq!(
+        decode("sys_enter_unlink", "pathname: 0x7f"),
+        entered("unlink")
+    );
+    assert_eq!(decode("sys_unlink(pathname", "7ffc1)"), entered("unlink"));
+    assert_eq!(decode("sys_exit", "NR 87 = 0"), Ok(Event::SysExit));
+    assert_eq!(decode("sys_exit_unlink", "0x0"), Ok(Event::SysExit));
+    assert_eq!(decode("sys_enter", "87"), Err(Fault::Field("NR")));
+    assert_eq!(decode("sys_enter", ""), Err(Fault::Field("NR")));
+}
+
+#[test]
+fn what_is_asked_for_and_what_needs_the_tick() {
+    let wanted = Event::FutureGp {
+        wanted: -456,
+        what: "Startleaf",
+    };
+    assert_eq!(
+        decode(
+            "rcu_future_grace_period",
+            "rcu_preempt -460 -456 0 0 7 Startleaf"
+        ),
+        Ok(wanted)
+    );
+    let expedited = Event::Expedited { what: "start" };
+    assert_eq!(
+        decode("rcu_exp_grace_period", "rcu_preempt 4 start"),
+        Ok(expedited)
+    );
+    let kept = Event::TickStop {
+        stopped: false,
+        dependency: "RCU",
+    };
+    assert_eq!(decode("tick_stop", "success=0 dependency=RCU"), Ok(kept));
+    let bulk = Event::InvokeBulk { records: 3 };
+    assert_eq!(
+        decode(
+            "rcu_invoke_kfree_bulk_callback",
+            "rcu_preempt bulk=0x1 nr_records=3"
+        ),
+        Ok(bulk)
+    );
+    let waking = Event::Waking {
+        task: "a b",
+        pid: 3,
+    };
+    assert_eq!(
+        decode("sched_waking", "comm=a b pid=3 prio=120 target_cpu=001"),
+        Ok(waking)
+    );
+    assert_eq!(
+        decode("softirq_exit", "vec=9 [action=RCU]"),
+        Ok(Event::SoftirqExit { vec: 9 })
+    );
+}

@@ -1,0 +1,192 @@
+//! The request to look at a trace: `trace`.
+
+use super::count;
+use clap::{Args, ValueEnum};
+use quiescent_trace::{CpuSet, Filter, Kind, Thread};
+use std::path::PathBuf;
+
+pub const EXAMPLES: &str = "\
+Examples:
+  quiescent trace boot.txt wakeups                       who wakes up, and for which callback
+  quiescent trace boot.txt.xz callbacks --thread systemd what systemd queued
+  quiescent trace boot.txt idle --cpu 0-3 --from 5.2     four CPUs, from 5.2 s of the trace's clock on
+  quiescent trace boot.txt timeline --output boot.pftrace  for ui.perfetto.dev
+  trace-cmd report -t | quiescent trace - gps --json     out of a pipe
+
+Without --from and --to what lies between the marks WORKLOAD_START and WORKLOAD_END is counted (written to trace_marker), or the
+whole trace. What is missing or doubtful is said above the tables. docs/tools.md explains every column.
+Exit codes: 0 done; 1 lines of the file could not be read (the rest was counted), or the timeline not written; 2 usage, or no
+trace at all; 130 stopped by Ctrl-C (what was counted is printed).";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Trace {
+    /// The trace: ftrace text (as tracefs, trace-cmd report or perf script print it; plain or .xz); `-` is standard input
+    pub file: String,
+    /// What to look at
+    #[arg(value_enum)]
+    pub analysis: Analysis,
+    /// From this time of the trace's clock: seconds, or with a unit (`5.2`, `5200ms`, `5200000000ns`)
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub from: Option<u64>,
+    /// Up to this time
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub to: Option<u64>,
+    /// These CPUs only (`0-3,7`)
+    #[arg(long, value_name = "LIST", value_parser = cpus)]
+    pub cpu: Option<Cpus>,
+    /// This thread only, by its whole name or its id (may be repeated)
+    #[arg(long, value_name = "NAME|PID")]
+    pub thread: Vec<String>,
+    /// Rows of each table, the first ones; 0 is all. 20 in tables and all in JSON when left out
+    #[arg(long, value_name = "N", value_parser = rows, allow_negative_numbers = true)]
+    pub limit: Option<u64>,
+    /// Where the timeline goes
+    #[arg(long, value_name = "FILE", required_if_eq("analysis", "timeline"))]
+    pub output: Option<PathBuf>,
+    /// Print one line of JSON (schema quiescent/1) instead of tables
+    #[arg(long)]
+    pub json: bool,
+    /// No progress bar
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Analysis {
+    /// Threads by wake-ups and intervals; why RCU's threads woke; from the callback to the threads that woke for it
+    Wakeups,
+    /// Callbacks by function, task and system call: queued, invoked, lazy, delays
+    Callbacks,
+    /// Batches of callbacks by who invokes them: sizes, durations, spacing
+    Batches,
+    /// Grace periods: phases, scans, who was waited for last, who asked
+    Gps,
+    /// Idle CPUs: segments, states, ticks that hit them and what for, time lost to RCU
+    Idle,
+    /// A file for Perfetto: tasks, idle states, grace periods, batches
+    Timeline,
+}
+
+impl Analysis {
+    /// The analysis; none is the timeline.
+    pub fn kind(self) -> Option<Kind> {
+        match self {
+            Analysis::Wakeups => Some(Kind::Wakeups),
+            Analysis::Callbacks => Some(Kind::Callbacks),
+            Analysis::Batches => Some(Kind::Batches),
+            Analysis::Gps => Some(Kind::Gps),
+            Analysis::Idle => Some(Kind::Idle),
+            Analysis::Timeline => None,
+        }
+    }
+}
+
+/// CPUs; a type of its own, since clap takes a list for repeated values.
+#[derive(Debug, Clone)]
+pub struct Cpus(pub CpuSet);
+
+impl Trace {
+    /// What is asked for.
+    pub fn filter(&self) -> Filter {
+        let thread = |text: &String| match text.parse() {
+            Ok(pid) => Thread::Pid(pid),
+            Err(_) => Thread::Name(text.clone()),
+        };
+        Filter {
+            from_ns: self.from,
+            to_ns: self.to,
+            cpus: self.cpu.as_ref().map(|cpus| cpus.0.clone()),
+            threads: self.thread.iter().map(thread).collect(),
+        }
+    }
+}
+
+fn rows(text: &str) -> Result<u64, String> {
+    match text {
+        "0" => Ok(0),
+        _ => count(text, 1 << 32, "give 0 for all rows, or a number of them"),
+    }
+}
+
+/// Exactly, in ns: a time of the trace must not move by rounding.
+fn time(text: &str) -> Result<u64, String> {
+    let wrong = || "give seconds (`5.2`) or a number with its unit: s, ms, us, ns".to_string();
+    let at = text
+        .find(|c: char| c.is_ascii_alphabetic())
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(at);
+    let digits = match unit {
+        "" | "s" => 9,
+        "ms" => 6,
+        "us" => 3,
+        "ns" => 0,
+        _ => return Err(wrong()),
+    };
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let known = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+    if whole.is_empty() || !known(whole) || !known(fraction) || fraction.len() > digits {
+        return Err(wrong());
+    }
+    let all = format!("{whole}{fraction:0<digits$}");
+    all.parse().map_err(|_| wrong())
+}
+
+/// Above any CPU number that a trace may have.
+const MOST_CPU: u32 = 65_535;
+
+fn cpus(text: &str) -> Result<Cpus, String> {
+    let wrong = || format!("give numbers and ranges up to {MOST_CPU}, such as 0-3,7");
+    let number = |text: &str| {
+        text.parse::<u32>()
+            .ok()
+            .filter(|cpu| *cpu <= MOST_CPU)
+            .ok_or_else(wrong)
+    };
+    let mut set = CpuSet::default();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (number(first)?, number(last)?);
+        if first > last {
+            return Err(wrong());
+        }
+        (first..=last).for_each(|cpu| set.insert(cpu));
+    }
+    Ok(Cpus(set))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_exact() {
+        assert_eq!(time("5.020396"), Ok(5_020_396_000));
+        assert_eq!(time("5"), Ok(5_000_000_000));
+        assert_eq!(time("17ns"), Ok(17));
+        assert_eq!(time("1.5ms"), Ok(1_500_000));
+        for wrong in [
+            "",
+            "x",
+            "-1",
+            "5.0000000001",
+            "1.5ns",
+            "5 s",
+            "1e9",
+            "5m",
+            ".5",
+            "99999999999999999999",
+        ] {
+            assert!(time(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn cpus_are_numbers_and_ranges() {
+        let set = cpus("0-2,7").expect("is a list").0;
+        assert_eq!(set.iter().collect::<Vec<_>>(), [0, 1, 2, 7]);
+        for wrong in ["", "a", "3-1", "1,", "70000", "-1"] {
+            assert!(cpus(wrong).is_err(), "{wrong}");
+        }
+    }
+}

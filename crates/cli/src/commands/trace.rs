@@ -1,0 +1,293 @@
+//! Carries out `trace`: reads a recorded trace once and prints what one analysis found.
+//!
+//! The trace streams: memory does not grow with its length. The bar shows bytes of the file, so that it is right for compressed
+//! files too. Ctrl-C ends the reading, and what was counted until then is printed.
+
+mod text;
+
+use super::{code, stop_flag};
+use crate::arguments::trace::Trace;
+use crate::output::{self, DONE, FINDING};
+use crate::progress::Bar;
+use quiescent_bench::{Error, Progress, Report, Row};
+use quiescent_trace::{Analysis, Findings, Reader, from_read, open};
+use std::fs::File;
+use std::io::{self, BufRead, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use tempfile::NamedTempFile;
+
+/// Records between two looks at the stop flag and the bar.
+const RECORDS_AT_A_TIME: u32 = 4096;
+
+/// Does it; the exit code.
+pub fn run(options: &Trace) -> Result<u8, Error> {
+    if options.output.is_some() && options.analysis.kind().is_some() {
+        let why = "--output is for the timeline: leave it out, or redirect standard output";
+        return Err(Error::Usage(why.into()));
+    }
+    if let (Some(from), Some(to)) = (options.from, options.to)
+        && from > to
+    {
+        return Err(Error::Usage(
+            "--from is after --to: nothing lies between them".into(),
+        ));
+    }
+    let source = Source::open(&options.file)?;
+    let target = options.output.as_deref().map(Target::new).transpose()?;
+    let analysis = match (options.analysis.kind(), &target) {
+        (Some(kind), _) => Analysis::new(kind, options.filter()),
+        (None, Some(target)) => Analysis::timeline(options.filter(), target.writer()?),
+        (None, None) => {
+            return Err(Error::Usage(
+                "timeline: say where it goes with --output FILE".into(),
+            ));
+        }
+    };
+    let stop = stop_flag()?;
+    let kind = source.kind;
+    let findings = read(
+        source,
+        analysis,
+        &options.file,
+        &stop,
+        &Bar::new(options.quiet),
+    )?;
+    if let Some(target) = target {
+        target.keep()?;
+    }
+    let stopped = stop.load(Ordering::Relaxed);
+    let printed = match options.json {
+        true => report(options, kind, &findings, stopped).to_json() + "\n",
+        false => text::text(options, kind, &findings, stopped),
+    };
+    output::print(printed.as_bytes())?;
+    let unread = findings.about.unparsed.count() + findings.about.undecoded.count();
+    Ok(match code(&stop) {
+        DONE if unread > 0 => FINDING,
+        code => code,
+    })
+}
+
+/// A trace that is open.
+struct Source {
+    input: Box<dyn BufRead + Send>,
+    /// What it is, in words.
+    kind: &'static str,
+    /// Bytes in the file, and how many of them were read.
+    length: u64,
+    read: Arc<AtomicU64>,
+}
+
+/// Kinds by their first bytes.
+const KINDS: [(&[u8], &str); 4] = [
+    (b"\x17\x08\x44tracing", "trace.dat"),
+    (b"\xfd7zXZ\0", "ftrace text, xz"),
+    (b"\x1f\x8b", "ftrace text, gzip"),
+    (b"\x28\xb5\x2f\xfd", "ftrace text, zstd"),
+];
+
+impl Source {
+    fn open(name: &str) -> Result<Self, Error> {
+        let read = Arc::new(AtomicU64::new(0));
+        let mut source = Source {
+            input: Box::new(io::empty()),
+            kind: if name == "-" {
+                "standard input"
+            } else {
+                "a pipe"
+            },
+            length: 0,
+            read: Arc::clone(&read),
+        };
+        let file = match name {
+            "-" => None,
+            name => File::open(name)
+                .ok()
+                .filter(|file| file.metadata().is_ok_and(|about| about.is_file())),
+        };
+        source.input = match file {
+            // What cannot be opened, or is a pipe: the reader says what is wrong.
+            None => open(name).map_err(unreadable)?,
+            Some(file) => {
+                let mut first = Vec::new();
+                // Opened again, so that the first bytes stay where they are.
+                let _ = file.take(16).read_to_end(&mut first);
+                let known = KINDS.iter().find(|(bytes, _)| first.starts_with(bytes));
+                source.kind = known.map_or("ftrace text", |(_, kind)| kind);
+                match File::open(name) {
+                    // A trace.dat is read at several places: no progress is known.
+                    Ok(file) if source.kind != "trace.dat" => {
+                        source.length = file.metadata().map_or(0, |about| about.len());
+                        from_read(name, Counted { file, read }).map_err(unreadable)?
+                    }
+                    _ => open(name).map_err(unreadable)?,
+                }
+            }
+        };
+        Ok(source)
+    }
+}
+
+/// Counts what is read.
+struct Counted {
+    file: File,
+    read: Arc<AtomicU64>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let n = self.file.read(bytes)?;
+        self.read.fetch_add(n as u64, Ordering::Relaxed);
+        Ok(n)
+    }
+}
+
+/// Without a trace there is nothing to be done: a wrong request.
+fn unreadable(why: quiescent_trace::Error) -> Error {
+    match why {
+        quiescent_trace::Error::Output { .. } => Error::Failed(why.to_string()),
+        why => Error::Usage(why.to_string()),
+    }
+}
+
+fn read(
+    source: Source,
+    mut analysis: Analysis,
+    name: &str,
+    stop: &AtomicBool,
+    bar: &Bar,
+) -> Result<Findings, Error> {
+    bar.begin("bytes", source.length);
+    let mut reader = Reader::new(name, source.input);
+    let (mut shown, mut records) = (0, 0u32);
+    while let Some(record) = reader.next_record().map_err(unreadable)? {
+        analysis.feed(&record);
+        records += 1;
+        if records == RECORDS_AT_A_TIME {
+            records = 0;
+            let now = source.read.load(Ordering::Relaxed);
+            bar.advance(now - shown);
+            shown = now;
+            if stop.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+    }
+    bar.end();
+    analysis.finish(reader.summary()).map_err(unreadable)
+}
+
+/// The file of a timeline: it appears whole or not at all.
+struct Target {
+    path: PathBuf,
+    /// A file beside it; none where the output is no plain file (a pipe, `/dev/null`).
+    beside: Option<NamedTempFile>,
+}
+
+impl Target {
+    fn new(path: &Path) -> Result<Self, Error> {
+        let wrong = |why: String| {
+            let remedy = "name a file in a folder that exists and is writable";
+            Error::Usage(format!("--output {}: {why}; {remedy}", path.display()))
+        };
+        let special = match path.metadata() {
+            Ok(there) if there.is_dir() => return Err(wrong("this is a folder".into())),
+            Ok(there) => !there.is_file(),
+            Err(_) => false,
+        };
+        let beside = match special {
+            true => None,
+            false => Some(beside(path).map_err(|why| wrong(why.to_string()))?),
+        };
+        Ok(Target {
+            path: path.to_path_buf(),
+            beside,
+        })
+    }
+
+    fn writer(&self) -> Result<Box<dyn Write>, Error> {
+        let file = match &self.beside {
+            Some(file) => file.reopen(),
+            None => File::options().write(true).open(&self.path),
+        };
+        let file = file.map_err(|why| self.failed(why))?;
+        Ok(Box::new(BufWriter::new(file)))
+    }
+
+    fn keep(self) -> Result<(), Error> {
+        match self.beside {
+            Some(file) => file.persist(&self.path).map(|_| ()).map_err(|why| {
+                let what = format!("cannot write {}", self.path.display());
+                Error::failed(what, why.error, "is the folder gone?")
+            }),
+            None => Ok(()),
+        }
+    }
+
+    fn failed(&self, why: io::Error) -> Error {
+        let what = format!("cannot write {}", self.path.display());
+        Error::failed(what, why, "is there room, and may it be written?")
+    }
+}
+
+fn beside(path: &Path) -> io::Result<NamedTempFile> {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    tempfile::Builder::new()
+        .prefix(".quiescent-timeline-")
+        // As any file: what the umask leaves.
+        .permissions(std::fs::Permissions::from_mode(0o666))
+        .tempfile_in(folder)
+}
+
+/// All tables as rows: the case is a row's own name.
+fn report(options: &Trace, kind: &str, findings: &Findings, stopped: bool) -> Report {
+    let mut report = Report::new(&format!("trace {}", text::name(options)), 0);
+    report.option("file", options.file.as_str());
+    report.option("kind", kind);
+    let filter = options.filter();
+    let number = |ns: Option<u64>| ns.map_or(serde_json::Value::Null, Into::into);
+    report.option("from_ns", number(filter.from_ns));
+    report.option("to_ns", number(filter.to_ns));
+    report.option(
+        "cpus",
+        filter.cpus.map(|cpus| cpus.iter().collect::<Vec<u32>>()),
+    );
+    report.option("threads", options.thread.clone());
+    report.option("limit", number(options.limit));
+    report.option(
+        "about",
+        serde_json::to_value(&findings.about).unwrap_or_default(),
+    );
+    report.option("notes", findings.notes.clone());
+    report.option("stopped", stopped);
+    for table in &findings.tables {
+        for line in table
+            .rows
+            .iter()
+            .take(text::limit(options.limit, usize::MAX))
+        {
+            let figures = table.columns.iter().zip(&line.figures);
+            report.rows.extend(figures.filter_map(|(column, figure)| {
+                // Exact: counts and times are not rounded as measurements are.
+                let value = (*figure)?;
+                Some(Row {
+                    subject: "recorded".into(),
+                    case: table.case(line),
+                    metric: column.metric.into(),
+                    unit: column.unit.into(),
+                    n: 1,
+                    median: value,
+                    min: value,
+                    max: value,
+                })
+            }));
+        }
+    }
+    report
+}

@@ -1,0 +1,140 @@
+//! What an analysis found, as text: what the trace is worth, the tables, the notes.
+
+use crate::arguments::trace::Trace;
+use clap::ValueEnum;
+use quiescent_bench::table::Table;
+use quiescent_trace::{About, Bounds, Findings};
+
+/// Rows of a table when nobody says how many.
+const ROWS: usize = 20;
+
+/// The whole text.
+pub fn text(options: &Trace, kind: &str, findings: &Findings, stopped: bool) -> String {
+    let mut text = head(&options.file, kind, &findings.about);
+    for table in &findings.tables {
+        text += &format!("\n{}\n\n{}", table.title, rows(table, options.limit));
+    }
+    if !findings.notes.is_empty() {
+        text.push('\n');
+    }
+    for note in &findings.notes {
+        text += &format!("note: {note}\n");
+    }
+    if let (Some(path), None) = (&options.output, options.analysis.kind()) {
+        text += &format!("\ntimeline: {}\n", path.display());
+    }
+    if stopped {
+        text += "\nstopped: the trace was not read to its end\n";
+    }
+    text
+}
+
+/// The name of the analysis.
+pub fn name(options: &Trace) -> String {
+    let value = options.analysis.to_possible_value();
+    value
+        .map(|value| value.get_name().to_owned())
+        .unwrap_or_default()
+}
+
+/// How many rows are shown.
+pub fn limit(asked: Option<u64>, otherwise: usize) -> usize {
+    match asked {
+        None => otherwise,
+        Some(0) => usize::MAX,
+        Some(n) => usize::try_from(n).unwrap_or(usize::MAX),
+    }
+}
+
+/// What was read, and every doubt about it.
+fn head(file: &str, kind: &str, about: &About) -> String {
+    let (start, end) = (about.window.start_ns, about.window.end_ns);
+    let by = match about.window_by {
+        Bounds::Given => "as asked for",
+        Bounds::Marks => "between the marks",
+        Bounds::Whole => "the whole trace",
+    };
+    let window = match about.unitless {
+        0 => format!(
+            "{} s to {} s ({} s, {by})",
+            seconds(start),
+            seconds(end),
+            seconds(end.saturating_sub(start))
+        ),
+        _ => format!("{start} to {end} of a clock without a unit ({by})"),
+    };
+    let mut text = format!(
+        "{file}: {kind}; {} records, {} CPUs; {window}\n",
+        about.records, about.cpus
+    );
+    for doubt in &about.doubts {
+        text += &format!("warning: {doubt}\n");
+    }
+    text
+}
+
+fn seconds(ns: u64) -> String {
+    format!("{}.{:06}", ns / 1_000_000_000, ns % 1_000_000_000 / 1000)
+}
+
+fn rows(found: &quiescent_trace::Table, asked: Option<u64>) -> String {
+    let figures = found.columns.iter().map(|column| column.head);
+    let head: Vec<&str> = found.labels.iter().copied().chain(figures).collect();
+    let mut table = Table::new(&head, found.labels.len());
+    let shown = limit(asked, ROWS);
+    // The sums at the end are always shown.
+    let sums = found
+        .rows
+        .iter()
+        .rev()
+        .take_while(|row| row.labels[0].starts_with('(') && row.labels[0] != "(others)")
+        .count();
+    let (lines, sums) = found.rows.split_at(found.rows.len() - sums);
+    for line in lines.iter().take(shown).chain(sums) {
+        let figures = found.columns.iter().zip(&line.figures);
+        let figures = figures.map(|(column, figure)| {
+            figure.map_or("-".to_owned(), |value| cell(column.unit, value))
+        });
+        table.row(line.labels.iter().cloned().chain(figures));
+    }
+    let mut text = table.render();
+    if lines.len() > shown {
+        text += &format!(
+            "… {} more rows (--limit 0 shows all)\n",
+            lines.len() - shown
+        );
+    }
+    text
+}
+
+fn cell(unit: &str, value: f64) -> String {
+    match unit {
+        "count" if value.fract() == 0.0 => format!("{value:.0}"),
+        "count" | "1/s" | "%" => format!("{value:.2}"),
+        "us" => format!("{value:.1}"),
+        "ms" => format!("{value:.3}"),
+        _ => format!("{value:.6}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_have_the_digits_of_their_unit() {
+        assert_eq!(cell("count", 1234567.0), "1234567");
+        assert_eq!(cell("count", 2.5), "2.50");
+        assert_eq!(cell("us", 3.25), "3.2");
+        assert_eq!(cell("s", 5.020396), "5.020396");
+        assert_eq!(seconds(5_020_396_999), "5.020396");
+    }
+
+    #[test]
+    fn zero_rows_are_all_rows() {
+        assert_eq!(
+            [limit(None, 20), limit(Some(0), 20), limit(Some(3), 20)],
+            [20, usize::MAX, 3]
+        );
+    }
+}

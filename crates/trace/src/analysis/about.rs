@@ -1,0 +1,199 @@
+//! What is known about a trace before any analysis: how much of it there is, and what is missing or doubtful.
+//!
+//! Each doubt is a sentence with its consequence. Nothing is mended: events that were lost stay lost, clocks that disagree
+//! are not aligned, and a trace without an event has no figures that need it.
+
+use crate::window::Bounds;
+use crate::{CpuSet, Event, Faults, Record, Summary, Window};
+use serde::Serialize;
+
+/// What was read.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct About {
+    /// Records.
+    pub records: u64,
+    /// CPUs of the machine: as the header says, or as many as wrote an event.
+    pub cpus: u32,
+    /// What was counted.
+    pub window: Window,
+    /// Who said so.
+    pub window_by: Bounds,
+    /// Events that the kernel dropped.
+    pub lost: u64,
+    /// Records with an earlier time than the one before.
+    pub backwards: u64,
+    /// Records whose time has no unit.
+    pub unitless: u64,
+    /// Lines that could not be read.
+    pub unparsed: Faults,
+    /// Known events with a field that could not be read.
+    pub undecoded: Faults,
+    /// What is missing or doubtful, and what follows from it, in sentences.
+    pub doubts: Vec<String>,
+}
+
+impl Default for About {
+    fn default() -> Self {
+        About {
+            records: 0,
+            cpus: 0,
+            window: Window {
+                start_ns: 0,
+                end_ns: 0,
+            },
+            window_by: Bounds::Whole,
+            lost: 0,
+            backwards: 0,
+            unitless: 0,
+            unparsed: Faults::default(),
+            undecoded: Faults::default(),
+            doubts: Vec::new(),
+        }
+    }
+}
+
+/// Which events a trace has at all, inside its window or outside.
+#[derive(Debug, Default)]
+pub(crate) struct Present {
+    idle: CpuSet,
+    writers: CpuSet,
+    switch: bool,
+    wakeup: bool,
+    callback: bool,
+    invoke: bool,
+    grace_period: bool,
+    flags: bool,
+}
+
+impl Present {
+    pub(crate) fn note(&mut self, record: &Record<'_>, event: &Event<'_>) {
+        self.writers.insert(record.cpu);
+        self.flags |= !record.flags.0.is_empty();
+        match *event {
+            Event::IdleEntry { cpu, .. } | Event::IdleExit { cpu } => self.idle.insert(cpu),
+            Event::Switch { .. } => self.switch = true,
+            Event::Wakeup { .. } => self.wakeup = true,
+            Event::Callback { .. } | Event::Kvfree { .. } => self.callback = true,
+            Event::Invoke { .. } => self.invoke = true,
+            Event::GracePeriod { .. } => self.grace_period = true,
+            _ => {}
+        }
+    }
+
+    fn doubts(&self) -> Vec<String> {
+        let mut doubts = Vec::new();
+        let missing = [
+            (self.wakeup, "sched_wakeup", "no wake-up is known"),
+            (
+                self.grace_period,
+                "rcu_grace_period",
+                "no grace period is known (a kernel with CONFIG_RCU_TRACE has the event)",
+            ),
+            (
+                self.callback,
+                "rcu_callback",
+                "who queued which callback, and its delay, is not known",
+            ),
+            (
+                self.invoke,
+                "rcu_invoke_callback",
+                "no invocation of a callback is known",
+            ),
+        ];
+        for (there, event, then) in missing {
+            if !there {
+                doubts.push(format!("no {event} event: {then}"));
+            }
+        }
+        let without: Vec<u32> = self
+            .writers
+            .iter()
+            .filter(|cpu| !self.idle.contains(*cpu))
+            .collect();
+        if !without.is_empty() {
+            let then = match self.switch {
+                true => {
+                    "idle is told by sched_switch to pid 0 there, and idle states are not known"
+                }
+                false => "idle is not known there (no sched_switch either)",
+            };
+            doubts.push(format!("no cpu_idle event of {}: {then}", cpus(&without)));
+        }
+        if !self.flags {
+            doubts.push(
+                "no irq-info column: what happened in an interrupt is not told from its task"
+                    .to_owned(),
+            );
+        }
+        doubts
+    }
+}
+
+/// `CPU 3`, `CPUs 1, 2, 7`; the first eight.
+fn cpus(cpus: &[u32]) -> String {
+    let named: Vec<String> = cpus.iter().take(8).map(u32::to_string).collect();
+    let more = match cpus.len() {
+        0..=8 => String::new(),
+        n => format!(" and {} more", n - 8),
+    };
+    let plural = if cpus.len() == 1 { "" } else { "s" };
+    format!("CPU{plural} {}{more}", named.join(", "))
+}
+
+impl About {
+    pub(crate) fn new(
+        summary: &Summary,
+        undecoded: Faults,
+        window: Window,
+        by: Bounds,
+        present: &Present,
+    ) -> Self {
+        let mut doubts = Vec::new();
+        if summary.lost > 0 {
+            doubts.push(format!(
+                "{} events were lost by the kernel's buffer: counts are too low, and what spans a gap may be wrong",
+                summary.lost
+            ));
+        }
+        if summary.unitless > 0 {
+            doubts.push(format!(
+                "{} records have a time without a unit (trace_clock counter, uptime or x86-tsc): no duration and no rate is known",
+                summary.unitless
+            ));
+        }
+        if summary.backwards > 0 {
+            doubts.push(format!(
+                "{} records have an earlier time than the one before: clocks of CPUs disagree (record with trace_clock mono or boot)",
+                summary.backwards
+            ));
+        }
+        for (faults, what) in [
+            (&summary.malformed, "lines could not be read"),
+            (&undecoded, "events had a field that could not be read"),
+        ] {
+            if let Some(first) = faults.first().first() {
+                doubts.push(format!("{} {what}, first {first}", faults.count()));
+            }
+        }
+        let silent = u64::from(summary.cpus()).saturating_sub(present.writers.len() as u64);
+        if silent > 0 {
+            doubts.push(format!(
+                "{silent} of {} CPUs wrote no event: nothing is known about them, idle or not",
+                summary.cpus()
+            ));
+        }
+        doubts.extend(present.doubts());
+        About {
+            records: summary.records,
+            cpus: summary.cpus(),
+            window,
+            window_by: by,
+            lost: summary.lost,
+            backwards: summary.backwards,
+            unitless: summary.unitless,
+            unparsed: summary.malformed.clone(),
+            undecoded,
+            doubts,
+        }
+    }
+}

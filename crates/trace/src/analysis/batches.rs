@@ -1,0 +1,211 @@
+//! Batches of callbacks, by who invokes them.
+//!
+//! A batch lies between `rcu_batch_start` and the next `rcu_batch_end` of the same invoker: an offload thread by its name
+//! (`rcuop/N`), else the soft interrupt of a CPU (`softirq CPU n`, whichever task it interrupts). It counts if both lie in
+//! the window. `ready` is the length of the list at the start, `invoked` what was invoked of it. The spacing is from one
+//! start to the next of the same invoker. Filters select the CPU, and the thread that runs then.
+
+use super::bounded::{NAMES_MOST, Spread};
+use super::findings::{Findings, Table, count, ms, us};
+use super::{Part, Seen};
+use crate::{Error, Event, Record, Role, Window, role};
+use std::collections::HashMap;
+
+/// The analysis.
+#[derive(Debug, Default)]
+pub(crate) struct Batches {
+    invokers: HashMap<String, Invoker>,
+    all: Of,
+    /// Batches of invokers beyond the bound.
+    refused: u64,
+    /// Ends without a start, and starts without an end.
+    torn: u64,
+}
+
+/// Who invokes.
+#[derive(Debug, Default)]
+struct Invoker {
+    /// The batch that runs: its start, whether it counts, and the list's length.
+    runs: Option<(u64, bool, u64)>,
+    last_start: Option<u64>,
+    of: Of,
+}
+
+/// Batches of one row.
+#[derive(Debug, Default)]
+struct Of {
+    batches: u64,
+    ready: Spread,
+    invoked: Spread,
+    duration: Spread,
+    spacing: Spread,
+}
+
+impl Part for Batches {
+    fn reset(&mut self) {
+        for invoker in self.invokers.values_mut() {
+            invoker.of = Of::default();
+            invoker.last_start = None;
+            invoker.runs = None;
+        }
+        self.all = Of::default();
+        (self.refused, self.torn) = (0, 0);
+    }
+
+    fn see(&mut self, seen: &Seen<'_>) {
+        let record = seen.record;
+        if !matches!(
+            seen.event,
+            Event::BatchStart { .. } | Event::BatchEnd { .. }
+        ) {
+            return;
+        }
+        let name = invoker_of(record);
+        if self.invokers.len() >= NAMES_MOST && !self.invokers.contains_key(&name) {
+            self.refused += 1;
+            return;
+        }
+        let wanted = seen.inside
+            && seen.filter.cpu(record.cpu)
+            && seen.filter.thread(record.task, record.pid);
+        let invoker = self.invokers.entry(name).or_default();
+        match *seen.event {
+            Event::BatchStart { callbacks } => {
+                self.torn += u64::from(invoker.runs.is_some() && wanted);
+                invoker.runs = Some((record.time_ns, wanted, callbacks));
+                if wanted {
+                    if let Some(last) = invoker.last_start {
+                        invoker.of.spacing.between(last, record.time_ns);
+                    }
+                    invoker.last_start = Some(record.time_ns);
+                }
+            }
+            Event::BatchEnd { invoked } => match invoker.runs.take() {
+                Some((start, true, ready)) if seen.inside => {
+                    for of in [&mut invoker.of, &mut self.all] {
+                        of.batches += 1;
+                        of.ready.add(ready);
+                        of.invoked.add(invoked);
+                        of.duration.between(start, record.time_ns);
+                    }
+                }
+                None => self.torn += u64::from(wanted),
+                Some(_) => {}
+            },
+            _ => {}
+        }
+    }
+
+    fn finish(self: Box<Self>, findings: &mut Findings, _: Window) -> Result<(), Error> {
+        let mut table = Table::new(
+            "Batches by who invokes them",
+            "",
+            &["invoker"],
+            &[
+                ("batches", "batches", "count"),
+                ("invoked", "invoked", "count"),
+                ("avg", "batch_invoked_avg", "count"),
+                ("max", "batch_invoked_max", "count"),
+                ("ready max", "batch_ready_max", "count"),
+                ("avg us", "duration_us_avg", "us"),
+                ("p50 us", "duration_us_p50", "us"),
+                ("max us", "duration_us_max", "us"),
+                ("every min ms", "spacing_ms_min", "ms"),
+                ("p50 ms", "spacing_ms_p50", "ms"),
+                ("avg ms", "spacing_ms_avg", "ms"),
+            ],
+        );
+        for (name, invoker) in &self.invokers {
+            if invoker.of.batches > 0 {
+                table.row(&[name], &invoker.of.figures());
+            }
+        }
+        table.sort_by(0);
+        // Who follows whom says nothing for different invokers.
+        table.row(&["(all)"], &self.all.figures());
+        findings.tables.push(table);
+        if self.torn > 0 {
+            findings.notes.push(format!(
+                "{} batches have no start or no end in the trace and were left out",
+                self.torn
+            ));
+        }
+        if self.refused > 0 {
+            findings.notes.push(format!(
+                "{} events of invokers beyond the first {NAMES_MOST} were left out",
+                self.refused
+            ));
+        }
+        let of = || self.invokers.values().map(|i| &i.of);
+        findings.about_spreads("durations", of().map(|of| &of.duration));
+        findings.about_spreads("spacings", of().map(|of| &of.spacing));
+        Ok(())
+    }
+}
+
+impl Of {
+    fn figures(&self) -> [Option<f64>; 11] {
+        [
+            count(self.batches),
+            Some(self.invoked.sum()),
+            self.invoked.mean(),
+            self.invoked.max(),
+            self.ready.max(),
+            us(self.duration.mean()),
+            us(self.duration.percentile(50)),
+            us(self.duration.max()),
+            ms(self.spacing.min()),
+            ms(self.spacing.percentile(50)),
+            ms(self.spacing.mean()),
+        ]
+    }
+}
+
+/// Who invokes: an offload thread, RCU's thread of a CPU, or the soft interrupt of a CPU.
+pub(crate) fn invoker_of(record: &Record<'_>) -> String {
+    match role(record.task) {
+        Role::OffloadInvoker => record.task.to_owned(),
+        Role::OtherRcu if record.task.starts_with("rcuc/") => record.task.to_owned(),
+        _ => format!("softirq CPU {}", record.cpu),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Kind;
+    use crate::analysis::tests::run;
+
+    #[test]
+    fn batches_belong_to_their_invoker_and_not_to_the_task_that_it_interrupts() {
+        let found = run(
+            Kind::Batches,
+            "\
+             <idle>-0 [001] ..s1. 1.000010: rcu_batch_start: rcu_preempt CBs=4 bl=10
+             rcuop/1-27 [000] b.... 1.000012: rcu_batch_start: rcu_preempt CBs=9 bl=10
+             <idle>-0 [001] ..s1. 1.000016: rcu_batch_end: rcu_preempt CBs-invoked=3 idle=....
+             rcuop/1-27 [003] b.... 1.000112: rcu_batch_end: rcu_preempt CBs-invoked=9 idle=....
+             a-5 [001] ..s1. 1.004010: rcu_batch_start: rcu_preempt CBs=1 bl=10
+             a-5 [001] ..s1. 1.004018: rcu_batch_end: rcu_preempt CBs-invoked=1 idle=....",
+        );
+        let table = &found.tables[0];
+        let figure = |case, metric| table.figure(case, metric);
+        assert_eq!(figure("softirq CPU 1", "batches"), Some(2.0));
+        assert_eq!(figure("softirq CPU 1", "invoked"), Some(4.0));
+        assert_eq!(figure("softirq CPU 1", "duration_us_avg"), Some(7.0));
+        assert_eq!(figure("softirq CPU 1", "spacing_ms_min"), Some(4.0));
+        assert_eq!(figure("rcuop/1", "duration_us_max"), Some(100.0));
+        assert_eq!(figure("rcuop/1", "spacing_ms_min"), None);
+        assert_eq!(figure("(all)", "invoked"), Some(13.0));
+        assert_eq!(found.notes, [""; 0]);
+    }
+
+    #[test]
+    fn a_batch_without_its_start_is_said_and_not_counted() {
+        let found = run(
+            Kind::Batches,
+            "rcuop/1-27 [003] b.... 1.1: rcu_batch_end: rcu_preempt CBs-invoked=9 idle=....",
+        );
+        assert_eq!(found.tables[0].figure("(all)", "batches"), Some(0.0));
+        assert!(found.notes[0].starts_with("1 batches have no start"));
+    }
+}

@@ -1,0 +1,372 @@
+//! Callbacks by function, by the task that queued them, by system call.
+//!
+//! A callback is its head, from `rcu_callback` to `rcu_invoke_callback`; what was queued in the window is `queued`, what was invoked
+//! in it `invoked`. A delay counts if both lie in the window. `unseen` were invoked and their queueing is not in the trace;
+//! `left` were queued in the window and not invoked up to the end of the trace. Blocks for `kvfree_rcu` are the row `kvfree`, freed
+//! in bulk `kvfree (bulk)`: an array of them has no head.
+//!
+//! **Lazy** is told as in `arrival.rs`: where the trace shows laziness at all, a callback of an offloaded CPU on which no
+//! event of offloading follows, or one that opens a bypass list. Elsewhere it is not known.
+//!
+//! **System calls.** Where they are traced, a callback that a task queued outside of interrupts belongs to the one it is in.
+//!
+//! Filters select the CPU on which, and the task by which a callback was queued; what was not seen queued is left out then.
+
+use super::bounded::{NAMES_MOST, Names, Spread, Waiting};
+use super::findings::{Findings, Table, count, ms};
+use super::origin::context;
+use super::{Part, Seen};
+use crate::arrival::{after, tells_laziness};
+use crate::{CpuSet, Error, Event, Queued, Record, Window};
+use std::collections::HashMap;
+
+/// Tasks whose system call is followed.
+const TASKS_MOST: usize = 1 << 14;
+
+/// The analysis.
+#[derive(Debug, Default)]
+pub(crate) struct Callbacks {
+    names: Names,
+    waiting: Waiting<u64, Pending>,
+    /// By task, the name of the system call that it is in.
+    calls: Option<Waiting<u32, u32>>,
+    /// By CPU, the callback that was queued last, while nothing says how.
+    open: HashMap<u32, Open>,
+    /// By CPU, the task that opens its main list.
+    first: HashMap<u32, u32>,
+    offloaded: CpuSet,
+    lazy: bool,
+    /// Queued while they waited already: their invocation is missing.
+    again: u64,
+    counts: Counts,
+}
+
+/// A callback that was queued last on its CPU.
+#[derive(Debug)]
+struct Open {
+    pid: u32,
+    head: u64,
+    /// It is the first of the main list.
+    first: bool,
+}
+
+/// A callback that waits.
+#[derive(Debug, Clone, Copy)]
+struct Pending {
+    time_ns: u64,
+    function: u32,
+    task: u32,
+    call: Option<u32>,
+    cpu: u32,
+    how: Queued,
+    /// Pending in the window.
+    inside: bool,
+    wanted: bool,
+}
+
+/// Counts of the window.
+#[derive(Debug, Default)]
+struct Counts {
+    functions: HashMap<u32, Of>,
+    tasks: HashMap<(u32, u32), Of>,
+    calls: HashMap<(u32, u32), Of>,
+    all: Of,
+    refused: u64,
+}
+
+/// Callbacks of one row.
+#[derive(Debug, Default)]
+struct Of {
+    queued: u64,
+    lazy: u64,
+    invoked: u64,
+    unseen: u64,
+    left: u64,
+    delay: Spread,
+}
+
+impl Part for Callbacks {
+    fn reset(&mut self) {
+        self.counts = Counts::default();
+    }
+
+    fn see(&mut self, seen: &Seen<'_>) {
+        let record = seen.record;
+        match *seen.event {
+            Event::Callback { head, function } => return self.queued(seen, head, function),
+            Event::Kvfree { head } => return self.queued(seen, head, "kvfree"),
+            Event::Invoke { head, function } => self.invoked(seen, head, function),
+            Event::InvokeKvfree { head } => self.invoked(seen, head, "kvfree"),
+            Event::InvokeBulk { records } if seen.inside && !seen.filter.selects() => {
+                let name = self.names.number("kvfree (bulk)");
+                for of in [
+                    self.counts.functions.entry(name).or_default(),
+                    &mut self.counts.all,
+                ] {
+                    of.invoked += records;
+                    of.unseen += records;
+                }
+            }
+            Event::NocbWake { cpu, what } => return self.offload(record, cpu, what),
+            Event::SysEnter { call } => {
+                let call = self.names.number(call);
+                let calls = self.calls.get_or_insert_with(|| Waiting::new(TASKS_MOST));
+                calls.insert(record.pid, call);
+            }
+            Event::SysExit => {
+                if let Some(calls) = &mut self.calls {
+                    calls.remove(&record.pid);
+                }
+            }
+            _ => {}
+        }
+        self.go_on(record);
+    }
+
+    fn finish(mut self: Box<Self>, findings: &mut Findings, _: Window) -> Result<(), Error> {
+        let left: Vec<Pending> = self
+            .waiting
+            .values()
+            .filter(|q| q.inside && q.wanted)
+            .copied()
+            .collect();
+        for queued in left {
+            let lazy = self.is_lazy(&queued);
+            for of in self.counts.rows(&queued) {
+                of.left += 1;
+                of.lazy += u64::from(lazy);
+            }
+        }
+        self.tables(findings);
+        findings.about_evicted("callbacks that waited", self.waiting.evicted);
+        findings.about_names(self.names.refused);
+        if self.again > 0 {
+            findings.notes.push(format!(
+                "{} callbacks were queued again without having been invoked in between",
+                self.again
+            ));
+        }
+        if self.counts.refused > 0 {
+            let n = self.counts.refused;
+            findings.notes.push(format!("{n} callbacks had no room in the tables of tasks and system calls ({NAMES_MOST} rows each)"));
+        }
+        if !self.lazy {
+            findings.notes.push(
+                "laziness does not show in this trace: no rcu_nocb_wake event tells of it"
+                    .to_owned(),
+            );
+        }
+        let spreads = self
+            .counts
+            .functions
+            .values()
+            .chain(self.counts.tasks.values());
+        let spreads = spreads.chain(self.counts.calls.values());
+        findings.about_spreads("delays", spreads.map(|of| &of.delay));
+        Ok(())
+    }
+}
+
+impl Callbacks {
+    fn queued(&mut self, seen: &Seen<'_>, head: u64, function: &str) {
+        let record = seen.record;
+        let task = context(record);
+        let interrupt = task == "interrupt" || task == "softirq";
+        let call = match &self.calls {
+            None => None,
+            Some(_) if interrupt => Some("(interrupt)"),
+            Some(calls) => Some(
+                calls
+                    .get(&record.pid)
+                    .map_or("(none)", |n| self.names.name(*n)),
+            ),
+        };
+        let call = call.map(str::to_owned).map(|call| self.names.number(&call));
+        let queued = Pending {
+            time_ns: record.time_ns,
+            function: self.names.number(function),
+            task: self.names.number(task),
+            call,
+            cpu: record.cpu,
+            how: Queued::Unknown,
+            inside: seen.inside,
+            wanted: seen.filter.cpu(record.cpu) && seen.filter.thread(record.task, record.pid),
+        };
+        self.again += u64::from(self.waiting.insert(head, queued).replaced.is_some());
+        let first = self.first.remove(&record.cpu) == Some(record.pid);
+        let open = Open {
+            pid: record.pid,
+            head,
+            first,
+        };
+        self.open.insert(record.cpu, open);
+        if queued.inside && queued.wanted {
+            self.counts.rows(&queued).for_each(|of| of.queued += 1);
+        }
+    }
+
+    fn offload(&mut self, record: &Record<'_>, cpu: u32, what: &str) {
+        self.offloaded.insert(cpu);
+        self.lazy |= tells_laziness(what);
+        if cpu != record.cpu {
+            return;
+        }
+        if what == "FirstQ" {
+            self.first.insert(cpu, record.pid);
+            self.open.remove(&cpu);
+            return;
+        }
+        let Some(open) = self.open.get(&cpu).filter(|open| open.pid == record.pid) else {
+            return;
+        };
+        if let Some(queued) = self.waiting.get_mut(&open.head) {
+            queued.how = after(queued.how, open.first, what);
+        }
+    }
+
+    /// Any other event of the same task ends what belongs to its last callback, unless it is an interrupt's.
+    fn go_on(&mut self, record: &Record<'_>) {
+        let interrupt = record.flags.hardirq() || record.flags.softirq();
+        if !interrupt
+            && self
+                .open
+                .get(&record.cpu)
+                .is_some_and(|open| open.pid == record.pid)
+        {
+            self.open.remove(&record.cpu);
+        }
+    }
+
+    fn invoked(&mut self, seen: &Seen<'_>, head: u64, function: &str) {
+        let queued = self.waiting.remove(&head);
+        if !seen.inside {
+            if let Some(queued) = queued.filter(|q| q.inside && q.wanted) {
+                // Invoked behind the window: how it was queued is known all the same.
+                let lazy = self.is_lazy(&queued);
+                self.counts
+                    .rows(&queued)
+                    .for_each(|of| of.lazy += u64::from(lazy));
+            }
+            return;
+        }
+        let Some(queued) = queued else {
+            if !seen.filter.selects() {
+                let function = self.names.number(function);
+                for of in [
+                    self.counts.functions.entry(function).or_default(),
+                    &mut self.counts.all,
+                ] {
+                    of.invoked += 1;
+                    of.unseen += 1;
+                }
+            }
+            return;
+        };
+        if !queued.wanted {
+            return;
+        }
+        let known = queued.inside && queued.time_ns >= seen.start;
+        let lazy = known && self.is_lazy(&queued);
+        for of in self.counts.rows(&queued) {
+            of.invoked += 1;
+            of.lazy += u64::from(lazy);
+            if known {
+                of.delay.between(queued.time_ns, seen.record.time_ns);
+            }
+        }
+    }
+
+    /// Lazy, if laziness is on at all.
+    fn is_lazy(&self, queued: &Pending) -> bool {
+        self.offloaded.contains(queued.cpu) && queued.how != Queued::Main
+    }
+
+    fn tables(&self, findings: &mut Findings) {
+        let name = |number: u32| self.names.name(number);
+        let mut functions = table("Callbacks by function", "", &["function"]);
+        for (function, of) in &self.counts.functions {
+            functions.row(&[name(*function)], &self.figures(of));
+        }
+        functions.sort_by(0);
+        functions.row(&["(all)"], &self.figures(&self.counts.all));
+        let mut tasks = table("By the task that queued", "task ", &["task", "function"]);
+        for ((task, function), of) in &self.counts.tasks {
+            tasks.row(&[name(*task), name(*function)], &self.figures(of));
+        }
+        tasks.sort_by(0);
+        let mut calls = table(
+            "By the system call that queued",
+            "syscall ",
+            &["system call", "function"],
+        );
+        for ((call, function), of) in &self.counts.calls {
+            calls.row(&[name(*call), name(*function)], &self.figures(of));
+        }
+        calls.sort_by(0);
+        findings.tables.push(functions);
+        findings
+            .tables
+            .extend([tasks, calls].into_iter().filter(|t| !t.rows.is_empty()));
+        if self.calls.is_none() {
+            findings.notes.push(
+                "no system calls in this trace: record raw_syscalls:sys_enter and sys_exit to see which ones queue".to_owned(),
+            );
+        }
+    }
+
+    fn figures(&self, of: &Of) -> [Option<f64>; 10] {
+        [
+            count(of.queued),
+            count(of.invoked),
+            self.lazy.then_some(of.lazy as f64),
+            count(of.unseen),
+            count(of.left),
+            ms(of.delay.min()),
+            ms(of.delay.mean()),
+            ms(of.delay.percentile(50)),
+            ms(of.delay.percentile(99)),
+            ms(of.delay.max()),
+        ]
+    }
+}
+
+fn table(title: &str, prefix: &'static str, labels: &[&'static str]) -> Table {
+    let columns = [
+        ("queued", "queued", "count"),
+        ("invoked", "invoked", "count"),
+        ("lazy", "lazy", "count"),
+        ("unseen", "unseen", "count"),
+        ("left", "left", "count"),
+        ("min ms", "delay_ms_min", "ms"),
+        ("avg ms", "delay_ms_avg", "ms"),
+        ("p50 ms", "delay_ms_p50", "ms"),
+        ("p99 ms", "delay_ms_p99", "ms"),
+        ("max ms", "delay_ms_max", "ms"),
+    ];
+    Table::new(title, prefix, labels, &columns)
+}
+
+impl Counts {
+    /// The rows to which a callback belongs.
+    fn rows(&mut self, queued: &Pending) -> impl Iterator<Item = &mut Of> {
+        let refused = &mut self.refused;
+        let mut bounded = |table: &mut HashMap<(u32, u32), Of>, key| {
+            let room = table.len() < NAMES_MOST || table.contains_key(&key);
+            *refused += u64::from(!room);
+            room
+        };
+        let task_key = (queued.task, queued.function);
+        let task =
+            bounded(&mut self.tasks, task_key).then(|| self.tasks.entry(task_key).or_default());
+        let call_key = queued.call.map(|call| (call, queued.function));
+        let call = call_key.filter(|key| bounded(&mut self.calls, *key));
+        let call = call.map(|key| self.calls.entry(key).or_default());
+        let function = self.functions.entry(queued.function).or_default();
+        [Some(function), Some(&mut self.all), task, call]
+            .into_iter()
+            .flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,315 @@
+//! Why RCU's threads woke up: the cause of each wake-up, and the callback at the start of the chain that led to it.
+//!
+//! ```text
+//! callback queued ──► rcuog/N, or a soft interrupt, or a task ──► grace period ──► rcuog/N ──► rcuop/N
+//!   (empty list)          asks for a grace period               rcu_preempt: request,
+//!                                                               scans, last report
+//! ```
+//!
+//! The cause is told by what the thread said before it slept, and by what was traced since; no time is compared:
+//!
+//! | thread | it sleeps after | and since then | cause |
+//! |---|---|---|---|
+//! | `rcu_preempt` | `reqwait` | | `request` |
+//! | | `fqswait` | the root was left without a bit, by somebody else | `last report` |
+//! | | `fqswait` | not so | `scan due` |
+//! | `rcuog/N` | `StartWait` | | `grace period over` |
+//! | | `Sleep` | `rcu_nocb_wake … Timer` | `timer` |
+//! | | `Sleep` | not so | `callback queued` |
+//! | `rcuop/N` | | | `callbacks done` |
+//! | RCU softirq | | a tick on its CPU, and nothing that ends it | `tick` |
+//! | | | not so | `other` |
+//!
+//! Anything else is `unknown`: the trace began in between. Who woke it is the task of `sched_waking` where that is
+//! traced, else that of `sched_wakeup`; in an interrupt no task is blamed. The origin is `origin.rs`'s: that of the
+//! grace period that is asked for, runs, or has ended.
+
+use super::Seen;
+use super::bounded::{NAMES_MOST, Waiting};
+use super::findings::{Findings, Table, count};
+use super::origin::{Origin, Origins, context};
+use crate::names::key;
+use crate::{CpuSet, Event, Record, Role, role};
+use std::collections::HashMap;
+
+/// RCU's soft interrupt.
+pub(crate) const RCU_SOFTIRQ: u32 = 9;
+
+/// Threads whose state is followed.
+const THREADS_MOST: usize = 1 << 14;
+
+/// Chains that have a row of their own.
+const CHAINS_MOST: usize = 4096;
+
+/// What a thread of RCU waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sleeps {
+    Unknown,
+    ForRequest,
+    ForScan,
+    ForGracePeriod,
+    ForCallbacks,
+}
+
+/// What led to wake-ups, in numbers.
+#[derive(Debug, Default, Clone, Copy)]
+struct Chain {
+    gps: u64,
+    gp_thread: u64,
+    group: u64,
+    invoker: u64,
+}
+
+/// Follows chains through a trace.
+#[derive(Debug)]
+pub(crate) struct Chains {
+    origins: Origins,
+    gp_thread: Sleeps,
+    /// The root has no bit left, and the grace-period thread did not do it itself.
+    reported: bool,
+    /// The root has no bit left.
+    done: bool,
+    groups: Waiting<u32, Sleeps>,
+    /// A timer of offloading expired, and no group's thread has been woken since.
+    timer: bool,
+    /// The callback for which a group's thread is to be woken.
+    queued: Option<Origin>,
+    ticked: CpuSet,
+    wakers: Waiting<u32, String>,
+    /// By thread's kind, cause, waker.
+    causes: HashMap<(String, &'static str, String), u64>,
+    chains: HashMap<Origin, Chain>,
+    refused: u64,
+}
+
+impl Default for Chains {
+    fn default() -> Self {
+        Chains {
+            origins: Origins::default(),
+            gp_thread: Sleeps::Unknown,
+            reported: false,
+            done: false,
+            groups: Waiting::new(THREADS_MOST),
+            timer: false,
+            queued: None,
+            ticked: CpuSet::default(),
+            wakers: Waiting::new(THREADS_MOST),
+            causes: HashMap::new(),
+            chains: HashMap::new(),
+            refused: 0,
+        }
+    }
+}
+
+impl Chains {
+    pub(crate) fn reset(&mut self) {
+        self.causes.clear();
+        self.chains.clear();
+        self.refused = 0;
+    }
+
+    pub(crate) fn see(&mut self, seen: &Seen<'_>) {
+        let (record, event) = (seen.record, seen.event);
+        self.origins.see(record, event);
+        match *event {
+            Event::GracePeriod { what, .. } => self.grace_period(seen, what),
+            Event::Report {
+                level: 0, left: 0, ..
+            } => {
+                self.done = true;
+                self.reported |= role(record.task) != Role::GracePeriods || record.flags.softirq();
+            }
+            Event::FutureGp {
+                what: "StartWait", ..
+            } if role(record.task) == Role::OffloadGroup => {
+                self.groups.insert(record.pid, Sleeps::ForGracePeriod);
+            }
+            Event::NocbWake { cpu, what } => self.offload(record, cpu, what),
+            Event::Waking { pid, .. } => {
+                self.wakers.insert(pid, context(record).to_owned());
+            }
+            Event::Wakeup {
+                task,
+                pid,
+                target,
+                new: false,
+            } => self.woken(seen, task, pid, target),
+            Event::Tick { .. } => self.ticked.insert(record.cpu),
+            Event::IdleEntry { cpu, .. } | Event::IdleExit { cpu } => self.ticked.remove(cpu),
+            Event::Switch { .. } => self.ticked.remove(record.cpu),
+            Event::Softirq { vec: RCU_SOFTIRQ } => {
+                let cause = if self.ticked.contains(record.cpu) {
+                    "tick"
+                } else {
+                    "other"
+                };
+                if seen.inside && seen.filter.cpu(record.cpu) && seen.filter.threads.is_empty() {
+                    self.count("RCU softirq".to_owned(), cause, "interrupt");
+                }
+                self.ticked.remove(record.cpu);
+            }
+            _ => {}
+        }
+    }
+
+    fn grace_period(&mut self, seen: &Seen<'_>, what: &str) {
+        match what {
+            "start" => {
+                (self.done, self.reported) = (false, false);
+                self.gp_thread = Sleeps::Unknown;
+                if seen.inside {
+                    let origin = self
+                        .origins
+                        .current
+                        .unwrap_or_else(|| self.origins.untold());
+                    if let Some(chain) = self.chain(origin) {
+                        chain.gps += 1;
+                    }
+                }
+            }
+            "reqwait" => self.gp_thread = Sleeps::ForRequest,
+            "fqswait" => self.gp_thread = Sleeps::ForScan,
+            _ => {}
+        }
+    }
+
+    fn offload(&mut self, record: &Record<'_>, cpu: u32, what: &str) {
+        match what {
+            "Sleep" if role(record.task) == Role::OffloadGroup => {
+                self.groups.insert(record.pid, Sleeps::ForCallbacks);
+            }
+            "Timer" => self.timer = true,
+            "DoWake" | "DeferredWake" | "WakeEmptyIsDeferred" | "WakeOvfIsDeferred" => {
+                self.queued = self.origins.last_queued(cpu, super::origin::UNTOLD);
+            }
+            _ => {}
+        }
+    }
+
+    fn woken(&mut self, seen: &Seen<'_>, task: &str, pid: u32, target: u32) {
+        let role = role(task);
+        if !matches!(
+            role,
+            Role::GracePeriods | Role::OffloadGroup | Role::OffloadInvoker
+        ) {
+            return;
+        }
+        let (cause, origin) = match role {
+            Role::GracePeriods => self.cause_of_gp_thread(),
+            Role::OffloadGroup => self.cause_of_group(pid, task),
+            _ => ("callbacks done", self.over()),
+        };
+        let waker = self.wakers.remove(&pid);
+        if !(seen.inside && seen.filter.cpu(target) && seen.filter.thread(task, pid)) {
+            return;
+        }
+        let waker = waker.unwrap_or_else(|| context(seen.record).to_owned());
+        self.count(key(task), cause, &waker);
+        let origin = origin.unwrap_or_else(|| self.origins.untold());
+        if let Some(chain) = self.chain(origin) {
+            match role {
+                Role::GracePeriods => chain.gp_thread += 1,
+                Role::OffloadGroup => chain.group += 1,
+                _ => chain.invoker += 1,
+            }
+        }
+    }
+
+    fn cause_of_gp_thread(&mut self) -> (&'static str, Option<Origin>) {
+        match std::mem::replace(&mut self.gp_thread, Sleeps::Unknown) {
+            Sleeps::ForRequest => ("request", self.origins.pending),
+            Sleeps::ForScan if self.reported => ("last report", self.origins.current),
+            Sleeps::ForScan => ("scan due", self.origins.current),
+            _ => ("unknown", None),
+        }
+    }
+
+    fn cause_of_group(&mut self, pid: u32, task: &str) -> (&'static str, Option<Origin>) {
+        let timer = std::mem::take(&mut self.timer);
+        match self.groups.remove(&pid) {
+            Some(Sleeps::ForGracePeriod) => ("grace period over", self.over()),
+            Some(Sleeps::ForCallbacks) => {
+                let requester = self.origins.names.number(task);
+                let origin = self.queued.map(|queued| Origin {
+                    requester,
+                    ..queued
+                });
+                (if timer { "timer" } else { "callback queued" }, origin)
+            }
+            _ => ("unknown", None),
+        }
+    }
+
+    /// The grace period that is as good as over, or has ended last.
+    fn over(&self) -> Option<Origin> {
+        self.origins
+            .current
+            .filter(|_| self.done)
+            .or(self.origins.ended)
+    }
+
+    fn count(&mut self, thread: String, cause: &'static str, waker: &str) {
+        let key = (thread, cause, waker.to_owned());
+        if self.causes.len() >= NAMES_MOST && !self.causes.contains_key(&key) {
+            self.refused += 1;
+            return;
+        }
+        *self.causes.entry(key).or_insert(0) += 1;
+    }
+
+    fn chain(&mut self, origin: Origin) -> Option<&mut Chain> {
+        if self.chains.len() >= CHAINS_MOST && !self.chains.contains_key(&origin) {
+            self.refused += 1;
+            return None;
+        }
+        Some(self.chains.entry(origin).or_default())
+    }
+
+    pub(crate) fn finish(self, findings: &mut Findings) {
+        let mut causes = Table::new(
+            "Why RCU's threads woke up, and who woke them",
+            "why ",
+            &["thread", "cause", "woken by"],
+            &[("wakeups", "wakeups", "count")],
+        );
+        for ((thread, cause, waker), n) in &self.causes {
+            causes.row(&[thread, cause, waker], &[count(*n)]);
+        }
+        causes.sort_by(0);
+        let mut chains = Table::new(
+            "From the callback that was queued to the threads that woke for it",
+            "chain ",
+            &["callback", "queued by", "asked by"],
+            &[
+                ("gps", "grace_periods", "count"),
+                ("wakeups", "wakeups", "count"),
+                ("gp thread", "wakeups_gp_thread", "count"),
+                ("rcuog", "wakeups_rcuog", "count"),
+                ("rcuop", "wakeups_rcuop", "count"),
+            ],
+        );
+        for (origin, c) in &self.chains {
+            let all = c.gp_thread + c.group + c.invoker;
+            chains.row(
+                &self.origins.labels(*origin),
+                &[c.gps, all, c.gp_thread, c.group, c.invoker].map(count),
+            );
+        }
+        chains.sort_by(1);
+        for table in [causes, chains] {
+            if !table.rows.is_empty() {
+                findings.tables.push(table);
+            }
+        }
+        findings.about_names(self.origins.names.refused);
+        if self.refused > 0 {
+            findings.notes.push(format!(
+                "{} wake-ups or grace periods had no room in the tables of causes and chains",
+                self.refused
+            ));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

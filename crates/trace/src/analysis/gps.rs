@@ -1,0 +1,349 @@
+//! Grace periods: phases, scans, who was last, who asked.
+//!
+//! ```text
+//!  request        start      fqswait           fqsstart   fqsend/fqswait …   last report      end
+//!     │  queueing   │   init    │       wait       │   scan     │     wait …      │   cleanup   │    gap    start
+//! ```
+//!
+//! A grace period counts if it starts and ends in the window. `request` is the first `newreq` since the last start (or the
+//! `Startleaf` that led to it); `last report` is the one that leaves no bit in the root
+//! (`rcu_quiescent_state_report`), and the last wait is cut off there. The last holdout is what that report cleared, on its leaf:
+//! found by a scan if the grace-period thread wrote it while it scanned, else reported by the CPU itself.
+//!
+//! Filters: grace periods with a last holdout on these CPUs, and grace periods for which one of these tasks queued or asked.
+//! A thread is known by name here, not by its id.
+
+use super::bounded::{NAMES_MOST, Spread};
+use super::findings::Findings;
+use super::origin::{Origin, Origins};
+use super::{Part, Seen};
+use crate::{CpuSet, Error, Event, Filter, Record, Role, Thread, Window, role};
+use std::collections::{BTreeMap, HashMap};
+
+mod table;
+
+/// The longest ones that are shown.
+const LONGEST: usize = 10;
+
+/// Names of the phases, in order.
+const PHASES: [&str; 8] = [
+    "request to start",
+    "init",
+    "wait",
+    "scan",
+    "cleanup",
+    "start to end",
+    "end to next start",
+    "expedited",
+];
+const REQUEST: usize = 0;
+const INIT: usize = 1;
+const WAIT: usize = 2;
+const SCAN: usize = 3;
+const CLEANUP: usize = 4;
+const TOTAL: usize = 5;
+const GAP: usize = 6;
+const EXPEDITED: usize = 7;
+
+/// The analysis.
+#[derive(Debug, Default)]
+pub(crate) struct Gps {
+    origins: Origins,
+    now: Option<Running>,
+    requested: Option<u64>,
+    ended: Option<u64>,
+    expedited: Option<u64>,
+    /// By CPU: the last report on a leaf: when, the leaf's level, its first CPU, what it cleared.
+    reports: HashMap<u32, (u32, u32, u64)>,
+    counts: Counts,
+}
+
+/// A grace period that runs.
+#[derive(Debug, Default)]
+struct Running {
+    start: u64,
+    /// It started in the window.
+    inside: bool,
+    request: Option<u64>,
+    init_done: Option<u64>,
+    waits_since: Option<u64>,
+    scan_since: Option<u64>,
+    scanning: bool,
+    waits: Vec<(u64, u64)>,
+    scans: Vec<(u64, u64)>,
+    last: Option<Last>,
+}
+
+/// The report that left nobody.
+#[derive(Debug, Clone)]
+struct Last {
+    time_ns: u64,
+    holdouts: CpuSet,
+    by_scan: bool,
+}
+
+/// Counts of the window.
+#[derive(Debug, Default)]
+struct Counts {
+    gps: u64,
+    unfinished: u64,
+    phases: [Spread; 8],
+    scans: BTreeMap<u64, u64>,
+    last: HashMap<String, (u64, Spread)>,
+    asked: HashMap<Origin, Spread>,
+    longest: Vec<(u64, u64, u64, String, Option<Origin>)>,
+    refused: u64,
+}
+
+impl Part for Gps {
+    fn reset(&mut self) {
+        self.counts = Counts::default();
+        self.now = None;
+        self.ended = None;
+        self.expedited = None;
+    }
+
+    fn see(&mut self, seen: &Seen<'_>) {
+        let (record, event) = (seen.record, seen.event);
+        match *event {
+            Event::GracePeriod { what, .. } => self.goes_on(seen, what),
+            Event::FutureGp {
+                what: "Startleaf", ..
+            } if self.now.is_none() => {
+                self.requested.get_or_insert(record.time_ns);
+            }
+            Event::Report {
+                level,
+                first_cpu,
+                cleared,
+                left,
+            } => self.reported(record, (level, first_cpu, cleared), left),
+            Event::Expedited { what: "start" } => {
+                self.expedited = seen.inside.then_some(record.time_ns)
+            }
+            Event::Expedited { what: "end" } => {
+                if let (Some(start), true) = (self.expedited.take(), seen.inside) {
+                    self.counts.phases[EXPEDITED].between(start, record.time_ns);
+                }
+            }
+            _ => {}
+        }
+        // After the end of one: its origin is needed there.
+        self.origins.see(record, event);
+    }
+
+    fn finish(mut self: Box<Self>, findings: &mut Findings, _: Window) -> Result<(), Error> {
+        self.counts.unfinished += u64::from(self.now.as_ref().is_some_and(|now| now.inside));
+        self.tables(findings);
+        let counts = &self.counts;
+        if counts.unfinished > 0 {
+            findings.notes.push(format!(
+                "{} grace periods started in the window and did not end in it",
+                counts.unfinished
+            ));
+        }
+        if counts.refused > 0 {
+            findings.notes.push(format!(
+                "{} grace periods had no room in the tables of who was last and who asked",
+                counts.refused
+            ));
+        }
+        findings.about_names(self.origins.names.refused);
+        findings.about_spreads("phases", counts.phases.iter().chain(counts.asked.values()));
+        Ok(())
+    }
+}
+
+impl Gps {
+    fn goes_on(&mut self, seen: &Seen<'_>, what: &str) {
+        let time = seen.record.time_ns;
+        match what {
+            "newreq" => {
+                self.requested.get_or_insert(time);
+            }
+            "start" => self.starts(seen),
+            "end" => self.ends(seen),
+            _ => {}
+        }
+        let Some(now) = &mut self.now else {
+            return;
+        };
+        match what {
+            "fqswait" => {
+                now.init_done.get_or_insert(time);
+                // Behind the last report it waits for nothing: the grace period ends.
+                now.waits_since = now.last.is_none().then_some(time);
+            }
+            "fqsstart" => {
+                now.scanning = true;
+                now.scan_since = Some(time);
+                // A scan after the last report: the wait ended there.
+                if let Some(since) = now.waits_since.take() {
+                    now.waits.push((since, time));
+                }
+            }
+            "fqsend" => {
+                now.scanning = false;
+                if let Some(since) = now.scan_since.take() {
+                    now.scans.push((since, time));
+                }
+            }
+            _ => {}
+        }
+        // Waits and scans of one grace period: beyond this number it is no trace of a kernel.
+        if now.waits.len() > NAMES_MOST || now.scans.len() > NAMES_MOST {
+            self.now = None;
+            self.counts.unfinished += 1;
+        }
+    }
+
+    fn starts(&mut self, seen: &Seen<'_>) {
+        let time = seen.record.time_ns;
+        self.counts.unfinished += u64::from(self.now.as_ref().is_some_and(|now| now.inside));
+        self.reports.clear();
+        self.now = Some(Running {
+            start: time,
+            inside: seen.inside,
+            request: self.requested.take(),
+            ..Running::default()
+        });
+    }
+
+    fn reported(&mut self, record: &Record<'_>, of: (u32, u32, u64), left: u64) {
+        // The highest level seen from a CPU at one time is the leaf.
+        let (level, first_cpu, cleared) = of;
+        let deeper = self
+            .reports
+            .get(&record.cpu)
+            .is_none_or(|(l, ..)| level >= *l);
+        if deeper {
+            self.reports.insert(record.cpu, (level, first_cpu, cleared));
+        }
+        let Some(now) = self.now.as_mut().filter(|_| level == 0 && left == 0) else {
+            return;
+        };
+        let (_, first_cpu, cleared) = self.reports.get(&record.cpu).copied().unwrap_or(of);
+        let mut holdouts = CpuSet::default();
+        holdouts.insert_mask(first_cpu, cleared);
+        now.last = Some(Last {
+            time_ns: record.time_ns,
+            holdouts,
+            by_scan: now.scanning
+                && role(record.task) == Role::GracePeriods
+                && !record.flags.softirq(),
+        });
+    }
+
+    fn ends(&mut self, seen: &Seen<'_>) {
+        let time = seen.record.time_ns;
+        let Some(mut now) = self.now.take() else {
+            return;
+        };
+        if !now.inside || !seen.inside {
+            self.counts.unfinished += u64::from(now.inside);
+            return;
+        }
+        let last_end = self.ended.replace(time);
+        let origin = self.origins.current;
+        if !is_wanted(seen.filter, now.last.as_ref(), origin, &self.origins) {
+            return;
+        }
+        if let (Some(since), Some(last)) = (now.waits_since, &now.last) {
+            // The last report came while it waited.
+            now.waits.push((since, last.time_ns));
+        }
+        let phases = &mut self.counts.phases;
+        if let Some(request) = now.request {
+            phases[REQUEST].between(request, now.start);
+        }
+        if let Some(done) = now.init_done {
+            phases[INIT].between(now.start, done);
+        }
+        now.waits
+            .iter()
+            .for_each(|(from, to)| phases[WAIT].between(*from, *to));
+        now.scans
+            .iter()
+            .for_each(|(from, to)| phases[SCAN].between(*from, *to));
+        if let Some(last) = &now.last {
+            phases[CLEANUP].between(last.time_ns, time);
+        }
+        phases[TOTAL].between(now.start, time);
+        if let Some(end) = last_end {
+            phases[GAP].between(end, now.start);
+        }
+        self.counts.add(&now, time, origin);
+    }
+}
+
+impl Counts {
+    fn add(&mut self, now: &Running, end: u64, origin: Option<Origin>) {
+        let duration = end.saturating_sub(now.start);
+        self.gps += 1;
+        let scans = now.scans.len() as u64;
+        *self.scans.entry(scans).or_insert(0) += 1;
+        let who = now
+            .last
+            .as_ref()
+            .map_or("not traced".to_owned(), |last| last.named(scans));
+        if self.last.len() < NAMES_MOST || self.last.contains_key(&who) {
+            let last = self.last.entry(who.clone()).or_default();
+            last.0 += 1;
+            last.1.between(now.start, end);
+        } else {
+            self.refused += 1;
+        }
+        if let Some(origin) = origin {
+            if self.asked.len() < NAMES_MOST || self.asked.contains_key(&origin) {
+                self.asked
+                    .entry(origin)
+                    .or_default()
+                    .between(now.start, end);
+            } else {
+                self.refused += 1;
+            }
+        }
+        let place = self.longest.partition_point(|l| l.0 >= duration);
+        if place < LONGEST {
+            self.longest
+                .insert(place, (duration, now.start, scans, who, origin));
+            self.longest.truncate(LONGEST);
+        }
+    }
+}
+
+impl Last {
+    fn named(&self, scans: u64) -> String {
+        let who = match self.holdouts.len() {
+            1 => format!("CPU {}", self.holdouts.iter().next().unwrap_or(0)),
+            _ => "several CPUs".to_owned(),
+        };
+        match self.by_scan {
+            true => format!("{who}, found by scan {scans}"),
+            false => format!("{who}, reported"),
+        }
+    }
+}
+
+/// Whether the filter selects a grace period.
+fn is_wanted(
+    filter: &Filter,
+    last: Option<&Last>,
+    origin: Option<Origin>,
+    origins: &Origins,
+) -> bool {
+    let on_cpu = filter.cpus.is_none()
+        || last.is_some_and(|last| last.holdouts.iter().any(|cpu| filter.cpu(cpu)));
+    let for_task = filter.threads.is_empty()
+        || origin.is_some_and(|origin| {
+            let [_, task, by] = origins.labels(origin);
+            filter
+                .threads
+                .iter()
+                .any(|thread| matches!(thread, Thread::Name(name) if name == task || name == by))
+        });
+    on_cpu && for_task
+}
+
+#[cfg(test)]
+mod tests;

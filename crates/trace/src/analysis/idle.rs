@@ -1,0 +1,334 @@
+//! Idle CPUs: segments, states, and the ticks that hit them.
+//!
+//! **Segments.** A CPU is idle from a `cpu_idle` with a state to the next one without. Where a CPU writes no `cpu_idle`, it is
+//! idle from a `sched_switch` to pid 0 to the first event with another pid; which of the two was used is a column. A segment
+//! counts in lengths if it lies in the window, and with its part of the window in `idle %`. What a CPU did before its first event
+//! is not known and is not idle. A tick that leaves the CPU idle ends a segment and starts the next, as in the kernel's own
+//! counters.
+//!
+//! **Ticks.** A tick that hits a CPU in its idle loop (pid 0) is put down to the first of these that was traced, up to the end
+//! of the interrupt:
+//!
+//! | reason | seen |
+//! |---|---|
+//! | `callbacks` | callbacks wait on the CPU, which is not offloaded: it may not stop its tick. Named by the oldest one |
+//! | `timer` | a timer of the wheel expired. Named by its function |
+//! | `RCU softirq` | RCU's soft interrupt ran |
+//! | `after a task` | it is the first one since a task ran |
+//! | `nothing seen` | |
+//!
+//! Filters select the CPU; the thread only in the table of `lost.rs`.
+
+use super::bounded::{Names, Spread, Waiting};
+use super::chains::RCU_SOFTIRQ;
+use super::findings::Findings;
+use super::lost::Lost;
+use super::{Part, Seen};
+use crate::{CpuSet, Error, Event, Window};
+use std::collections::BTreeMap;
+
+mod table;
+
+pub(crate) use table::share;
+
+/// Idle states that have a row of their own.
+const STATES_MOST: usize = 64;
+
+/// The analysis.
+#[derive(Debug, Default)]
+pub(crate) struct Idle {
+    cpus: BTreeMap<u32, Cpu>,
+    names: Names,
+    /// Callbacks that wait: CPU, function.
+    waiting: Waiting<u64, (u32, u32)>,
+    offloaded: CpuSet,
+    /// By reason and what is named.
+    ticks: BTreeMap<(&'static str, u32), u64>,
+    /// Stops of the tick that were refused, by what needs it.
+    refused: BTreeMap<u32, u64>,
+    stopped: u64,
+    lost: Lost,
+    /// A record lay in the window.
+    entered: bool,
+}
+
+/// One CPU.
+#[derive(Debug, Default)]
+struct Cpu {
+    by_event: Segments,
+    by_switch: Segments,
+    states: BTreeMap<u32, Segments>,
+    ticks: u64,
+    /// Callbacks that wait here, and the function of the oldest one as far as it is known.
+    callbacks: u64,
+    oldest: u32,
+    /// A task ran since the last tick.
+    busy: bool,
+    tick: Option<Tick>,
+}
+
+/// A tick that hit the idle loop, while its interrupt lasts.
+#[derive(Debug, Clone, Copy)]
+struct Tick {
+    inside: bool,
+    callbacks: Option<u32>,
+    timer: Option<u32>,
+    softirq: bool,
+    busy: bool,
+}
+
+/// Idle segments of one kind.
+#[derive(Debug, Default)]
+struct Segments {
+    /// There was such an event at all.
+    seen: bool,
+    since: Option<(u64, bool)>,
+    state: u32,
+    entries: u64,
+    idle_ns: u64,
+    lengths: Spread,
+    /// The segment that goes beyond the end of the window.
+    tail: Option<u64>,
+}
+
+impl Segments {
+    fn enter(&mut self, seen: &Seen<'_>, after: bool) {
+        self.seen = true;
+        if after {
+            return;
+        }
+        self.entries += u64::from(seen.inside);
+        self.since = Some((seen.record.time_ns, seen.inside));
+    }
+
+    fn leave(&mut self, seen: &Seen<'_>, after: bool) {
+        self.seen = true;
+        let Some((since, inside)) = self.since.take() else {
+            return;
+        };
+        let now = seen.record.time_ns;
+        if after {
+            self.tail = self.tail.or(Some(since));
+        } else if seen.inside {
+            self.idle_ns += now.saturating_sub(since.max(seen.start));
+            if inside {
+                self.lengths.between(since, now);
+            }
+        }
+    }
+
+    fn reset(&mut self) {
+        let kept = self.since.map(|(since, _)| (since, false));
+        *self = Segments {
+            seen: self.seen,
+            since: kept,
+            state: self.state,
+            ..Segments::default()
+        };
+    }
+
+    /// All idle time in the window, with what was open at its end.
+    fn idle_ns(&self, window: Window) -> u64 {
+        let open = self.tail.or(self.since.map(|(since, _)| since));
+        let tail = open.map_or(0, |since| {
+            window.end_ns.saturating_sub(since.max(window.start_ns))
+        });
+        self.idle_ns + tail
+    }
+}
+
+impl Part for Idle {
+    fn reset(&mut self) {
+        for cpu in self.cpus.values_mut() {
+            cpu.by_event.reset();
+            cpu.by_switch.reset();
+            cpu.states.values_mut().for_each(Segments::reset);
+            cpu.ticks = 0;
+        }
+        self.ticks.clear();
+        self.refused.clear();
+        self.stopped = 0;
+        self.lost.reset();
+    }
+
+    fn see(&mut self, seen: &Seen<'_>) {
+        let (record, event) = (seen.record, seen.event);
+        self.entered |= seen.inside;
+        // There may be a window in which nothing happens at all.
+        let past = seen.filter.to_ns.is_some_and(|to| record.time_ns > to);
+        let after = !seen.inside && (self.entered || past);
+        self.switches(seen, after);
+        match *event {
+            Event::IdleEntry { cpu, state } => self.enter(seen, cpu, state, after),
+            Event::IdleExit { cpu } => {
+                self.settle(cpu);
+                let cpu = self.cpus.entry(cpu).or_default();
+                let state = cpu.by_event.state;
+                cpu.by_event.leave(seen, after);
+                if let Some(of) = cpu.states.get_mut(&state) {
+                    of.leave(seen, after);
+                }
+            }
+            Event::Switch { .. } => self.settle(record.cpu),
+            Event::Tick { .. } => self.tick(seen),
+            Event::Timer { function, .. } => {
+                let name = self.names.number(function);
+                if let Some(tick) = self.cpus.entry(record.cpu).or_default().tick.as_mut() {
+                    tick.timer = tick.timer.or(Some(name));
+                }
+            }
+            Event::Softirq { vec: RCU_SOFTIRQ } => {
+                if let Some(tick) = self.cpus.entry(record.cpu).or_default().tick.as_mut() {
+                    tick.softirq = true;
+                }
+            }
+            Event::Callback { head, function } => self.queued(record.cpu, head, function),
+            Event::Kvfree { head } => self.queued(record.cpu, head, "kvfree"),
+            Event::Invoke { head, .. } | Event::InvokeKvfree { head } => {
+                if let Some((cpu, _)) = self.waiting.remove(&head) {
+                    self.one_less(cpu);
+                }
+            }
+            Event::NocbWake { cpu, .. } => self.offloaded.insert(cpu),
+            Event::TickStop {
+                stopped,
+                dependency,
+            } if seen.inside && seen.filter.cpu(record.cpu) => {
+                if stopped {
+                    self.stopped += 1;
+                } else {
+                    *self
+                        .refused
+                        .entry(self.names.number(dependency))
+                        .or_insert(0) += 1;
+                }
+            }
+            _ => {}
+        }
+        if record.pid != 0 && !record.flags.hardirq() && !record.flags.softirq() {
+            self.cpus.entry(record.cpu).or_default().busy = true;
+        }
+        self.lost.see(seen);
+    }
+
+    fn finish(mut self: Box<Self>, findings: &mut Findings, window: Window) -> Result<(), Error> {
+        let open: Vec<u32> = self.cpus.keys().copied().collect();
+        open.into_iter().for_each(|cpu| self.settle(cpu));
+        let shown = self.cpus_table(findings, window);
+        self.states_table(findings, window, &shown);
+        self.ticks_table(findings, window);
+        let by_event = shown
+            .iter()
+            .filter(|cpu| self.cpus.get(cpu).is_some_and(|c| c.by_event.seen));
+        self.lost.finish(findings, window, by_event.count() as u64);
+        findings.about_evicted("callbacks that waited", self.waiting.evicted);
+        findings.about_names(self.names.refused);
+        let all = || self.cpus.values();
+        findings.about_spreads("idle segments", all().map(|c| c.segments().0));
+        Ok(())
+    }
+}
+
+impl Cpu {
+    /// The lengths that are shown, and by what they are told.
+    fn segments(&self) -> (&Spread, &Segments, &'static str) {
+        match self.by_event.seen {
+            true => (&self.by_event.lengths, &self.by_event, "cpu_idle"),
+            false => (&self.by_switch.lengths, &self.by_switch, "sched_switch"),
+        }
+    }
+}
+
+impl Idle {
+    fn enter(&mut self, seen: &Seen<'_>, cpu: u32, state: u32, after: bool) {
+        self.settle(cpu);
+        let cpu = self.cpus.entry(cpu).or_default();
+        cpu.by_event.enter(seen, after);
+        cpu.by_event.state = state;
+        if cpu.states.len() < STATES_MOST || cpu.states.contains_key(&state) {
+            cpu.states.entry(state).or_default().enter(seen, after);
+        }
+    }
+
+    /// Idle by pid alone.
+    fn switches(&mut self, seen: &Seen<'_>, after: bool) {
+        let record = seen.record;
+        let cpu = self.cpus.entry(record.cpu).or_default();
+        match *seen.event {
+            Event::Switch { next_pid: 0, .. } => cpu.by_switch.enter(seen, after),
+            Event::Switch { prev_pid: 0, .. } => cpu.by_switch.leave(seen, after),
+            _ if record.pid != 0 && cpu.by_switch.since.is_some() => {
+                cpu.by_switch.leave(seen, after)
+            }
+            _ => {}
+        }
+    }
+
+    fn tick(&mut self, seen: &Seen<'_>) {
+        let at = seen.record.cpu;
+        self.settle(at);
+        let offloaded = self.offloaded.contains(at);
+        let cpu = self.cpus.entry(at).or_default();
+        if seen.record.pid == 0 {
+            let inside = seen.inside && seen.filter.cpu(at);
+            cpu.ticks += u64::from(inside);
+            let callbacks = (cpu.callbacks > 0 && !offloaded).then_some(cpu.oldest);
+            cpu.tick = Some(Tick {
+                inside,
+                callbacks,
+                timer: None,
+                softirq: false,
+                busy: cpu.busy,
+            });
+        }
+        cpu.busy = false;
+    }
+
+    /// The interrupt is over: what was it for?
+    fn settle(&mut self, cpu: u32) {
+        let Some(tick) = self
+            .cpus
+            .get_mut(&cpu)
+            .and_then(|cpu| cpu.tick.take())
+            .filter(|tick| tick.inside)
+        else {
+            return;
+        };
+        let none = self.names.number("");
+        let reason = match tick {
+            Tick {
+                callbacks: Some(function),
+                ..
+            } => ("callbacks", function),
+            Tick {
+                timer: Some(function),
+                ..
+            } => ("timer", function),
+            Tick { softirq: true, .. } => ("RCU softirq", none),
+            Tick { busy: true, .. } => ("after a task", none),
+            _ => ("nothing seen", none),
+        };
+        *self.ticks.entry(reason).or_insert(0) += 1;
+    }
+
+    fn queued(&mut self, at: u32, head: u64, function: &str) {
+        let name = self.names.number(function);
+        let gone = self.waiting.insert(head, (at, name));
+        for (cpu, _) in [gone.replaced, gone.evicted].into_iter().flatten() {
+            self.one_less(cpu);
+        }
+        let cpu = self.cpus.entry(at).or_default();
+        if cpu.callbacks == 0 {
+            cpu.oldest = name;
+        }
+        cpu.callbacks += 1;
+    }
+
+    fn one_less(&mut self, cpu: u32) {
+        let cpu = self.cpus.entry(cpu).or_default();
+        cpu.callbacks = cpu.callbacks.saturating_sub(1);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,132 @@
+use crate::analysis::tests::{filtered, run};
+use crate::{Filter, Kind};
+
+/// A CPU with a callback: a tick that finds it, a tick that invokes it, a tick for a timer, then a thread of RCU.
+const TEXT: &str = "\
+      a-5  [001] d..1. 1.000000: rcu_callback: rcu_preempt rhp=10 func=f 1
+      a-5  [001] d..2. 1.000100: sched_switch: prev_comm=a prev_pid=5 prev_prio=120 prev_state=S ==> next_comm=swapper/1 next_pid=0 next_prio=120
+  <idle>-0 [001] d..1. 1.000200: cpu_idle: state=2 cpu_id=1
+  <idle>-0 [001] d.h1. 1.001000: hrtimer_expire_entry: hrtimer=ff function=tick_nohz_handler now=1001000000
+  <idle>-0 [001] d..1. 1.001010: cpu_idle: state=4294967295 cpu_id=1
+  <idle>-0 [001] d..1. 1.001020: cpu_idle: state=2 cpu_id=1
+  <idle>-0 [001] d.h1. 1.002000: hrtimer_expire_entry: hrtimer=ff function=tick_nohz_handler now=1002000000
+  <idle>-0 [001] ..s1. 1.002005: softirq_entry: vec=9 [action=RCU]
+  <idle>-0 [001] ..s1. 1.002010: rcu_invoke_callback: rcu_preempt rhp=10 func=f
+  <idle>-0 [001] d..1. 1.002030: cpu_idle: state=4294967295 cpu_id=1
+  <idle>-0 [001] d..1. 1.002040: cpu_idle: state=2 cpu_id=1
+  <idle>-0 [001] d.h1. 1.003000: hrtimer_expire_entry: hrtimer=ff function=tick_nohz_handler now=1003000000
+  <idle>-0 [001] ..s1. 1.003005: timer_expire_entry: timer=ff function=process_timeout now=42 baseclk=42
+  <idle>-0 [001] dNs4. 1.003010: sched_wakeup: comm=rcu_preempt pid=15 prio=120 target_cpu=001
+  <idle>-0 [001] dN.1. 1.003015: cpu_idle: state=4294967295 cpu_id=1
+  <idle>-0 [001] d..2. 1.003016: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=rcu_preempt next_pid=15 next_prio=120
+  rcu_preempt-15 [001] d..2. 1.003096: sched_switch: prev_comm=rcu_preempt prev_pid=15 prev_prio=120 prev_state=I ==> next_comm=swapper/1 next_pid=0 next_prio=120
+  <idle>-0 [001] d..1. 1.003100: cpu_idle: state=3 cpu_id=1
+      b-6  [000] ..... 1.010000: sched_switch: prev_comm=b prev_pid=6 prev_prio=120 prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120
+      c-7  [000] ..... 1.010200: softirq_exit: vec=1 [action=TIMER]
+";
+
+#[test]
+fn segments_states_and_what_ticks_were_for() {
+    let found = run(Kind::Idle, TEXT);
+    let [cpus, states, ticks, lost] = &found.tables[..] else {
+        panic!("four tables: {:?}", found.tables);
+    };
+    let near = |ours: Option<f64>, expected: f64| {
+        let ours = ours.expect("is known");
+        assert!((ours - expected).abs() < 1e-9, "{ours} {expected}");
+    };
+    let one = |metric| cpus.figure("CPU 1 cpu_idle", metric);
+    assert_eq!(
+        [one("idle_entries"), one("idle_ticks")],
+        [Some(4.0), Some(3.0)]
+    );
+    // 810, 1010 and 975 us in full, and 7100 us up to the end of the trace at 1.010200.
+    near(one("idle_ms_max"), 1.01);
+    near(
+        one("idle_pct"),
+        (810.0 + 1010.0 + 975.0 + 7100.0) / 10_200.0 * 100.0,
+    );
+    let zero = |metric| cpus.figure("CPU 0 sched_switch", metric);
+    near(zero("idle_ms_avg"), 0.2);
+    assert_eq!(states.figure("state 2", "idle_entries"), Some(3.0));
+    assert_eq!(states.figure("state 3", "idle_ms_avg"), None);
+    near(
+        states.figure("state 3", "residency_pct"),
+        7100.0 / 10_200.0 * 100.0,
+    );
+    // The first tick and the second one found the callback; the second one invoked it.
+    for (case, n) in [
+        ("tick callbacks f", 2.0),
+        ("tick timer process_timeout", 1.0),
+    ] {
+        assert_eq!(
+            ticks.figure(case, "idle_ticks"),
+            Some(n),
+            "{case}: {ticks:?}"
+        );
+    }
+    near(lost.figure("lost tick", "lost_ms"), 0.02);
+    near(lost.figure("lost RCU softirq", "lost_ms"), 0.04);
+    near(lost.figure("lost rcu_preempt", "lost_ms"), 0.1);
+    near(lost.figure("lost (RCU)", "lost_us_avg"), 70.0);
+    near(lost.figure("lost rcu_preempt", "idle_before_ms_avg"), 0.96);
+}
+
+#[test]
+fn an_offloaded_cpu_does_not_keep_its_tick_for_callbacks() {
+    let offloaded = format!(
+        "{}{TEXT}",
+        "a-5 [001] d..1. 0.9: rcu_nocb_wake: rcu_preempt 1 FirstQ\n"
+    );
+    let found = run(Kind::Idle, &offloaded);
+    let ticks = &found.tables[2];
+    assert_eq!(ticks.figure("tick after a task", "idle_ticks"), Some(1.0));
+    assert_eq!(ticks.figure("tick RCU softirq", "idle_ticks"), Some(1.0));
+}
+
+#[test]
+fn the_window_cuts_idle_time() {
+    let filter = Filter {
+        from_ns: Some(1_000_600_000),
+        to_ns: Some(1_001_000_000),
+        ..Filter::default()
+    };
+    let found = filtered(Kind::Idle, filter, TEXT);
+    let idle = found.tables[0]
+        .figure("CPU 1 cpu_idle", "idle_pct")
+        .expect("is known");
+    assert!((idle - 100.0).abs() < 1e-9, "{idle}");
+    assert_eq!(
+        found.tables[0].figure("CPU 1 cpu_idle", "idle_ms_max"),
+        None
+    );
+    let filter = Filter {
+        cpus: Some([0].into_iter().collect()),
+        ..Filter::default()
+    };
+    assert_eq!(
+        filtered(Kind::Idle, filter, TEXT).tables[0].figure("(all)", "idle_ticks"),
+        None
+    );
+}
+
+#[test]
+fn a_window_in_which_nothing_happens_is_idle_all_the_same() {
+    let filter = Filter {
+        from_ns: Some(1_004_000_000),
+        to_ns: Some(1_005_000_000),
+        ..Filter::default()
+    };
+    let found = filtered(Kind::Idle, filter.clone(), TEXT);
+    assert_eq!(
+        found.tables[0].figure("CPU 1 cpu_idle", "idle_pct"),
+        Some(100.0)
+    );
+    let ended =
+        format!("{TEXT}  <idle>-0 [001] d..1. 1.020000: cpu_idle: state=4294967295 cpu_id=1\n");
+    let found = filtered(Kind::Idle, filter, &ended);
+    assert_eq!(
+        found.tables[0].figure("CPU 1 cpu_idle", "idle_pct"),
+        Some(100.0)
+    );
+}

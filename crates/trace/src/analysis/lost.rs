@@ -1,0 +1,188 @@
+//! Time that idle CPUs lost, by what took it.
+//!
+//! An interruption of an idle CPU lies between the first event on it after an idle entry (`cpu_idle` with a state) and its
+//! next idle entry: interrupts, soft interrupts and tasks, with what the kernel needs to go there and back. It has one
+//! cause, the first of these that is traced after the idle entry: a thread that is woken to run there (`sched_wakeup`, also by
+//! another CPU), or RCU's soft interrupt. Without these a tick, without a tick `other`. RCU's threads stand by kind, with the sum
+//! of RCU at the end; all other threads are `a task`. What is lost is awake time; a deeper state that was missed is not in it.
+//!
+//! Interruptions count if they start and end in the window; CPUs without `cpu_idle` have none. Filters select the CPU and, by the
+//! thread that was woken, the interruption.
+
+use super::chains::RCU_SOFTIRQ;
+use super::findings::{Findings, Table, count, ms, us};
+use super::idle::share;
+use super::{Seen, per_second};
+use crate::names::key;
+use crate::{Event, Filter, Role, Window, role};
+use std::collections::{BTreeMap, HashMap};
+
+/// Follows interruptions through a trace.
+#[derive(Debug, Default)]
+pub(crate) struct Lost {
+    cpus: HashMap<u32, Cpu>,
+    causes: BTreeMap<String, Of>,
+    filter: Filter,
+}
+
+/// A CPU since its last idle entry.
+#[derive(Debug, Default)]
+struct Cpu {
+    entry: Option<u64>,
+    started: Option<(u64, bool)>,
+    cause: Option<String>,
+    ticked: bool,
+    /// The filter selects what was woken; without a filter everything.
+    wanted: bool,
+}
+
+/// Interruptions of one cause.
+#[derive(Debug, Default, Clone)]
+struct Of {
+    n: u64,
+    rcu: bool,
+    lost: u64,
+    before: u64,
+}
+
+impl Lost {
+    pub(crate) fn reset(&mut self) {
+        self.causes.clear();
+        for cpu in self.cpus.values_mut() {
+            if let Some((_, inside)) = &mut cpu.started {
+                *inside = false;
+            }
+        }
+    }
+
+    /// Whether the filter shows a CPU.
+    pub(crate) fn wants(&self, cpu: u32) -> bool {
+        self.filter.cpu(cpu)
+    }
+
+    pub(crate) fn see(&mut self, seen: &Seen<'_>) {
+        if self.filter != *seen.filter {
+            self.filter = seen.filter.clone();
+        }
+        let record = seen.record;
+        if let Event::IdleEntry { cpu, .. } = *seen.event {
+            self.entered(seen, cpu);
+            return;
+        }
+        if let Some(cpu) = self
+            .cpus
+            .get_mut(&record.cpu)
+            .filter(|cpu| cpu.entry.is_some())
+        {
+            cpu.started.get_or_insert((record.time_ns, seen.inside));
+        }
+        match *seen.event {
+            Event::Wakeup {
+                task, pid, target, ..
+            } => {
+                let everything = seen.filter.threads.is_empty();
+                let wanted = everything || seen.filter.thread(task, pid);
+                if let Some(cpu) = self
+                    .cpus
+                    .get_mut(&target)
+                    .filter(|cpu| cpu.entry.is_some() && cpu.cause.is_none())
+                {
+                    cpu.cause = Some(if role(task) == Role::Other {
+                        "a task".to_owned()
+                    } else {
+                        key(task)
+                    });
+                    cpu.wanted = wanted;
+                }
+            }
+            Event::Softirq { vec: RCU_SOFTIRQ } => {
+                if let Some(cpu) = self
+                    .cpus
+                    .get_mut(&record.cpu)
+                    .filter(|cpu| cpu.entry.is_some())
+                {
+                    cpu.cause.get_or_insert_with(|| "RCU softirq".to_owned());
+                }
+            }
+            Event::Tick { .. } => {
+                if let Some(cpu) = self.cpus.get_mut(&record.cpu) {
+                    cpu.ticked = true;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn entered(&mut self, seen: &Seen<'_>, number: u32) {
+        let now = seen.record.time_ns;
+        let cpu = self.cpus.entry(number).or_default();
+        let before = std::mem::take(cpu);
+        cpu.entry = Some(now);
+        cpu.wanted = seen.filter.threads.is_empty();
+        let (Some(entry), Some((started, true))) = (before.entry, before.started) else {
+            return;
+        };
+        if !seen.inside || !before.wanted || !seen.filter.cpu(number) {
+            return;
+        }
+        let cause = before
+            .cause
+            .unwrap_or_else(|| if before.ticked { "tick" } else { "other" }.to_owned());
+        let rcu = cause.starts_with("rcu") || cause.starts_with("RCU");
+        let of = self.causes.entry(cause).or_default();
+        of.n += 1;
+        of.rcu = rcu;
+        of.lost += now.saturating_sub(started);
+        of.before += started.saturating_sub(entry);
+    }
+
+    /// The table; `cpus` have `cpu_idle`.
+    pub(crate) fn finish(&self, findings: &mut Findings, window: Window, cpus: u64) {
+        let mut table = Table::new(
+            "Time that idle CPUs lost, by what took it",
+            "lost ",
+            &["cause"],
+            &[
+                ("times", "interruptions", "count"),
+                ("per s", "interruptions_per_s", "1/s"),
+                ("lost ms", "lost_ms", "ms"),
+                ("avg us", "lost_us_avg", "us"),
+                ("%", "lost_pct", "%"),
+                ("idle before ms", "idle_before_ms_avg", "ms"),
+            ],
+        );
+        let mut add = |name: &str, of: &Of| {
+            let mean = |sum: u64| (of.n > 0).then(|| sum as f64 / of.n as f64);
+            table.row(
+                &[name],
+                &[
+                    count(of.n),
+                    per_second(of.n, window),
+                    ms(Some(of.lost as f64)),
+                    us(mean(of.lost)),
+                    share(of.lost, window, cpus),
+                    ms(mean(of.before)),
+                ],
+            );
+        };
+        let (mut rcu, mut all) = (Of::default(), Of::default());
+        let mut rows: Vec<(&String, &Of)> = self.causes.iter().collect();
+        rows.sort_by_key(|(name, of)| (std::cmp::Reverse(of.n), *name));
+        for (name, of) in rows {
+            add(name, of);
+            for sum in [Some(&mut all), of.rcu.then_some(&mut rcu)]
+                .into_iter()
+                .flatten()
+            {
+                sum.n += of.n;
+                sum.lost += of.lost;
+                sum.before += of.before;
+            }
+        }
+        if all.n > 0 {
+            add("(RCU)", &rcu);
+            add("(all)", &all);
+            findings.tables.push(table);
+        }
+    }
+}

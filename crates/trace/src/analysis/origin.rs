@@ -1,0 +1,221 @@
+//! Who asked for a grace period, and for which callback.
+//!
+//! A grace period with the number `s` while it runs ends with the number `w`, the next multiple of four. Whoever is the
+//! first to ask for `w` (`rcu_future_grace_period … w … Startleaf`) is its origin; where that event is not traced, it is
+//! whoever writes `newreq`. Who asks is a soft interrupt, `rcuog/N` for a CPU that it has just checked, the grace-period
+//! thread for the CPU on which it runs, or a task that waits by itself.
+//!
+//! The callback is the oldest one of that CPU that had no grace period yet. A CPU's callbacks get theirs at `AccWaitCB` or
+//! `AccReadyCB`. Those on a bypass list (opened by `FirstBQ`) get it later than the others: on a CPU with an open one a callback is
+//! taken for hidden unless an event of offloading follows it that hidden ones do not have.
+
+use super::bounded::{Names, Waiting};
+use crate::{Event, Record, Role, role};
+use std::collections::HashMap;
+
+/// Grace periods that may be asked for at a time.
+const WANTED_MOST: usize = 64;
+
+/// Threads of offload groups that are followed.
+const GROUPS_MOST: usize = 4096;
+
+/// What stands for a callback that the trace does not tell.
+pub(crate) const UNTOLD: &str = "-";
+
+/// A callback by its function and the task that queued it, and who asked for its grace period. Numbers of names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Origin {
+    pub(crate) function: u32,
+    pub(crate) task: u32,
+    pub(crate) requester: u32,
+}
+
+/// A callback: function, task.
+type Queued = (u32, u32);
+
+/// The oldest callbacks of a CPU that have no grace period yet.
+#[derive(Debug, Default)]
+struct Oldest {
+    main: Option<Queued>,
+    hidden: Option<Queued>,
+    /// There is a bypass list.
+    open: bool,
+    last: Option<Queued>,
+}
+
+/// Follows requests through a trace.
+#[derive(Debug)]
+pub(crate) struct Origins {
+    pub(crate) names: Names,
+    oldest: HashMap<u32, Oldest>,
+    /// The CPU that a thread `rcuog/N` checked last.
+    checked: Waiting<u32, u32>,
+    wanted: Waiting<i64, Origin>,
+    /// Of the latest request.
+    pub(crate) pending: Option<Origin>,
+    /// Of the grace period that runs.
+    pub(crate) current: Option<Origin>,
+    /// Of the one that ended last.
+    pub(crate) ended: Option<Origin>,
+}
+
+impl Default for Origins {
+    fn default() -> Self {
+        Origins {
+            names: Names::default(),
+            oldest: HashMap::new(),
+            checked: Waiting::new(GROUPS_MOST),
+            wanted: Waiting::new(WANTED_MOST),
+            pending: None,
+            current: None,
+            ended: None,
+        }
+    }
+}
+
+impl Origins {
+    pub(crate) fn see(&mut self, record: &Record<'_>, event: &Event<'_>) {
+        match *event {
+            Event::Callback { function, .. } => self.queued(record, function),
+            Event::Kvfree { .. } => self.queued(record, "kvfree"),
+            Event::NocbWake { cpu, what } => self.offload(record, cpu, what),
+            Event::FutureGp {
+                wanted,
+                what: "Startleaf",
+            } => self.asked(record, wanted),
+            Event::GracePeriod { seq, what } => match what {
+                "newreq" => {
+                    self.asked(record, number_at_end(seq));
+                    self.pending = self.wanted.get(&number_at_end(seq)).copied();
+                }
+                "start" => self.current = self.wanted.remove(&number_at_end(seq)),
+                "end" => self.ended = self.current.take(),
+                "AccWaitCB" | "AccReadyCB" => {
+                    let cpu = self.cpu_of(record);
+                    let oldest = self.oldest.entry(cpu).or_default();
+                    if oldest.main.take().is_none() {
+                        oldest.hidden = None;
+                        oldest.open = false;
+                    }
+                }
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+
+    /// The callback that was queued last on a CPU, on behalf of a thread of an offload group.
+    pub(crate) fn last_queued(&mut self, cpu: u32, group: &str) -> Option<Origin> {
+        let (function, task) = self.oldest.get(&cpu)?.last?;
+        let requester = self.names.number(group);
+        Some(Origin {
+            function,
+            task,
+            requester,
+        })
+    }
+
+    pub(crate) fn labels(&self, origin: Origin) -> [&str; 3] {
+        [origin.function, origin.task, origin.requester].map(|number| self.names.name(number))
+    }
+
+    /// What stands for a request that the trace does not tell.
+    pub(crate) fn untold(&mut self) -> Origin {
+        let number = self.names.number(UNTOLD);
+        Origin {
+            function: number,
+            task: number,
+            requester: number,
+        }
+    }
+
+    fn queued(&mut self, record: &Record<'_>, function: &str) {
+        let queued = (
+            self.names.number(function),
+            self.names.number(context(record)),
+        );
+        let oldest = self.oldest.entry(record.cpu).or_default();
+        oldest.last = Some(queued);
+        if !oldest.open {
+            oldest.main.get_or_insert(queued);
+        }
+    }
+
+    fn offload(&mut self, record: &Record<'_>, cpu: u32, what: &str) {
+        if what == "Check" {
+            self.checked.insert(record.pid, cpu);
+            return;
+        }
+        if cpu != record.cpu || role(record.task) == Role::OffloadGroup {
+            return;
+        }
+        let Some(oldest) = self.oldest.get_mut(&cpu) else {
+            return;
+        };
+        match what {
+            "FirstBQ" => {
+                if oldest.main == oldest.last {
+                    oldest.main = None;
+                }
+                oldest.hidden = oldest.last;
+                oldest.open = true;
+            }
+            "DoWake"
+            | "WakeNot"
+            | "WakeNotPoll"
+            | "WakeEmpty"
+            | "WakeEmptyIsDeferred"
+            | "WakeOvfIsDeferred" => {
+                if let (None, Some(last)) = (oldest.main, oldest.last) {
+                    oldest.main = Some(last);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn asked(&mut self, record: &Record<'_>, wanted: i64) {
+        if self.wanted.get(&wanted).is_some() {
+            return;
+        }
+        let cpu = self.cpu_of(record);
+        let oldest = self.oldest.get(&cpu).and_then(|o| o.main.or(o.hidden));
+        let requester = self.names.number(context(record));
+        let (function, task) = oldest.unwrap_or_else(|| {
+            let untold = self.names.number(UNTOLD);
+            (untold, untold)
+        });
+        self.wanted.insert(
+            wanted,
+            Origin {
+                function,
+                task,
+                requester,
+            },
+        );
+    }
+
+    /// The CPU for which a task acts.
+    fn cpu_of(&self, record: &Record<'_>) -> u32 {
+        match role(record.task) {
+            Role::OffloadGroup => self.checked.get(&record.pid).copied().unwrap_or(record.cpu),
+            _ => record.cpu,
+        }
+    }
+}
+
+/// The number at the end of the grace period that runs, or of the next one if none does.
+fn number_at_end(seq: i64) -> i64 {
+    (seq & !3).wrapping_add(4)
+}
+
+/// A task, or the interrupt that came in its way.
+pub(crate) fn context<'a>(record: &Record<'a>) -> &'a str {
+    if record.flags.hardirq() {
+        "interrupt"
+    } else if record.flags.softirq() {
+        "softirq"
+    } else {
+        record.task
+    }
+}

@@ -1,0 +1,169 @@
+//! What all analyses have in common, and how their tests run them.
+
+use super::*;
+use crate::{Bounds, Reader, START_MARK};
+
+/// Runs an analysis over lines of ftrace text.
+pub(crate) fn run(kind: Kind, text: &str) -> Findings {
+    filtered(kind, Filter::default(), text)
+}
+
+pub(crate) fn filtered(kind: Kind, filter: Filter, text: &str) -> Findings {
+    feed(Analysis::new(kind, filter), text).expect("has findings")
+}
+
+pub(crate) fn feed(mut analysis: Analysis, text: &str) -> Result<Findings, Error> {
+    let mut reader = Reader::new("test", text.as_bytes());
+    while let Some(record) = reader.next_record().expect("reads") {
+        analysis.feed(&record);
+    }
+    assert_eq!(
+        reader.summary().malformed.count(),
+        0,
+        "{:?}",
+        reader.summary()
+    );
+    analysis.finish(reader.summary())
+}
+
+const ALL: [Kind; 5] = [
+    Kind::Wakeups,
+    Kind::Callbacks,
+    Kind::Batches,
+    Kind::Gps,
+    Kind::Idle,
+];
+
+const WAKEUP: &str = "sched_wakeup: comm=a pid=7 prio=120 target_cpu=001";
+
+#[test]
+fn doubts_are_said_with_what_follows() {
+    let text =
+        format!("CPU:1 [LOST 7 EVENTS]\n a-1 [001] 2.0: {WAKEUP}\n a-1 [000] 1.0: {WAKEUP}\n");
+    let found = run(Kind::Wakeups, &text);
+    let about = &found.about;
+    assert_eq!((about.lost, about.backwards, about.records), (7, 1, 2));
+    let all = about.doubts.join("\n");
+    for part in [
+        "7 events were lost",
+        "1 records have an earlier time",
+        "no cpu_idle event of CPUs 0, 1: idle is not known",
+        "no irq-info",
+    ] {
+        assert!(all.contains(part), "{part}: {all}");
+    }
+    // The interval of minus one second is no interval.
+    assert_eq!(found.tables[0].figure("a", "interval_us_avg"), None);
+    assert_eq!(found.tables[0].figure("a", "wakeups"), Some(2.0));
+    assert!(
+        found.notes[0].starts_with("1 intervals ended before"),
+        "{:?}",
+        found.notes
+    );
+}
+
+#[test]
+fn a_clock_without_a_unit_gives_counts_and_no_times() {
+    let text = format!("a-1 [001] d..2. 17: {WAKEUP}\na-1 [001] d..2. 29: {WAKEUP}\n");
+    let found = run(Kind::Wakeups, &text);
+    let figure = |metric| found.tables[0].figure("a", metric);
+    assert_eq!(figure("wakeups"), Some(2.0));
+    assert_eq!(
+        [figure("wakeups_per_s"), figure("interval_us_min")],
+        [None, None]
+    );
+    assert!(found.about.doubts[0].contains("without a unit"));
+}
+
+#[test]
+fn the_window_is_asked_for_or_marked_or_everything() {
+    let line = |time: &str| format!("a-1 [001] d..2. {time}: {WAKEUP}\n");
+    let mark =
+        |time: &str, text: &str| format!("m-2 [001] ..... {time}: tracing_mark_write: {text}\n");
+    let text = line("1.0")
+        + &mark("1.5", START_MARK)
+        + &line("2.0")
+        + &line("2.5")
+        + &mark("3.0", "WORKLOAD_END")
+        + &line("4.0");
+    let wakeups = |filter: Filter| {
+        let found = filtered(Kind::Wakeups, filter, &text);
+        (
+            found.tables[0].figure("(all)", "wakeups"),
+            found.about.window_by,
+            found.about.window.seconds(),
+        )
+    };
+    assert_eq!(wakeups(Filter::default()), (Some(2.0), Bounds::Marks, 1.5));
+    let asked = Filter {
+        from_ns: Some(1_000_000_000),
+        to_ns: Some(2_500_000_000),
+        ..Filter::default()
+    };
+    assert_eq!(wakeups(asked), (Some(3.0), Bounds::Given, 1.5));
+    let whole = run(Kind::Wakeups, &(line("1.0") + &line("3.0")));
+    assert_eq!(
+        (whole.about.window_by, whole.about.window.seconds()),
+        (Bounds::Whole, 2.0)
+    );
+}
+
+#[test]
+fn nothing_in_the_window_is_an_error_with_a_remedy() {
+    let filter = Filter {
+        from_ns: Some(9_000_000_000),
+        ..Filter::default()
+    };
+    let text = format!("a-1 [001] d..2. 1.0: {WAKEUP}\n");
+    let why = feed(Analysis::new(Kind::Idle, filter), &text)
+        .expect_err("is refused")
+        .to_string();
+    assert!(why.contains("window") && why.contains("--from"), "{why}");
+    assert!(feed(Analysis::new(Kind::Idle, Filter::default()), "# nothing\n").is_err());
+}
+
+#[test]
+fn filters_select_the_thread_and_the_cpu() {
+    let text = "\
+        a-1 [000] d..2. 1.0: sched_wakeup: comm=x y pid=7 prio=120 target_cpu=001
+        a-1 [000] d..2. 1.1: sched_wakeup: comm=z pid=8 prio=120 target_cpu=002";
+    let with = |filter| filtered(Kind::Wakeups, filter, text).tables[0].figure("(all)", "wakeups");
+    let threads = |thread| Filter {
+        threads: vec![thread],
+        ..Filter::default()
+    };
+    assert_eq!(with(threads(Thread::Name("x y".into()))), Some(1.0));
+    assert_eq!(with(threads(Thread::Pid(8))), Some(1.0));
+    assert_eq!(with(threads(Thread::Pid(1))), Some(0.0));
+    assert_eq!(
+        with(Filter {
+            cpus: Some([2].into_iter().collect()),
+            ..Filter::default()
+        }),
+        Some(1.0)
+    );
+}
+
+#[test]
+fn every_analysis_takes_every_event_without_its_surroundings() {
+    // Each line alone: nothing began, nothing is known.
+    let events = [
+        "rcu_grace_period: rcu_preempt 5 end",
+        "rcu_grace_period: rcu_preempt -9223372036854775808 newreq",
+        "rcu_grace_period: rcu_preempt 9223372036854775807 start",
+        "rcu_quiescent_state_report: rcu_preempt 5 1>0 0 0 7 0",
+        "rcu_batch_end: rcu_preempt CBs-invoked=1 idle=....",
+        "rcu_invoke_callback: rcu_preempt rhp=ff func=f",
+        "cpu_idle: state=4294967295 cpu_id=65535",
+        "sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=b next_pid=2 next_prio=120",
+        "softirq_entry: vec=9 [action=RCU]",
+        "rcu_nocb_wake: rcu_preempt 3 DoWake",
+        "sys_exit: NR 3 = 0",
+        "hrtimer_expire_entry: hrtimer=ff function=tick_nohz_handler now=5",
+    ];
+    for kind in ALL {
+        for event in events {
+            run(kind, &format!("a-1 [001] d..2. 1.5: {event}\n"));
+        }
+    }
+}
