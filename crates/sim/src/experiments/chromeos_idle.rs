@@ -158,16 +158,15 @@ fn lazy(seed: u64, published: &BTreeMap<String, [f64; 2]>, outcome: &mut Outcome
     long(seed, outcome);
 }
 
-/// A machine that has been lazy for half a minute and more: windows that begin at any time of a flush's ten seconds.
+/// Machines that have been lazy for half a minute and more: windows that begin at any time of a flush's ten seconds.
 fn long(seed: u64, outcome: &mut Outcome) {
-    let leads = (0..WINDOWS).map(|n| format!("{}ms", 30_000 + n * 10_000 / WINDOWS));
-    let seed = seed.to_string();
-    let runs: Vec<Stats> = leads
-        .map(|lead| {
-            let own = [("lead", &*lead), ("seed", &*seed)];
-            run("chromeos-idle", &[&LAZY[..], &own].concat())
-        })
-        .collect();
+    let one = |n: u64| {
+        let lead = format!("{}ms", 30_000 + n * 10_000 / WINDOWS);
+        let seed = seed.wrapping_mul(1000).wrapping_add(n).to_string();
+        let own = [("lead", &*lead), ("seed", &*seed)];
+        run("chromeos-idle", &[&LAZY[..], &own].concat())
+    };
+    let runs: Vec<Stats> = (0..WINDOWS).map(one).collect();
     let none = |it: &&Stats| count(it, |it| it.invoked) == 0.0;
     let share = 100.0 * runs.iter().filter(none).count() as f64 / runs.len() as f64;
     let case = "chromeos-idle rcu=lazy, for long";
