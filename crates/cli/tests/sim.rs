@@ -184,6 +184,22 @@ fn a_trace_is_the_same_bytes_again() {
 }
 
 #[test]
+fn a_trace_has_the_system_calls_that_callbacks_come_from() {
+    let path = std::env::temp_dir().join(format!("quiescent-calls-{}.txt", std::process::id()));
+    let arguments = ["sim", "display-pipeline", "--seconds", "1", "--trace"];
+    let output = quiescent().args(arguments).arg(&path).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let trace = fs::read_to_string(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    let count = |what: &str| trace.matches(what).count();
+    let calls = count(": sys_enter: NR 3 (");
+    assert!(calls > 300, "{calls}");
+    assert_eq!(calls, count(": sys_exit: NR 3 = 0\n"));
+    let said = text(&output.stdout);
+    assert!(said.contains("freed_after_ms_p50"), "{said}");
+}
+
+#[test]
 fn for_people_the_settings_come_first_and_warnings_are_plain() {
     let output = run(&["sim", "churn", "--seconds", "1", "--set", "rcu_lazy=1"]);
     assert!(output.status.success(), "{output:?}");
