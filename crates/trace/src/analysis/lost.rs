@@ -9,6 +9,7 @@
 //! Interruptions count if they start and end in the window; CPUs without `cpu_idle` have none. Filters select the CPU and, by the
 //! thread that was woken, the interruption.
 
+use super::bounded::{NAMES_MOST, OTHERS};
 use super::chains::RCU_SOFTIRQ;
 use super::findings::{Findings, Table, count, ms, us};
 use super::idle::share;
@@ -129,6 +130,8 @@ impl Lost {
             .cause
             .unwrap_or_else(|| if before.ticked { "tick" } else { "other" }.to_owned());
         let rcu = cause.starts_with("rcu") || cause.starts_with("RCU");
+        let room = self.causes.len() < NAMES_MOST || self.causes.contains_key(&cause);
+        let cause = if room { cause } else { OTHERS.to_owned() };
         let of = self.causes.entry(cause).or_default();
         of.n += 1;
         of.rcu = rcu;
