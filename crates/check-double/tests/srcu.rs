@@ -63,6 +63,25 @@ fn newcomer_while_the_only_thread_updates() {
     });
 }
 
+/// A driver that has been alone: only the first section of a newcomer carries a fence of its own.
+#[test]
+fn newcomer_who_stays_while_the_only_thread_updates() {
+    check("srcu: newcomer who stays", 2, 2, || {
+        let world = World::new(Domain::new());
+        let srcu = world.domain.srcu();
+        world.domain.enter();
+        drop(srcu.read_lock());
+        let reader = world.thread(|w| {
+            known(w, srcu);
+            read(w, srcu);
+        });
+        world.begin(1);
+        update(&world, srcu);
+        reader.join();
+        world.domain.leave();
+    });
+}
+
 #[test]
 fn reader_that_comes_back_at_once() {
     check("srcu: two sections", 2, 1, || {
