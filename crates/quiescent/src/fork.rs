@@ -10,7 +10,7 @@
 //! | lock | whoever holds it |
 //! |---|---|
 //! | turn | is in a fork: several threads may be |
-//! | telemetry's | begins to count |
+//! | telemetry's | begins to count, or names a domain |
 //! | gates of all grounds, one after the other | lends a domain its yard, or takes it back |
 //! | making | makes a yard |
 //! | spares | gives a yard to somebody, or gets one back |
@@ -146,7 +146,7 @@ struct Held {
     wakers: MutexGuard<'static, barrier::List>,
     sweep: MutexGuard<'static, ()>,
     turn: MutexGuard<'static, ()>,
-    starting: MutexGuard<'static, ()>,
+    starting: MutexGuard<'static, Vec<&'static str>>,
     yards: HeldYards,
 }
 
@@ -346,7 +346,7 @@ unsafe extern "C" fn child() {
     drop((held.core, held.timer, held.wakers, held.tasks, held.sweep));
     adopt_yards(&mut held.yards, run_code);
     unlock_yards(held.yards);
-    telemetry::begin_again(forks);
+    telemetry::begin_again(forks, &held.starting);
     drop((held.starting, held.turn));
 }
 

@@ -44,7 +44,6 @@ use crate::spots::Spots;
 use crate::sync::{
     self, AtomicPtr, AtomicU32, AtomicU64, MutexGuard, Ordering, Turn, const_new, full_fence,
 };
-use crate::telemetry;
 use crate::yard::Yard;
 use crate::yard::lent::Rest;
 
@@ -62,8 +61,6 @@ pub(crate) struct Grounds {
     /// Its number, for tables of spots.
     number: u32,
     owner: AtomicU32,
-    /// The owner's number, for telemetry.
-    place: AtomicU32,
     gate: Turn<Gate>,
     /// The yard that was attached last.
     yard: AtomicPtr<Yard>,
@@ -122,7 +119,6 @@ impl Grounds {
                 spots: Spots::new(),
                 number,
                 owner: AtomicU32::new(OWNED),
-                place: AtomicU32::new(0),
                 gate: Turn::new(Gate::new()),
                 yard: AtomicPtr::new(std::ptr::null_mut()),
                 epoch: AtomicU64::new(0),
@@ -144,11 +140,6 @@ impl Grounds {
 
     pub(crate) fn number(&self) -> u32 {
         self.number
-    }
-
-    /// Its owner's number in telemetry.
-    pub(crate) fn place(&self) -> u32 {
-        self.place.load(Ordering::Relaxed)
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Gate> {
@@ -326,7 +317,6 @@ impl Grounds {
         let mut gate = self.lock();
         let attached = self.lend(&mut gate);
         change(&mut gate.policy);
-        telemetry::name_place(self.place(), gate.policy.name);
         // Under the gate: of two changes the engine hears of the later one last.
         let told = attached.as_ref().map(|held| held.yard().tell(&gate.policy));
         drop(gate);

@@ -2,6 +2,7 @@
 
 use crate::process::Core;
 use crate::stall::DEFAULT_NS;
+use crate::telemetry;
 
 use quiescent_engine::Config;
 
@@ -10,6 +11,8 @@ use quiescent_engine::Config;
 pub(crate) struct Policy {
     /// What reports call it; empty: nothing.
     pub(crate) name: &'static str,
+    /// Its number in telemetry, where those without a name have one together.
+    pub(crate) place: u32,
     pub(crate) lazy_ns: u64,
     pub(crate) prompt_ns: u64,
     pub(crate) budget_bytes: u64,
@@ -25,6 +28,7 @@ impl Policy {
         let config = Config::threads();
         Policy {
             name: "",
+            place: telemetry::UNNAMED,
             lazy_ns: config.defer.lazy_ns,
             prompt_ns: config.defer.prompt_ns,
             budget_bytes: config.budget.bytes,

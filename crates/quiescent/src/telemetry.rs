@@ -48,7 +48,7 @@ mod told;
 
 pub use source::Source;
 
-pub(crate) use page::{SRCUS, begin_again, leave, name_place, new_place, starting};
+pub(crate) use page::{SRCUS, UNNAMED, begin_again, leave, place_of, starting};
 pub(crate) use publish::{publish, publish_if_on};
 pub(crate) use told::Told;
 
@@ -121,7 +121,7 @@ pub enum What {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Function {
-    /// `process`; the name given to a domain, or `domain N`; `srcu N`.
+    /// `process`; the [name](crate::Domain::set_name) given to a domain, or to several; `(unnamed)`, all domains without one; `srcu N`.
     pub domain: String,
     /// The type of the closure or of the value that is dropped; `block of N bytes`; `head at ADDRESS`, which a debugger can tell.
     pub name: String,

@@ -114,9 +114,14 @@ mod tests {
         assert!(source.about().contains("counted exactly"));
         quiescent::call(|| ());
         quiescent::barrier();
-        let sample = source.read().expect("it counts");
+        // The worker tells its counters before it sleeps.
+        let mut looks = (0..10_000).map(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            source.read().expect("it counts")
+        });
+        let told = |sample: &Sample| sample.counter("barriers") > 0;
+        let sample = looks.find(told).expect("it is told some time");
         assert!(sample.functions.iter().any(|it| it.executed > 0));
-        assert!(sample.counter("barriers") > 0);
         let worker = sample.threads.iter().find(|it| it.name == "quiescent");
         assert!(worker.is_some_and(|it| it.sleeps > 0), "{sample:?}");
     }

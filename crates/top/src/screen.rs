@@ -88,6 +88,15 @@ fn functions(frame: &mut Frame<'_>, area: Rect, state: &State, interval: &Interv
         widths.push(Constraint::Length(width as u16));
     }
     let rows = state.view.rows(interval);
+    let none = text::nothing(interval, rows.len());
+    if !none.is_empty() {
+        let below = Rect {
+            y: area.y + 1.min(area.height),
+            height: area.height.saturating_sub(1),
+            ..area
+        };
+        frame.render_widget(none, below);
+    }
     let rows = rows.iter().skip(state.first).map(|row| {
         let mut cells = vec![text::short(&row.name, names)];
         let others = text::columns(width);

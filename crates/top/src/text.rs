@@ -10,7 +10,7 @@ use crate::sample::Holdout;
 pub(crate) const COLUMNS: [(&str, usize, Option<Order>); 8] = [
     ("Domain", 10, None),
     ("Queued/s", 9, Some(Order::Queued)),
-    ("Executed/s", 10, Some(Order::Executed)),
+    ("Executed/s", 11, Some(Order::Executed)),
     ("Held", 7, Some(Order::Held)),
     ("Bytes", 9, Some(Order::Bytes)),
     ("Delay ms", 9, Some(Order::Delay)),
@@ -111,22 +111,31 @@ pub(crate) fn summary(interval: &Interval) -> [String; 3] {
     };
     [
         format!(
-            "grace periods {}/s   fences {}/s, {}/s to take queues over   scans {}/s   held {held}, {} of {}",
-            per_s("grace_periods"),
-            rate(fences),
-            per_s("fences_take"),
-            per_s("scans"),
+            "held {held}, {} of {}   grace periods/s {}   scans/s {}   fences/s {} + {}",
             bytes(held_bytes),
             bytes(interval.counter("budget_bytes")),
+            per_s("grace_periods"),
+            per_s("scans"),
+            rate(fences),
+            per_s("fences_take"),
         ),
         format!(
-            "wake-ups/s of the worker: {}   of waiters {}, of drivers by readers {}",
-            causes("worker_wakeups."),
+            "wake-ups/s: waiters {}, drivers {}, worker by {}",
             per_s("wakeups"),
             per_s("reader_wakeups"),
+            causes("worker_wakeups."),
         ),
         format!("flushes/s by cause: {}", causes("flushes.")),
     ]
+}
+
+/// Why there is no row, if there is none.
+pub(crate) fn nothing(interval: &Interval, rows: usize) -> &'static str {
+    match (rows, interval.functions.is_empty()) {
+        (0, true) => "(nothing was queued yet)\n",
+        (0, false) => "(no callback has this in its name)\n",
+        _ => "",
+    }
 }
 
 /// A reader in the way, in words.
@@ -163,20 +172,18 @@ pub fn text(interval: &Interval, view: &View, width: usize) -> String {
     }
     text.push('\n');
     let rows = view.rows(interval);
-    for row in &rows {
+    text += nothing(interval, rows.len());
+    let is_idle = |row: &&Row| row.queued_per_s + row.executed_per_s == 0.0 && row.held == 0;
+    let (idle, active): (Vec<&Row>, Vec<&Row>) = rows.into_iter().partition(is_idle);
+    for row in &active {
         let _ = write!(text, "{:<names$}", short(&row.name, names));
         for (n, _, width) in columns(width) {
             let _ = write!(text, " {:>width$}", cell(row, n));
         }
         text.push('\n');
     }
-    if rows.is_empty() {
-        let filtered = !interval.functions.is_empty();
-        text += if filtered {
-            "(no callback has this in its name)\n"
-        } else {
-            "(nothing was queued yet)\n"
-        };
+    if !idle.is_empty() {
+        let _ = writeln!(text, "({} idle)", idle.len());
     }
     let _ = writeln!(text, "\n{THREAD_HEADING}");
     for it in interval.threads.iter().take(THREADS) {

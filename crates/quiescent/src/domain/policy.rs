@@ -3,17 +3,21 @@
 use std::time::Duration;
 
 use super::Domain;
+use crate::telemetry;
 use crate::tuning::{FlushTimes, in_ns};
 
 impl<Tag: 'static> Domain<Tag> {
-    /// Has reports call this domain so: [`StallReport::domain`](crate::StallReport), [`Report::OverBudget`](crate::Report).
+    /// Has reports call this domain so: [`StallReport::domain`](crate::StallReport), [`Report::OverBudget`](crate::Report); and
+    /// [`telemetry`](crate::telemetry), which counts domains of one name together, and all those without a name.
     ///
     /// ```
     /// static ROUTES: quiescent::Domain = quiescent::Domain::new();
     /// ROUTES.set_name("routes");
     /// ```
     pub fn set_name(&self, name: &'static str) {
-        self.grounds().set_policy(|policy| policy.name = name);
+        let place = telemetry::place_of(name);
+        self.grounds()
+            .set_policy(|policy| (policy.name, policy.place) = (name, place));
     }
 
     /// Sets the budget of this domain: how many bytes and how many callbacks may be queued here. At first as that of the process is at first. Near

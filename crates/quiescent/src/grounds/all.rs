@@ -12,7 +12,6 @@ use crate::numbers::Numbers;
 use crate::policy::Policy;
 use crate::slots::Slot;
 use crate::sync;
-use crate::telemetry;
 
 /// Those made last.
 static NEWEST: AtomicPtr<Grounds> = AtomicPtr::new(std::ptr::null_mut());
@@ -46,7 +45,6 @@ impl Grounds {
             place.write(Grounds::new(MADE.fetch_add(1, Ordering::Relaxed)));
             &*place
         };
-        new.replace();
         let mut newest = NEWEST.load(Ordering::Relaxed);
         loop {
             new.made_before.store(newest, Ordering::Relaxed);
@@ -56,17 +54,6 @@ impl Grounds {
                 Err(other) => newest = other,
             }
         }
-    }
-
-    /// It is a new owner's.
-    fn replace(&self) {
-        self.place.store(telemetry::new_place(), Ordering::Relaxed);
-    }
-
-    /// Tells telemetry its name.
-    pub(crate) fn tell_name(&self) {
-        let gate = self.lock();
-        telemetry::name_place(self.place(), gate.policy.name);
     }
 
     /// Makes it the caller's, if nobody has it and it rests.
@@ -87,7 +74,6 @@ impl Grounds {
                 .is_ok();
         if free {
             (gate.policy, gate.beside) = (Policy::DEFAULT, Numbers::ZERO);
-            self.replace();
         }
         free
     }

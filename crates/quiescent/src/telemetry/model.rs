@@ -42,4 +42,8 @@ impl Told {
 
 pub(crate) fn publish_if_on() {}
 
-pub(crate) fn name_place(_: u32, _: &str) {}
+pub(crate) const UNNAMED: u32 = 1;
+
+pub(crate) fn place_of(_: &str) -> u32 {
+    UNNAMED
+}

@@ -29,10 +29,12 @@ const STEPS: usize = 16;
 pub(super) const COUNTERS: usize = 64;
 /// Readers that are named.
 pub(super) const HOLDOUTS: usize = 64;
-/// Domains whose names there is room for; the others are called by their numbers.
+/// Names of domains that there is room for, the two above among them.
 pub(super) const PLACES: usize = 256;
 /// The process's own domain.
 pub(crate) const PROCESS: u32 = 0;
+/// All domains without a name.
+pub(crate) const UNNAMED: u32 = 1;
 /// The first number of an `Srcu`; those below are domains'.
 pub(crate) const SRCUS: u32 = 1 << 13;
 /// The last number; those from there on are not told apart.
@@ -133,11 +135,11 @@ static FILE: AtomicU64 = AtomicU64::new(0);
 /// When it came into being.
 static STARTED: AtomicU64 = AtomicU64::new(0);
 
-/// One at a time. A fork takes it.
-static STARTING: Mutex<()> = Mutex::new(());
+/// The names of domains. One at a time starts, or names; a fork takes it.
+static STARTING: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
 
 /// Nobody starts meanwhile.
-pub(crate) fn starting() -> MutexGuard<'static, ()> {
+pub(crate) fn starting() -> MutexGuard<'static, Vec<&'static str>> {
     STARTING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -159,14 +161,11 @@ pub(super) fn number() -> u32 {
 }
 
 pub(super) fn start() -> io::Result<()> {
-    let _one_at_a_time = starting();
-    if page().is_none() {
-        make(0)?;
-        for grounds in crate::grounds::all::all() {
-            grounds.tell_name();
-        }
+    let names = starting();
+    match page() {
+        Some(_) => Ok(()),
+        None => make(0, &names),
     }
-    Ok(())
 }
 
 /// A descriptor of ours.
@@ -206,7 +205,7 @@ fn file() -> io::Result<OwnedFd> {
 }
 
 /// A new page in the place of the one there is. No memory is allocated by it.
-fn make(forks: u32) -> io::Result<()> {
+fn make(forks: u32, names: &[&str]) -> io::Result<()> {
     let size = size_of::<Page>();
     let descriptor = file()?;
     let made = descriptor.as_raw_fd();
@@ -224,7 +223,7 @@ fn make(forks: u32) -> io::Result<()> {
     }
     let page: *mut Page = page.cast();
     // SAFETY: zeroed memory of its size, aligned to pages; words of zeroes are a page.
-    unsafe { &*page }.describe(forks);
+    unsafe { &*page }.describe(forks, names);
     NUMBER.fetch_add(1, Ordering::Relaxed);
     STARTED.store(sync::coarse_ns(), Ordering::Relaxed); // the clock of the queues
     FILE.store(status(made).map_or(0, |it| it.st_ino), Ordering::Relaxed);
@@ -252,9 +251,9 @@ pub(crate) fn leave() -> Option<u32> {
 }
 
 /// In the child of a fork, last: it has a page of its own if its parent had one. Nothing is counted if there is none to be had.
-pub(crate) fn begin_again(forks: Option<u32>) {
+pub(crate) fn begin_again(forks: Option<u32>, names: &[&str]) {
     if let Some(forks) = forks {
-        let _ = make(forks + 1);
+        let _ = make(forks + 1, names);
     }
 }
 
@@ -279,22 +278,30 @@ pub(super) fn descriptor() -> Option<i32> {
     is_page.then_some(descriptor)
 }
 
-/// A number for a domain.
-pub(crate) fn new_place() -> u32 {
-    static LAST: AtomicU32 = AtomicU32::new(PROCESS);
-    let last = LAST.fetch_add(1, Ordering::Relaxed);
-    last.saturating_add(1).min(SRCUS - 1)
-}
-
-/// What a domain is called from now on. No text: by its number.
-pub(crate) fn name_place(place: u32, name: &str) {
-    if let Some(text) = page().and_then(|page| page.places.get(place as usize)) {
-        text.set(name);
+/// The number of domains of this name.
+pub(crate) fn place_of(name: &'static str) -> u32 {
+    if name.is_empty() {
+        return UNNAMED;
     }
+    let mut names = starting();
+    let known = names.iter().position(|known| *known == name);
+    let at = known.unwrap_or_else(|| {
+        names.push(name);
+        names.len() - 1
+    });
+    // Of those for which there is no room nothing but this is known.
+    let place = at + UNNAMED as usize + 1;
+    let Some(place) = u32::try_from(place).ok().filter(|&it| it < PLACES as u32) else {
+        return UNNAMED;
+    };
+    if let Some(page) = page() {
+        page.places[place as usize].set(name);
+    }
+    place
 }
 
 impl Page {
-    fn describe(&self, forks: u32) {
+    fn describe(&self, forks: u32, names: &[&str]) {
         let header = &self.header;
         let parts = [
             std::mem::offset_of!(Page, counters),
@@ -317,7 +324,10 @@ impl Page {
         header.pid.store(std::process::id(), Ordering::Relaxed);
         header.forks.store(forks, Ordering::Relaxed);
         header.started_ns.store(sync::now_ns(), Ordering::Relaxed);
-        self.places[PROCESS as usize].set("process");
+        let all = ["process", "(unnamed)"].iter().chain(names);
+        for (place, name) in self.places.iter().zip(all) {
+            place.set(name);
+        }
         for (place, name) in self.counters.iter().zip(super::publish::NAMES) {
             place.name.set(name);
         }

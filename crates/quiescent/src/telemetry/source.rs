@@ -247,7 +247,7 @@ fn function(row: Bytes<'_>, places: &[String]) -> io::Result<Option<Function>> {
         _ if key == 0 => "(others)".to_owned(),
         (Some(name), _) => name.clone(),
         (None, Some(srcu)) => format!("srcu {srcu}"),
-        (None, None) => format!("domain {}", place.saturating_sub(1)),
+        (None, None) => "(unnamed)".to_owned(),
     };
     let what = match key >> 48 & 3 {
         1 => What::Memory,

@@ -13,7 +13,6 @@ use crate::refused::Fullness;
 use crate::report::{Report, report};
 use crate::sweep::Until;
 use crate::sync::{self, Ordering};
-use crate::telemetry;
 
 #[cfg(not(any(quiescent_loom, quiescent_double)))]
 mod spare {
@@ -85,8 +84,7 @@ impl Yard {
     pub(crate) fn adopt(&self, grounds: &'static Grounds, policy: &Policy) {
         self.drained
             .store(u32::from(policy.drained), Ordering::Relaxed);
-        self.queue.lock().told.set_place(grounds.place());
-        telemetry::name_place(grounds.place(), policy.name);
+        self.queue.lock().told.set_place(policy.place);
         let mut core = self.lock();
         policy.tell(&mut core);
         let grounds = std::ptr::from_ref(grounds).cast_mut();
@@ -138,6 +136,7 @@ impl Yard {
         self.drained
             .store(u32::from(policy.drained), Ordering::Relaxed);
         let mut queue = self.queue.lock();
+        queue.told.set_place(policy.place);
         let mut core = self.lock();
         policy.tell(&mut core);
         core.retime(&mut queue.cpu, sync::now_ns())

@@ -75,7 +75,7 @@ fn drawn(state: &State, width: u16, height: u16) -> Vec<String> {
 fn a_small_terminal_has_what_matters() {
     let lines = drawn(&state(), 80, 24);
     assert!(lines[0].starts_with("quiescent top   process 7 (server)"));
-    assert!(lines[1].starts_with("grace periods 10.0/s"));
+    assert!(lines[1].starts_with("held 51, 4.8 KiB of 64.0 MiB   grace periods/s 10.0"));
     assert!(lines[2].contains("timer 4.00"));
     let heading = lines.iter().position(|it| it.starts_with("Callback"));
     let heading = heading.expect("the table");
