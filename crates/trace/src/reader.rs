@@ -1,7 +1,8 @@
-//! Record after record out of any amount of text, in the memory of one line.
+//! Record after record out of any amount of text, in the memory of a block of it.
 //!
-//! The reader holds one line of at most [`LINE_MOST`] bytes and uses the same buffer for all. A line that is longer is
-//! skipped to its end without being stored. Bytes that are no UTF-8 (a task may name itself as it likes) become `?`.
+//! The reader takes a block of at most 128 KiB from the input, and hands out the lines in it; the piece of a line at its
+//! end (at most [`LINE_MOST`] bytes) is carried on to the next. Nothing is allocated or copied for a line. A line that is
+//! longer is skipped to its end without being stored. Bytes that are no UTF-8 (a task may name itself as it likes) become `?`.
 //! What cannot be read is counted in the [`Summary`] with its line number, and reading goes on; only the input itself
 //! can end it with an error.
 //!
@@ -18,6 +19,21 @@ use std::ops::Range;
 /// Bytes that a line may have.
 pub const LINE_MOST: usize = 64 * 1024;
 
+/// Bytes taken from the input at a time.
+const BLOCK: usize = 128 * 1024;
+
+/// Buffers that are listed.
+const BUFFERS_MOST: usize = 256;
+
+/// A buffer of a trace.dat.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Buffer {
+    /// The name of its instance; empty for the first one.
+    pub name: String,
+    /// Its clock.
+    pub clock: String,
+}
+
 /// What was met on the way, other than the records.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Summary {
@@ -31,8 +47,12 @@ pub struct Summary {
     pub cpus_stated: Option<u32>,
     /// The highest CPU number that wrote an event.
     pub cpu_highest: Option<u32>,
-    /// Events that the kernel dropped, as headers and `LOST` lines tell.
+    /// Events that the kernel dropped, as headers, `LOST` lines and the statistics of a trace.dat tell.
     pub lost: u64,
+    /// Places where events are missing and the trace does not say how many.
+    pub lost_untold: u64,
+    /// Buffers of a trace.dat: name (empty for the first one) and clock.
+    pub buffers: Vec<Buffer>,
     /// Records with an earlier time than the one before.
     pub backwards: u64,
     /// Records whose time has no unit: their order is known, no duration is.
@@ -76,7 +96,14 @@ impl Summary {
 pub struct Reader<R> {
     name: String,
     input: R,
-    line: String,
+    /// Whole lines.
+    block: String,
+    /// Where the next of them starts.
+    at: usize,
+    /// The start of the line after them.
+    carried: Vec<u8>,
+    /// In a line that is too long.
+    skipping: bool,
     summary: Summary,
 }
 
@@ -86,7 +113,10 @@ impl<R: BufRead> Reader<R> {
         Reader {
             name: name.to_owned(),
             input,
-            line: String::new(),
+            block: String::new(),
+            at: 0,
+            carried: Vec::new(),
+            skipping: false,
             summary: Summary::default(),
         }
     }
@@ -97,16 +127,18 @@ impl<R: BufRead> Reader<R> {
     /// [`Error::Input`] when the input cannot be read on: it names the input and the line.
     pub fn next_record(&mut self) -> Result<Option<Record<'_>>, Error> {
         loop {
-            if !self.next_line()? {
+            let Some(range) = self.next_line()? else {
                 return Ok(None);
-            }
+            };
             let number = self.summary.lines;
-            match line::parse(&self.line) {
+            let line = &self.block[range.clone()];
+            match line::parse(line) {
                 Ok(Line::Record(record)) => {
                     self.summary.note(&record);
-                    let places = Places::of(&self.line, &record);
-                    return Ok(Some(places.on(&self.line, number)));
+                    let places = Places::of(line, &record);
+                    return Ok(Some(places.on(&self.block[range], number)));
                 }
+                Ok(Line::Nothing) => {}
                 Ok(other) => self.summary.note_header(other),
                 Err(fault) => self.summary.malformed.add(number, fault),
             }
@@ -123,25 +155,76 @@ impl<R: BufRead> Reader<R> {
         &self.name
     }
 
-    /// The next line that is short enough, without its end; false at the end of the input.
-    fn next_line(&mut self) -> Result<bool, Error> {
+    /// Where the next line that is short enough stands in the block, without its end; `None` at the end of the input.
+    fn next_line(&mut self) -> Result<Option<Range<usize>>, Error> {
         loop {
-            let mut bytes = mem::take(&mut self.line).into_bytes();
-            bytes.clear();
-            let met = fill(&mut self.input, &mut bytes).map_err(|source| Error::Input {
-                name: format!("{}, after line {}", self.name, self.summary.lines),
-                source,
-                remedy: "the file is cut short or damaged: copy or record it again",
-            })?;
-            let Some(length) = met else {
-                return Ok(false);
-            };
+            if self.at == self.block.len() && !self.next_block()? {
+                return Ok(None);
+            }
+            let start = self.at;
+            let rest = &self.block.as_bytes()[start..];
+            let length = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+            self.at = (start + length + 1).min(self.block.len());
             self.summary.lines += 1;
-            self.line = text(bytes);
             if length <= LINE_MOST {
-                return Ok(true);
+                return Ok(Some(start..start + length));
             }
             self.summary.malformed.add(self.summary.lines, Fault::Long);
+        }
+    }
+
+    /// The next block of whole lines; false at the end of the input.
+    fn next_block(&mut self) -> Result<bool, Error> {
+        let mut bytes = mem::take(&mut self.block).into_bytes();
+        bytes.clear();
+        bytes.append(&mut self.carried);
+        self.at = 0;
+        loop {
+            let part = match self.input.fill_buf() {
+                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
+                part => part.map_err(|source| Error::Input {
+                    name: format!("{}, after line {}", self.name, self.summary.lines),
+                    source,
+                    remedy: "the file is cut short or damaged: copy or record it again",
+                })?,
+            };
+            let part = &part[..part.len().min(BLOCK)];
+            let used = part.len();
+            if used == 0 {
+                self.skipping = false;
+                self.block = text(bytes);
+                return Ok(!self.block.is_empty());
+            }
+            let mut part = part;
+            if self.skipping
+                && let Some(end) = memchr::memchr(b'\n', part)
+            {
+                part = &part[end + 1..];
+                self.skipping = false;
+            }
+            if self.skipping {
+                self.input.consume(used);
+                continue;
+            }
+            let whole = memchr::memrchr(b'\n', part).map_or(0, |end| end + 1);
+            let (lines, rest) = part.split_at(whole);
+            if whole > 0 {
+                bytes.extend_from_slice(lines);
+                self.carried.extend_from_slice(rest);
+            } else {
+                bytes.extend_from_slice(rest);
+            }
+            self.input.consume(used);
+            if whole > 0 {
+                self.block = text(bytes);
+                return Ok(true);
+            }
+            if bytes.len() > LINE_MOST {
+                bytes.clear();
+                self.skipping = true;
+                self.summary.lines += 1;
+                self.summary.malformed.add(self.summary.lines, Fault::Long);
+            }
         }
     }
 }
@@ -167,37 +250,17 @@ impl Summary {
                 self.cpus_stated = cpus.or(self.cpus_stated);
             }
             Line::Cpus(cpus) => self.cpus_stated = Some(cpus),
-            Line::Lost(lost) => self.lost = self.lost.saturating_add(lost),
-            Line::Record(_) | Line::Nothing => {}
+            Line::Lost(Some(lost)) => self.lost = self.lost.saturating_add(lost),
+            Line::Lost(None) => self.lost_untold += 1,
+            Line::Buffer { name, clock } if self.buffers.len() < BUFFERS_MOST => {
+                self.buffers.push(Buffer {
+                    name: name.to_owned(),
+                    clock: clock.to_owned(),
+                });
+            }
+            Line::Buffer { .. } | Line::Record(_) | Line::Nothing => {}
         }
     }
-}
-
-/// Appends a line without its end, or its start if it is too long; gives its whole length, `None` at the end.
-fn fill(input: &mut impl BufRead, bytes: &mut Vec<u8>) -> std::io::Result<Option<usize>> {
-    let mut length = 0;
-    let mut any = false;
-    loop {
-        let part = match input.fill_buf() {
-            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
-            part => part?,
-        };
-        if part.is_empty() {
-            break;
-        }
-        any = true;
-        let end = memchr::memchr(b'\n', part);
-        let piece = &part[..end.unwrap_or(part.len())];
-        length += piece.len();
-        let room = LINE_MOST - bytes.len();
-        bytes.extend_from_slice(&piece[..piece.len().min(room)]);
-        let used = piece.len() + usize::from(end.is_some());
-        input.consume(used);
-        if end.is_some() {
-            break;
-        }
-    }
-    Ok(any.then_some(length))
 }
 
 /// The same bytes as text; what is no UTF-8 becomes `?`.
