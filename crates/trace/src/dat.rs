@@ -43,3 +43,6 @@ pub(crate) use layout::MAGIC;
 pub(crate) use lines::Dat;
 pub(crate) use pack::Frames;
 pub(crate) use walk::Source;
+
+#[cfg(test)]
+mod tests;

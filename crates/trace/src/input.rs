@@ -69,6 +69,11 @@ pub fn open(name: &str) -> Result<Box<dyn BufRead + Send>, Error> {
 
 /// A trace out of anything that can be read at any place; `name` is for messages. Reading starts at the first byte.
 ///
+/// Of a `trace.dat` all buffers are read and merged by time. It takes a page of the ring buffer for each CPU of each
+/// buffer (or a chunk, where data is compressed; together at most 32 MiB), the names of the kernel's functions and the
+/// formats of its events (at most 24 and 16 MiB, in fact about 12 MB together), and a window of at most 32 MiB for zstd. A
+/// file that asks for more is refused.
+///
 /// # Errors
 /// As [`open`].
 pub fn from_seek(

@@ -109,11 +109,83 @@ pub(crate) enum Line<'a> {
     Nothing,
 }
 
+/// A line: a record as places in it, or anything else.
+pub(crate) enum Met<'a> {
+    Record(Places),
+    Other(Line<'a>),
+}
+
 /// Reads a line (without its end).
-pub(crate) fn parse(line: &str) -> Result<Line<'_>, Fault> {
-    match fast::parse(line) {
-        Some(record) => Ok(Line::Record(record)),
-        None => any(line),
+#[inline]
+pub(crate) fn places(line: &str) -> Result<Met<'_>, Fault> {
+    match fast::parse(line.as_bytes()) {
+        Some(places) => Ok(Met::Record(places)),
+        None => slow_places(line),
+    }
+}
+
+fn slow_places(line: &str) -> Result<Met<'_>, Fault> {
+    // Of an instance: the rest is as any other.
+    let rest = without_instance(line);
+    if rest.len() != line.len()
+        && let Some(places) = fast::parse(rest.as_bytes())
+    {
+        let record = places.on(rest, 0);
+        return Ok(Met::Record(Places::of(line, &record)));
+    }
+    Ok(match any(line)? {
+        Line::Record(record) => Met::Record(Places::of(line, &record)),
+        other => Met::Other(other),
+    })
+}
+
+/// Where the pieces of a record stand in its line: what is kept while the line may not be borrowed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Places {
+    pid: u32,
+    pub(crate) cpu: u32,
+    pub(crate) time_ns: u64,
+    pub(crate) unit: Unit,
+    task: (u32, u32),
+    flags: (u32, u32),
+    event: (u32, u32),
+    text: (u32, u32),
+}
+
+impl Places {
+    /// All pieces of `record` are pieces of `line`, or empty.
+    fn of(line: &str, record: &Record<'_>) -> Self {
+        let place = |piece: &str| {
+            let start = (piece.as_ptr() as usize).wrapping_sub(line.as_ptr() as usize) as u32;
+            (start, start.wrapping_add(piece.len() as u32))
+        };
+        Places {
+            pid: record.pid,
+            cpu: record.cpu,
+            time_ns: record.time_ns,
+            unit: record.unit,
+            task: place(record.task),
+            flags: place(record.flags.0),
+            event: place(record.event),
+            text: place(record.text),
+        }
+    }
+
+    /// The record, from the same line. An empty piece may lie anywhere: it stays empty.
+    #[inline]
+    pub(crate) fn on(self, line: &str, number: u64) -> Record<'_> {
+        let piece = |(start, end): (u32, u32)| line.get(start as usize..end as usize).unwrap_or("");
+        Record {
+            line: number,
+            task: piece(self.task),
+            pid: self.pid,
+            cpu: self.cpu,
+            flags: Flags(piece(self.flags)),
+            time_ns: self.time_ns,
+            unit: self.unit,
+            event: piece(self.event),
+            text: piece(self.text),
+        }
     }
 }
 

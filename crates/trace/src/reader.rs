@@ -9,8 +9,8 @@
 //! A record borrows the reader, so `Iterator` cannot be implemented; the loop is
 //! `while let Some(record) = reader.next_record()? { … }`.
 
-use crate::line::{self, Line, Unit};
-use crate::{Error, Fault, Faults, Flags, Record};
+use crate::line::{self, Line, Met, Places, Unit};
+use crate::{Error, Fault, Faults, Record};
 use serde::Serialize;
 use std::io::BufRead;
 use std::mem;
@@ -131,17 +131,20 @@ impl<R: BufRead> Reader<R> {
                 return Ok(None);
             };
             let number = self.summary.lines;
-            let line = &self.block[range.clone()];
-            match line::parse(line) {
-                Ok(Line::Record(record)) => {
-                    self.summary.note(&record);
-                    let places = Places::of(line, &record);
-                    return Ok(Some(places.on(&self.block[range], number)));
+            let places = match line::places(&self.block[range.clone()]) {
+                Ok(Met::Record(places)) => places,
+                Ok(Met::Other(Line::Nothing)) => continue,
+                Ok(Met::Other(other)) => {
+                    self.summary.note_header(other);
+                    continue;
                 }
-                Ok(Line::Nothing) => {}
-                Ok(other) => self.summary.note_header(other),
-                Err(fault) => self.summary.malformed.add(number, fault),
-            }
+                Err(fault) => {
+                    self.summary.malformed.add(number, fault);
+                    continue;
+                }
+            };
+            self.summary.note(&places);
+            return Ok(Some(places.on(&self.block[range], number)));
         }
     }
 
@@ -230,7 +233,8 @@ impl<R: BufRead> Reader<R> {
 }
 
 impl Summary {
-    fn note(&mut self, record: &Record<'_>) {
+    #[inline(always)]
+    fn note(&mut self, record: &Places) {
         self.records += 1;
         self.cpu_highest = self.cpu_highest.max(Some(record.cpu));
         self.unitless += u64::from(record.unit == Unit::None);
@@ -275,54 +279,6 @@ fn text(bytes: Vec<u8>) -> String {
         bytes[from] = b'?';
     }
     String::from_utf8(bytes).unwrap_or_default()
-}
-
-/// Where the pieces of a record stand in its line: what is kept while the line may not be borrowed.
-struct Places {
-    pid: u32,
-    cpu: u32,
-    time_ns: u64,
-    unit: Unit,
-    task: Range<usize>,
-    flags: Range<usize>,
-    event: Range<usize>,
-    text: Range<usize>,
-}
-
-impl Places {
-    /// All pieces of `record` are pieces of `line`, or empty.
-    fn of(line: &str, record: &Record<'_>) -> Self {
-        let place = |piece: &str| {
-            let start = (piece.as_ptr() as usize).wrapping_sub(line.as_ptr() as usize);
-            start..start.wrapping_add(piece.len())
-        };
-        Places {
-            pid: record.pid,
-            cpu: record.cpu,
-            time_ns: record.time_ns,
-            unit: record.unit,
-            task: place(record.task),
-            flags: place(record.flags.0),
-            event: place(record.event),
-            text: place(record.text),
-        }
-    }
-
-    /// The record, from the same line. An empty piece may lie anywhere: it stays empty.
-    fn on(self, line: &str, number: u64) -> Record<'_> {
-        let piece = |range| line.get::<Range<usize>>(range).unwrap_or("");
-        Record {
-            line: number,
-            task: piece(self.task),
-            pid: self.pid,
-            cpu: self.cpu,
-            flags: Flags(piece(self.flags)),
-            time_ns: self.time_ns,
-            unit: self.unit,
-            event: piece(self.event),
-            text: piece(self.text),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -22,6 +22,16 @@ use std::io::{self, Read};
 /// Bytes of all formats together.
 const FORMATS_MOST: u64 = 16 << 20;
 
+/// How many there may be.
+const COUNT_MOST: usize = 1 << 16;
+
+/// Bytes of the texts whose recipes are taken apart: a recipe takes more memory than its text. A trace has some dozens of
+/// kinds of events, of 4 KB at most; of what is beyond, fields are written.
+const RECIPES_MOST: usize = 1 << 20;
+
+/// Bytes of an event.
+const EVENT_MOST: usize = 1 << 24;
+
 /// Bytes of one.
 const FORMAT_MOST: u64 = 256 << 10;
 
@@ -66,6 +76,9 @@ impl Field {
             rest.strip_prefix(':')?.parse::<usize>().ok()
         };
         let (offset, size) = (attribute("offset")?, attribute("size")?);
+        if offset > EVENT_MOST || size > EVENT_MOST {
+            return None;
+        }
         let declaration = declaration.trim();
         let (before, array) = match declaration.split_once('[') {
             // `char name[16]`, or `__data_loc char[] name`.
@@ -175,13 +188,15 @@ pub(super) struct Format {
 }
 
 impl Format {
-    pub(super) fn parse(text: &str) -> Option<Format> {
+    /// With its recipe, or without.
+    pub(super) fn parse(text: &str, recipe: bool) -> Option<Format> {
         let name = text.lines().find_map(|l| l.strip_prefix("name:"))?.trim();
         let fields: Vec<Field> = text
             .lines()
             .filter_map(|l| Field::parse(l.trim().strip_prefix("field:")?))
             .collect();
-        let print = text.split_once("print fmt:").map(|(_, p)| p.trim());
+        let print = text.split_once("print fmt:").filter(|_| recipe);
+        let print = print.map(|(_, print)| print.trim());
         Some(Format {
             name: name.to_owned(),
             common: fields
@@ -211,6 +226,8 @@ pub(super) struct Formats {
     /// Where the fields that all events have stand, from the first format.
     common: Vec<Field>,
     bytes: u64,
+    /// Bytes of the texts whose recipes were taken apart.
+    recipes: usize,
 }
 
 impl Formats {
@@ -223,6 +240,9 @@ impl Formats {
             let why = format_args!("more than {FORMATS_MOST} bytes of event formats");
             return Err(damaged(place, why));
         }
+        if self.by_id.len() >= COUNT_MOST {
+            return Err(damaged(place, "more than 65536 event formats"));
+        }
         let text = walk.bytes(size, FORMAT_MOST, "an event format")?;
         let text = String::from_utf8_lossy(&text).into_owned();
         let id = text.lines().find_map(|l| l.strip_prefix("ID:"));
@@ -230,7 +250,7 @@ impl Formats {
             return Err(damaged(place, "an event format without an ID"));
         };
         if self.common.is_empty()
-            && let Some(format) = Format::parse(&text)
+            && let Some(format) = Format::parse(&text, false)
         {
             self.common = format.fields;
             self.common.truncate(format.common);
@@ -243,7 +263,8 @@ impl Formats {
     pub(super) fn get(&mut self, id: u64) -> Option<&Format> {
         let slot = self.by_id.get_mut(&id)?;
         if let Slot::Text(text) = slot {
-            *slot = match Format::parse(text) {
+            self.recipes += text.len();
+            *slot = match Format::parse(text, self.recipes <= RECIPES_MOST) {
                 Some(format) => Slot::Whole(Box::new(format)),
                 None => Slot::Bad,
             };

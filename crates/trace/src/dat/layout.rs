@@ -30,6 +30,12 @@ const OPTIONS_MOST: u32 = 1 << 18;
 /// Bytes of one option.
 const OPTION_MOST: u64 = 8 << 20;
 
+/// Bytes of all options.
+const OPTIONS_BYTES_MOST: u64 = 16 << 20;
+
+/// CPUs with data, of all buffers.
+const STREAMS_MOST: usize = 1 << 14;
+
 /// Names in headers.
 const NAME_MOST: usize = 4096;
 
@@ -223,13 +229,25 @@ impl Layout {
             Ok(size @ 1..=4096) => walk.bytes(size, 4096, "a clock").unwrap_or_default(),
             _ => Vec::new(),
         };
-        self.buffers.push(Buffer {
+        let buffer = Buffer {
             name,
             clock: chosen_clock(&super::walk::lossy(&clock)),
             page_size: self.page_size,
             chunked: false,
             cpus: data,
-        });
+        };
+        self.add(buffer, place)
+    }
+
+    fn add(&mut self, buffer: Buffer, place: Place) -> io::Result<()> {
+        self.buffers.push(buffer);
+        let streams: usize = self.buffers.iter().map(|b| b.cpus.len()).sum();
+        if self.buffers.len() > BUFFERS_MOST || streams > STREAMS_MOST {
+            let why = format_args!(
+                "more than {BUFFERS_MOST} buffers, or than {STREAMS_MOST} CPUs of them"
+            );
+            return Err(damaged(place, why));
+        }
         Ok(())
     }
 
@@ -237,6 +255,7 @@ impl Layout {
     fn version_7(&mut self, file: &mut File, first: u64) -> io::Result<()> {
         let mut sections = Vec::new();
         let (mut next, mut read, mut seen) = (first, 0u32, Vec::new());
+        let mut bytes = 0;
         while next != 0 {
             let place = Place {
                 part: None,
@@ -259,6 +278,11 @@ impl Layout {
                         return Err(damaged(place, "too many options"));
                     }
                     let (id, size) = (walk.u16()?, u64::from(walk.u32()?));
+                    bytes += size;
+                    if bytes > OPTIONS_BYTES_MOST {
+                        let why = format_args!("more than {OPTIONS_BYTES_MOST} bytes of options");
+                        return Err(damaged(place, why));
+                    }
                     let data = walk.bytes(size, OPTION_MOST, "an option")?;
                     if id == 0 {
                         return Walk::new(&data[..], place, big).u64();
@@ -285,10 +309,7 @@ impl Layout {
         match id {
             BUFFER => {
                 let buffer = self.buffer_7(file, &mut option)?;
-                self.buffers.push(buffer);
-                if self.buffers.len() > BUFFERS_MOST {
-                    return Err(damaged(place, "too many buffers"));
-                }
+                self.add(buffer, place)?;
             }
             HEADER_INFO..=CMDLINES => {
                 let offset = option.u64()?;
@@ -371,7 +392,7 @@ impl Layout {
     /// `per_cpu/cpuN/stats`, or `Buffer: name` before those of an instance.
     fn stats(&mut self, text: &str) {
         if let Some(name) = text.strip_prefix("Buffer:") {
-            self.stats_of = name.trim().to_owned();
+            self.stats_of = name.trim().chars().take(256).collect();
             return;
         }
         let value = |name: &str| {

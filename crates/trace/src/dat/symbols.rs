@@ -19,6 +19,9 @@ pub(super) struct Symbols {
 /// Bytes that one line of any table may have.
 const LINE_MOST: u64 = 4096;
 
+/// Strings, and names of tasks, that are kept.
+const NAMES_MOST: usize = 1 << 17;
+
 /// Symbols that are kept.
 const SYMBOLS_MOST: usize = 1 << 20;
 
@@ -74,7 +77,9 @@ pub(super) fn strings<R: Read>(
         let text = text.trim();
         let text = text.strip_prefix('"').unwrap_or(text);
         let text = text.strip_suffix('"').unwrap_or(text);
-        if let Ok(address) = u64::from_str_radix(address, 16) {
+        if let Ok(address) = u64::from_str_radix(address, 16)
+            && into.len() < NAMES_MOST
+        {
             into.insert(address, text.to_owned());
         }
     })
@@ -90,7 +95,9 @@ pub(super) fn tasks<R: Read>(
         let Some((pid, name)) = line.trim_start().split_once(' ') else {
             return;
         };
-        if let Ok(pid) = pid.parse() {
+        if let Ok(pid) = pid.parse()
+            && into.len() < NAMES_MOST
+        {
             into.insert(pid, name.to_owned());
         }
     })
