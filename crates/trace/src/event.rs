@@ -297,21 +297,23 @@ fn waking(text: &str) -> Result<Event<'_>, Fault> {
     Ok(Event::Waking { task, pid })
 }
 
-/// `sys_enter: NR 87 (…)`; of one call `sys_enter_unlink: …`, `sys_exit_unlink: …`, and as the kernel itself prints it
-/// `sys_unlink(pathname: …`.
+/// `sys_enter: NR 87 (…)`, with names for fields `id=87`; of one call `sys_enter_unlink: …`, `sys_exit_unlink: …`, and as the
+/// kernel itself prints it `sys_unlink(pathname: …)`, `sys_unlink -> 0x0`.
 fn syscall<'a>(event: &'a str, text: &'a str) -> Result<Event<'a>, Fault> {
     if event == "sys_enter" {
-        let number = text
-            .strip_prefix("NR ")
-            .and_then(|rest| rest.split_whitespace().next());
+        let number = match text.strip_prefix("NR ") {
+            Some(rest) => rest.split_whitespace().next(),
+            None => crate::fields::value(text, "id"),
+        };
         let call = number.ok_or(Fault::Field("NR"))?;
         return Ok(Event::SysEnter { call });
     }
-    if event.starts_with("sys_exit_") {
+    if event.starts_with("sys_exit_") || text.starts_with("-> ") {
         return Ok(Event::SysExit);
     }
     let call = match event.strip_prefix("sys_enter_") {
         Some(call) => Some(call),
+        None if text.starts_with('(') => event.strip_prefix("sys_"),
         None => event.split_once('(').map(|(name, _)| &name["sys_".len()..]),
     };
     Ok(call.map_or(Event::Other, |call| Event::SysEnter { call }))

@@ -7,16 +7,18 @@ use std::path::PathBuf;
 
 pub const EXAMPLES: &str = "\
 Examples:
-  quiescent trace boot.txt wakeups                       who wakes up, and for which callback
-  quiescent trace boot.txt.xz callbacks --thread systemd what systemd queued
-  quiescent trace boot.txt idle --cpu 0-3 --from 5.2     four CPUs, from 5.2 s of the trace's clock on
-  quiescent trace boot.txt timeline --output boot.pftrace  for ui.perfetto.dev
-  trace-cmd report -t | quiescent trace - gps --json     out of a pipe
+  quiescent trace boot.txt wakeups                        who wakes up, for which callback
+  quiescent trace boot.txt callbacks --thread systemd     what systemd queued
+  quiescent trace boot.txt idle --cpu 0-3 --from 5.2      four CPUs, from 5.2 s on
+  quiescent trace boot.txt timeline --output b.pftrace    for ui.perfetto.dev
+  trace-cmd report -t | quiescent trace - gps --json      out of a pipe
 
-Without --from and --to what lies between the marks WORKLOAD_START and WORKLOAD_END is counted (written to trace_marker), or the
-whole trace. What is missing or doubtful is said above the tables. docs/tools.md explains every column.
-Exit codes: 0 done; 1 lines of the file could not be read (the rest was counted), or the timeline not written; 2 usage, or no
-trace at all; 130 stopped by Ctrl-C (what was counted is printed).";
+Without --from and --to what lies between the marks WORKLOAD_START and WORKLOAD_END is counted
+(write them to trace_marker), or the whole trace. What is missing or doubtful is said above the
+tables. docs/tools.md explains every column.
+
+Exit codes: 0 done; 1 lines of the file could not be read (the rest was counted), or the timeline
+not written; 2 usage, or no trace at all; 130 stopped by Ctrl-C (what was counted is printed).";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]

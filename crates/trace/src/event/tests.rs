@@ -260,6 +260,9 @@ fn system_calls_by_number_and_by_name() {
         entered("unlink")
     );
     assert_eq!(decode("sys_unlink(pathname", "7ffc1)"), entered("unlink"));
+    assert_eq!(decode("sys_unlink", "(pathname: 7ffc1)"), entered("unlink"));
+    assert_eq!(decode("sys_unlink", "-> 0x0"), Ok(Event::SysExit));
+    assert_eq!(decode("sys_enter", "id=87 args=ARRAY[00]"), entered("87"));
     assert_eq!(decode("sys_exit", "NR 87 = 0"), Ok(Event::SysExit));
     assert_eq!(decode("sys_exit_unlink", "0x0"), Ok(Event::SysExit));
     assert_eq!(decode("sys_enter", "87"), Err(Fault::Field("NR")));
