@@ -313,8 +313,10 @@ fn syscall<'a>(event: &'a str, text: &'a str) -> Result<Event<'a>, Fault> {
     }
     let call = match event.strip_prefix("sys_enter_") {
         Some(call) => Some(call),
-        None if text.starts_with('(') => event.strip_prefix("sys_"),
-        None => event.split_once('(').map(|(name, _)| &name["sys_".len()..]),
+        None => match event.split_once('(') {
+            Some((name, _)) => name.strip_prefix("sys_"),
+            None => event.strip_prefix("sys_").filter(|_| text.starts_with('(')),
+        },
     };
     Ok(call.map_or(Event::Other, |call| Event::SysEnter { call }))
 }
