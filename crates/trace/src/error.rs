@@ -17,7 +17,7 @@ pub enum Error {
         /// What to do about it.
         remedy: &'static str,
     },
-    /// The input is not ftrace text, plain or compressed with xz.
+    /// The input is recognised as something that is not read, or not from a pipe.
     Kind {
         /// The file as it was named.
         name: String,

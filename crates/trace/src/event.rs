@@ -230,6 +230,10 @@ impl<'a> Record<'a> {
             "cpu_idle" => idle(text)?,
             "hrtimer_expire_entry" => {
                 let function = function(text, "function")?;
+                // It could be the tick's.
+                if function.starts_with("0x") {
+                    return Err(Fault::Address);
+                }
                 if TICKS.contains(&function) {
                     Event::Tick {
                         now_ns: numbered(text, "now")?,

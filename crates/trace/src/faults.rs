@@ -18,6 +18,8 @@ pub enum Fault {
     Shape,
     /// Recorded with the `raw` option: numbers without names.
     Raw,
+    /// Recorded without `context-info`: who, where and when is missing.
+    Context,
     /// The time is no number, or too large for nanoseconds in 64 bits.
     Time,
     /// A CPU number above 65535.
@@ -28,6 +30,8 @@ pub enum Fault {
     Field(&'static str),
     /// The kernel hid the pointer, so that callbacks cannot be told apart.
     Hidden,
+    /// A function is an address: the symbols of the kernel were hidden, or left out.
+    Address,
 }
 
 impl fmt::Display for Fault {
@@ -37,6 +41,9 @@ impl fmt::Display for Fault {
             Fault::Raw => {
                 f.write_str("recorded with the `raw` option; write `noraw` to trace_options")
             }
+            Fault::Context => f.write_str(
+                "recorded without `context-info`: no task, CPU and time; write `context-info` to trace_options",
+            ),
             Fault::Time => f.write_str("the time cannot be read"),
             Fault::Cpu => f.write_str("a CPU number above 65535"),
             Fault::Long => write!(f, "longer than {} bytes", crate::LINE_MOST),
@@ -44,6 +51,9 @@ impl fmt::Display for Fault {
             Fault::Hidden => {
                 f.write_str("the pointer is hidden; write `nohash-ptr` to trace_options")
             }
+            Fault::Address => f.write_str(
+                "the function is an address; record as root with kernel.kptr_restrict=0, and report without -R",
+            ),
         }
     }
 }

@@ -5,36 +5,62 @@
 
 use crate::Fault;
 
-/// The value of `name=`, up to a blank. The name must stand at the start or after a blank.
-pub(crate) fn value<'a>(text: &'a str, name: &str) -> Option<&'a str> {
-    memchr::memmem::find_iter(text.as_bytes(), name).find_map(|at| {
-        let first = at == 0 || text.as_bytes()[at - 1].is_ascii_whitespace();
-        let rest = text[at + name.len()..].strip_prefix('=')?;
-        first.then(|| rest.split_whitespace().next().unwrap_or(""))
+/// What follows the first `name=`. The name must stand at the start or after a blank.
+///
+/// Looked for by the equals signs, of which there are few.
+fn after<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let bytes = text.as_bytes();
+    memchr::memchr_iter(b'=', bytes).find_map(|at| {
+        let start = at.checked_sub(name.len())?;
+        let whole = start == 0 || bytes[start - 1].is_ascii_whitespace();
+        (whole && bytes[start..at] == *name.as_bytes()).then(|| &text[at + 1..])
     })
+}
+
+/// The value of `name=`, up to a blank.
+pub(crate) fn value<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    after(text, name).map(first_word)
+}
+
+/// Up to the first blank. Blanks before it are passed over.
+fn first_word(text: &str) -> &str {
+    let text = text.trim_ascii_start();
+    let end = text.bytes().position(|b| b.is_ascii_whitespace());
+    &text[..end.unwrap_or(text.len())]
+}
+
+/// The text that `name=` points at: as it is, or in `(0xffff88810905900c:start)`, as the `fields` option has it.
+pub(crate) fn pointed<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let word = value(text, name)?;
+    match word.strip_prefix("(0x") {
+        Some(rest) => rest
+            .strip_suffix(')')?
+            .split_once(':')
+            .map(|(_, text)| text),
+        None => Some(word),
+    }
 }
 
 /// The name of a task between `name=` and the field `next=`.
 pub(crate) fn task<'a>(text: &'a str, name: &'static str, next: &str) -> Result<&'a str, Fault> {
-    let rest = text
-        .find(name)
-        .and_then(|at| text[at + name.len()..].strip_prefix('='));
-    let rest = rest.ok_or(Fault::Field(name))?;
-    let end = rest
-        .match_indices(next)
-        .map(|(at, _)| at)
-        .find(|at| {
-            let bytes = rest.as_bytes();
-            *at > 0
-                && bytes[at - 1].is_ascii_whitespace()
-                && bytes.get(at + next.len()) == Some(&b'=')
-        })
-        .ok_or(Fault::Field(name))?;
-    Ok(rest[..end].trim())
+    let rest = after(text, name).ok_or(Fault::Field(name))?;
+    let bytes = rest.as_bytes();
+    let end = memchr::memchr_iter(b'=', bytes).find_map(|at| {
+        let start = at.checked_sub(next.len())?;
+        let whole = start > 0 && bytes[start - 1].is_ascii_whitespace();
+        (whole && bytes[start..at] == *next.as_bytes()).then_some(start)
+    });
+    Ok(rest[..end.ok_or(Fault::Field(name))?].trim_ascii())
 }
 
 /// A decimal number, or a hexadecimal one after `0x`.
 pub(crate) fn number<T: TryFrom<i128>>(word: &str) -> Option<T> {
+    let bytes = word.as_bytes();
+    // Nearly all: few digits and nothing else.
+    if (1..=18).contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_digit) {
+        let fold = |n: u64, b: &u8| n * 10 + u64::from(b - b'0');
+        return T::try_from(bytes.iter().fold(0, fold).into()).ok();
+    }
     let (negative, digits) = match word.strip_prefix('-') {
         Some(digits) => (true, digits),
         None => (false, word),
@@ -87,9 +113,18 @@ mod tests {
 
     #[test]
     fn names_of_tasks_may_have_blanks_and_other_fields_in_them() {
+        assert_eq!(task("x_comm=a comm=b pid=1", "comm", "pid"), Ok("b"));
         let text = "comm=a pid b=c pid=12 prio=1";
         assert_eq!(task(text, "comm", "pid"), Ok("a pid b=c"));
         assert_eq!(task("comm=x", "comm", "pid"), Err(Fault::Field("comm")));
+    }
+
+    #[test]
+    fn texts_behind_pointers() {
+        let text = "rcuname=(0xffff88810905900c:rcu_preempt) gpevent=end";
+        assert_eq!(pointed(text, "rcuname"), Some("rcu_preempt"));
+        assert_eq!(pointed(text, "gpevent"), Some("end"));
+        assert_eq!(pointed("s=(0xff)", "s"), None);
     }
 
     #[test]

@@ -7,8 +7,11 @@
 //!   latency     comm-pid  cpuFLAGS  NNNus+: event: text                    one mark of delay, or a blank
 //!   clocks      a time without a dot has no unit (uptime, counter, x86-tsc)
 //! trace-cmd     as ftrace; the event is padded; nanoseconds with -t; `(+5)` before the event with --ts-diff
+//!   latency (-l) comm-pid  cpuFLAGS sec.usec: event: text                the number after -R -l instead of letters
 //!   instance    `name: ` before the line
-//! perf script   comm  pid [cpu]  sec.usec: sys:event: text
+//! perf script   comm  pid [cpu]  sec.usec: sys:event: text                `pid/tid` with both
+//! system calls  ... sec.usec: sys_openat(dfd: ...)   sys_openat -> 0x3   the name stands for the event
+//! stacks        ... sec.usec: <stack trace>, then lines ` => function`   the lines are passed over
 //! functions     ... sec.usec: callee <-caller                            the callee stands for the event
 //! ```
 //!
@@ -16,6 +19,10 @@
 //! found, and its name ends at the *last* dash there, so that names with blanks, dashes and brackets are read right.
 //! Nothing is allocated: a [`Record`] borrows the line. Any text gives a record, a header or a [`Fault`], never a
 //! panic (checked with arbitrary bytes).
+//!
+//! The common layout has a reader of its own (`fast`), which looks at every byte once and gives up at the first that it
+//! does not expect; what follows then is the reader of all layouts. Where the fast one does not give up, both say the
+//! same (checked on every line of the traces, and on damaged ones).
 
 use crate::Fault;
 
@@ -91,42 +98,140 @@ pub(crate) enum Line<'a> {
     },
     /// `cpus=N`, the first line of `trace-cmd report`.
     Cpus(u32),
-    /// `CPU:n [LOST k EVENTS]`.
-    Lost(u64),
+    /// `CPU:n [LOST k EVENTS]`; `None` when the number is not told.
+    Lost(Option<u64>),
+    /// A buffer of a trace.dat: its name (empty: the first one) and its clock.
+    Buffer {
+        name: &'a str,
+        clock: &'a str,
+    },
     /// A header line or a blank one: nothing in it is needed.
     Nothing,
 }
 
+/// A line: a record as places in it, or anything else.
+pub(crate) enum Met<'a> {
+    Record(Places),
+    Other(Line<'a>),
+}
+
 /// Reads a line (without its end).
-pub(crate) fn parse(line: &str) -> Result<Line<'_>, Fault> {
+#[inline]
+pub(crate) fn places(line: &str) -> Result<Met<'_>, Fault> {
+    match fast::parse(line.as_bytes()) {
+        Some(places) => Ok(Met::Record(places)),
+        None => slow_places(line),
+    }
+}
+
+fn slow_places(line: &str) -> Result<Met<'_>, Fault> {
+    // Of an instance: the rest is as any other.
+    let rest = without_instance(line);
+    if rest.len() != line.len()
+        && let Some(places) = fast::parse(rest.as_bytes())
+    {
+        let record = places.on(rest, 0);
+        return Ok(Met::Record(Places::of(line, &record)));
+    }
+    Ok(match any(line)? {
+        Line::Record(record) => Met::Record(Places::of(line, &record)),
+        other => Met::Other(other),
+    })
+}
+
+/// Where the pieces of a record stand in its line: what is kept while the line may not be borrowed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Places {
+    pid: u32,
+    pub(crate) cpu: u32,
+    pub(crate) time_ns: u64,
+    pub(crate) unit: Unit,
+    task: (u32, u32),
+    flags: (u32, u32),
+    event: (u32, u32),
+    text: (u32, u32),
+}
+
+impl Places {
+    /// All pieces of `record` are pieces of `line`, or empty.
+    fn of(line: &str, record: &Record<'_>) -> Self {
+        let place = |piece: &str| {
+            let start = (piece.as_ptr() as usize).wrapping_sub(line.as_ptr() as usize) as u32;
+            (start, start.wrapping_add(piece.len() as u32))
+        };
+        Places {
+            pid: record.pid,
+            cpu: record.cpu,
+            time_ns: record.time_ns,
+            unit: record.unit,
+            task: place(record.task),
+            flags: place(record.flags.0),
+            event: place(record.event),
+            text: place(record.text),
+        }
+    }
+
+    /// The record, from the same line. An empty piece may lie anywhere: it stays empty.
+    #[inline]
+    pub(crate) fn on(self, line: &str, number: u64) -> Record<'_> {
+        let piece = |(start, end): (u32, u32)| line.get(start as usize..end as usize).unwrap_or("");
+        Record {
+            line: number,
+            task: piece(self.task),
+            pid: self.pid,
+            cpu: self.cpu,
+            flags: Flags(piece(self.flags)),
+            time_ns: self.time_ns,
+            unit: self.unit,
+            event: piece(self.event),
+            text: piece(self.text),
+        }
+    }
+}
+
+/// Reads a line of any layout.
+fn any(line: &str) -> Result<Line<'_>, Fault> {
     let line = without_grep(line);
     let start = line.trim_start();
-    if start.is_empty() {
-        return Ok(Line::Nothing);
+    if let Some(line) = special(start) {
+        return line;
     }
-    if start.starts_with('#') {
-        return Ok(header(start));
-    }
-    if let Some(n) = start.strip_prefix("cpus=") {
-        return n.trim().parse().map(Line::Cpus).map_err(|_| Fault::Shape);
-    }
-    if let Some(lost) = lost(start) {
+    let after = without_instance(line);
+    if after.len() != line.len()
+        && let Some(lost) = lost(after.trim_start())
+    {
         return Ok(Line::Lost(lost));
     }
-    // Notes that a test bench printed before the trace, in front of the first header line.
-    if start.starts_with("RAWUS ") || start.starts_with("version = ") {
-        return Ok(Line::Nothing);
-    }
-    let line = without_instance(line);
-    let found = bracketed(line).or_else(|| latency(line));
+    let found = glued(after)
+        .or_else(|| bracketed(after))
+        .or_else(|| latency(after));
     match found {
         Some(record) => record.map(Line::Record),
-        None => Err(if is_raw(start) {
-            Fault::Raw
-        } else {
-            Fault::Shape
-        }),
+        None if is_raw(start) => Err(Fault::Raw),
+        None if is_bare(line) => Err(Fault::Context),
+        None => Err(Fault::Shape),
     }
+}
+
+/// What is no event, by how it starts.
+fn special(start: &str) -> Option<Result<Line<'_>, Fault>> {
+    if start.is_empty() {
+        return Some(Ok(Line::Nothing));
+    }
+    if start.starts_with('#') {
+        return Some(Ok(header(start)));
+    }
+    if let Some(n) = start.strip_prefix("cpus=") {
+        return Some(n.trim().parse().map(Line::Cpus).map_err(|_| Fault::Shape));
+    }
+    if let Some(lost) = lost(start) {
+        return Some(Ok(Line::Lost(lost)));
+    }
+    // Lines of a stack, and notes that a test bench printed before the trace, in front of the first header line.
+    ["=> ", "RAWUS ", "version = "]
+        .iter()
+        .any(|note| start.starts_with(note))
+        .then_some(Ok(Line::Nothing))
 }
 
 /// `grep -n` puts `12:` before a line.
@@ -152,6 +257,13 @@ fn without_instance(line: &str) -> &str {
 }
 
 fn header(line: &str) -> Line<'_> {
+    if let Some(about) = line.strip_prefix("# buffer: ")
+        && let Some((name, clock)) = about.split_once(" clock: ")
+    {
+        let name = if name == "-" { "" } else { name };
+        let clock = clock.split_whitespace().next().unwrap_or("");
+        return Line::Buffer { name, clock };
+    }
     let Some(rest) = line.split("entries-in-buffer/entries-written:").nth(1) else {
         return Line::Nothing;
     };
@@ -170,20 +282,81 @@ fn header(line: &str) -> Line<'_> {
     }
 }
 
-fn lost(line: &str) -> Option<u64> {
-    let rest = line.strip_prefix("CPU:")?;
-    let (_, rest) = rest.split_once("[LOST ")?;
-    rest.split_once(" EVENTS]")?.0.trim().parse().ok()
+/// `CPU:3 [LOST 17 EVENTS]`, and trace-cmd's `CPU:3 [17 EVENTS DROPPED]` and `CPU:3 [EVENTS DROPPED]`.
+fn lost(line: &str) -> Option<Option<u64>> {
+    let (cpu, rest) = line.strip_prefix("CPU:")?.split_once(" [")?;
+    cpu.parse::<u32>().ok()?;
+    let about = rest.split_once(']')?.0;
+    let number = match about.strip_suffix(" DROPPED") {
+        Some(number) => number.strip_suffix("EVENTS")?,
+        None => about.strip_prefix("LOST")?.strip_suffix("EVENTS")?,
+    };
+    match number.trim() {
+        "" => Some(None),
+        number => number.parse().ok().map(Some),
+    }
 }
 
-/// `pid cpu time type: N ...`.
+/// `pid cpu time type: N ...`, in decimal or, with the `hex` option, in hexadecimal.
 fn is_raw(line: &str) -> bool {
     let mut words = line.split_whitespace();
-    let number = |w: Option<&str>| w.is_some_and(|w| w.bytes().all(|b| b.is_ascii_digit()));
+    let number = |w: Option<&str>| w.is_some_and(|w| w.bytes().all(|b| b.is_ascii_hexdigit()));
     number(words.next())
         && number(words.next())
         && number(words.next())
         && words.next() == Some("type:")
+}
+
+/// Starts with the name of an event: `sched_wakeup: comm=...`, `sys_openat(dfd: ...`, `sys_openat -> 0x3`.
+fn is_bare(line: &str) -> bool {
+    let name = line
+        .bytes()
+        .take_while(|b| b.is_ascii_alphanumeric() || *b == b'_')
+        .count();
+    let rest = &line[name..];
+    let call = line.starts_with("sys_") && (rest.starts_with('(') || rest.starts_with(" -> "));
+    name > 0 && (rest.starts_with(": ") || call)
+}
+
+/// The latency layout of `trace-cmd report -l`: `comm-pid  1d..2. 14991.202563: event: text`.
+fn glued(line: &str) -> Option<Result<Record<'_>, Fault>> {
+    let mut before = "";
+    let mut rest = line;
+    loop {
+        let (found, after) = word(rest);
+        if found.is_empty() {
+            return None;
+        }
+        let time = found.strip_suffix(':').filter(|t| is_time(t));
+        let Some(time) = time else {
+            (before, rest) = (found, after);
+            continue;
+        };
+        // The first word that is a time decides.
+        let digits = before.bytes().take_while(u8::is_ascii_digit).count();
+        let (cpu, flags) = before.split_at(digits);
+        let letters = |b: u8| b.is_ascii_alphanumeric() || b == b'.';
+        let column = (4..=8).contains(&flags.len()) && flags.bytes().all(letters);
+        if digits == 0 || !(column || flags.starts_with("-0x")) {
+            return None;
+        }
+        let start = before.as_ptr() as usize - line.as_ptr() as usize;
+        let (task, pid) = who(&line[..start])?;
+        let cpu = match cpu.parse::<u32>() {
+            Ok(cpu) if cpu < CPUS_MOST => cpu,
+            _ => return Some(Err(Fault::Cpu)),
+        };
+        let flags = if flags.starts_with("-0x") { "" } else { flags };
+        let made = time_of(time).and_then(|when| record((task, pid, cpu), flags, when, after));
+        return Some(made);
+    }
+}
+
+/// `digits.digits`.
+fn is_time(word: &str) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    word.split_once('.')
+        .is_some_and(|(whole, fraction)| digits(whole) && digits(fraction))
 }
 
 /// The layouts with `[cpu]`. `None` when there is none; an error when there is and the rest cannot be read.
@@ -266,6 +439,8 @@ fn who(text: &str) -> Option<(&str, u32)> {
     let (before, last) = text.split_at(text.len() - last);
     let (task, pid) = if last.bytes().all(|b| b.is_ascii_digit()) {
         (before, last)
+    } else if let Some(thread) = of_process(last) {
+        (before, thread)
     } else {
         let dash = text.rfind('-')?;
         (&text[..dash], &text[dash + 1..])
@@ -273,6 +448,13 @@ fn who(text: &str) -> Option<(&str, u32)> {
     let task = task.trim();
     let pid = pid.parse().ok()?;
     (!task.is_empty()).then_some((task, pid))
+}
+
+/// The thread of `pid/tid`.
+fn of_process(word: &str) -> Option<&str> {
+    let (process, thread) = word.split_once('/')?;
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    (digits(process) && digits(thread)).then_some(thread)
 }
 
 /// Nanoseconds out of `sec.fraction`, or the number itself when it has no fraction.
@@ -307,13 +489,7 @@ fn record<'a>(
             .split_once(')')
             .map_or(rest, |(_, after)| after.trim_start());
     }
-    let (name, text) = word(rest);
-    let event = match name.strip_suffix(':') {
-        Some(name) => name.rsplit(':').next().unwrap_or(name),
-        // The function tracer: `callee <-caller`.
-        None if text.trim_start().starts_with("<-") => name,
-        None => return Err(Fault::Shape),
-    };
+    let (event, text) = event_of(rest).ok_or(Fault::Shape)?;
     Ok(Record {
         line: 0,
         task,
@@ -323,8 +499,29 @@ fn record<'a>(
         time_ns,
         unit,
         event,
-        text: text.trim(),
+        text: text.trim_ascii(),
     })
+}
+
+/// The event's name, and its text.
+fn event_of(rest: &str) -> Option<(&str, &str)> {
+    let (name, text) = word(rest);
+    if let Some(open) = name.find('(')
+        && name.starts_with("sys_")
+    {
+        return Some(rest.split_at(open));
+    }
+    if let Some(name) = name.strip_suffix(':') {
+        return Some((name.rsplit(':').next().unwrap_or(name), text));
+    }
+    let stack = "<stack trace>";
+    if rest.starts_with(stack) {
+        return Some(rest.split_at(stack.len()));
+    }
+    // The function tracer, `callee <-caller`, and the end of a system call, `sys_openat -> 0x3`.
+    let text = text.trim_start();
+    let known = text.starts_with("<-") || text.starts_with("-> ");
+    (known && !name.is_empty()).then_some((name, text))
 }
 
 /// The first word, and what follows it.
@@ -333,5 +530,6 @@ fn word(text: &str) -> (&str, &str) {
     text.split_at(text.find(char::is_whitespace).unwrap_or(text.len()))
 }
 
+mod fast;
 #[cfg(test)]
 mod tests;

@@ -1,15 +1,16 @@
-//! Record after record out of any amount of text, in the memory of one line.
+//! Record after record out of any amount of text, in the memory of a block of it.
 //!
-//! The reader holds one line of at most [`LINE_MOST`] bytes and uses the same buffer for all. A line that is longer is
-//! skipped to its end without being stored. Bytes that are no UTF-8 (a task may name itself as it likes) become `?`.
+//! The reader takes a block of at most 128 KiB from the input, and hands out the lines in it; the piece of a line at its
+//! end (at most [`LINE_MOST`] bytes) is carried on to the next. Nothing is allocated or copied for a line. A line that is
+//! longer is skipped to its end without being stored. Bytes that are no UTF-8 (a task may name itself as it likes) become `?`.
 //! What cannot be read is counted in the [`Summary`] with its line number, and reading goes on; only the input itself
 //! can end it with an error.
 //!
 //! A record borrows the reader, so `Iterator` cannot be implemented; the loop is
 //! `while let Some(record) = reader.next_record()? { … }`.
 
-use crate::line::{self, Line, Unit};
-use crate::{Error, Fault, Faults, Flags, Record};
+use crate::line::{self, Line, Met, Places, Unit};
+use crate::{Error, Fault, Faults, Record};
 use serde::Serialize;
 use std::io::BufRead;
 use std::mem;
@@ -17,6 +18,21 @@ use std::ops::Range;
 
 /// Bytes that a line may have.
 pub const LINE_MOST: usize = 64 * 1024;
+
+/// Bytes taken from the input at a time.
+const BLOCK: usize = 128 * 1024;
+
+/// Buffers that are listed.
+const BUFFERS_MOST: usize = 256;
+
+/// A buffer of a trace.dat.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Buffer {
+    /// The name of its instance; empty for the first one.
+    pub name: String,
+    /// Its clock.
+    pub clock: String,
+}
 
 /// What was met on the way, other than the records.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -31,8 +47,12 @@ pub struct Summary {
     pub cpus_stated: Option<u32>,
     /// The highest CPU number that wrote an event.
     pub cpu_highest: Option<u32>,
-    /// Events that the kernel dropped, as headers and `LOST` lines tell.
+    /// Events that the kernel dropped, as headers, `LOST` lines and the statistics of a trace.dat tell.
     pub lost: u64,
+    /// Places where events are missing and the trace does not say how many.
+    pub lost_untold: u64,
+    /// Buffers of a trace.dat: name (empty for the first one) and clock.
+    pub buffers: Vec<Buffer>,
     /// Records with an earlier time than the one before.
     pub backwards: u64,
     /// Records whose time has no unit: their order is known, no duration is.
@@ -76,7 +96,14 @@ impl Summary {
 pub struct Reader<R> {
     name: String,
     input: R,
-    line: String,
+    /// Whole lines.
+    block: String,
+    /// Where the next of them starts.
+    at: usize,
+    /// The start of the line after them.
+    carried: Vec<u8>,
+    /// In a line that is too long.
+    skipping: bool,
     summary: Summary,
 }
 
@@ -86,7 +113,10 @@ impl<R: BufRead> Reader<R> {
         Reader {
             name: name.to_owned(),
             input,
-            line: String::new(),
+            block: String::new(),
+            at: 0,
+            carried: Vec::new(),
+            skipping: false,
             summary: Summary::default(),
         }
     }
@@ -97,19 +127,24 @@ impl<R: BufRead> Reader<R> {
     /// [`Error::Input`] when the input cannot be read on: it names the input and the line.
     pub fn next_record(&mut self) -> Result<Option<Record<'_>>, Error> {
         loop {
-            if !self.next_line()? {
+            let Some(range) = self.next_line()? else {
                 return Ok(None);
-            }
+            };
             let number = self.summary.lines;
-            match line::parse(&self.line) {
-                Ok(Line::Record(record)) => {
-                    self.summary.note(&record);
-                    let places = Places::of(&self.line, &record);
-                    return Ok(Some(places.on(&self.line, number)));
+            let places = match line::places(&self.block[range.clone()]) {
+                Ok(Met::Record(places)) => places,
+                Ok(Met::Other(Line::Nothing)) => continue,
+                Ok(Met::Other(other)) => {
+                    self.summary.note_header(other);
+                    continue;
                 }
-                Ok(other) => self.summary.note_header(other),
-                Err(fault) => self.summary.malformed.add(number, fault),
-            }
+                Err(fault) => {
+                    self.summary.malformed.add(number, fault);
+                    continue;
+                }
+            };
+            self.summary.note(&places);
+            return Ok(Some(places.on(&self.block[range], number)));
         }
     }
 
@@ -123,31 +158,83 @@ impl<R: BufRead> Reader<R> {
         &self.name
     }
 
-    /// The next line that is short enough, without its end; false at the end of the input.
-    fn next_line(&mut self) -> Result<bool, Error> {
+    /// Where the next line that is short enough stands in the block, without its end; `None` at the end of the input.
+    fn next_line(&mut self) -> Result<Option<Range<usize>>, Error> {
         loop {
-            let mut bytes = mem::take(&mut self.line).into_bytes();
-            bytes.clear();
-            let met = fill(&mut self.input, &mut bytes).map_err(|source| Error::Input {
-                name: format!("{}, after line {}", self.name, self.summary.lines),
-                source,
-                remedy: "the file is cut short or damaged: copy or record it again",
-            })?;
-            let Some(length) = met else {
-                return Ok(false);
-            };
+            if self.at == self.block.len() && !self.next_block()? {
+                return Ok(None);
+            }
+            let start = self.at;
+            let rest = &self.block.as_bytes()[start..];
+            let length = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+            self.at = (start + length + 1).min(self.block.len());
             self.summary.lines += 1;
-            self.line = text(bytes);
             if length <= LINE_MOST {
-                return Ok(true);
+                return Ok(Some(start..start + length));
             }
             self.summary.malformed.add(self.summary.lines, Fault::Long);
+        }
+    }
+
+    /// The next block of whole lines; false at the end of the input.
+    fn next_block(&mut self) -> Result<bool, Error> {
+        let mut bytes = mem::take(&mut self.block).into_bytes();
+        bytes.clear();
+        bytes.append(&mut self.carried);
+        self.at = 0;
+        loop {
+            let part = match self.input.fill_buf() {
+                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
+                part => part.map_err(|source| Error::Input {
+                    name: format!("{}, after line {}", self.name, self.summary.lines),
+                    source,
+                    remedy: "the file is cut short or damaged: copy or record it again",
+                })?,
+            };
+            let part = &part[..part.len().min(BLOCK)];
+            let used = part.len();
+            if used == 0 {
+                self.skipping = false;
+                self.block = text(bytes);
+                return Ok(!self.block.is_empty());
+            }
+            let mut part = part;
+            if self.skipping
+                && let Some(end) = memchr::memchr(b'\n', part)
+            {
+                part = &part[end + 1..];
+                self.skipping = false;
+            }
+            if self.skipping {
+                self.input.consume(used);
+                continue;
+            }
+            let whole = memchr::memrchr(b'\n', part).map_or(0, |end| end + 1);
+            let (lines, rest) = part.split_at(whole);
+            if whole > 0 {
+                bytes.extend_from_slice(lines);
+                self.carried.extend_from_slice(rest);
+            } else {
+                bytes.extend_from_slice(rest);
+            }
+            self.input.consume(used);
+            if whole > 0 {
+                self.block = text(bytes);
+                return Ok(true);
+            }
+            if bytes.len() > LINE_MOST {
+                bytes.clear();
+                self.skipping = true;
+                self.summary.lines += 1;
+                self.summary.malformed.add(self.summary.lines, Fault::Long);
+            }
         }
     }
 }
 
 impl Summary {
-    fn note(&mut self, record: &Record<'_>) {
+    #[inline(always)]
+    fn note(&mut self, record: &Places) {
         self.records += 1;
         self.cpu_highest = self.cpu_highest.max(Some(record.cpu));
         self.unitless += u64::from(record.unit == Unit::None);
@@ -167,37 +254,17 @@ impl Summary {
                 self.cpus_stated = cpus.or(self.cpus_stated);
             }
             Line::Cpus(cpus) => self.cpus_stated = Some(cpus),
-            Line::Lost(lost) => self.lost = self.lost.saturating_add(lost),
-            Line::Record(_) | Line::Nothing => {}
+            Line::Lost(Some(lost)) => self.lost = self.lost.saturating_add(lost),
+            Line::Lost(None) => self.lost_untold += 1,
+            Line::Buffer { name, clock } if self.buffers.len() < BUFFERS_MOST => {
+                self.buffers.push(Buffer {
+                    name: name.to_owned(),
+                    clock: clock.to_owned(),
+                });
+            }
+            Line::Buffer { .. } | Line::Record(_) | Line::Nothing => {}
         }
     }
-}
-
-/// Appends a line without its end, or its start if it is too long; gives its whole length, `None` at the end.
-fn fill(input: &mut impl BufRead, bytes: &mut Vec<u8>) -> std::io::Result<Option<usize>> {
-    let mut length = 0;
-    let mut any = false;
-    loop {
-        let part = match input.fill_buf() {
-            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
-            part => part?,
-        };
-        if part.is_empty() {
-            break;
-        }
-        any = true;
-        let end = memchr::memchr(b'\n', part);
-        let piece = &part[..end.unwrap_or(part.len())];
-        length += piece.len();
-        let room = LINE_MOST - bytes.len();
-        bytes.extend_from_slice(&piece[..piece.len().min(room)]);
-        let used = piece.len() + usize::from(end.is_some());
-        input.consume(used);
-        if end.is_some() {
-            break;
-        }
-    }
-    Ok(any.then_some(length))
 }
 
 /// The same bytes as text; what is no UTF-8 becomes `?`.
@@ -212,54 +279,6 @@ fn text(bytes: Vec<u8>) -> String {
         bytes[from] = b'?';
     }
     String::from_utf8(bytes).unwrap_or_default()
-}
-
-/// Where the pieces of a record stand in its line: what is kept while the line may not be borrowed.
-struct Places {
-    pid: u32,
-    cpu: u32,
-    time_ns: u64,
-    unit: Unit,
-    task: Range<usize>,
-    flags: Range<usize>,
-    event: Range<usize>,
-    text: Range<usize>,
-}
-
-impl Places {
-    /// All pieces of `record` are pieces of `line`, or empty.
-    fn of(line: &str, record: &Record<'_>) -> Self {
-        let place = |piece: &str| {
-            let start = (piece.as_ptr() as usize).wrapping_sub(line.as_ptr() as usize);
-            start..start.wrapping_add(piece.len())
-        };
-        Places {
-            pid: record.pid,
-            cpu: record.cpu,
-            time_ns: record.time_ns,
-            unit: record.unit,
-            task: place(record.task),
-            flags: place(record.flags.0),
-            event: place(record.event),
-            text: place(record.text),
-        }
-    }
-
-    /// The record, from the same line. An empty piece may lie anywhere: it stays empty.
-    fn on(self, line: &str, number: u64) -> Record<'_> {
-        let piece = |range| line.get::<Range<usize>>(range).unwrap_or("");
-        Record {
-            line: number,
-            task: piece(self.task),
-            pid: self.pid,
-            cpu: self.cpu,
-            flags: Flags(piece(self.flags)),
-            time_ns: self.time_ns,
-            unit: self.unit,
-            event: piece(self.event),
-            text: piece(self.text),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -2,46 +2,60 @@
 
 use super::{Event, cpu};
 use crate::Fault;
-use crate::fields::{function, hex, number, numbered, pointer, value};
+use crate::fields::{function, hex, number, numbered, pointed, pointer, value};
 
 /// The events `rcu_*`, without the prefix.
 pub(super) fn decode<'a>(event: &str, text: &'a str) -> Result<Event<'a>, Fault> {
-    let mut words = text.split_whitespace();
+    let mut words = text.split_ascii_whitespace();
+    // The `fields` option, `trace-cmd report -R` and formats that cannot be followed have names for all fields.
+    let named = text.starts_with("rcuname=");
+    words.next();
     // Words after the flavour, by their place; a field that is not there is an error with its name.
-    let mut at = |place: usize, name| words.nth(place).ok_or(Fault::Field(name));
+    let mut at = |place: usize, name| {
+        let word = if named {
+            pointed(text, name)
+        } else {
+            words.nth(place)
+        };
+        word.ok_or(Fault::Field(name))
+    };
     Ok(match event {
         "grace_period" => Event::GracePeriod {
-            seq: parsed(at(1, "gp_seq")?, "gp_seq")?,
+            seq: sequence(at(0, "gp_seq")?)?,
             what: at(0, "gpevent")?,
         },
         "future_grace_period" => Event::FutureGp {
-            wanted: parsed(at(2, "gp_seq_req")?, "gp_seq_req")?,
+            wanted: sequence(at(1, "gp_seq_req")?)?,
             what: at(3, "gpevent")?,
         },
         "exp_grace_period" => Event::Expedited {
-            what: at(2, "gpevent")?,
+            what: at(1, "gpevent")?,
         },
         "grace_period_init" => Event::NodeInit {
-            level: parsed(at(2, "level")?, "level")?,
+            level: parsed(at(1, "level")?, "level")?,
             first_cpu: cpu(parsed(at(0, "grplo")?, "grplo"), "grplo")?,
-            mask: hex(at(1, "qsmask")?).ok_or(Fault::Field("qsmask"))?,
+            mask: mask(at(1, "qsmask")?, named, "qsmask")?,
         },
         "quiescent_state_report" => {
-            let masks = at(2, "mask")?;
-            let (cleared, left) = masks.split_once('>').ok_or(Fault::Field("mask"))?;
+            let masks = at(1, "mask")?;
+            let (cleared, left) = match masks.split_once('>') {
+                Some(both) => both,
+                None if named => (masks, at(0, "qsmask")?),
+                None => return Err(Fault::Field("mask")),
+            };
             Event::Report {
-                cleared: hex(cleared).ok_or(Fault::Field("mask"))?,
-                left: hex(left).ok_or(Fault::Field("qsmask"))?,
+                cleared: mask(cleared, named, "mask")?,
+                left: mask(left, named, "qsmask")?,
                 level: parsed(at(0, "level")?, "level")?,
                 first_cpu: cpu(parsed(at(0, "grplo")?, "grplo"), "grplo")?,
             }
         }
         "fqs" => Event::Scan {
-            cpu: cpu(parsed(at(2, "cpu")?, "cpu"), "cpu")?,
+            cpu: cpu(parsed(at(1, "cpu")?, "cpu"), "cpu")?,
             what: at(0, "qsevent")?,
         },
         "nocb_wake" => Event::NocbWake {
-            cpu: cpu(parsed(at(1, "cpu")?, "cpu"), "cpu")?,
+            cpu: cpu(parsed(at(0, "cpu")?, "cpu"), "cpu")?,
             what: at(0, "reason")?,
         },
         "callback" => Event::Callback {
@@ -69,6 +83,18 @@ pub(super) fn decode<'a>(event: &str, text: &'a str) -> Result<Event<'a>, Fault>
         },
         _ => Event::Other,
     })
+}
+
+/// A sequence number; with names it may be in hexadecimal, as it lies in memory.
+fn sequence(word: &str) -> Result<i64, Fault> {
+    let hex = word.strip_prefix("0x").and_then(hex).map(|n| n as i64);
+    hex.or_else(|| number(word)).ok_or(Fault::Field("gp_seq"))
+}
+
+/// Bits: hexadecimal; with names decimal, or hexadecimal behind `0x`.
+fn mask(word: &str, named: bool, name: &'static str) -> Result<u64, Fault> {
+    let bits = if named { number(word) } else { hex(word) };
+    bits.ok_or(Fault::Field(name))
 }
 
 fn parsed<T: TryFrom<i128>>(word: &str, name: &'static str) -> Result<T, Fault> {

@@ -178,6 +178,54 @@ fn events_of_rcu() {
 }
 
 #[test]
+fn events_of_rcu_with_names_for_all_fields() {
+    let cases = [
+        (
+            "rcu_grace_period",
+            "rcuname=(0xffff88810905900c:rcu_preempt) gp_seq=0xfffffffffffffbb9 (-1095) gpevent=(0xffff888109059018:start)",
+            Event::GracePeriod {
+                seq: -1095,
+                what: "start",
+            },
+        ),
+        (
+            "rcu_grace_period",
+            "rcuname=rcu_preempt gp_seq=-1095 gpevent=end",
+            Event::GracePeriod {
+                seq: -1095,
+                what: "end",
+            },
+        ),
+        (
+            "rcu_quiescent_state_report",
+            "rcuname=rcu_preempt gp_seq=-1095 mask=31 qsmask=0x40 (64) level=0 grplo=0x10 (16) grphi=31 gp_tasks=0",
+            Event::Report {
+                level: 0,
+                first_cpu: 16,
+                cleared: 31,
+                left: 64,
+            },
+        ),
+        (
+            "rcu_callback",
+            "rcuname=rcu_preempt rhp=0xff88 func=i_callback+0x0/0x40 (-2126303136) qlen=3",
+            Event::Callback {
+                head: 0xff88,
+                function: "i_callback",
+            },
+        ),
+    ];
+    for (event, text, expected) in cases {
+        assert_eq!(decode(event, text), Ok(expected), "{event} {text}");
+    }
+    let address = decode(
+        "hrtimer_expire_entry",
+        "hrtimer=0xff function=0xffffffff81 now=1",
+    );
+    assert_eq!(address, Err(Fault::Address));
+}
+
+#[test]
 fn a_missing_field_is_named() {
     let cases = [
         ("rcu_grace_period", "rcu_preempt -1095", "gpevent"),

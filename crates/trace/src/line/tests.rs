@@ -1,5 +1,13 @@
 use super::*;
 
+/// Reads a line as the reader of traces does.
+fn parse(line: &str) -> Result<Line<'_>, Fault> {
+    Ok(match places(line)? {
+        Met::Record(places) => Line::Record(places.on(line, 0)),
+        Met::Other(line) => line,
+    })
+}
+
 const VARIANTS: &str = include_str!("../../../../data/traces/format_variants.txt");
 
 fn read(line: &str) -> Record<'_> {
@@ -107,7 +115,7 @@ fn headers_say_how_many_events_were_lost() {
             cpus: Some(8)
         })
     );
-    assert_eq!(parse("CPU:3 [LOST 17 EVENTS]"), Ok(Line::Lost(17)));
+    assert_eq!(parse("CPU:3 [LOST 17 EVENTS]"), Ok(Line::Lost(Some(17))));
     assert_eq!(parse("cpus=2"), Ok(Line::Cpus(2)));
     assert_eq!(parse("##### CPU 3 buffer started ####"), Ok(Line::Nothing));
 }
@@ -116,7 +124,7 @@ fn headers_say_how_many_events_were_lost() {
 fn what_cannot_be_read_says_why() {
     let faults = [
         ("32274 0 1851305563111 type: 374 1 2", Fault::Raw),
-        ("sched_wakeup: comm=a pid=1", Fault::Shape),
+        ("sched_wakeup: comm=a pid=1", Fault::Context),
         ("a-1 [001] .....", Fault::Shape),
         ("a-1 [70000] ..... 1.0: e: t", Fault::Cpu),
         ("a-1 [001] ..... 1.0000000001: e: t", Fault::Time),
@@ -134,4 +142,118 @@ fn flags_of_every_width() {
     assert!(Flags("..s1").softirq() && !Flags("..s1").irqs_off());
     assert!(Flags("D..1.").irqs_off() && !Flags("b....").irqs_off());
     assert!(!Flags("").hardirq() && !Flags("d").softirq());
+}
+
+#[test]
+fn the_layouts_of_trace_cmd_with_latency_raw_fields_and_instances() {
+    let latency = read(
+        "qtd_main:     bash-12669   1dN.1. 14991.202559: rcu_utilization:      Start context switch",
+    );
+    assert_eq!((latency.task, latency.pid, latency.cpu), ("bash", 12669, 1));
+    assert_eq!(
+        (latency.flags.0, latency.time_ns),
+        ("dN.1.", 14_991_202_559_000)
+    );
+    assert_eq!(
+        (latency.event, latency.text),
+        ("rcu_utilization", "Start context switch")
+    );
+    let raw = read("     opt cgu.0-12059   1-0x25 14991.202559: softirq_entry:       vec=9");
+    assert_eq!((raw.task, raw.cpu, raw.flags.0), ("opt cgu.0", 1, ""));
+    // Brackets in the text of a line without `[cpu]`.
+    let switch = read(
+        "     bash-12669   1d..2. 14991.202563: sched_switch: a-5:1 [120] R ==> b-6 [3]:2 [120]",
+    );
+    assert_eq!((switch.task, switch.cpu), ("bash", 1));
+    let first = read(
+        "qtd:             xz-27422 [001] 13569.276510769:          sched_switch:         xz:1 [120] R ==> b:2 [120]",
+    );
+    assert_eq!(
+        (first.event, first.time_ns),
+        ("sched_switch", 13_569_276_510_769)
+    );
+}
+
+#[test]
+fn threads_of_processes_system_calls_and_stacks() {
+    let perf = read(
+        "     lto cgu.01 13739/14145 [000] 15048.592603: timer:hrtimer_expire_entry: hrtimer=0xff",
+    );
+    assert_eq!(
+        (perf.task, perf.pid, perf.event),
+        ("lto cgu.01", 14145, "hrtimer_expire_entry")
+    );
+    let enter =
+        read("   bash-3 [000] ..... 13828.921747: sys_openat(dfd: 0xffffff9c, flags: 0x241)");
+    assert_eq!(
+        (enter.event, enter.text),
+        ("sys_openat", "(dfd: 0xffffff9c, flags: 0x241)")
+    );
+    let exit = read("   bash-3 [000] ..... 13828.921863: sys_openat -> 0x3");
+    assert_eq!((exit.event, exit.text), ("sys_openat", "-> 0x3"));
+    assert_eq!(
+        read("  sleep-3 [000] ..... 1.5: sys_getpid()").event,
+        "sys_getpid"
+    );
+    let stack = read("   bash-3 [000] ..... 13828.921863: <stack trace>");
+    assert_eq!((stack.event, stack.text), ("<stack trace>", ""));
+    assert_eq!(parse(" => do_syscall_64"), Ok(Line::Nothing));
+}
+
+#[test]
+fn lost_events_in_every_wording() {
+    for (line, lost) in [
+        ("CPU:0 [LOST 3 EVENTS]", Some(3)),
+        ("CPU:12 [LOST EVENTS]", None),
+        ("CPU:0 [7 EVENTS DROPPED]", Some(7)),
+        ("qtd_lost: CPU:0 [EVENTS DROPPED]", None),
+    ] {
+        assert_eq!(parse(line), Ok(Line::Lost(lost)), "{line}");
+    }
+}
+
+#[test]
+fn what_the_options_took_away_is_said() {
+    let faults = [
+        ("00007fa2 00000000 00000c93cbf7e6ca type: 782", Fault::Raw),
+        (
+            "sched_switch: prev_comm=bash prev_pid=1 ==> next_comm=b",
+            Fault::Context,
+        ),
+        ("sys_openat(dfd: 0xffffff9c)", Fault::Context),
+        ("sys_openat -> 0x3", Fault::Context),
+    ];
+    for (line, fault) in faults {
+        assert_eq!(parse(line), Err(fault), "{line}");
+    }
+}
+
+#[test]
+fn the_fast_reader_says_what_the_other_says() {
+    let mut input = crate::open(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../data/traces/classic-idle.txt.xz"
+    ))
+    .expect("opens");
+    let mut text = String::new();
+    std::io::Read::read_to_string(&mut input, &mut text).expect("reads");
+    let (mut fast, mut damaged) = (0, 0);
+    for (n, line) in text.lines().chain(VARIANTS.lines()).enumerate() {
+        if let Some(record) = fast::parse(line.as_bytes()).map(|p| p.on(line, 0)) {
+            fast += 1;
+            assert_eq!(any(line), Ok(Line::Record(record)), "{line}");
+        }
+        // One byte less, or another one.
+        let at = n * 7 % line.len().max(1);
+        if line.is_ascii() && at < line.len() {
+            for put in ["", " ", ":", "[", "7", "-", "(", "\t", "é"] {
+                let line = format!("{}{put}{}", &line[..at], &line[at + 1..]);
+                if let Some(record) = fast::parse(line.as_bytes()).map(|p| p.on(&line, 0)) {
+                    damaged += 1;
+                    assert_eq!(any(&line), Ok(Line::Record(record)), "{line}");
+                }
+            }
+        }
+    }
+    assert!(fast > 1500 && damaged > 5000, "{fast} {damaged}");
 }

@@ -1,0 +1,556 @@
+//! Where everything is in a file, of version 6 or 7.
+//!
+//! Version 6 is one part after the other, in a fixed order. Version 7 has sections, each perhaps compressed, and chains
+//! of options that say where they are. The bytes of a part are the same in both, so one function reads each kind
+//! (`header_info`, `formats`, ...). Written after trace-cmd.dat.v6(5) and trace-cmd.dat.v7(5), and, where those are silent
+//! (buffers of instances in version 6, the clock behind the table of CPUs), after files that trace-cmd 3.1.6 wrote.
+//!
+//! A file of version 7 may have nothing in its first buffer and all of it in an instance: all buffers are taken.
+
+use super::format::{Field, Formats};
+use super::pack::Packing;
+use super::page::Shape;
+use super::symbols::{self, Symbols};
+use super::walk::{File, Place, Walk, damaged, unsupported};
+use std::collections::HashMap;
+use std::io::{self, Read};
+
+/// The first bytes of every trace.dat.
+pub(crate) const MAGIC: &[u8] = b"\x17\x08\x44tracing";
+
+/// Buffers of a file.
+const BUFFERS_MOST: usize = 256;
+
+/// CPUs of a buffer.
+const CPUS_MOST: u32 = 1 << 16;
+
+/// Options of a file, of all chains.
+const OPTIONS_MOST: u32 = 1 << 18;
+
+/// Bytes of one option.
+const OPTION_MOST: u64 = 8 << 20;
+
+/// Bytes of all options.
+const OPTIONS_BYTES_MOST: u64 = 16 << 20;
+
+/// CPUs with data, of all buffers.
+const STREAMS_MOST: usize = 1 << 14;
+
+/// Names in headers.
+const NAME_MOST: usize = 4096;
+
+/// Bytes of `header_page` and `header_event`.
+const HEADER_MOST: u64 = 64 << 10;
+
+/// Bytes of a page of the ring buffer.
+const PAGE_MOST: u32 = 4 << 20;
+
+/// The data of a CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Data {
+    pub(super) cpu: u32,
+    pub(super) offset: u64,
+    pub(super) size: u64,
+}
+
+/// A buffer: the first one, without a name, or that of an instance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Buffer {
+    pub(super) name: String,
+    pub(super) clock: String,
+    pub(super) page_size: usize,
+    /// Its data comes in compressed chunks.
+    pub(super) chunked: bool,
+    pub(super) cpus: Vec<Data>,
+}
+
+/// A file, as far as it is read before its events.
+pub(super) struct Layout {
+    pub(super) version: u8,
+    pub(super) packing: Packing,
+    pub(super) shape: Shape,
+    pub(super) cpus: u32,
+    pub(super) formats: Formats,
+    pub(super) symbols: Symbols,
+    pub(super) strings: HashMap<u64, String>,
+    pub(super) tasks: HashMap<u32, String>,
+    pub(super) buffers: Vec<Buffer>,
+    /// Nanoseconds that are added to every time.
+    pub(super) time_offset: i64,
+    /// Events that the kernel dropped, by buffer and CPU.
+    pub(super) dropped: HashMap<(String, u32), u64>,
+    /// The buffer that statistics are about.
+    stats_of: String,
+    page_size: usize,
+}
+
+impl Layout {
+    pub(super) fn read(file: &mut File) -> io::Result<Layout> {
+        let mut walk = file.walk(0, file.length(), false)?;
+        let start: [u8; 10] = walk.array()?;
+        if start != MAGIC {
+            return Err(damaged("byte 0", "not the start of a trace.dat"));
+        }
+        let place = walk.place();
+        let version = match walk.text(16)?.as_str() {
+            "6" => 6,
+            "7" => 7,
+            other => {
+                let why = format!("version `{other}`; versions 6 and 7 are read");
+                return Err(unsupported(place, why));
+            }
+        };
+        let place = walk.place();
+        let big = match walk.array()? {
+            [0] => false,
+            [1] => true,
+            [other] => return Err(damaged(place, format_args!("{other} is no order of bytes"))),
+        };
+        walk.set_big(big);
+        let place = walk.place();
+        let [long] = walk.array()?;
+        if !matches!(long, 4 | 8) {
+            return Err(damaged(place, format_args!("a `long` of {long} bytes")));
+        }
+        let place = walk.place();
+        let page_size = page_size(walk.u32()?, place)?;
+        let long = usize::from(long);
+        let mut layout = Layout {
+            version,
+            packing: Packing::None,
+            shape: Shape {
+                big,
+                long,
+                commit: 8,
+                data: 8 + long,
+            },
+            cpus: 0,
+            formats: Formats::default(),
+            symbols: Symbols::default(),
+            strings: HashMap::new(),
+            tasks: HashMap::new(),
+            buffers: Vec::new(),
+            time_offset: 0,
+            dropped: HashMap::new(),
+            stats_of: String::new(),
+            page_size,
+        };
+        if version == 6 {
+            let instances = layout.version_6(&mut walk)?;
+            layout.instances_6(file, instances)?;
+        } else {
+            let place = walk.place();
+            layout.packing = Packing::of(&walk.text(64)?, place)?;
+            walk.text(64)?;
+            let options = walk.u64()?;
+            layout.version_7(file, options)?;
+        }
+        Ok(layout)
+    }
+
+    /// All parts in their order. Gives the instances: name, and where they are.
+    fn version_6<R: Read>(&mut self, walk: &mut Walk<R>) -> io::Result<Vec<(String, u64)>> {
+        self.header_info(walk)?;
+        self.ftrace_formats(walk)?;
+        self.event_formats(walk)?;
+        self.kallsyms(walk)?;
+        self.printk(walk)?;
+        self.cmdlines(walk)?;
+        let place = walk.place();
+        self.cpus = cpus(walk.u32()?, place)?;
+        let mut instances = Vec::new();
+        let mut kind: [u8; 10] = walk.array()?;
+        if kind.starts_with(b"options") {
+            for seen in 0.. {
+                let place = walk.place();
+                let id = walk.u16()?;
+                if id == 0 {
+                    break;
+                }
+                if seen >= OPTIONS_MOST {
+                    return Err(damaged(place, "too many options"));
+                }
+                let size = walk.u32()?.into();
+                let data = walk.bytes(size, OPTION_MOST, "an option")?;
+                let mut option = Walk::new(&data[..], place, self.shape.big);
+                match id {
+                    BUFFER => {
+                        let offset = option.u64()?;
+                        instances.push((option.text(NAME_MOST)?, offset));
+                    }
+                    id => self.option(id, &data, place),
+                }
+                if instances.len() >= BUFFERS_MOST {
+                    return Err(damaged(place, "too many buffers"));
+                }
+            }
+            kind = walk.array()?;
+        }
+        self.flyrecord_6(walk, kind, String::new())?;
+        Ok(instances)
+    }
+
+    fn instances_6(&mut self, file: &mut File, instances: Vec<(String, u64)>) -> io::Result<()> {
+        for (name, offset) in instances {
+            let size = file.length().saturating_sub(offset);
+            let mut walk = file.walk(offset, size, self.shape.big)?;
+            let kind = walk.array()?;
+            self.flyrecord_6(&mut walk, kind, name)?;
+        }
+        Ok(())
+    }
+
+    /// Where the data of each CPU is, and the clock.
+    fn flyrecord_6<R: Read>(
+        &mut self,
+        walk: &mut Walk<R>,
+        kind: [u8; 10],
+        name: String,
+    ) -> io::Result<()> {
+        let place = walk.place();
+        if kind.starts_with(b"latency") {
+            return Err(unsupported(
+                place,
+                "the report of a latency tracer, no events",
+            ));
+        }
+        if kind != *b"flyrecord\0" {
+            return Err(damaged(place, "neither options nor trace data start here"));
+        }
+        let mut data = Vec::new();
+        for cpu in 0..self.cpus {
+            let (offset, size) = (walk.u64()?, walk.u64()?);
+            if size > 0 {
+                data.push(Data { cpu, offset, size });
+            }
+        }
+        // trace-cmd before 2.6 wrote no clock here: the text is then padding, or the end.
+        let clock = match walk.u64() {
+            Ok(size @ 1..=4096) => walk.bytes(size, 4096, "a clock").unwrap_or_default(),
+            _ => Vec::new(),
+        };
+        let buffer = Buffer {
+            name,
+            clock: chosen_clock(&super::walk::lossy(&clock)),
+            page_size: self.page_size,
+            chunked: false,
+            cpus: data,
+        };
+        self.add(buffer, place)
+    }
+
+    fn add(&mut self, buffer: Buffer, place: Place) -> io::Result<()> {
+        self.buffers.push(buffer);
+        let streams: usize = self.buffers.iter().map(|b| b.cpus.len()).sum();
+        if self.buffers.len() > BUFFERS_MOST || streams > STREAMS_MOST {
+            let why = format_args!(
+                "more than {BUFFERS_MOST} buffers, or than {STREAMS_MOST} CPUs of them"
+            );
+            return Err(damaged(place, why));
+        }
+        Ok(())
+    }
+
+    /// All chains of options, then the sections that they name.
+    fn version_7(&mut self, file: &mut File, first: u64) -> io::Result<()> {
+        let mut sections = Vec::new();
+        let (mut next, mut read, mut seen) = (first, 0u32, Vec::new());
+        let mut bytes = 0;
+        while next != 0 {
+            let place = Place {
+                part: None,
+                at: next,
+            };
+            if seen.contains(&next) {
+                return Err(damaged(place, "the chain of options comes back here"));
+            }
+            seen.push(next);
+            if seen.len() > 1024 {
+                return Err(damaged(place, "more than 1024 sections of options"));
+            }
+            let big = self.shape.big;
+            let mut options = Vec::new();
+            next = with_section(file, next, 0, self.packing, big, |walk| {
+                loop {
+                    let place = walk.place();
+                    read += 1;
+                    if read > OPTIONS_MOST {
+                        return Err(damaged(place, "too many options"));
+                    }
+                    let (id, size) = (walk.u16()?, u64::from(walk.u32()?));
+                    bytes += size;
+                    if bytes > OPTIONS_BYTES_MOST {
+                        let why = format_args!("more than {OPTIONS_BYTES_MOST} bytes of options");
+                        return Err(damaged(place, why));
+                    }
+                    let data = walk.bytes(size, OPTION_MOST, "an option")?;
+                    if id == 0 {
+                        return Walk::new(&data[..], place, big).u64();
+                    }
+                    options.push((id, data, place));
+                }
+            })?;
+            for (id, data, place) in options {
+                self.option_7(file, id, &data, place, &mut sections)?;
+            }
+        }
+        self.sections_7(file, sections)
+    }
+
+    fn option_7(
+        &mut self,
+        file: &mut File,
+        id: u16,
+        data: &[u8],
+        place: Place,
+        sections: &mut Vec<(u16, u64)>,
+    ) -> io::Result<()> {
+        let mut option = Walk::new(data, place, self.shape.big);
+        match id {
+            BUFFER => {
+                let buffer = self.buffer_7(file, &mut option)?;
+                self.add(buffer, place)?;
+            }
+            HEADER_INFO..=CMDLINES => {
+                let offset = option.u64()?;
+                if !sections.contains(&(id, offset)) && sections.len() < 64 {
+                    sections.push((id, offset));
+                }
+            }
+            BUFFER_TEXT => {
+                return Err(unsupported(
+                    place,
+                    "the report of a latency tracer, no events",
+                ));
+            }
+            id => self.option(id, data, place),
+        }
+        Ok(())
+    }
+
+    fn buffer_7(&mut self, file: &mut File, option: &mut Walk<&[u8]>) -> io::Result<Buffer> {
+        let offset = option.u64()?;
+        let name = option.text(NAME_MOST)?;
+        let clock = chosen_clock(&option.text(NAME_MOST)?);
+        let place = option.place();
+        let page_size = page_size(option.u32()?, place)?;
+        let place = option.place();
+        let count = cpus(option.u32()?, place)?;
+        let mut data = Vec::new();
+        for _ in 0..count {
+            let cpu = option.u32()?;
+            let (offset, size) = (option.u64()?, option.u64()?);
+            if cpu >= CPUS_MOST {
+                return Err(damaged(place, format_args!("CPU number {cpu}")));
+            }
+            if size > 0 {
+                data.push(Data { cpu, offset, size });
+            }
+        }
+        let mut walk = file.walk(offset, 16, self.shape.big)?;
+        let (_id, flags) = (walk.u16()?, walk.u16()?);
+        Ok(Buffer {
+            name,
+            clock,
+            page_size,
+            chunked: flags & 1 != 0,
+            cpus: data,
+        })
+    }
+
+    fn sections_7(&mut self, file: &mut File, mut sections: Vec<(u16, u64)>) -> io::Result<()> {
+        sections.sort_unstable();
+        for (id, offset) in sections {
+            let (packing, big) = (self.packing, self.shape.big);
+            with_section(file, offset, id, packing, big, |walk| match id {
+                HEADER_INFO => self.header_info(walk),
+                17 => self.ftrace_formats(walk),
+                18 => self.event_formats(walk),
+                19 => self.kallsyms(walk),
+                20 => self.printk(walk),
+                _ => self.cmdlines(walk),
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Options that both versions have, and that matter. The others are passed over.
+    fn option(&mut self, id: u16, data: &[u8], place: Place) {
+        let text = super::walk::lossy(data);
+        let text = text.trim_matches(['\0', '\n', ' ']);
+        match id {
+            2 => self.stats(text),
+            7 => self.time_offset = text.parse().unwrap_or(0),
+            8 => {
+                let count = Walk::new(data, place, self.shape.big).u32().unwrap_or(0);
+                self.cpus = self.cpus.max(count.min(CPUS_MOST));
+            }
+            _ => {}
+        }
+    }
+
+    /// `per_cpu/cpuN/stats`, or `Buffer: name` before those of an instance.
+    fn stats(&mut self, text: &str) {
+        if let Some(name) = text.strip_prefix("Buffer:") {
+            self.stats_of = name.trim().chars().take(256).collect();
+            return;
+        }
+        let value = |name: &str| {
+            let line = text.lines().find_map(|l| l.strip_prefix(name))?;
+            line.strip_prefix(':')?.trim().parse::<u64>().ok()
+        };
+        let Some(cpu) = value("CPU").and_then(|cpu| u32::try_from(cpu).ok()) else {
+            return;
+        };
+        let lost = ["overrun", "commit overrun", "dropped events"]
+            .iter()
+            .filter_map(|name| value(name))
+            .fold(0, u64::saturating_add);
+        if lost > 0 && self.dropped.len() < CPUS_MOST as usize {
+            self.dropped.insert((self.stats_of.clone(), cpu), lost);
+        }
+    }
+
+    fn header_info<R: Read>(&mut self, walk: &mut Walk<R>) -> io::Result<()> {
+        for name in ["header_page", "header_event"] {
+            let place = walk.place();
+            if walk.text(32)? != name {
+                return Err(damaged(place, format_args!("`{name}` does not start here")));
+            }
+            let size = walk.u64()?;
+            let text = walk.bytes(size, HEADER_MOST, name)?;
+            if name == "header_page" {
+                self.page_header(&super::walk::lossy(&text));
+            }
+        }
+        Ok(())
+    }
+
+    /// Where a page has its words, if the text says it.
+    fn page_header(&mut self, text: &str) {
+        for line in text.lines() {
+            let field = line.trim().strip_prefix("field:").and_then(Field::parse);
+            match field {
+                Some(f) if f.name == "commit" && matches!(f.size(), 4 | 8) => {
+                    self.shape.long = f.size();
+                    self.shape.commit = f.offset().min(64);
+                }
+                Some(f) if f.name == "data" => self.shape.data = f.offset().min(128),
+                _ => {}
+            }
+        }
+    }
+
+    fn ftrace_formats<R: Read>(&mut self, walk: &mut Walk<R>) -> io::Result<()> {
+        for _ in 0..walk.u32()? {
+            self.formats.read_one(walk)?;
+        }
+        Ok(())
+    }
+
+    fn event_formats<R: Read>(&mut self, walk: &mut Walk<R>) -> io::Result<()> {
+        for _ in 0..walk.u32()? {
+            walk.text(NAME_MOST)?;
+            for _ in 0..walk.u32()? {
+                self.formats.read_one(walk)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn kallsyms<R: Read>(&mut self, walk: &mut Walk<R>) -> io::Result<()> {
+        let (place, size) = (walk.place(), walk.u32()?.into());
+        table(size, place, "symbols")?;
+        self.symbols.read(walk, size)
+    }
+
+    fn printk<R: Read>(&mut self, walk: &mut Walk<R>) -> io::Result<()> {
+        let (place, size) = (walk.place(), walk.u32()?.into());
+        table(size, place, "strings")?;
+        symbols::strings(walk, size, &mut self.strings)
+    }
+
+    fn cmdlines<R: Read>(&mut self, walk: &mut Walk<R>) -> io::Result<()> {
+        let (place, size) = (walk.place(), walk.u64()?);
+        table(size, place, "names of tasks")?;
+        symbols::tasks(walk, size, &mut self.tasks)
+    }
+}
+
+const BUFFER: u16 = 3;
+const HEADER_INFO: u16 = 16;
+const CMDLINES: u16 = 21;
+const BUFFER_TEXT: u16 = 22;
+
+/// Bytes of a table of names.
+const TABLE_MOST: u64 = 24 << 20;
+
+fn table(size: u64, place: Place, what: &str) -> io::Result<()> {
+    if size > TABLE_MOST {
+        let why = format_args!("a table of {what} of {size} bytes, and {TABLE_MOST} is the most");
+        return Err(damaged(place, why));
+    }
+    Ok(())
+}
+
+fn cpus(count: u32, place: Place) -> io::Result<u32> {
+    if count > CPUS_MOST {
+        return Err(damaged(place, format_args!("{count} CPUs")));
+    }
+    Ok(count)
+}
+
+fn page_size(size: u32, place: Place) -> io::Result<usize> {
+    if !(512..=PAGE_MOST).contains(&size) {
+        return Err(damaged(place, format_args!("pages of {size} bytes")));
+    }
+    Ok(size as usize)
+}
+
+/// `[local] global counter`: the one in brackets, or all of it.
+fn chosen_clock(text: &str) -> String {
+    let text = text.trim_matches(['\0', '\n', ' ']);
+    let chosen = text
+        .split_once('[')
+        .and_then(|(_, rest)| rest.split_once(']'));
+    chosen.map_or(text, |(clock, _)| clock).to_owned()
+}
+
+/// Calls `read` with the plain bytes of the section that starts at `offset`.
+fn with_section<T>(
+    file: &mut File,
+    offset: u64,
+    id: u16,
+    packing: Packing,
+    big: bool,
+    read: impl FnOnce(&mut Walk<Box<dyn Read + '_>>) -> io::Result<T>,
+) -> io::Result<T> {
+    let place = Place {
+        part: None,
+        at: offset,
+    };
+    let mut header = file.walk(offset, 16, big)?;
+    let (found, flags) = (header.u16()?, header.u16()?);
+    header.u32()?;
+    let size = header.u64()?;
+    if found != id {
+        let why = format_args!("a section of kind {found}, where one of kind {id} is said to be");
+        return Err(damaged(place, why));
+    }
+    let mut walk = file.walk(offset + 16, size, big)?;
+    let place = walk.place();
+    if flags & 1 == 0 || packing == Packing::None {
+        let plain: Box<dyn Read + '_> = Box::new(walk.into_reader());
+        return read(&mut Walk::new(plain, place, big));
+    }
+    let (packed, plain) = (walk.u32()?, walk.u32()?);
+    let part = Place {
+        part: Some(place.at),
+        at: 0,
+    };
+    let stream = packing
+        .stream(walk.into_reader().take(packed.into()))
+        .map_err(|e| io::Error::new(e.kind(), format!("{place}: {e}")))?;
+    let stream: Box<dyn Read + '_> = Box::new(stream.take(plain.into()));
+    read(&mut Walk::new(stream, part, big))
+}

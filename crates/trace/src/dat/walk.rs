@@ -1,0 +1,211 @@
+//! Numbers and strings out of a file of either byte order, and what is said when they are not there.
+//!
+//! Every complaint names the byte of the file at which it arose, or, inside a compressed part, that part's byte and the
+//! byte within. A size that the file states is compared with what is left, and with a limit, *before* memory is asked for.
+
+use std::fmt::Display;
+use std::io::{self, Read, Seek, SeekFrom};
+
+/// What a trace.dat is read from.
+pub(crate) trait Source: Read + Seek + Send {}
+
+impl<T: Read + Seek + Send> Source for T {}
+
+/// An error about damage at a place.
+pub(super) fn damaged(place: impl Display, what: impl Display) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("{place}: {what}"))
+}
+
+/// An error about something that is whole, and cannot be read by this crate.
+pub(super) fn unsupported(place: impl Display, what: impl Display) -> io::Error {
+    io::Error::new(io::ErrorKind::Unsupported, format!("{place}: {what}"))
+}
+
+/// Where the reading is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    /// Byte of the file at which a compressed part starts.
+    pub(super) part: Option<u64>,
+    /// Byte of the file, or of the part.
+    pub(super) at: u64,
+}
+
+impl Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.part {
+            Some(part) => write!(f, "byte {} of the part compressed at byte {part}", self.at),
+            None => write!(f, "byte {}", self.at),
+        }
+    }
+}
+
+/// The file, with its length.
+pub(super) struct File {
+    source: Box<dyn Source>,
+    length: u64,
+}
+
+impl File {
+    pub(super) fn new(mut source: Box<dyn Source>) -> io::Result<Self> {
+        let length = source.seek(SeekFrom::End(0))?;
+        Ok(File { source, length })
+    }
+
+    pub(super) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Fills `into` from byte `at`.
+    pub(super) fn read_at(&mut self, at: u64, into: &mut [u8]) -> io::Result<()> {
+        let end = at.checked_add(into.len() as u64);
+        if end.is_none_or(|end| end > self.length) {
+            let length = self.length;
+            let what = format!(
+                "{} bytes are needed and the file ends at {length}",
+                into.len()
+            );
+            return Err(damaged(format_args!("byte {at}"), what));
+        }
+        self.source.seek(SeekFrom::Start(at))?;
+        self.source.read_exact(into)
+    }
+
+    /// A walk over `size` bytes from `at`.
+    pub(super) fn walk(&mut self, at: u64, size: u64, big: bool) -> io::Result<Walk<Part<'_>>> {
+        let place = Place { part: None, at };
+        if at.checked_add(size).is_none_or(|end| end > self.length) {
+            let length = self.length;
+            let what = format_args!("a part of {size} bytes, and the file ends at {length}");
+            return Err(damaged(place, what));
+        }
+        self.source.seek(SeekFrom::Start(at))?;
+        let part = io::BufReader::with_capacity(16 << 10, self.source.as_mut().take(size));
+        Ok(Walk::new(part, place, big))
+    }
+}
+
+/// A piece of the file, read in order.
+pub(super) type Part<'a> = io::BufReader<io::Take<&'a mut (dyn Source + 'static)>>;
+
+/// Reads in order, and knows where it is.
+pub(super) struct Walk<R> {
+    reader: R,
+    place: Place,
+    big: bool,
+}
+
+impl<R: Read> Walk<R> {
+    pub(super) fn new(reader: R, place: Place, big: bool) -> Self {
+        Walk { reader, place, big }
+    }
+
+    pub(super) fn place(&self) -> Place {
+        self.place
+    }
+
+    pub(super) fn set_big(&mut self, big: bool) {
+        self.big = big;
+    }
+
+    pub(super) fn into_reader(self) -> R {
+        self.reader
+    }
+
+    pub(super) fn fill(&mut self, into: &mut [u8]) -> io::Result<()> {
+        let place = self.place;
+        self.reader.read_exact(into).map_err(|e| match e.kind() {
+            io::ErrorKind::UnexpectedEof => damaged(
+                place,
+                format_args!("{} bytes are needed and the file or part ends", into.len()),
+            ),
+            _ => damaged(place, e),
+        })?;
+        self.place.at += into.len() as u64;
+        Ok(())
+    }
+
+    pub(super) fn array<const N: usize>(&mut self) -> io::Result<[u8; N]> {
+        let mut bytes = [0; N];
+        self.fill(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    pub(super) fn u16(&mut self) -> io::Result<u16> {
+        let big = self.big;
+        self.array().map(|b: [u8; 2]| number(&b, big) as u16)
+    }
+
+    pub(super) fn u32(&mut self) -> io::Result<u32> {
+        let big = self.big;
+        self.array().map(|b: [u8; 4]| number(&b, big) as u32)
+    }
+
+    pub(super) fn u64(&mut self) -> io::Result<u64> {
+        let big = self.big;
+        self.array().map(|b: [u8; 8]| number(&b, big))
+    }
+
+    /// So many bytes, of at most `most`. Memory is taken as they come, so that a stated size costs nothing.
+    pub(super) fn bytes(&mut self, size: u64, most: u64, what: &str) -> io::Result<Vec<u8>> {
+        let place = self.place;
+        if size > most {
+            let why = format_args!("{what} of {size} bytes, and {most} is the most that is read");
+            return Err(damaged(place, why));
+        }
+        let mut bytes = Vec::new();
+        self.reader
+            .by_ref()
+            .take(size)
+            .read_to_end(&mut bytes)
+            .map_err(|e| damaged(place, e))?;
+        if bytes.len() as u64 != size {
+            let why = format_args!("{what} of {size} bytes, and {} are there", bytes.len());
+            return Err(damaged(place, why));
+        }
+        self.place.at += size;
+        Ok(bytes)
+    }
+
+    /// Bytes up to a zero, at most `most`, as text.
+    pub(super) fn text(&mut self, most: usize) -> io::Result<String> {
+        let place = self.place;
+        let mut bytes = Vec::new();
+        loop {
+            match self.array::<1>()? {
+                [0] => return Ok(lossy(&bytes)),
+                [byte] => bytes.push(byte),
+            }
+            if bytes.len() > most {
+                let why = format_args!("a name has no end within {most} bytes");
+                return Err(damaged(place, why));
+            }
+        }
+    }
+
+    /// The next `size` bytes as a reader of their own; [`Walk::passed`] says that they were read.
+    pub(super) fn part(&mut self, size: u64) -> impl Read + '_ {
+        self.reader.by_ref().take(size)
+    }
+
+    pub(super) fn passed(&mut self, size: u64) {
+        self.place.at += size;
+    }
+}
+
+/// The number that up to eight bytes stand for.
+pub(super) fn number(bytes: &[u8], big: bool) -> u64 {
+    let fold = |n: u64, b: &u8| n << 8 | u64::from(*b);
+    if big {
+        bytes.iter().fold(0, fold)
+    } else {
+        bytes.iter().rev().fold(0, fold)
+    }
+}
+
+/// As text; what is no UTF-8, and what would end or break a line, becomes `?`.
+pub(super) fn lossy(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    text.chars()
+        .map(|c| if c == '\u{fffd}' { '?' } else { c })
+        .collect()
+}

@@ -1,0 +1,286 @@
+//! The layout of the tracefs file, and no other: every byte once, and `None` at the first that is not as expected.
+//!
+//! ```text
+//!           <idle>-0       [005] d.s2.     1.430013: softirq_raise: vec=9 [action=RCU]
+//! ```
+//!
+//! The line starts with a blank, as the kernel pads every name of a task; flags may be missing. All cuts are made at
+//! ASCII bytes, so that no piece can be half a character. The numbers of [`Places`] are cut out once, by whoever has the
+//! line: this is where nearly all the time of reading goes, about 40 ns a line.
+
+use super::{CPUS_MOST, Places, Unit};
+
+const BLANKS: u64 = u64::from_ne_bytes([b' '; 8]);
+
+/// Who, where, and where the rest starts.
+struct Head {
+    /// Start and end of the task's name.
+    task: (usize, usize),
+    pid: u32,
+    cpu: u32,
+    flags: (usize, usize),
+    /// Where the time starts.
+    rest: usize,
+}
+
+#[inline]
+pub(super) fn parse(bytes: &[u8]) -> Option<Places> {
+    if bytes.first() != Some(&b' ') {
+        return None;
+    }
+    let head = match columns(bytes) {
+        Some(head) => head,
+        None => anywhere(bytes)?,
+    };
+    let (time_ns, at) = time(bytes, head.rest)?;
+    let start = blanks(bytes, at);
+    if start == at {
+        return None;
+    }
+    let mut at = start;
+    while bytes.get(at).is_some_and(|b| LETTER[usize::from(*b)]) {
+        at += 1;
+    }
+    // Nearly always letters, a colon and a blank.
+    let (name, end) = match bytes.get(at..at + 2) {
+        Some(b": ") if at > start => (start, at + 1),
+        _ => name(bytes, start)?,
+    };
+    let (mut from, mut to) = (end, bytes.len());
+    while from < to && bytes[from].is_ascii_whitespace() {
+        from += 1;
+    }
+    while from < to && bytes[to - 1].is_ascii_whitespace() {
+        to -= 1;
+    }
+    Some(Places {
+        pid: head.pid,
+        cpu: head.cpu,
+        time_ns,
+        unit: Unit::Seconds,
+        task: cut(head.task),
+        flags: cut(head.flags),
+        event: cut((name, end - 1)),
+        text: cut((from, to)),
+    })
+}
+
+fn cut((start, end): (usize, usize)) -> (u32, u32) {
+    (start as u32, end as u32)
+}
+
+/// Letters that names of events are made of.
+const LETTER: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut at = 0;
+    while at < 256 {
+        let byte = at as u8;
+        table[at] = byte.is_ascii_alphanumeric() || byte == b'_';
+        at += 1;
+    }
+    table
+};
+
+/// The columns that the kernel's `%16s-%-7d [%03d] %5s` gives: no search is needed.
+#[inline(always)]
+fn columns(bytes: &[u8]) -> Option<Head> {
+    let head: &[u8; 37] = bytes.first_chunk()?;
+    let marks = [head[16], head[24], head[25], head[29], head[30], head[36]];
+    if marks != *b"- []  " {
+        return None;
+    }
+    // A name with a bracket, or with blanks at its end, is the business of the other.
+    let bracket = head[..16].iter().fold(false, |any, b| any | (*b == b'['));
+    let flags = head[31..36].iter().all(u8::is_ascii_graphic);
+    if bracket || head[15] == b' ' || !flags || head[35] == b':' {
+        return None;
+    }
+    let (mut at, mut pid) = (17, 0u32);
+    while head[at].is_ascii_digit() {
+        pid = pid * 10 + u32::from(head[at] - b'0');
+        at += 1;
+    }
+    if at == 17 || head[at..24].iter().any(|b| *b != b' ') {
+        return None;
+    }
+    let digit = |at: usize| u32::from(head[at].wrapping_sub(b'0'));
+    let digits = [digit(26), digit(27), digit(28)];
+    if digits.iter().any(|d| *d > 9) {
+        return None;
+    }
+    let mut first = 0;
+    while head[first] == b' ' {
+        first += 1;
+    }
+    task_is_plain(&head[first..16])?;
+    Some(Head {
+        task: (first, 16),
+        pid,
+        cpu: digits[0] * 100 + digits[1] * 10 + digits[2],
+        flags: (31, 36),
+        rest: blanks(bytes, 37),
+    })
+}
+
+/// The same wherever the bracket is.
+fn anywhere(bytes: &[u8]) -> Option<Head> {
+    let open = memchr::memchr(b'[', bytes)?;
+    let (first, last, pid) = who(bytes, open)?;
+    let (cpu, at) = number(bytes, open + 1)?;
+    if cpu >= u64::from(CPUS_MOST) || bytes.get(at) != Some(&b']') {
+        return None;
+    }
+    let start = blanks(bytes, at + 1);
+    let end = word_end(bytes, start);
+    // Without irq-info the time follows at once.
+    let (flags, rest) = if bytes[end - 1] == b':' {
+        ((start, start), start)
+    } else {
+        let next = blanks(bytes, end);
+        if next == end {
+            return None;
+        }
+        ((start, end), next)
+    };
+    Some(Head {
+        task: (first, last),
+        pid,
+        cpu: cpu as u32,
+        flags,
+        rest,
+    })
+}
+
+/// Where the name of an event starts, behind its subsystem, and where its colon ends. The name has no bracket in it: that
+/// would be a system call, or a difference of times.
+#[cold]
+fn name(bytes: &[u8], start: usize) -> Option<(usize, usize)> {
+    let rest = &bytes[start..];
+    let length = memchr::memchr(b' ', rest).unwrap_or(rest.len());
+    let (colon, name) = rest[..length].split_last()?;
+    // No early end, so that it is done for many bytes at once.
+    let odd = |b: &u8| !b.is_ascii_graphic() | (*b == b'(') | (*b == b':');
+    let any = name.iter().fold(false, |any, b| any | odd(b));
+    if *colon != b':' || name.is_empty() {
+        return None;
+    }
+    let mut from = 0;
+    if any {
+        let bad = |b: &u8| !b.is_ascii_graphic() || *b == b'(';
+        if name.iter().any(bad) {
+            return None;
+        }
+        from = memchr::memrchr(b':', name)? + 1;
+    }
+    Some((start + from, start + length))
+}
+
+/// `task-pid`, in front of the bracket: where the task starts and ends, and the id.
+fn who(bytes: &[u8], open: usize) -> Option<(usize, usize, u32)> {
+    let mut first = 0;
+    while let Some(eight) = bytes.get(first..first + 8) {
+        if u64::from_ne_bytes(eight.try_into().ok()?) != BLANKS {
+            break;
+        }
+        first += 8;
+    }
+    while bytes[first] == b' ' {
+        first += 1;
+    }
+    let mut end = open;
+    while end > first && bytes[end - 1] == b' ' {
+        end -= 1;
+    }
+    let (mut at, mut pid, mut unit) = (end, 0u64, 1u64);
+    while at > first && bytes[at - 1].is_ascii_digit() && end - at < 10 {
+        at -= 1;
+        pid += unit * u64::from(bytes[at] - b'0');
+        unit *= 10;
+    }
+    if at == end || at == first || bytes[at - 1] != b'-' {
+        return None;
+    }
+    let mut last = at - 1;
+    while last > first && bytes[last - 1] == b' ' {
+        last -= 1;
+    }
+    task_is_plain(&bytes[first..last])?;
+    Some((first, last, u32::try_from(pid).ok()?))
+}
+
+/// Other blanks are the business of whoever reads all layouts; so is what may be something else altogether.
+#[inline(always)]
+fn task_is_plain(task: &[u8]) -> Option<()> {
+    let (head, tail) = (task.first()?, task.last()?);
+    if !head.is_ascii_graphic() || !tail.is_ascii_graphic() {
+        return None;
+    }
+    let perhaps = matches!(head, b'#' | b'=' | b'c' | b'C' | b'R' | b'v');
+    (!perhaps || !special(task)).then_some(())
+}
+
+fn special(task: &[u8]) -> bool {
+    let starts: [&[u8]; 6] = [b"#", b"=", b"cpus=", b"CPU:", b"RAWUS ", b"version = "];
+    starts.iter().any(|start| task.starts_with(start))
+}
+
+/// `sec.fraction:`, as nanoseconds, and the place behind it.
+#[inline(always)]
+fn time(bytes: &[u8], start: usize) -> Option<(u64, usize)> {
+    let (seconds, dot) = number(bytes, start)?;
+    if bytes.get(dot) != Some(&b'.') || dot - start > 9 {
+        return None;
+    }
+    let ns = seconds * 1_000_000_000;
+    // Microseconds, nearly always: six digits at once.
+    if let Some([a, b, c, d, e, f, b':']) = bytes.get(dot + 1..dot + 8) {
+        let digits = [*a, *b, *c, *d, *e, *f].map(|b| u32::from(b.wrapping_sub(b'0')));
+        if digits.iter().all(|d| *d < 10) {
+            let [a, b, c, d, e, f] = digits;
+            let us = a * 100_000 + b * 10_000 + c * 1000 + d * 100 + e * 10 + f;
+            return Some((ns + u64::from(us) * 1000, dot + 8));
+        }
+    }
+    let (fraction, end) = number(bytes, dot + 1)?;
+    let digits = end - dot - 1;
+    if bytes.get(end) != Some(&b':') || digits > 9 {
+        return None;
+    }
+    let scale = 10u64.pow(9 - digits as u32);
+    Some((ns + fraction * scale, end + 1))
+}
+
+/// A decimal number of at most ten digits, and the place behind it.
+#[inline(always)]
+fn number(bytes: &[u8], start: usize) -> Option<(u64, usize)> {
+    let (mut at, mut value) = (start, 0u64);
+    while let Some(&byte) = bytes.get(at) {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            break;
+        }
+        value = value * 10 + u64::from(digit);
+        at += 1;
+        if at - start > 10 {
+            return None;
+        }
+    }
+    (at > start).then_some((value, at))
+}
+
+#[inline(always)]
+fn blanks(bytes: &[u8], mut at: usize) -> usize {
+    while bytes.get(at) == Some(&b' ') {
+        at += 1;
+    }
+    at
+}
+
+/// Where the word ends. Only a blank ends it here; a word with another one in it has none of the endings looked for.
+#[inline(always)]
+fn word_end(bytes: &[u8], mut at: usize) -> usize {
+    while bytes.get(at).is_some_and(|b| b.is_ascii_graphic()) {
+        at += 1;
+    }
+    at
+}

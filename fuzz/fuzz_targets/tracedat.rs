@@ -1,0 +1,28 @@
+//! Bytes to a `trace.dat`, and every line that it stands for to a decoder: read to the end or refused with the byte, never a
+//! panic. A file has no more records than bytes.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use quiescent_trace::{Reader, from_seek};
+use std::io::Cursor;
+
+fuzz_target!(|bytes: &[u8]| {
+    // Almost nothing begins like this by chance.
+    let mut file = b"\x17\x08\x44tracing".to_vec();
+    file.extend_from_slice(bytes.strip_prefix(&file[..]).unwrap_or(bytes));
+    let most = file.len() as u64;
+    let input = match from_seek("fuzz", Cursor::new(file)) {
+        Ok(input) => input,
+        Err(e) => {
+            assert!(e.to_string().starts_with("fuzz: "), "{e}");
+            return;
+        }
+    };
+    let mut reader = Reader::new("fuzz", input);
+    while let Ok(Some(record)) = reader.next_record() {
+        let _ = record.decode();
+    }
+    let summary = reader.summary();
+    assert!(summary.records <= most, "{} records of {most} bytes", summary.records);
+});
