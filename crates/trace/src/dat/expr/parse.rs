@@ -248,7 +248,13 @@ impl<'a> Parser<'a> {
     fn type_name(&mut self) -> Option<(u32, bool)> {
         let (mut bits, mut signed, mut long) = (None, true, false);
         while let Some(word) = self.word() {
-            let (_, of) = TYPES.iter().find(|(name, _)| *name == word)?;
+            let known = TYPES.iter().find(|(name, _)| *name == word);
+            // Of any other type nothing is known but that it is one: it cuts nothing.
+            let of = match known {
+                Some((_, bits)) => bits,
+                None if word.ends_with("_t") => &64,
+                None => return None,
+            };
             signed &= !(word == "unsigned" || word.trim_start_matches('_').starts_with('u'));
             signed &= !matches!(word, "size_t" | "bool" | "void");
             long |= word == "long";
