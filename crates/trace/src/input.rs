@@ -35,6 +35,8 @@ const DAT: &str =
 
 /// Opens a trace by name; `-` is standard input.
 ///
+/// A thread of its own reads it, decompresses it, and turns a `trace.dat` into text, at most four blocks of 128 KiB ahead.
+///
 /// # Errors
 /// [`Error::Input`] when it cannot be opened or read, [`Error::Kind`] when it is recognised as something else.
 ///
@@ -53,7 +55,7 @@ const DAT: &str =
 /// ```
 pub fn open(name: &str) -> Result<Box<dyn BufRead + Send>, Error> {
     if name == "-" {
-        return from_read("standard input", io::stdin());
+        return from_read("standard input", io::stdin()).map(ahead::ahead);
     }
     let file = File::open(name).map_err(|source| Error::Input {
         name: name.to_owned(),
@@ -65,6 +67,7 @@ pub fn open(name: &str) -> Result<Box<dyn BufRead + Send>, Error> {
         Ok(about) if !about.is_file() => from_read(name, file),
         _ => from_seek(name, file),
     }
+    .map(ahead::ahead)
 }
 
 /// A trace out of anything that can be read at any place; `name` is for messages. Reading starts at the first byte.
@@ -164,5 +167,6 @@ fn by_kind(
     })
 }
 
+mod ahead;
 #[cfg(test)]
 mod tests;

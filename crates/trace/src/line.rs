@@ -26,6 +26,9 @@
 
 use crate::Fault;
 
+use latency::{glued, latency};
+use other::{is_bare, is_raw, lost, special};
+
 /// CPU numbers from here on are taken for damage: tables by CPU must not grow without bound.
 const CPUS_MOST: u32 = 1 << 16;
 
@@ -213,27 +216,6 @@ fn any(line: &str) -> Result<Line<'_>, Fault> {
     }
 }
 
-/// What is no event, by how it starts.
-fn special(start: &str) -> Option<Result<Line<'_>, Fault>> {
-    if start.is_empty() {
-        return Some(Ok(Line::Nothing));
-    }
-    if start.starts_with('#') {
-        return Some(Ok(header(start)));
-    }
-    if let Some(n) = start.strip_prefix("cpus=") {
-        return Some(n.trim().parse().map(Line::Cpus).map_err(|_| Fault::Shape));
-    }
-    if let Some(lost) = lost(start) {
-        return Some(Ok(Line::Lost(lost)));
-    }
-    // Lines of a stack, and notes that a test bench printed before the trace, in front of the first header line.
-    ["=> ", "RAWUS ", "version = "]
-        .iter()
-        .any(|note| start.starts_with(note))
-        .then_some(Ok(Line::Nothing))
-}
-
 /// `grep -n` puts `12:` before a line.
 fn without_grep(line: &str) -> &str {
     let digits = line.bytes().take_while(u8::is_ascii_digit).count();
@@ -254,109 +236,6 @@ fn without_instance(line: &str) -> &str {
         Some(rest) if word > 0 && rest.starts_with(": ") => &rest[2..],
         _ => line,
     }
-}
-
-fn header(line: &str) -> Line<'_> {
-    if let Some(about) = line.strip_prefix("# buffer: ")
-        && let Some((name, clock)) = about.split_once(" clock: ")
-    {
-        let name = if name == "-" { "" } else { name };
-        let clock = clock.split_whitespace().next().unwrap_or("");
-        return Line::Buffer { name, clock };
-    }
-    let Some(rest) = line.split("entries-in-buffer/entries-written:").nth(1) else {
-        return Line::Nothing;
-    };
-    let mut words = rest.split_whitespace();
-    let counts = words.next().and_then(|w| w.split_once('/'));
-    let cpus = words
-        .next()
-        .and_then(|w| w.strip_prefix("#P:")?.parse().ok());
-    match counts.map(|(a, b)| (a.parse(), b.parse())) {
-        Some((Ok(kept), Ok(written))) => Line::Entries {
-            kept,
-            written,
-            cpus,
-        },
-        _ => Line::Nothing,
-    }
-}
-
-/// `CPU:3 [LOST 17 EVENTS]`, and trace-cmd's `CPU:3 [17 EVENTS DROPPED]` and `CPU:3 [EVENTS DROPPED]`.
-fn lost(line: &str) -> Option<Option<u64>> {
-    let (cpu, rest) = line.strip_prefix("CPU:")?.split_once(" [")?;
-    cpu.parse::<u32>().ok()?;
-    let about = rest.split_once(']')?.0;
-    let number = match about.strip_suffix(" DROPPED") {
-        Some(number) => number.strip_suffix("EVENTS")?,
-        None => about.strip_prefix("LOST")?.strip_suffix("EVENTS")?,
-    };
-    match number.trim() {
-        "" => Some(None),
-        number => number.parse().ok().map(Some),
-    }
-}
-
-/// `pid cpu time type: N ...`, in decimal or, with the `hex` option, in hexadecimal.
-fn is_raw(line: &str) -> bool {
-    let mut words = line.split_whitespace();
-    let number = |w: Option<&str>| w.is_some_and(|w| w.bytes().all(|b| b.is_ascii_hexdigit()));
-    number(words.next())
-        && number(words.next())
-        && number(words.next())
-        && words.next() == Some("type:")
-}
-
-/// Starts with the name of an event: `sched_wakeup: comm=...`, `sys_openat(dfd: ...`, `sys_openat -> 0x3`.
-fn is_bare(line: &str) -> bool {
-    let name = line
-        .bytes()
-        .take_while(|b| b.is_ascii_alphanumeric() || *b == b'_')
-        .count();
-    let rest = &line[name..];
-    let call = line.starts_with("sys_") && (rest.starts_with('(') || rest.starts_with(" -> "));
-    name > 0 && (rest.starts_with(": ") || call)
-}
-
-/// The latency layout of `trace-cmd report -l`: `comm-pid  1d..2. 14991.202563: event: text`.
-fn glued(line: &str) -> Option<Result<Record<'_>, Fault>> {
-    let mut before = "";
-    let mut rest = line;
-    loop {
-        let (found, after) = word(rest);
-        if found.is_empty() {
-            return None;
-        }
-        let time = found.strip_suffix(':').filter(|t| is_time(t));
-        let Some(time) = time else {
-            (before, rest) = (found, after);
-            continue;
-        };
-        // The first word that is a time decides.
-        let digits = before.bytes().take_while(u8::is_ascii_digit).count();
-        let (cpu, flags) = before.split_at(digits);
-        let letters = |b: u8| b.is_ascii_alphanumeric() || b == b'.';
-        let column = (4..=8).contains(&flags.len()) && flags.bytes().all(letters);
-        if digits == 0 || !(column || flags.starts_with("-0x")) {
-            return None;
-        }
-        let start = before.as_ptr() as usize - line.as_ptr() as usize;
-        let (task, pid) = who(&line[..start])?;
-        let cpu = match cpu.parse::<u32>() {
-            Ok(cpu) if cpu < CPUS_MOST => cpu,
-            _ => return Some(Err(Fault::Cpu)),
-        };
-        let flags = if flags.starts_with("-0x") { "" } else { flags };
-        let made = time_of(time).and_then(|when| record((task, pid, cpu), flags, when, after));
-        return Some(made);
-    }
-}
-
-/// `digits.digits`.
-fn is_time(word: &str) -> bool {
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    word.split_once('.')
-        .is_some_and(|(whole, fraction)| digits(whole) && digits(fraction))
 }
 
 /// The layouts with `[cpu]`. `None` when there is none; an error when there is and the rest cannot be read.
@@ -390,38 +269,6 @@ fn bracketed(line: &str) -> Option<Result<Record<'_>, Fault>> {
         return Some(made);
     }
     None
-}
-
-/// The latency layout: CPU and flags in one word, microseconds with a mark.
-fn latency(line: &str) -> Option<Result<Record<'_>, Fault>> {
-    let bytes = line.as_bytes();
-    let is_time = |at: &usize| {
-        let digit = at.checked_sub(1).is_some_and(|i| bytes[i].is_ascii_digit());
-        let marked = matches!(
-            bytes.get(at + 2),
-            Some(b' ' | b'+' | b'!' | b'#' | b'*' | b'@' | b'$')
-        );
-        digit && (bytes.get(at + 2) == Some(&b':') || marked && bytes.get(at + 3) == Some(&b':'))
-    };
-    let at = memchr::memmem::find_iter(bytes, "us").find(is_time)?;
-    let head = &line[..at];
-    let digits = head.bytes().rev().take_while(u8::is_ascii_digit).count();
-    let (head, time) = head.split_at(head.len() - digits);
-    let head = head.trim_end();
-    let column = head.rfind(char::is_whitespace)? + 1;
-    let (left, column) = head.split_at(column);
-    let digits = column.bytes().take_while(u8::is_ascii_digit).count();
-    let (cpu, flags) = column.split_at(digits);
-    let (task, pid) = who(left)?;
-    let cpu = match cpu.parse::<u32>() {
-        Ok(cpu) if cpu < CPUS_MOST => cpu,
-        Ok(_) => return Some(Err(Fault::Cpu)),
-        Err(_) => return None,
-    };
-    let us = time.parse::<u64>().ok().and_then(|us| us.checked_mul(1000));
-    let rest = line[at..].split_once(':').map_or("", |(_, rest)| rest);
-    let when = us.ok_or(Fault::Time).map(|ns| (ns, Unit::Seconds));
-    Some(when.and_then(|when| record((task, pid, cpu), flags, when, rest)))
 }
 
 /// The task and its id out of what stands before the CPU.
@@ -531,5 +378,7 @@ fn word(text: &str) -> (&str, &str) {
 }
 
 mod fast;
+mod latency;
+mod other;
 #[cfg(test)]
 mod tests;

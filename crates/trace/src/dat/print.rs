@@ -249,7 +249,13 @@ fn write_field(field: &Field, context: &Context<'_>, out: &mut String) {
                     .flatten();
                 let _always = match known {
                     Some(text) => write!(out, "{text}"),
-                    None if field.address => write!(out, "{:#x}", value as u64),
+                    None if field.address => {
+                        // Where a function starts there is nothing else.
+                        match context.symbols.find(value as u64) {
+                            Some((name, 0)) => write!(out, "{name}"),
+                            _ => write!(out, "{:#x}", value as u64),
+                        }
+                    }
                     None => write!(out, "{value}"),
                 };
             }

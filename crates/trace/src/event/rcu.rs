@@ -6,6 +6,10 @@ use crate::fields::{function, hex, number, numbered, pointed, pointer, value};
 
 /// The events `rcu_*`, without the prefix.
 pub(super) fn decode<'a>(event: &str, text: &'a str) -> Result<Event<'a>, Fault> {
+    // A third of all events where it is traced, and nothing in it is needed.
+    if event == "utilization" {
+        return Ok(Event::Other);
+    }
     let mut words = text.split_ascii_whitespace();
     // The `fields` option, `trace-cmd report -R` and formats that cannot be followed have names for all fields.
     let named = text.starts_with("rcuname=");

@@ -137,6 +137,35 @@ fn what_cannot_be_read_says_why() {
 }
 
 #[test]
+fn names_of_every_length_and_with_anything_behind_them() {
+    for length in 1..40 {
+        for end in [
+            ":",
+            ": ",
+            ": t",
+            ":x ",
+            "",
+            " ",
+            "é: t",
+            "(: t",
+            "-: t",
+            "\u{7f}: t",
+            ";: t",
+            "a:b: t",
+        ] {
+            let line = format!(
+                "          <idle>-0       [005] d.s2.     1.430013: {}{end}",
+                "e".repeat(length)
+            );
+            let Some(record) = fast::parse(line.as_bytes()) else {
+                continue;
+            };
+            assert_eq!(any(&line), Ok(Line::Record(record.on(&line, 0))), "{line}");
+        }
+    }
+}
+
+#[test]
 fn flags_of_every_width() {
     assert!(Flags("d.h5.").irqs_off() && Flags("d.h5.").hardirq());
     assert!(Flags("..s1").softirq() && !Flags("..s1").irqs_off());
