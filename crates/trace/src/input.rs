@@ -35,7 +35,7 @@ const DAT: &str =
 
 /// Opens a trace by name; `-` is standard input.
 ///
-/// A thread of its own reads it, decompresses it, and turns a `trace.dat` into text, at most four blocks of 128 KiB ahead.
+/// A thread of its own reads it, decompresses it, and turns a `trace.dat` into text, at most ten blocks of 128 KiB ahead.
 ///
 /// # Errors
 /// [`Error::Input`] when it cannot be opened or read, [`Error::Kind`] when it is recognised as something else.

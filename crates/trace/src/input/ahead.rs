@@ -1,6 +1,6 @@
 //! A thread that reads, decompresses or renders while whoever opened the trace looks at what came before.
 //!
-//! Blocks go over in their order and come back to be filled again, two at most on the way: four blocks of memory. The end
+//! Blocks go over in their order and come back to be filled again, eight at most on the way: ten blocks of memory. The end
 //! and an error are sent like blocks, so that a thread that is gone without either is an error and never a silent end.
 //! When the reader is dropped the thread ends at its next block; one that waits for a pipe ends with the process.
 
@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::thread;
 
 /// Blocks on the way.
-const BLOCKS: usize = 2;
+const BLOCKS: usize = 8;
 
 /// The input as the thread hands it over.
 struct Ahead {
