@@ -194,7 +194,7 @@
 // What these primitives leave out cannot be linked to.
 #![cfg_attr(
     any(quiescent_loom, quiescent_double),
-    allow(rustdoc::broken_intra_doc_links)
+    allow(rustdoc::broken_intra_doc_links, rustdoc::private_intra_doc_links)
 )]
 
 #[cfg(not(target_os = "linux"))]

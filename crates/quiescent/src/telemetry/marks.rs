@@ -9,12 +9,13 @@ use quiescent_engine::Pos;
 /// Marks of a lane, at most. One for what waits for each of two grace periods, one for what is new, and one more.
 const MOST: usize = 4;
 
-/// Entries up to a position were queued at `first` at the earliest, and at `last` at the latest, in ns.
+/// Entries up to a position were queued at `first` at the earliest, and at `last` at the latest, in ns; all of them are `what`, unless that is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Mark {
     pub(super) end: Pos,
     pub(super) first: u64,
     pub(super) last: u64,
+    pub(super) what: u64,
 }
 
 /// The marks of what is queued, oldest first.
@@ -32,6 +33,7 @@ impl Marks {
                 end: 0,
                 first: 0,
                 last: 0,
+                what: 0,
             }; MOST],
             count: 0,
         }
@@ -43,6 +45,11 @@ impl Marks {
             let before = &mut self.marks[MOST - 1];
             *before = Mark {
                 first: before.first.min(mark.first),
+                what: if before.what == mark.what {
+                    mark.what
+                } else {
+                    0
+                },
                 ..mark
             };
         } else {
@@ -68,7 +75,13 @@ mod tests {
     use super::*;
 
     fn mark(end: Pos, first: u64, last: u64) -> Mark {
-        Mark { end, first, last }
+        let what = 7;
+        Mark {
+            end,
+            first,
+            last,
+            what,
+        }
     }
 
     #[test]
@@ -96,5 +109,19 @@ mod tests {
             assert_eq!(marks.at(at), Some(mark(100, 400, 1007)), "{at}");
         }
         assert_eq!(marks.at(100), None);
+    }
+
+    #[test]
+    fn what_is_said_of_all_is_true_of_all() {
+        let mut marks = Marks::new();
+        for n in 1..=5 {
+            let what = if n == 5 { 8 } else { 7 };
+            marks.push(Mark {
+                what,
+                ..mark(n * 10, 0, 0)
+            });
+        }
+        let whats = [0, 10, 20, 30].map(|at| marks.at(at).map(|mark| mark.what));
+        assert_eq!(whats, [Some(7), Some(7), Some(7), Some(0)]);
     }
 }

@@ -115,9 +115,13 @@ impl Told {
         if end <= from {
             return;
         }
+        let mut all = 0; // of one kind, if they are
         for_each_run(chain, from..end, |what, count| {
             let row = page.row(self.place, lane, what);
             row.queued.fetch_add(count, Ordering::Relaxed);
+            if count == end - from {
+                all = what;
+            }
         });
         let credited = self.credited[lane];
         self.marks[lane].push(Mark {
@@ -128,6 +132,7 @@ impl Told {
                 credited.min(now)
             },
             last: now,
+            what: all,
         });
         self.ends[lane] = end;
     }
@@ -137,11 +142,18 @@ impl Told {
         let from = self.heads[lane].max(self.starts[lane]);
         if head > from {
             // At some time since the last look.
-            self.in_lots(lane, from..head, (self.looked, now), |told, lot, waited| {
-                for_each_run(chain, lot, |what, count| {
-                    executed(page, told.place, lane, what, count, waited);
-                });
-            });
+            self.in_lots(
+                lane,
+                from..head,
+                (self.looked, now),
+                |told, lot, all, waited| {
+                    let each = |what, count| executed(page, told.place, lane, what, count, waited);
+                    match all {
+                        0 => for_each_run(chain, lot, each),
+                        what => each(what, lot.end - lot.start), // as it was queued: no need to look again
+                    }
+                },
+            );
         }
         self.heads[lane] = self.heads[lane].max(head);
     }
@@ -174,7 +186,7 @@ impl Told {
     ) {
         let from = range.start.max(self.heads[lane]).max(self.starts[lane]);
         let now = sync::coarse_ns();
-        self.in_lots(lane, from..range.end, (now, now), |told, lot, waited| {
+        self.in_lots(lane, from..range.end, (now, now), |told, lot, _, waited| {
             let mut run = (0, 0);
             for at in lot {
                 let next = what(at);
@@ -201,6 +213,7 @@ impl Told {
                 end,
                 first: now,
                 last: now,
+                what: run as usize as u64,
             });
             self.ends[HEAD] = end;
         }
@@ -233,14 +246,14 @@ impl Told {
         }
     }
 
-    /// Those of a range that were queued at about the same time, together with how long they have waited, at least and at most, if they were executed
-    /// between these two times.
+    /// Those of a range that were queued at about the same time, what all of them are (0: not known), and how long they have waited, at least and at
+    /// most, if they were executed between these two times.
     fn in_lots(
         &mut self,
         lane: usize,
         range: Range<Pos>,
         executed: (u64, u64),
-        mut each: impl FnMut(&Told, Range<Pos>, (u64, u64)),
+        mut each: impl FnMut(&Told, Range<Pos>, u64, (u64, u64)),
     ) {
         let mut from = range.start;
         while from < range.end {
@@ -252,7 +265,7 @@ impl Told {
                     executed.1.saturating_sub(mark.first),
                 )
             });
-            each(self, from..to, waited);
+            each(self, from..to, mark.map_or(0, |mark| mark.what), waited);
             from = to;
         }
     }

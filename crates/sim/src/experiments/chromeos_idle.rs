@@ -1,7 +1,7 @@
 //! `chromeos-idle`: callbacks by function, queued and executed in five seconds of an idle machine, before lazy callbacks and with them.
 //!
 //! The published queued counts are the workload's rates. So what can be shown is what becomes of them: when they are executed. A
-//! figure is the mean of [`WINDOWS`] windows, each with a seed of its own, since one window of five seconds has 7 callbacks of a function, or 3.
+//! figure is the mean of `WINDOWS` windows, each with a seed of its own, since one window of five seconds has 7 callbacks of a function, or 3.
 //!
 //! With laziness a window is one of two kinds: one in which no flush falls executes nothing, and one in which flushes do executes what ten
 //! seconds have queued. The published table is of the first kind. It is shown from a machine on which nothing was queued before; how many
