@@ -15,6 +15,7 @@ mod trace;
 use crate::arguments::{
     Arguments, Bench, Command, Common, Internal, Mixed, Pressure, Read, Retire, Scale, Srcu, Sync,
 };
+use crate::interrupt::stop_flag;
 use crate::output::{self, DONE, STOPPED};
 use crate::progress::Bar;
 use clap::CommandFactory;
@@ -28,7 +29,6 @@ use quiescent_bench::srcu::{self, SrcuOptions};
 use quiescent_bench::sync::{self, SyncOptions, child};
 use quiescent_bench::{Control, Error, Report, subjects};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Does it; the exit code.
@@ -276,17 +276,6 @@ fn this_program() -> Result<PathBuf, Error> {
         let remedy = "is /proc mounted? the measuring processes are this program again";
         Error::failed("cannot find this program's own file", why, remedy)
     })
-}
-
-/// Set by the first Ctrl-C; the second ends the program.
-fn stop_flag() -> Result<Arc<AtomicBool>, Error> {
-    use signal_hook::{consts::SIGINT, flag};
-    let stop = Arc::new(AtomicBool::new(false));
-    // In this order: the conditional exit must see the flag as it was before this Ctrl-C.
-    flag::register_conditional_shutdown(SIGINT, i32::from(STOPPED), stop.clone())
-        .and_then(|_| flag::register(SIGINT, stop.clone()))
-        .map_err(|why| Error::failed("cannot watch for Ctrl-C", why, "is SIGINT blocked here?"))?;
-    Ok(stop)
 }
 
 fn completions(shell: clap_complete::Shell) -> Result<u8, Error> {

@@ -6,6 +6,7 @@
 
 mod arguments;
 mod commands;
+mod interrupt;
 mod output;
 mod page_file;
 mod progress;

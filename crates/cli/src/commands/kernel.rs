@@ -1,7 +1,8 @@
 //! Carries out the requests about this machine's own kernel.
 
-use super::{code, stop_flag};
+use super::code;
 use crate::arguments::kernel::{Bench, Kernel};
+use crate::interrupt::stop_flag;
 use crate::output::{self, DONE};
 use crate::progress::Bar;
 use quiescent_bench::kernel::beside::{self, KernelOptions};

@@ -2,8 +2,9 @@
 //!
 //! What was measured is printed before the page is written, so that a disk that is full costs the page only.
 
-use super::{code, stop_flag, this_program};
+use super::{code, this_program};
 use crate::arguments::Reproduce;
+use crate::interrupt::stop_flag;
 use crate::output::{self, DONE};
 use crate::page_file::{self, Place};
 use crate::progress::Bar;

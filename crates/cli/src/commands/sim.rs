@@ -6,8 +6,9 @@
 mod replay;
 mod text;
 
-use super::{code, stop_flag};
+use super::code;
 use crate::arguments::sim::Sim;
+use crate::interrupt::stop_flag;
 use crate::output::{self, DONE};
 use crate::progress::Bar;
 use quiescent_bench::{Control, Error, Report, Row};

@@ -6,8 +6,9 @@
 mod machines;
 mod report;
 
-use super::{stop_flag, this_program};
+use super::this_program;
 use crate::arguments::torture::Torture;
+use crate::interrupt::stop_flag;
 use crate::output::{self, DONE, FINDING, STOPPED};
 use crate::progress::Bar;
 use quiescent_bench::{Error, Progress};

@@ -5,8 +5,9 @@
 
 mod text;
 
-use super::{code, stop_flag};
+use super::code;
 use crate::arguments::trace::Trace;
+use crate::interrupt::stop_flag;
 use crate::output::{self, DONE, FINDING};
 use crate::progress::Bar;
 use quiescent_bench::{Error, Progress, Report, Row};

@@ -3,8 +3,9 @@
 //! Nothing here depends on how many run at once, or on what else this machine does: a seed has its machine, and the first finding is that of
 //! the smallest seed. It is made smaller before it is shown.
 
-use super::super::{code, stop_flag};
+use super::super::code;
 use crate::arguments::torture::Torture;
+use crate::interrupt::stop_flag;
 use crate::output::{self, DONE, FINDING};
 use crate::progress::Bar;
 use quiescent_bench::{Error, Progress, Report, Row};
