@@ -36,7 +36,7 @@ pub use filter::{Filter, Thread};
 pub use findings::{Column, Findings, Line, Table};
 
 use crate::window::{Follow, Place};
-use crate::{Error, Event, Faults, Record, Summary, Window};
+use crate::{Error, Event, Record, Summary, Window};
 use about::Present;
 use std::io::Write;
 
@@ -88,7 +88,6 @@ pub struct Analysis {
     window: Follow,
     part: Box<dyn Part>,
     present: Present,
-    undecoded: Faults,
 }
 
 impl std::fmt::Debug for Analysis {
@@ -152,17 +151,14 @@ impl Analysis {
             window: Follow::new(given),
             part,
             present: Present::default(),
-            undecoded: Faults::default(),
         }
     }
 
     /// The next record of the trace.
     pub fn feed(&mut self, record: &Record<'_>) {
-        let event = match record.decode() {
-            Ok(event) => event,
-            Err(fault) => return self.undecoded.add(record.line, fault),
+        let Some((event, place)) = self.window.see(record) else {
+            return;
         };
-        let place = self.window.at(record, &event);
         if place == Place::Starts {
             self.part.reset();
         }
@@ -185,7 +181,7 @@ impl Analysis {
         let (window, by) = self.window.bounds(summary)?;
         let mut findings = Findings::default();
         self.part.finish(&mut findings, window)?;
-        findings.about = About::new(summary, self.undecoded, window, by, &self.present);
+        findings.about = About::new(summary, self.window.undecoded, window, by, &self.present);
         if summary.unitless > 0 {
             findings.without_times();
         }

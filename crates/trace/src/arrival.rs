@@ -25,7 +25,9 @@
 //! **Silence.** A kernel without the extra trace call of the shared traces writes no `rcu_callback` for what goes to a
 //! bypass list: [`Recorded::unseen`](crate::Recorded::unseen) counts what was invoked without having been seen queued.
 
+use crate::{CpuSet, Record};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Functions that are queued so that they are never lazy: a waiter or a work item stands behind them.
@@ -90,6 +92,82 @@ impl Arrival {
     }
 }
 
+/// Which callback an offload event is about: the one that its task has queued last on that CPU, unless the task has done something else since.
+///
+/// Callbacks are known by whatever their owner knows them by. At most one a CPU is remembered.
+#[derive(Debug)]
+pub(crate) struct Ways<K> {
+    open: BTreeMap<u32, Open<K>>,
+    /// By CPU, the task that opens its main list.
+    first_q: BTreeMap<u32, u32>,
+    /// CPUs of which such an event told.
+    pub(crate) offloaded: CpuSet,
+    /// Laziness is on.
+    pub(crate) lazy: bool,
+}
+
+/// A callback that was queued last on its CPU.
+#[derive(Debug)]
+struct Open<K> {
+    pid: u32,
+    callback: K,
+    /// It is the first of the main list.
+    first_q: bool,
+}
+
+impl<K> Default for Ways<K> {
+    fn default() -> Self {
+        Ways {
+            open: BTreeMap::new(),
+            first_q: BTreeMap::new(),
+            offloaded: CpuSet::default(),
+            lazy: false,
+        }
+    }
+}
+
+impl<K: Copy> Ways<K> {
+    /// A callback is queued.
+    pub(crate) fn queued(&mut self, record: &Record<'_>, callback: K) {
+        let open = Open {
+            pid: record.pid,
+            callback,
+            first_q: self.first_q.remove(&record.cpu) == Some(record.pid),
+        };
+        self.open.insert(record.cpu, open);
+    }
+
+    /// An offload event: the callback that it is about, and whether that is the first of the main list.
+    pub(crate) fn offload(
+        &mut self,
+        record: &Record<'_>,
+        cpu: u32,
+        what: &str,
+    ) -> Option<(K, bool)> {
+        self.offloaded.insert(cpu);
+        self.lazy |= tells_laziness(what);
+        if cpu != record.cpu {
+            return None;
+        }
+        if what == "FirstQ" {
+            self.first_q.insert(cpu, record.pid);
+            self.open.remove(&cpu);
+            return None;
+        }
+        let open = self.open.get(&cpu).filter(|open| open.pid == record.pid)?;
+        Some((open.callback, open.first_q))
+    }
+
+    /// Any other event of the same task ends what belongs to its last callback, unless it is an interrupt's.
+    pub(crate) fn go_on(&mut self, record: &Record<'_>) {
+        let interrupt = record.flags.hardirq() || record.flags.softirq();
+        let open = self.open.get(&record.cpu);
+        if !interrupt && open.is_some_and(|open| open.pid == record.pid) {
+            self.open.remove(&record.cpu);
+        }
+    }
+}
+
 /// An offload event after an arrival: where the callback went. The first event that tells decides; what follows belongs
 /// to a later call, which may be silent.
 pub(crate) fn after(now: Queued, first_q: bool, what: &str) -> Queued {
@@ -112,7 +190,7 @@ fn is_main(what: &str) -> bool {
 }
 
 /// Offload events that are written only where laziness is on.
-pub(crate) fn tells_laziness(what: &str) -> bool {
+fn tells_laziness(what: &str) -> bool {
     matches!(what, "Lazy" | "WakeLazy" | "WakeLazyIsDeferred")
 }
 

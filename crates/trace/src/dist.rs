@@ -66,7 +66,7 @@ impl Distribution {
     /// Its summary; `None` without values.
     pub fn percentiles(&self) -> Option<Percentiles> {
         let (min, max) = (self.counts.keys().next()?, self.counts.keys().next_back()?);
-        let at = |p: u64| self.at(u128::from(self.n) * u128::from(p) / 100);
+        let at = |p| percentile(&self.counts, self.n, p).unwrap_or(0);
         Some(Percentiles {
             n: self.n,
             mean: self.sum as f64 / self.n as f64,
@@ -80,18 +80,17 @@ impl Distribution {
             p99: at(99),
         })
     }
+}
 
-    /// The value at this place in the order, from 0.
-    fn at(&self, place: u128) -> u64 {
-        let mut before = 0u128;
-        for (value, count) in &self.counts {
-            before += u128::from(*count);
-            if before > place {
-                return *value;
-            }
-        }
-        0
-    }
+/// The percentile `p` of `n` values, counted; `None` without values.
+pub(crate) fn percentile(counts: &BTreeMap<u64, u64>, n: u64, p: u64) -> Option<u64> {
+    let place = u128::from(n) * u128::from(p) / 100;
+    let mut before = 0u128;
+    let found = counts.iter().find(|(_, count)| {
+        before += u128::from(**count);
+        before > place
+    });
+    found.map(|(value, _)| *value)
 }
 
 #[cfg(test)]

@@ -104,7 +104,6 @@ pub struct Measure {
     gps: gps::Follow,
     callbacks: callbacks::Follow,
     counts: counts::Counts,
-    undecoded: Faults,
 }
 
 impl Measure {
@@ -115,17 +114,14 @@ impl Measure {
             gps: gps::Follow::default(),
             callbacks: callbacks::Follow::default(),
             counts: counts::Counts::default(),
-            undecoded: Faults::default(),
         }
     }
 
     /// The next record of the trace.
     pub fn feed(&mut self, record: &Record<'_>) {
-        let event = match record.decode() {
-            Ok(event) => event,
-            Err(fault) => return self.undecoded.add(record.line, fault),
+        let Some((event, place)) = self.window.see(record) else {
+            return;
         };
-        let place = self.window.at(record, &event);
         if place == Place::Starts {
             self.gps.reset();
             self.callbacks.reset();
@@ -180,7 +176,7 @@ impl Measure {
             idle_entries: table(self.counts.idle_entries),
             rcu_softirqs: self.counts.rcu_softirqs,
             nocb_wake,
-            undecoded: self.undecoded,
+            undecoded: self.window.undecoded,
         })
     }
 }

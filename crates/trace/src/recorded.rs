@@ -4,14 +4,14 @@
 //! else it must produce itself. All of the trace is kept, not only the [`Window`]: what was queued before it decides how
 //! it begins. Memory grows with the number of arrivals and wake-ups.
 
-use crate::arrival::{self, Arrival, Queued};
+use crate::arrival::{self, Arrival, Queued, Ways};
 use crate::clock::Clock;
 use crate::names::{Role, role};
 use crate::placement::{self, Placements};
 use crate::window::Follow;
 use crate::{CpuSet, Error, Event, Faults, Reader, Record, Summary, Window};
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::io::BufRead;
 use std::sync::Arc;
 
@@ -74,14 +74,6 @@ impl Recorded {
     }
 }
 
-/// The last arrival of a CPU while its offload events may follow.
-#[derive(Debug, Clone, Copy)]
-struct Open {
-    place: usize,
-    pid: u32,
-    first_q: bool,
-}
-
 /// Collects while somebody else reads: feed it every record, then finish.
 #[derive(Debug)]
 pub struct Recorder {
@@ -92,13 +84,9 @@ pub struct Recorder {
     names: BTreeSet<Arc<str>>,
     arrivals: Vec<Arrival>,
     other_wakeups: Vec<Wakeup>,
-    open: BTreeMap<u32, Open>,
-    first_q: BTreeMap<u32, u32>,
-    offloaded: CpuSet,
-    lazy: bool,
+    ways: Ways<usize>,
     waiting: HashSet<u64>,
     unseen: u64,
-    undecoded: Faults,
 }
 
 impl Recorder {
@@ -112,28 +100,22 @@ impl Recorder {
             names: BTreeSet::new(),
             arrivals: Vec::new(),
             other_wakeups: Vec::new(),
-            open: BTreeMap::new(),
-            first_q: BTreeMap::new(),
-            offloaded: CpuSet::default(),
-            lazy: false,
+            ways: Ways::default(),
             waiting: HashSet::new(),
             unseen: 0,
-            undecoded: Faults::default(),
         }
     }
 
     /// The next record of the trace.
     pub fn feed(&mut self, record: &Record<'_>) {
-        let event = match record.decode() {
-            Ok(event) => event,
-            Err(fault) => return self.undecoded.add(record.line, fault),
+        let Some((event, _)) = self.window.see(record) else {
+            return;
         };
-        self.window.at(record, &event);
         self.clock.see(record, &event);
         self.placement.see(record, &event);
         match event {
-            Event::Callback { head, function } => self.arrives(record, head, function),
-            Event::Kvfree { head } => self.arrives(record, head, "kvfree"),
+            Event::Callback { head, function } => return self.arrives(record, head, function),
+            Event::Kvfree { head } => return self.arrives(record, head, "kvfree"),
             Event::Invoke { head, .. } => self.unseen += u64::from(!self.waiting.remove(&head)),
             Event::NocbWake { cpu, what } => return self.offload(record, cpu, what),
             Event::Wakeup {
@@ -149,31 +131,12 @@ impl Recorder {
             }
             _ => {}
         }
-        self.go_on(record, &event);
-    }
-
-    /// Any other event of the same task ends what belongs to its last arrival, unless an interrupt came in between.
-    fn go_on(&mut self, record: &Record<'_>, event: &Event<'_>) {
-        let arrives = matches!(event, Event::Callback { .. } | Event::Kvfree { .. });
-        let interrupt = record.flags.hardirq() || record.flags.softirq();
-        let own = self
-            .open
-            .get(&record.cpu)
-            .is_some_and(|o| o.pid == record.pid);
-        if own && !arrives && !interrupt {
-            self.open.remove(&record.cpu);
-        }
+        self.ways.go_on(record);
     }
 
     fn arrives(&mut self, record: &Record<'_>, head: u64, function: &str) {
         self.waiting.insert(head);
-        let first_q = self.first_q.remove(&record.cpu) == Some(record.pid);
-        let open = Open {
-            place: self.arrivals.len(),
-            pid: record.pid,
-            first_q,
-        };
-        self.open.insert(record.cpu, open);
+        self.ways.queued(record, self.arrivals.len());
         let (func, task) = (self.name(function), self.name(record.task));
         self.arrivals.push(Arrival {
             time_ns: record.time_ns,
@@ -188,22 +151,12 @@ impl Recorder {
     }
 
     fn offload(&mut self, record: &Record<'_>, cpu: u32, what: &str) {
-        self.offloaded.insert(cpu);
-        self.lazy |= arrival::tells_laziness(what);
-        if cpu != record.cpu {
-            return;
-        }
-        if what == "FirstQ" {
-            self.first_q.insert(cpu, record.pid);
-            self.open.remove(&cpu);
-            return;
-        }
-        let Some(open) = self.open.get(&cpu).filter(|open| open.pid == record.pid) else {
+        let Some((place, first_q)) = self.ways.offload(record, cpu, what) else {
             return;
         };
-        if let Some(arrival) = self.arrivals.get_mut(open.place) {
+        if let Some(arrival) = self.arrivals.get_mut(place) {
             arrival.irqs_off |= arrival.queued == Queued::Unknown && arrival::is_put_off(what);
-            arrival.queued = arrival::after(arrival.queued, open.first_q, what);
+            arrival.queued = arrival::after(arrival.queued, first_q, what);
         }
     }
 
@@ -231,10 +184,10 @@ impl Recorder {
         })?;
         for arrival in &mut self.arrivals {
             let silent = arrival.queued == Queued::Unknown;
-            if silent && self.lazy && self.offloaded.contains(arrival.cpu) {
+            if silent && self.ways.lazy && self.ways.offloaded.contains(arrival.cpu) {
                 arrival.queued = Queued::Bypass;
             }
-            if self.lazy && arrival.queued != Queued::Unknown {
+            if self.ways.lazy && arrival.queued != Queued::Unknown {
                 arrival.lazy = Some(arrival.queued != Queued::Main);
             }
         }
@@ -246,10 +199,10 @@ impl Recorder {
             arrivals: self.arrivals,
             placements: self.placement.finish(),
             other_wakeups: self.other_wakeups,
-            offloaded: self.offloaded,
-            lazy: self.lazy,
+            offloaded: self.ways.offloaded,
+            lazy: self.ways.lazy,
             unseen: self.unseen,
-            undecoded: self.undecoded,
+            undecoded: self.window.undecoded,
         })
     }
 }

@@ -4,7 +4,7 @@
 //! `WORKLOAD_END`, the first of each), or is the whole trace. Both ends belong to it. With marks the trace is read
 //! once: all that was counted is dropped at the first mark, what is known (callbacks queued, who is idle) is kept.
 
-use crate::{Error, Event, Record, Summary};
+use crate::{Error, Event, Faults, Record, Summary};
 use serde::Serialize;
 
 /// What a recorder writes to `trace_marker` when the part to be measured starts.
@@ -61,6 +61,8 @@ pub(crate) struct Follow {
     given: Option<Window>,
     start: Option<u64>,
     end: Option<u64>,
+    /// Records whose event could not be decoded.
+    pub(crate) undecoded: Faults,
 }
 
 impl Follow {
@@ -71,7 +73,18 @@ impl Follow {
         }
     }
 
-    pub(crate) fn at(&mut self, record: &Record<'_>, event: &Event<'_>) -> Place {
+    /// The next record: its event, and where it lies; none if it cannot be decoded, which is counted.
+    pub(crate) fn see<'a>(&mut self, record: &Record<'a>) -> Option<(Event<'a>, Place)> {
+        match record.decode() {
+            Ok(event) => Some((event, self.at(record, &event))),
+            Err(fault) => {
+                self.undecoded.add(record.line, fault);
+                None
+            }
+        }
+    }
+
+    fn at(&mut self, record: &Record<'_>, event: &Event<'_>) -> Place {
         if let Some(window) = self.given {
             return if window.contains(record.time_ns) {
                 Place::Inside
@@ -100,25 +113,23 @@ impl Follow {
         self.given.map(|w| w.start_ns).or(self.start).unwrap_or(0)
     }
 
+    /// What was given, or lies between the marks, in a trace with these ends.
+    fn asked(&self, first: u64, last: u64) -> Window {
+        self.given.unwrap_or(Window {
+            start_ns: self.start.unwrap_or(first),
+            end_ns: self.end.unwrap_or(last),
+        })
+    }
+
     /// The window as far as the trace reaches, and who said so; clocks without a unit have one too.
     pub(crate) fn bounds(&self, summary: &Summary) -> Result<(Window, Bounds), Error> {
-        let missing = |what, remedy| Error::Missing {
-            what,
-            lines: summary.lines,
-            remedy,
-        };
-        let (Some(first), Some(last)) = (summary.first_ns, summary.last_ns) else {
-            return Err(missing("record", "give a trace with events in it"));
-        };
+        let (first, last) = ends(summary, "give a trace with events in it")?;
         let by = match (self.given, self.start, self.end) {
             (Some(_), ..) => Bounds::Given,
             (None, None, None) => Bounds::Whole,
             _ => Bounds::Marks,
         };
-        let window = self.given.unwrap_or(Window {
-            start_ns: self.start.unwrap_or(first),
-            end_ns: self.end.unwrap_or(last),
-        });
+        let window = self.asked(first, last);
         let window = Window {
             start_ns: window.start_ns.max(first),
             end_ns: window.end_ns.min(last),
@@ -126,6 +137,7 @@ impl Follow {
         // A trace whose clock goes back may end before it starts.
         if window.end_ns < window.start_ns && summary.backwards == 0 {
             return Err(missing(
+                summary,
                 "record in the window that was asked for",
                 "give --from and --to as times of the trace's own clock",
             ));
@@ -135,30 +147,36 @@ impl Follow {
 
     /// The window, at the end of the trace.
     pub(crate) fn finish(&self, summary: &Summary) -> Result<Window, Error> {
-        let missing = |what, remedy| Error::Missing {
-            what,
-            lines: summary.lines,
-            remedy,
-        };
-        let (Some(first), Some(last)) = (summary.first_ns, summary.last_ns) else {
-            return Err(missing("record", "give ftrace text with events in it"));
-        };
+        let (first, last) = ends(summary, "give ftrace text with events in it")?;
         if summary.unitless > 0 {
             return Err(missing(
+                summary,
                 "clock with a unit",
                 "record with trace_clock mono or boot: no duration can be told from this one",
             ));
         }
-        let window = self.given.unwrap_or(Window {
-            start_ns: self.start.unwrap_or(first),
-            end_ns: self.end.unwrap_or(last),
-        });
+        let window = self.asked(first, last);
         if window.end_ns <= window.start_ns {
             return Err(missing(
+                summary,
                 "time in its window",
                 "give a window whose end is after its start",
             ));
         }
         Ok(window)
     }
+}
+
+fn missing(summary: &Summary, what: &'static str, remedy: &'static str) -> Error {
+    Error::Missing {
+        what,
+        lines: summary.lines,
+        remedy,
+    }
+}
+
+/// The times of the first and the last record.
+fn ends(summary: &Summary, remedy: &'static str) -> Result<(u64, u64), Error> {
+    let ends = summary.first_ns.zip(summary.last_ns);
+    ends.ok_or_else(|| missing(summary, "record", remedy))
 }

@@ -5,7 +5,7 @@
 //! the window. `ready` is the length of the list at the start, `invoked` what was invoked of it. The spacing is from one
 //! start to the next of the same invoker. Filters select the CPU, and the thread that runs then.
 
-use super::bounded::{NAMES_MOST, Spread};
+use super::bounded::{NAMES_MOST, Spread, row};
 use super::findings::{Findings, Table, count, ms, us};
 use super::{Part, Seen};
 use crate::{Error, Event, Record, Role, Window, role};
@@ -60,15 +60,13 @@ impl Part for Batches {
         ) {
             return;
         }
-        let name = invoker_of(record);
-        if self.invokers.len() >= NAMES_MOST && !self.invokers.contains_key(&name) {
+        let Some(invoker) = row(&mut self.invokers, NAMES_MOST, invoker_of(record)) else {
             self.refused += 1;
             return;
-        }
+        };
         let wanted = seen.inside
             && seen.filter.cpu(record.cpu)
             && seen.filter.thread(record.task, record.pid);
-        let invoker = self.invokers.entry(name).or_default();
         match *seen.event {
             Event::BatchStart { callbacks } => {
                 self.torn += u64::from(invoker.runs.is_some() && wanted);

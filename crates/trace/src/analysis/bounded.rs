@@ -10,6 +10,7 @@
 //! | [`Waiting`] | [`WAITING_MOST`] entries | the oldest one goes; counted |
 //! | [`Spread`] | [`DISTINCT_MOST`] different values | values are kept to seven bits after the first: a percentile may be up to 1/128 too low |
 
+use crate::dist::percentile;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::Hash;
 
@@ -55,6 +56,16 @@ impl Names {
             .get(number as usize)
             .map_or(OTHERS, String::as_str)
     }
+}
+
+/// The row of a key in a table of at most so many; none if it is a new one and there is no room.
+pub(crate) fn row<K: Eq + Hash, V: Default>(
+    table: &mut HashMap<K, V>,
+    most: usize,
+    key: K,
+) -> Option<&mut V> {
+    let room = table.len() < most || table.contains_key(&key);
+    room.then(|| table.entry(key).or_default())
 }
 
 /// What began and has not ended.
@@ -195,13 +206,8 @@ impl Spread {
     }
 
     pub(crate) fn percentile(&self, p: u64) -> Option<f64> {
-        let place = u128::from(self.n) * u128::from(p) / 100;
-        let mut before = 0u128;
-        let found = self.counts.iter().find(|(_, n)| {
-            before += u128::from(**n);
-            before > place
-        });
-        found.map(|(value, _)| (*value).clamp(self.min, self.max) as f64)
+        let found = percentile(&self.counts, self.n, p);
+        found.map(|value| value.clamp(self.min, self.max) as f64)
     }
 
     /// Whether percentiles are rounded.

@@ -12,12 +12,12 @@
 //!
 //! Filters select the CPU on which, and the task by which a callback was queued; what was not seen queued is left out then.
 
-use super::bounded::{NAMES_MOST, Names, Spread, Waiting};
+use super::bounded::{NAMES_MOST, Names, Spread, Waiting, row};
 use super::findings::{Findings, Table, count, ms};
 use super::origin::context;
 use super::{Part, Seen};
-use crate::arrival::{after, tells_laziness};
-use crate::{CpuSet, Error, Event, Queued, Record, Window};
+use crate::arrival::{Ways, after};
+use crate::{Error, Event, Queued, Record, Window};
 use std::collections::HashMap;
 
 /// Tasks whose system call is followed.
@@ -30,24 +30,11 @@ pub(crate) struct Callbacks {
     waiting: Waiting<u64, Pending>,
     /// By task, the name of the system call that it is in.
     calls: Option<Waiting<u32, u32>>,
-    /// By CPU, the callback that was queued last, while nothing says how.
-    open: HashMap<u32, Open>,
-    /// By CPU, the task that opens its main list.
-    first: HashMap<u32, u32>,
-    offloaded: CpuSet,
-    lazy: bool,
+    /// By their heads.
+    ways: Ways<u64>,
     /// Queued while they waited already: their invocation is missing.
     again: u64,
     counts: Counts,
-}
-
-/// A callback that was queued last on its CPU.
-#[derive(Debug)]
-struct Open {
-    pid: u32,
-    head: u64,
-    /// It is the first of the main list.
-    first: bool,
 }
 
 /// A callback that waits.
@@ -120,7 +107,7 @@ impl Part for Callbacks {
             }
             _ => {}
         }
-        self.go_on(record);
+        self.ways.go_on(record);
     }
 
     fn finish(mut self: Box<Self>, findings: &mut Findings, _: Window) -> Result<(), Error> {
@@ -150,7 +137,7 @@ impl Part for Callbacks {
             let n = self.counts.refused;
             findings.notes.push(format!("{n} callbacks had no room in the tables of tasks and system calls ({NAMES_MOST} rows each)"));
         }
-        if !self.lazy {
+        if !self.ways.lazy {
             findings.notes.push(
                 "laziness does not show in this trace: no rcu_nocb_wake event tells of it"
                     .to_owned(),
@@ -193,47 +180,17 @@ impl Callbacks {
             wanted: seen.filter.cpu(record.cpu) && seen.filter.thread(record.task, record.pid),
         };
         self.again += u64::from(self.waiting.insert(head, queued).replaced.is_some());
-        let first = self.first.remove(&record.cpu) == Some(record.pid);
-        let open = Open {
-            pid: record.pid,
-            head,
-            first,
-        };
-        self.open.insert(record.cpu, open);
+        self.ways.queued(record, head);
         if queued.inside && queued.wanted {
             self.counts.rows(&queued).for_each(|of| of.queued += 1);
         }
     }
 
     fn offload(&mut self, record: &Record<'_>, cpu: u32, what: &str) {
-        self.offloaded.insert(cpu);
-        self.lazy |= tells_laziness(what);
-        if cpu != record.cpu {
-            return;
-        }
-        if what == "FirstQ" {
-            self.first.insert(cpu, record.pid);
-            self.open.remove(&cpu);
-            return;
-        }
-        let Some(open) = self.open.get(&cpu).filter(|open| open.pid == record.pid) else {
-            return;
-        };
-        if let Some(queued) = self.waiting.get_mut(&open.head) {
-            queued.how = after(queued.how, open.first, what);
-        }
-    }
-
-    /// Any other event of the same task ends what belongs to its last callback, unless it is an interrupt's.
-    fn go_on(&mut self, record: &Record<'_>) {
-        let interrupt = record.flags.hardirq() || record.flags.softirq();
-        if !interrupt
-            && self
-                .open
-                .get(&record.cpu)
-                .is_some_and(|open| open.pid == record.pid)
+        if let Some((head, first)) = self.ways.offload(record, cpu, what)
+            && let Some(queued) = self.waiting.get_mut(&head)
         {
-            self.open.remove(&record.cpu);
+            queued.how = after(queued.how, first, what);
         }
     }
 
@@ -278,7 +235,7 @@ impl Callbacks {
 
     /// Lazy, if laziness is on at all.
     fn is_lazy(&self, queued: &Pending) -> bool {
-        self.offloaded.contains(queued.cpu) && queued.how != Queued::Main
+        self.ways.offloaded.contains(queued.cpu) && queued.how != Queued::Main
     }
 
     fn tables(&self, findings: &mut Findings) {
@@ -318,7 +275,7 @@ impl Callbacks {
         [
             count(of.queued),
             count(of.invoked),
-            self.lazy.then_some(of.lazy as f64),
+            self.ways.lazy.then_some(of.lazy as f64),
             count(of.unseen),
             count(of.left),
             ms(of.delay.min()),
@@ -349,18 +306,14 @@ fn table(title: &str, prefix: &'static str, labels: &[&'static str]) -> Table {
 impl Counts {
     /// The rows to which a callback belongs.
     fn rows(&mut self, queued: &Pending) -> impl Iterator<Item = &mut Of> {
-        let refused = &mut self.refused;
-        let mut bounded = |table: &mut HashMap<(u32, u32), Of>, key| {
-            let room = table.len() < NAMES_MOST || table.contains_key(&key);
-            *refused += u64::from(!room);
-            room
-        };
-        let task_key = (queued.task, queued.function);
-        let task =
-            bounded(&mut self.tasks, task_key).then(|| self.tasks.entry(task_key).or_default());
-        let call_key = queued.call.map(|call| (call, queued.function));
-        let call = call_key.filter(|key| bounded(&mut self.calls, *key));
-        let call = call.map(|key| self.calls.entry(key).or_default());
+        let function = queued.function;
+        let task = row(&mut self.tasks, NAMES_MOST, (queued.task, function));
+        self.refused += u64::from(task.is_none());
+        let call = queued.call.and_then(|call| {
+            let call = row(&mut self.calls, NAMES_MOST, (call, function));
+            self.refused += u64::from(call.is_none());
+            call
+        });
         let function = self.functions.entry(queued.function).or_default();
         [Some(function), Some(&mut self.all), task, call]
             .into_iter()

@@ -25,7 +25,7 @@
 //! grace period that is asked for, runs, or has ended.
 
 use super::Seen;
-use super::bounded::{NAMES_MOST, Waiting};
+use super::bounded::{NAMES_MOST, Waiting, row};
 use super::findings::{Findings, Table, count};
 use super::origin::{Origin, Origins, context};
 use crate::names::key;
@@ -250,19 +250,16 @@ impl Chains {
 
     fn count(&mut self, thread: String, cause: &'static str, waker: &str) {
         let key = (thread, cause, waker.to_owned());
-        if self.causes.len() >= NAMES_MOST && !self.causes.contains_key(&key) {
-            self.refused += 1;
-            return;
+        match row(&mut self.causes, NAMES_MOST, key) {
+            Some(n) => *n += 1,
+            None => self.refused += 1,
         }
-        *self.causes.entry(key).or_insert(0) += 1;
     }
 
     fn chain(&mut self, origin: Origin) -> Option<&mut Chain> {
-        if self.chains.len() >= CHAINS_MOST && !self.chains.contains_key(&origin) {
-            self.refused += 1;
-            return None;
-        }
-        Some(self.chains.entry(origin).or_default())
+        let chain = row(&mut self.chains, CHAINS_MOST, origin);
+        self.refused += u64::from(chain.is_none());
+        chain
     }
 
     pub(crate) fn finish(self, findings: &mut Findings) {

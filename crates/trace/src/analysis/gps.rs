@@ -13,7 +13,7 @@
 //! Filters: grace periods with a last holdout on these CPUs, and grace periods for which one of these tasks queued or asked.
 //! A thread is known by name here, not by its id.
 
-use super::bounded::{NAMES_MOST, Spread};
+use super::bounded::{NAMES_MOST, Spread, row};
 use super::findings::Findings;
 use super::origin::{Origin, Origins};
 use super::{Part, Seen};
@@ -53,7 +53,7 @@ pub(crate) struct Gps {
     requested: Option<u64>,
     ended: Option<u64>,
     expedited: Option<u64>,
-    /// By CPU: the last report on a leaf: when, the leaf's level, its first CPU, what it cleared.
+    /// By CPU, its last report on a leaf: the leaf's level, its first CPU, what was cleared.
     reports: HashMap<u32, (u32, u32, u64)>,
     counts: Counts,
 }
@@ -286,21 +286,17 @@ impl Counts {
             .last
             .as_ref()
             .map_or("not traced".to_owned(), |last| last.named(scans));
-        if self.last.len() < NAMES_MOST || self.last.contains_key(&who) {
-            let last = self.last.entry(who.clone()).or_default();
-            last.0 += 1;
-            last.1.between(now.start, end);
-        } else {
-            self.refused += 1;
+        match row(&mut self.last, NAMES_MOST, who.clone()) {
+            Some((n, durations)) => {
+                *n += 1;
+                durations.between(now.start, end);
+            }
+            None => self.refused += 1,
         }
         if let Some(origin) = origin {
-            if self.asked.len() < NAMES_MOST || self.asked.contains_key(&origin) {
-                self.asked
-                    .entry(origin)
-                    .or_default()
-                    .between(now.start, end);
-            } else {
-                self.refused += 1;
+            match row(&mut self.asked, NAMES_MOST, origin) {
+                Some(durations) => durations.between(now.start, end),
+                None => self.refused += 1,
             }
         }
         let place = self.longest.partition_point(|l| l.0 >= duration);
