@@ -36,7 +36,7 @@ use crate::weight;
 /// assert!(DONE.load(Ordering::Acquire));
 /// ```
 pub fn call<F: FnOnce() + Send + 'static>(f: F) {
-    let (object, what) = kind::called(f);
+    let (object, what) = kind::called(f, Urgency::Prompt);
     deliver::code(
         Entry { object, what },
         weight::closure::<F>(),
@@ -46,7 +46,7 @@ pub fn call<F: FnOnce() + Send + 'static>(f: F) {
 
 /// As [`call`], but at once: the worker is woken now. What this thread has queued before goes along.
 pub fn call_hurry<F: FnOnce() + Send + 'static>(f: F) {
-    let (object, what) = kind::called(f);
+    let (object, what) = kind::called(f, Urgency::Hurry);
     let parcel = Parcel::Entry(CODE, Entry { object, what }, weight::closure::<F>());
     sync::domain().deliver(parcel, Terms::of(Urgency::Hurry));
 }
@@ -62,7 +62,7 @@ pub fn call_hurry<F: FnOnce() + Send + 'static>(f: F) {
 /// quiescent::call_lazy(move || drop(file)); // closed some time after all who may be using it are done
 /// ```
 pub fn call_lazy<F: FnOnce() + Send + 'static>(f: F) {
-    let (object, what) = kind::called_lazily(f);
+    let (object, what) = kind::called(f, Urgency::Lazy);
     deliver::code(
         Entry { object, what },
         weight::closure::<F>(),

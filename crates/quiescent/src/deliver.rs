@@ -12,7 +12,7 @@ use std::ptr::NonNull;
 use quiescent_engine::Interest;
 use quiescent_engine::credit::{Refill, Urgency};
 
-use crate::breakers::{Breakers, Name};
+use crate::breakers::Name;
 use crate::chain::Garbage;
 use crate::drive::Drives as _;
 use crate::heads::{Head, RunHead};
@@ -132,14 +132,8 @@ impl Process {
             sync::set_queue(queue);
         }
         let fits = !asks || self.admit(queue, &mut core, &parcel);
-        let breaks = parcel.name().and_then(|name| match terms.urgency {
-            Urgency::Hurry => Some((Breakers::hurried as fn(&Breakers, Name), name)),
-            Urgency::Prompt if !core.cpu.is_prompt() => Some((Breakers::prompt as _, name)),
-            _ => None,
-        });
-        if fits {
-            core.breaks(&parcel, terms.urgency);
-        }
+        let breaks = fits && core.breaks(&parcel, terms.urgency);
+        let breaker = parcel.name().filter(|_| breaks);
         match parcel {
             _ if !fits => {}
             // SAFETY: the caller's promise, passed on by whoever made the parcel.
@@ -158,8 +152,10 @@ impl Process {
         let places = &mut places[..if core.hands_off { 0 } else { 2 }];
         let range = queue.extract(&mut core, PLAIN, places, &mut garbage);
         drop(core);
-        if let Some((count, name)) = breaks {
-            count(&self.breakers, name);
+        match (breaker, terms.urgency) {
+            (Some(name), Urgency::Hurry) => self.breakers.hurried(name),
+            (Some(name), _) => self.breakers.prompt(name),
+            _ => {}
         }
         self.free_extracted(queue, places, range);
         self.carry_out(own, refill);

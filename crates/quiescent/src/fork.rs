@@ -146,7 +146,7 @@ struct Held {
     wakers: MutexGuard<'static, barrier::List>,
     sweep: MutexGuard<'static, ()>,
     turn: MutexGuard<'static, ()>,
-    starting: MutexGuard<'static, Vec<&'static str>>,
+    names: MutexGuard<'static, telemetry::Names>,
     yards: HeldYards,
 }
 
@@ -181,7 +181,7 @@ unsafe extern "C" fn prepare() {
         return;
     }
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let starting = telemetry::starting();
+    let names = telemetry::names();
     let yards = lock_yards();
     let sweep = domain.sweeping();
     let tasks = future::waiting();
@@ -195,7 +195,7 @@ unsafe extern "C" fn prepare() {
         wakers,
         sweep,
         turn,
-        starting,
+        names,
         yards,
     };
     sync::tls_set(CELL_FORKING, 1);
@@ -304,7 +304,7 @@ unsafe extern "C" fn parent() {
     }
     drop((held.timer, held.wakers, held.tasks, held.sweep));
     unlock_yards(held.yards);
-    drop((held.starting, held.turn));
+    drop((held.names, held.turn));
 }
 
 unsafe extern "C" fn child() {
@@ -346,8 +346,8 @@ unsafe extern "C" fn child() {
     drop((held.core, held.timer, held.wakers, held.tasks, held.sweep));
     adopt_yards(&mut held.yards, run_code);
     unlock_yards(held.yards);
-    telemetry::begin_again(forks, &held.starting);
-    drop((held.starting, held.turn));
+    telemetry::begin_again(forks, &held.names);
+    drop((held.names, held.turn));
 }
 
 /// Nobody looks after the yards here; what is in them is the child's.

@@ -256,13 +256,14 @@ impl Grounds {
         self.set_policy(|policy| policy.drained = false); // nobody is left who could drain
         let (epoch, (count, bytes)) = (self.epoch(), self.held()); // in this order: what is held is of that epoch, or nobody's
         if count > 0 || self.is_busy() {
-            let (object, what) = kind::called_lazily(move || {
+            let empty = move || {
                 // Not what the next owner has queued, if others have seen to this one's meanwhile.
                 let held = self.hold_attached();
                 if let Some(held) = held.filter(|_| self.epoch() == epoch) {
                     held.yard().empty();
                 }
-            });
+            };
+            let (object, what) = kind::called(empty, Urgency::Lazy);
             let parcel = Parcel::Entry(CODE, Entry { object, what }, bytes);
             sync::domain().deliver(parcel, Terms::of(Urgency::Lazy));
         }

@@ -4,6 +4,8 @@ use std::arch::asm;
 use std::mem::MaybeUninit;
 use std::ptr;
 
+use quiescent_engine::credit::Urgency;
+
 use crate::weight;
 
 /// How an entry is run.
@@ -75,14 +77,11 @@ pub(crate) const fn fits<F>() -> bool {
 
 /// The entry's words for a closure: inside the word if it fits, else in a box.
 #[inline]
-pub(crate) fn called<F: FnOnce() + Send + 'static>(closure: F) -> (*mut u8, u64) {
-    words::<F, false>(closure)
-}
-
-/// The same for one that is queued lazily.
-#[inline]
-pub(crate) fn called_lazily<F: FnOnce() + Send + 'static>(closure: F) -> (*mut u8, u64) {
-    words::<F, true>(closure)
+pub(crate) fn called<F: FnOnce() + Send + 'static>(closure: F, urgency: Urgency) -> (*mut u8, u64) {
+    match urgency {
+        Urgency::Lazy => words::<F, true>(closure),
+        Urgency::Prompt | Urgency::Hurry => words::<F, false>(closure),
+    }
 }
 
 #[inline]

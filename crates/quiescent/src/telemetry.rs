@@ -48,7 +48,7 @@ mod told;
 
 pub use source::Source;
 
-pub(crate) use page::{SRCUS, UNNAMED, begin_again, leave, place_of, starting};
+pub(crate) use page::{Names, SRCUS, UNNAMED, begin_again, leave, names, place_of};
 pub(crate) use publish::{publish, publish_if_on};
 pub(crate) use told::Told;
 
@@ -155,21 +155,10 @@ impl Function {
         self.queued.saturating_sub(self.executed)
     }
 
-    /// The same for all that can be told.
-    fn is_alike(&self, other: &Function) -> bool {
-        (
-            &self.domain,
-            &self.name,
-            self.what,
-            self.lazy,
-            self.bytes_each,
-        ) == (
-            &other.domain,
-            &other.name,
-            other.what,
-            other.lazy,
-            other.bytes_each,
-        )
+    /// Is it the same function of the same domain, as far as can be told? In one snapshot no two are; so it finds a function in another snapshot.
+    pub fn is_alike(&self, other: &Function) -> bool {
+        let key = |it: &Function| (it.what, it.lazy, it.bytes_each);
+        key(self) == key(other) && self.domain == other.domain && self.name == other.name
     }
 
     fn add(&mut self, other: &Function) {

@@ -36,20 +36,18 @@ const RETRY: u64 = 1_000_000_000;
 impl Process {
     /// Works until nothing is due. `until` stops it early.
     pub(crate) fn work(&'static self, until: Until) {
-        while !until.is_over() {
-            match self.pass(until) {
-                Ok(true) => {}
-                Ok(false) => break,
-                Err(error) => {
-                    self.give_up(&error);
-                    return telemetry::publish_if_on();
-                }
-            }
-        }
-        if !self.watch.is_dismissed() {
-            self.set_alarm(); // whoever has the role now does that
+        match self.passes(until) {
+            Err(error) => self.give_up(&error),
+            Ok(()) if self.watch.is_dismissed() => {} // whoever has the role now does that
+            Ok(()) => self.set_alarm(),
         }
         telemetry::publish_if_on();
+    }
+
+    /// Pass after pass, until nothing is due.
+    fn passes(&'static self, until: Until) -> Result<(), SyncError> {
+        while !until.is_over() && self.pass(until)? {}
+        Ok(())
     }
 
     /// Nothing may be freed now. It is held, and said; if there is hope, the worker tries again later.

@@ -68,7 +68,7 @@ impl Interval {
         let seconds = length.as_secs_f64().max(1e-9);
         let rate = |before: u64, after: u64| after.saturating_sub(before) as f64 / seconds;
         let functions = after.functions.iter().map(|now| {
-            let then = before.functions.iter().find(|it| is_same(it, now));
+            let then = before.functions.iter().find(|it| it.is_alike(now));
             row(then, now, rate)
         });
         let mut threads: Vec<ThreadRow> = after
@@ -112,17 +112,24 @@ impl Interval {
         found.map_or(0, |it| it.1)
     }
 
+    /// Process-wide fences for grace periods, a second.
+    pub fn fences_per_s(&self) -> f64 {
+        self.rate("fences_gp") + self.rate("fences_flag")
+    }
+
+    /// Counters that are counted by cause (`worker_wakeups`, `flushes`): each cause, a second.
+    pub fn causes(&self, of: &str) -> impl Iterator<Item = (&str, f64)> {
+        self.counters.iter().filter_map(move |(name, _, rate)| {
+            let cause = name.strip_prefix(of)?.strip_prefix('.')?;
+            Some((cause, *rate))
+        })
+    }
+
     /// All that is held, and its bytes.
     pub fn held(&self) -> (u64, u64) {
         let sum = |of: fn(&Row) -> u64| self.functions.iter().map(of).fold(0, u64::saturating_add);
         (sum(|it| it.held), sum(|it| it.held_bytes))
     }
-}
-
-/// Two closures may have one name, and differ in how they are queued.
-fn is_same(a: &Function, b: &Function) -> bool {
-    (&a.domain, &a.name, a.what, a.lazy, a.bytes_each)
-        == (&b.domain, &b.name, b.what, b.lazy, b.bytes_each)
 }
 
 fn row(then: Option<&Function>, now: &Function, rate: impl Fn(u64, u64) -> f64) -> Row {

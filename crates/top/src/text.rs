@@ -96,11 +96,8 @@ pub(crate) fn short(name: &str, width: usize) -> String {
 pub(crate) fn summary(interval: &Interval) -> [String; 3] {
     let per_s = |name| rate(interval.rate(name));
     let (held, held_bytes) = interval.held();
-    let fences = interval.rate("fences_gp") + interval.rate("fences_flag");
-    let causes = |prefix: &str| {
-        let of = interval.counters.iter();
-        let some = of.filter_map(|(name, _, rate)| Some((name.strip_prefix(prefix)?, *rate)));
-        let some = some.filter(|it| it.1 > 0.0);
+    let causes = |of: &str| {
+        let some = interval.causes(of).filter(|it| it.1 > 0.0);
         let words: Vec<String> = some
             .map(|(name, value)| format!("{name} {}", rate(value)))
             .collect();
@@ -116,16 +113,16 @@ pub(crate) fn summary(interval: &Interval) -> [String; 3] {
             bytes(interval.counter("budget_bytes")),
             per_s("grace_periods"),
             per_s("scans"),
-            rate(fences),
+            rate(interval.fences_per_s()),
             per_s("fences_take"),
         ),
         format!(
             "wake-ups/s: waiters {}, drivers {}, worker by {}",
             per_s("wakeups"),
             per_s("reader_wakeups"),
-            causes("worker_wakeups."),
+            causes("worker_wakeups"),
         ),
-        format!("flushes/s by cause: {}", causes("flushes.")),
+        format!("flushes/s by cause: {}", causes("flushes")),
     ]
 }
 

@@ -1,7 +1,8 @@
 //! Carries out `top`: on a terminal a live view, else intervals as text, or one document about all of them.
 
-use super::{code, stop_flag};
+use super::code;
 use crate::arguments::top::Top;
+use crate::interrupt::stop_flag;
 use crate::output::{self, DONE};
 use quiescent_bench::{Error, Report, Row};
 use quiescent_top::{Interval, Process, Source, View, text};
@@ -98,38 +99,25 @@ impl Figures {
             let key = (case.to_owned(), metric, unit);
             self.values.entry(key).or_default().push(value);
         };
-        let fences = interval.rate("fences_gp") + interval.rate("fences_flag");
         let (held, held_bytes) = interval.held();
-        put(
-            "process",
-            "grace_periods_per_s",
-            "1/s",
-            interval.rate("grace_periods"),
-        );
-        put("process", "fences_per_s", "1/s", fences);
-        put(
-            "process",
-            "fences_take_per_s",
-            "1/s",
-            interval.rate("fences_take"),
-        );
-        put("process", "scans_per_s", "1/s", interval.rate("scans"));
-        put("process", "backlog", "callbacks", held as f64);
-        put("process", "held_bytes", "bytes", held_bytes as f64);
-        put(
-            "process",
-            "holdouts",
-            "readers",
-            interval.holdouts.len() as f64,
-        );
-        for (name, _, rate) in &interval.counters {
-            for (prefix, metric) in [
-                ("worker_wakeups.", "wakeups_per_s"),
-                ("flushes.", "flushes_per_s"),
-            ] {
-                if let Some(cause) = name.strip_prefix(prefix) {
-                    put(&format!("by {cause}"), metric, "1/s", *rate);
-                }
+        let holdouts = interval.holdouts.len();
+        for (metric, unit, value) in [
+            ("grace_periods_per_s", "1/s", interval.rate("grace_periods")),
+            ("fences_per_s", "1/s", interval.fences_per_s()),
+            ("fences_take_per_s", "1/s", interval.rate("fences_take")),
+            ("scans_per_s", "1/s", interval.rate("scans")),
+            ("backlog", "callbacks", held as f64),
+            ("held_bytes", "bytes", held_bytes as f64),
+            ("holdouts", "readers", holdouts as f64),
+        ] {
+            put("process", metric, unit, value);
+        }
+        for (of, metric) in [
+            ("worker_wakeups", "wakeups_per_s"),
+            ("flushes", "flushes_per_s"),
+        ] {
+            for (cause, rate) in interval.causes(of) {
+                put(&format!("by {cause}"), metric, "1/s", rate);
             }
         }
         for row in view.rows(interval) {

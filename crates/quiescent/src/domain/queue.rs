@@ -46,10 +46,7 @@ impl<Tag: 'static> Domain<Tag> {
     }
 
     fn queue<F: FnOnce() + Send + 'static>(&self, f: F, urgency: Urgency) {
-        let (object, what) = match urgency {
-            Urgency::Lazy => kind::called_lazily(f),
-            _ => kind::called(f),
-        };
+        let (object, what) = kind::called(f, urgency);
         let parcel = Parcel::Entry(CODE, Entry { object, what }, weight::closure::<F>());
         self.grounds().deliver(parcel, urgency, false);
     }

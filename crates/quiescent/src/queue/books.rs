@@ -33,8 +33,8 @@ impl Core {
         Some((head, run, range))
     }
 
-    /// A parcel is about to be queued that ends the laziness of others, if it does.
-    pub(crate) fn breaks(&mut self, parcel: &Parcel, urgency: Urgency) {
+    /// A parcel is about to be queued. Does it end the laziness of others?
+    pub(crate) fn breaks(&mut self, parcel: &Parcel, urgency: Urgency) -> bool {
         let breaks = match urgency {
             Urgency::Hurry => true,
             Urgency::Prompt => !self.cpu.is_prompt(),
@@ -47,5 +47,6 @@ impl Core {
             };
             self.told.broke(&self.cpu, lane, what, urgency);
         }
+        breaks
     }
 }

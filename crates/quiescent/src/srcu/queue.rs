@@ -19,10 +19,7 @@ use crate::weight;
 
 /// Queues a closure.
 fn call<F: FnOnce() + Send + 'static>(srcu: &Srcu, f: F, urgency: Urgency) {
-    let (object, what) = match urgency {
-        Urgency::Lazy => kind::called_lazily(f),
-        _ => kind::called(f),
-    };
+    let (object, what) = kind::called(f, urgency);
     let parcel = Parcel::Entry(CODE, Entry { object, what }, weight::closure::<F>());
     srcu.yard().deliver(parcel, urgency);
 }

@@ -29,7 +29,7 @@ const STEPS: usize = 16;
 pub(super) const COUNTERS: usize = 64;
 /// Readers that are named.
 pub(super) const HOLDOUTS: usize = 64;
-/// Names of domains that there is room for, the two above among them.
+/// Names of domains that there is room for, the two below among them.
 pub(super) const PLACES: usize = 256;
 /// The process's own domain.
 pub(crate) const PROCESS: u32 = 0;
@@ -135,12 +135,40 @@ static FILE: AtomicU64 = AtomicU64::new(0);
 /// When it came into being.
 static STARTED: AtomicU64 = AtomicU64::new(0);
 
-/// The names of domains. One at a time starts, or names; a fork takes it.
-static STARTING: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
+/// What domains are called, in the order of their numbers. A fork takes its lock, so no memory is allocated under it: the room is there.
+#[derive(Debug)]
+pub(crate) struct Names {
+    all: [&'static str; PLACES],
+    count: usize,
+}
 
-/// Nobody starts meanwhile.
-pub(crate) fn starting() -> MutexGuard<'static, Vec<&'static str>> {
-    STARTING.lock().unwrap_or_else(PoisonError::into_inner)
+impl Names {
+    /// The number of a name, which may be a new one; none where there is no more room.
+    fn number(&mut self, name: &'static str) -> Option<u32> {
+        let mut known = UNNAMED as usize + 1..self.count;
+        if let Some(at) = known.find(|&at| self.all[at] == name) {
+            return Some(at as u32);
+        }
+        *self.all.get_mut(self.count)? = name;
+        self.count += 1;
+        Some(self.count as u32 - 1)
+    }
+}
+
+/// Whoever has it starts, or names.
+static NAMES: Mutex<Names> = Mutex::new(Names {
+    all: {
+        let mut all = [""; PLACES];
+        all[PROCESS as usize] = "process";
+        all[UNNAMED as usize] = "(unnamed)";
+        all
+    },
+    count: 2,
+});
+
+/// Nobody starts or names meanwhile.
+pub(crate) fn names() -> MutexGuard<'static, Names> {
+    NAMES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The page, if there is one.
@@ -161,7 +189,7 @@ pub(super) fn number() -> u32 {
 }
 
 pub(super) fn start() -> io::Result<()> {
-    let names = starting();
+    let names = names();
     match page() {
         Some(_) => Ok(()),
         None => make(0, &names),
@@ -205,7 +233,7 @@ fn file() -> io::Result<OwnedFd> {
 }
 
 /// A new page in the place of the one there is. No memory is allocated by it.
-fn make(forks: u32, names: &[&str]) -> io::Result<()> {
+fn make(forks: u32, names: &Names) -> io::Result<()> {
     let size = size_of::<Page>();
     let descriptor = file()?;
     let made = descriptor.as_raw_fd();
@@ -251,7 +279,7 @@ pub(crate) fn leave() -> Option<u32> {
 }
 
 /// In the child of a fork, last: it has a page of its own if its parent had one. Nothing is counted if there is none to be had.
-pub(crate) fn begin_again(forks: Option<u32>, names: &[&str]) {
+pub(crate) fn begin_again(forks: Option<u32>, names: &Names) {
     if let Some(forks) = forks {
         let _ = make(forks + 1, names);
     }
@@ -278,20 +306,13 @@ pub(super) fn descriptor() -> Option<i32> {
     is_page.then_some(descriptor)
 }
 
-/// The number of domains of this name.
+/// The number of domains of this name. Of those for which there is no room nothing is known but that they are not the process's.
 pub(crate) fn place_of(name: &'static str) -> u32 {
     if name.is_empty() {
         return UNNAMED;
     }
-    let mut names = starting();
-    let known = names.iter().position(|known| *known == name);
-    let at = known.unwrap_or_else(|| {
-        names.push(name);
-        names.len() - 1
-    });
-    // Of those for which there is no room nothing but this is known.
-    let place = at + UNNAMED as usize + 1;
-    let Some(place) = u32::try_from(place).ok().filter(|&it| it < PLACES as u32) else {
+    let mut names = names();
+    let Some(place) = names.number(name) else {
         return UNNAMED;
     };
     if let Some(page) = page() {
@@ -301,7 +322,7 @@ pub(crate) fn place_of(name: &'static str) -> u32 {
 }
 
 impl Page {
-    fn describe(&self, forks: u32, names: &[&str]) {
+    fn describe(&self, forks: u32, names: &Names) {
         let header = &self.header;
         let parts = [
             std::mem::offset_of!(Page, counters),
@@ -324,8 +345,7 @@ impl Page {
         header.pid.store(std::process::id(), Ordering::Relaxed);
         header.forks.store(forks, Ordering::Relaxed);
         header.started_ns.store(sync::now_ns(), Ordering::Relaxed);
-        let all = ["process", "(unnamed)"].iter().chain(names);
-        for (place, name) in self.places.iter().zip(all) {
+        for (place, name) in self.places.iter().zip(&names.all[..names.count]) {
             place.set(name);
         }
         for (place, name) in self.counters.iter().zip(super::publish::NAMES) {
