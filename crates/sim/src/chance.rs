@@ -46,6 +46,14 @@ impl Chance {
         // times ln 2 = 45426 / 65536
         ((u128::from(mean) * u128::from(bits) * 45_426) >> 32) as u64
     }
+
+    /// A pause of this mean: [`poisson`](Self::poisson) if pauses vary, else always the mean itself.
+    pub fn pause(&mut self, mean: u64, vary: bool) -> u64 {
+        match vary {
+            true => self.poisson(mean),
+            false => mean,
+        }
+    }
 }
 
 /// `log2(x / 256)` for `x` in 256..512, in units of 2⁻¹⁶: by squaring, bit by bit.

@@ -41,15 +41,6 @@ enum Step {
     Called,
 }
 
-impl Rounds {
-    fn varied(&mut self, mean: u64) -> u64 {
-        match self.vary {
-            true => self.chance.poisson(mean).max(1),
-            false => mean,
-        }
-    }
-}
-
 impl Work for Rounds {
     fn next(&mut self, now: u64) -> Op {
         loop {
@@ -77,7 +68,8 @@ impl Work for Rounds {
                         sleep = self.rest;
                     }
                     if sleep > 0 {
-                        return Op::SleepUntil(now + self.varied(sleep));
+                        let pause = self.chance.pause(sleep, self.vary).max(1);
+                        return Op::SleepUntil(now + pause);
                     }
                 }
             }
@@ -108,10 +100,7 @@ impl Work for Turns {
         } else {
             self.sleep
         };
-        let length = match self.vary {
-            true => self.chance.poisson(mean).max(1),
-            false => mean.max(1),
-        };
+        let length = self.chance.pause(mean, self.vary).max(1);
         match self.computed {
             true => Op::Compute(length),
             false => Op::SleepUntil(now + length),

@@ -63,11 +63,7 @@ impl Closer {
         if self.every == 0 || self.buffers == 0 {
             return None;
         }
-        let pause = match self.vary {
-            true => self.chance.poisson(self.every).max(1),
-            false => self.every,
-        };
-        self.at.due += pause;
+        self.at.due += self.chance.pause(self.every, self.vary).max(1);
         (self.at.due < self.stop).then_some(self.at.due)
     }
 }

@@ -64,10 +64,7 @@ impl Work for Queuer {
                     if self.every == 0 || n == 0 {
                         return Op::Exit;
                     }
-                    let pause = match self.vary {
-                        true => self.chance.poisson(self.every).max(1),
-                        false => self.every,
-                    };
+                    let pause = self.chance.pause(self.every, self.vary).max(1);
                     // From when the last one was due, so that what the work takes does not change the rate.
                     self.at.due = (self.at.due.max(1) + pause).max(now.saturating_sub(BACKLOG));
                     if self.at.due >= self.stop {

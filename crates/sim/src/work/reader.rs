@@ -42,10 +42,7 @@ enum Step {
 
 impl Reads {
     fn pause(&mut self, now: u64, mean: u64, sleeps: bool) -> Op {
-        let length = match self.vary {
-            true => self.chance.poisson(mean),
-            false => mean,
-        };
+        let length = self.chance.pause(mean, self.vary);
         match sleeps {
             true => Op::SleepUntil(now + length),
             false => Op::Compute(length.max(1)),

@@ -61,10 +61,7 @@ impl Work for Switcher {
                 }
                 Step::Rest => {
                     self.at.0 = Step::Work;
-                    let rest = match self.vary {
-                        true => self.chance.poisson(self.rest),
-                        false => self.rest,
-                    };
+                    let rest = self.chance.pause(self.rest, self.vary);
                     if rest > 0 {
                         return Op::SleepUntil(now + rest);
                     }
