@@ -156,7 +156,7 @@ impl Function {
     }
 
     /// Is it the same function of the same domain, as far as can be told? In one snapshot no two are; so it finds a function in another snapshot.
-    pub fn is_alike(&self, other: &Function) -> bool {
+    fn is_alike(&self, other: &Function) -> bool {
         let key = |it: &Function| (it.what, it.lazy, it.bytes_each);
         key(self) == key(other) && self.domain == other.domain && self.name == other.name
     }

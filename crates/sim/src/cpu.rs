@@ -81,6 +81,8 @@ pub(crate) struct Core {
     pub ready: VecDeque<usize>,
     /// The task that runs; none in the idle loop.
     pub current: Option<usize>,
+    /// Since when it does.
+    pub runs_since: u64,
     /// The task that runs goes to sleep when this piece of work is done.
     pub sleeps: bool,
     /// It is in the idle loop.

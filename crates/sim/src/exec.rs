@@ -248,6 +248,7 @@ impl Machine {
         let next = next.expect("somebody is ready");
         self.tasks[next].gave_way = false;
         core.current = Some(next);
+        core.runs_since = self.now;
         core.passing = false;
         core.resched = false;
         if std::mem::take(&mut core.idle) {
@@ -266,6 +267,14 @@ impl Machine {
         Act::Busy(self.options.costs.switch)
     }
 
+    /// Nobody runs there any more: who did, and for how long.
+    pub(crate) fn turn_ends(&mut self, cpu: CpuId) -> Option<usize> {
+        let core = &mut self.cores[cpu as usize];
+        let task = core.current.take()?;
+        self.tasks[task].ran_ns += self.now - core.runs_since;
+        Some(task)
+    }
+
     pub(crate) fn say_switch(&self, cpu: CpuId, next: Option<usize>) {
         let state = |task: usize| self.tasks[task].state_letter();
         self.rcu.told.notes.switched(cpu, next, state);
@@ -279,11 +288,11 @@ impl Machine {
             self.note_switch(cpu, Some(task));
             return Act::Busy(self.options.costs.switch);
         }
-        core.current = None;
         // What was left of its work waits with it.
         self.tasks[task].left = std::mem::take(&mut core.left);
         self.tasks[task].gave_way = true;
         core.ready.push_back(task);
+        self.turn_ends(cpu);
         self.switch(cpu, Some(task))
     }
 
@@ -297,8 +306,8 @@ impl Machine {
             }
             it.state = State::Sleeping;
         }
+        self.turn_ends(cpu);
         let core = &mut self.cores[cpu as usize];
-        core.current = None;
         core.resched = false;
         if !core.ready.is_empty() {
             return self.switch(cpu, Some(task));

@@ -113,8 +113,8 @@ impl Machine {
     fn tasks_move(&mut self, cpu: CpuId, heir: CpuId) {
         let core = &mut self.cores[cpu as usize];
         let left = std::mem::take(&mut core.left);
-        if let Some(task) = core.current.take() {
-            core.ready.push_front(task);
+        if let Some(task) = self.turn_ends(cpu) {
+            self.cores[cpu as usize].ready.push_front(task);
             self.tasks[task].left = left;
             self.note_switch(cpu, Some(task));
         }

@@ -45,6 +45,7 @@
 //! | [`settings`] | the same by name, as text |
 //! | [`threads`] | the other kind of machine: threads of a program that uses the library |
 //! | `stats`, `notes` | what a run has shown |
+//! | `look` | what a run shows while it goes on |
 //! | [`report`], [`batch`] | figures of runs; many runs at once |
 //! | `trace` | a run as a kernel's tracer would print it |
 //! | `film` | a stretch of a run, span by span, for a picture |
@@ -68,6 +69,7 @@ mod hotplug;
 mod idle;
 pub mod idling;
 mod kthreads;
+mod look;
 mod machine;
 mod notes;
 mod options;
@@ -97,6 +99,7 @@ pub use error::Error;
 pub use faults::Faults;
 pub use film::{Doing, Film, Span};
 pub use full::FullTicks;
+pub use look::{InTheWay, Live, Look, TaskLook};
 pub use machine::Machine;
 pub use options::{Costs, IdleLoop, MachineKind, Options, Smp};
 pub use stats::{Credits, Func, GracePeriod, Held, Intervals, Stats, Synchronized, Totals};

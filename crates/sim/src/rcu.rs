@@ -230,6 +230,7 @@ impl Machine {
         let (global, cpus, groups, view) = self.rcu.parts();
         let it = &mut cpus[cpu as usize];
         let group = it.member().group();
+        let lazy_before = it.member().lazy();
         let (pos, todo, wake_gp) = match group {
             Some(group) => {
                 let group = groups[group as usize].as_mut().expect("it has members");
@@ -248,8 +249,9 @@ impl Machine {
                 (called.pos, Todo::default(), called.wake_gp)
             }
         };
+        let lazy_now = it.member().lazy();
         if counts {
-            cpus[cpu as usize].queued_lazy();
+            it.queued_lazy();
         }
         let core = &mut self.cores[cpu as usize];
         core.fifo.push_back(callback);
@@ -263,7 +265,10 @@ impl Machine {
             n_cbs,
         });
         if self.stats.counts(self.now) {
-            self.stats.funcs[callback.func].queued += 1;
+            let counted = &mut self.stats.funcs[func];
+            counted.queued += 1;
+            counted.lazily += u64::from(counts || lazy_now > lazy_before);
+            counted.broke += u64::from(!lazy && lazy_now < lazy_before);
         }
         if wake_gp {
             self.wake(self.gp_thread, cpu);

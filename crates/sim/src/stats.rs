@@ -35,6 +35,10 @@ pub struct Func {
     pub bytes: u64,
     /// Callbacks queued.
     pub queued: u64,
+    /// Those of them that were queued to wait for company.
+    pub lazily: u64,
+    /// Those that ended the laziness of others, since they were not.
+    pub broke: u64,
     /// Callbacks invoked.
     pub invoked: u64,
     /// How long each of those waited, in nanoseconds.

@@ -145,6 +145,8 @@ pub(crate) struct Task {
     pub sections: Sections,
     pub wakeups: u64,
     pub intervals: Intervals,
+    /// Time that it had a CPU in turns that are over, interrupts included, in nanoseconds.
+    pub ran_ns: u64,
 }
 
 impl Task {
@@ -165,6 +167,7 @@ impl Task {
             sections: Sections::default(),
             wakeups: 0,
             intervals: Intervals::default(),
+            ran_ns: 0,
         }
     }
 

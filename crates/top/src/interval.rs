@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use quiescent::telemetry::{Function, What};
+use quiescent::telemetry::What;
 
-use crate::sample::{Holdout, Sample};
+use crate::sample::{Function, Holdout, Sample};
 
 /// A callback function, in an interval.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,6 +106,11 @@ impl Interval {
         found.map_or(0.0, |it| it.2)
     }
 
+    /// Does the source count this?
+    pub fn counts(&self, name: &str) -> bool {
+        self.counters.iter().any(|it| it.0 == name)
+    }
+
     /// A counter at the end.
     pub fn counter(&self, name: &str) -> u64 {
         let found = self.counters.iter().find(|it| it.0 == name);
@@ -134,30 +139,20 @@ impl Interval {
 
 fn row(then: Option<&Function>, now: &Function, rate: impl Fn(u64, u64) -> f64) -> Row {
     let before = |of: fn(&Function) -> u64| then.map_or(0, of);
-    let queued = now.queued.saturating_sub(before(|it| it.queued));
-    let hurried = now.hurried.saturating_sub(before(|it| it.hurried));
-    let executed = now.executed.saturating_sub(before(|it| it.executed));
-    let waited = now
-        .waited_at_most
-        .saturating_sub(then.map_or(Duration::ZERO, |it| it.waited_at_most));
-    let lazily = if now.lazy {
-        queued.saturating_sub(hurried)
-    } else {
-        0
-    };
+    let more = |of: fn(&Function) -> u64| of(now).saturating_sub(before(of));
+    let per_s = |of: fn(&Function) -> u64| rate(before(of), of(now));
+    let (queued, executed) = (more(|it| it.queued), more(|it| it.executed));
+    let waited_ms = more(|it| it.waited_ns) as f64 / 1e6;
     Row {
         name: now.name.clone(),
         domain: now.domain.clone(),
         what: now.what,
-        queued_per_s: rate(before(|it| it.queued), now.queued),
-        executed_per_s: rate(before(|it| it.executed), now.executed),
+        queued_per_s: per_s(|it| it.queued),
+        executed_per_s: per_s(|it| it.executed),
         held: now.held(),
         held_bytes: now.held().saturating_mul(now.bytes_each),
-        delay_ms: (executed > 0).then(|| waited.as_secs_f64() * 1e3 / executed as f64),
-        lazy_pct: (queued > 0).then(|| 100.0 * lazily as f64 / queued as f64),
-        broke_per_s: rate(
-            before(|it| it.hurried.saturating_add(it.prompt)),
-            now.hurried.saturating_add(now.prompt),
-        ),
+        delay_ms: (executed > 0).then(|| waited_ms / executed as f64),
+        lazy_pct: (queued > 0).then(|| 100.0 * more(|it| it.lazily) as f64 / queued as f64),
+        broke_per_s: per_s(|it| it.broke),
     }
 }

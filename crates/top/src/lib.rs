@@ -41,6 +41,6 @@ mod watch;
 pub use interval::{Interval, Row, ThreadRow};
 pub use order::{Order, View};
 pub use process::Process;
-pub use sample::{Holdout, Sample, Source, Thread};
+pub use sample::{Function, Holdout, Sample, Source, Thread};
 pub use text::text;
 pub use watch::watch;

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use quiescent::telemetry;
 
-use crate::sample::{Holdout, Sample, Source, Thread};
+use crate::sample::{Function, Holdout, Sample, Source, Thread};
 
 /// Threads that are looked at, at most.
 const MOST_THREADS: usize = 512;
@@ -45,8 +45,8 @@ impl Process {
             0 => Some("(threads without a slot)".to_owned()),
             _ => comm(&task),
         };
-        Holdout {
-            thread,
+        Holdout::Thread {
+            id: thread,
             name,
             nesting,
         }
@@ -65,7 +65,7 @@ impl Source for Process {
         Ok(Sample {
             at: Instant::now(),
             holdouts: holdouts.map(|&it| self.holdout(it)).collect(),
-            functions: snapshot.functions,
+            functions: snapshot.functions.into_iter().map(Function::from).collect(),
             counters: snapshot.counters,
             threads,
             more_threads,

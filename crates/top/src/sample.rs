@@ -3,7 +3,61 @@
 use std::io;
 use std::time::Instant;
 
-use quiescent::telemetry::Function;
+use quiescent::telemetry::{self, What};
+
+/// A callback function, and what has been counted of it. Counts only grow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Function {
+    /// Its domain.
+    pub domain: String,
+    /// Its name.
+    pub name: String,
+    /// What kind of thing it is.
+    pub what: What,
+    /// Times it was queued.
+    pub queued: u64,
+    /// Times it was queued to wait for company.
+    pub lazily: u64,
+    /// Times it was executed.
+    pub executed: u64,
+    /// What those executed had waited in all, at most, ns.
+    pub waited_ns: u64,
+    /// Bytes that one holds.
+    pub bytes_each: u64,
+    /// Times it ended the laziness of others.
+    pub broke: u64,
+}
+
+impl Function {
+    /// Queued and not executed.
+    pub fn held(&self) -> u64 {
+        self.queued.saturating_sub(self.executed)
+    }
+
+    /// Whether it is the same function, at another moment.
+    pub fn is_alike(&self, other: &Function) -> bool {
+        (&self.domain, &self.name, self.what) == (&other.domain, &other.name, other.what)
+    }
+}
+
+impl From<telemetry::Function> for Function {
+    fn from(it: telemetry::Function) -> Function {
+        Function {
+            lazily: match it.lazy {
+                true => it.queued.saturating_sub(it.hurried),
+                false => 0,
+            },
+            waited_ns: u64::try_from(it.waited_at_most.as_nanos()).unwrap_or(u64::MAX),
+            broke: it.hurried.saturating_add(it.prompt),
+            domain: it.domain,
+            name: it.name,
+            what: it.what,
+            queued: it.queued,
+            executed: it.executed,
+            bytes_each: it.bytes_each,
+        }
+    }
+}
 
 /// A thread, and how much it has run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,15 +72,30 @@ pub struct Thread {
     pub cpu_ns: u64,
 }
 
-/// A reader that a grace period waits for.
+/// Whom a grace period waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Holdout {
-    /// The kernel's number of the thread; 0: those without a slot.
-    pub thread: u32,
-    /// Its name; none if no such thread is to be found: it has ended inside its section, or its process has other numbers for its threads than this one.
-    pub name: Option<String>,
-    /// Sections it has open, one inside the other.
-    pub nesting: u32,
+pub enum Holdout {
+    /// A thread in a section.
+    Thread {
+        /// The kernel's number of it; 0: those without a slot.
+        id: u32,
+        /// Its name; none if no such thread is to be found: it has ended inside its section, or its process has other numbers for its threads than this one.
+        name: Option<String>,
+        /// Sections it has open, one inside the other.
+        nesting: u32,
+    },
+    /// A CPU that has not passed through a quiescent state.
+    Cpu {
+        /// Its number.
+        cpu: u32,
+        /// What runs on it; none: it idles.
+        runs: Option<String>,
+    },
+    /// A task that was switched out in a section.
+    Preempted {
+        /// Its name.
+        name: String,
+    },
 }
 
 /// What a source said at one moment. All counts only grow.
@@ -36,7 +105,7 @@ pub struct Sample {
     pub at: Instant,
     /// What was queued and executed, by domain and function.
     pub functions: Vec<Function>,
-    /// Counters by name, those of [`quiescent::Statistics`].
+    /// Counters by name: of a process those of [`quiescent::Statistics`]. What a source does not count is not shown.
     pub counters: Vec<(String, u64)>,
     /// Threads.
     pub threads: Vec<Thread>,

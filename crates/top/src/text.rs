@@ -92,38 +92,77 @@ pub(crate) fn short(name: &str, width: usize) -> String {
     format!("…{}", kept.collect::<String>())
 }
 
-/// What happened in all, in three lines.
+/// What happened in all, in three lines: of what the source counts.
 pub(crate) fn summary(interval: &Interval) -> [String; 3] {
-    let per_s = |name| rate(interval.rate(name));
-    let (held, held_bytes) = interval.held();
-    let causes = |of: &str| {
-        let some = interval.causes(of).filter(|it| it.1 > 0.0);
-        let words: Vec<String> = some
-            .map(|(name, value)| format!("{name} {}", rate(value)))
-            .collect();
-        match words.is_empty() {
-            true => "none".to_owned(),
-            false => words.join(", "),
-        }
+    let of_budget = match interval.counter("budget_bytes") {
+        0 => String::new(),
+        budget => format!(" of {}", bytes(budget)),
     };
+    let (held, held_bytes) = interval.held();
+    let mut first = format!("held {held}, {}{of_budget}", bytes(held_bytes));
+    let counted = [("grace periods", "grace_periods"), ("scans", "scans")];
+    first += &rates(interval, "   ", &counted);
+    match interval.counts(SOFTIRQS) {
+        true => kernel(interval, first),
+        false => program(interval, first),
+    }
+}
+
+/// A counter that every kernel has, and no program.
+const SOFTIRQS: &str = "softirqs";
+
+/// Counters as rates with their words, those that there are.
+fn rates(interval: &Interval, before: &str, counters: &[(&str, &str)]) -> String {
+    let there = counters.iter().filter(|it| interval.counts(it.1));
+    let said =
+        |(words, name): &(&str, &str)| format!("{before}{words}/s {}", rate(interval.rate(name)));
+    there.map(said).collect()
+}
+
+fn program(interval: &Interval, first: String) -> [String; 3] {
+    let per_s = |name| rate(interval.rate(name));
+    let (for_all, takes) = (rate(interval.fences_per_s()), per_s("fences_take"));
     [
-        format!(
-            "held {held}, {} of {}   grace periods/s {}   scans/s {}   fences/s {} + {}",
-            bytes(held_bytes),
-            bytes(interval.counter("budget_bytes")),
-            per_s("grace_periods"),
-            per_s("scans"),
-            rate(interval.fences_per_s()),
-            per_s("fences_take"),
-        ),
+        format!("{first}   fences/s {for_all} + {takes}"),
         format!(
             "wake-ups/s: waiters {}, drivers {}, worker by {}",
             per_s("wakeups"),
             per_s("reader_wakeups"),
-            causes("worker_wakeups"),
+            causes(interval, "worker_wakeups"),
         ),
-        format!("flushes/s by cause: {}", causes("flushes")),
+        format!("flushes/s by cause: {}", causes(interval, "flushes")),
     ]
+}
+
+fn kernel(interval: &Interval, first: String) -> [String; 3] {
+    let interrupts = [
+        ("soft interrupts", SOFTIRQS),
+        ("batches", "batches"),
+        ("sent to CPUs", "ipis"),
+    ];
+    let ticks = [("idle", "idle_ticks"), ("others", "busy_ticks")];
+    let cpu = match interval.counts("rcu_ns") {
+        true => format!("   RCU {:.2} % of a CPU", interval.rate("rcu_ns") / 1e7),
+        false => String::new(),
+    };
+    let listed = |parts: String| parts.trim_start_matches([',', ' ']).to_owned();
+    [
+        first + &cpu,
+        listed(rates(interval, "   ", &interrupts)),
+        format!("ticks of CPUs: {}", listed(rates(interval, ", ", &ticks))),
+    ]
+}
+
+/// The causes of what is counted by cause.
+fn causes(interval: &Interval, of: &str) -> String {
+    let some = interval.causes(of).filter(|it| it.1 > 0.0);
+    let words: Vec<String> = some
+        .map(|(name, value)| format!("{name} {}", rate(value)))
+        .collect();
+    match words.is_empty() {
+        true => "none".to_owned(),
+        false => words.join(", "),
+    }
 }
 
 /// Why there is no row, if there is none.
@@ -135,14 +174,18 @@ pub(crate) fn nothing(interval: &Interval, rows: usize) -> &'static str {
     }
 }
 
-/// A reader in the way, in words.
+/// Who is in the way, in words.
 pub(crate) fn holdout(it: &Holdout) -> String {
-    match &it.name {
-        Some(name) => format!("thread {} \"{name}\", nesting {}", it.thread, it.nesting),
-        None => format!(
-            "thread {}, not to be found here, nesting {}",
-            it.thread, it.nesting
-        ),
+    match it {
+        Holdout::Thread { id, name, nesting } => match name {
+            Some(name) => format!("thread {id} \"{name}\", nesting {nesting}"),
+            None => format!("thread {id}, not to be found here, nesting {nesting}"),
+        },
+        Holdout::Cpu { cpu, runs } => match runs {
+            Some(name) => format!("CPU {cpu}, which runs {name}"),
+            None => format!("CPU {cpu}, which idles"),
+        },
+        Holdout::Preempted { name } => format!("{name}, switched out in a section"),
     }
 }
 

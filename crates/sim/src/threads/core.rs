@@ -97,6 +97,8 @@ pub(super) struct Thread {
     pub ran: u64,
     /// What it has done that it has not been busy for.
     pub debt: u64,
+    /// Processor time, in nanoseconds.
+    pub busy_ns: u64,
     pub wakeups: u64,
     pub intervals: Intervals,
 }
@@ -233,6 +235,7 @@ impl Threads {
             swept: 0,
             ran: 0,
             debt: 0,
+            busy_ns: 0,
             wakeups: 0,
             intervals: Intervals::default(),
         });
@@ -308,6 +311,7 @@ impl Threads {
                 Flow::Go => {}
                 Flow::Busy(ns) => {
                     let debt = std::mem::take(&mut self.threads[thread].debt);
+                    self.threads[thread].busy_ns += ns + debt;
                     self.events.put(self.now + ns + debt, Event::Run { thread });
                     return;
                 }

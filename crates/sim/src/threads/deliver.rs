@@ -94,7 +94,11 @@ impl Threads {
     fn queued(&mut self, func: usize) -> Item {
         let now = self.now;
         self.stats.holds(now, func, true);
-        self.stats.funcs[func].queued += u64::from(self.stats.counts(now));
+        if self.stats.counts(now) {
+            let counted = &mut self.stats.funcs[func];
+            counted.queued += 1;
+            counted.lazily += u64::from(self.verbs[func].is_lazy());
+        }
         Item {
             func,
             at: now,

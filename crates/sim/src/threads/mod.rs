@@ -37,6 +37,7 @@ mod core;
 mod deliver;
 mod drive;
 mod lane;
+mod look;
 mod policy;
 mod program;
 mod queue;
@@ -88,6 +89,11 @@ impl Verb {
         }
         names
     };
+
+    /// What is handed over so waits for company.
+    pub fn is_lazy(self) -> bool {
+        matches!(self, Verb::Retire | Verb::RetireNoReclaim | Verb::CallLazy)
+    }
 
     /// The verb at this place of the list of names.
     pub(crate) fn at(index: usize) -> Verb {

@@ -52,8 +52,8 @@ fn state() -> State {
             ("worker_wakeups.timer".into(), 40, 4.0),
             ("budget_bytes".into(), 64 << 20, 0.0),
         ],
-        holdouts: vec![Holdout {
-            thread: 77,
+        holdouts: vec![Holdout::Thread {
+            id: 77,
             name: Some("reader".into()),
             nesting: 1,
         }],
