@@ -32,6 +32,10 @@ fn nonsense_is_a_usage_error_with_a_remedy() {
         (&["top", "--pid", "-1"], "--pid"),
         (&["top", "--pid", "me"], "--pid"),
         (&["top", "--pid", "1", "-n", "0"], "1.."),
+        (&["top", "--pid", "1", "--sim", "churn"], "--sim"),
+        (&["top", "--pid", "1", "--seed", "2"], "--seed"),
+        (&["top", "--sim", "no-such-workload"], "give one of"),
+        (&["top", "--sim", "churn", "--set", "colour=blue"], "colour"),
         (&["top", "--pid", "1", "--delay", "0"], "give 0.1 to 3600"),
         (&["top", "--pid", "1", "--sort", "colour"], "queued"),
     ]);
@@ -109,4 +113,38 @@ fn ctrl_c_prints_what_was_counted() {
     let said = text(&output.stdout);
     let all = quiescent_bench::Report::from_json(&said).expect("a document");
     assert!(all.find("quiescent", "process", "scans_per_s").is_some());
+}
+
+#[test]
+fn a_simulated_run_is_the_same_each_time_and_nobody_waits_for_it() {
+    let words = [
+        "top",
+        "--sim",
+        "local-video",
+        "--set",
+        "rcu=lazy",
+        "-n",
+        "40",
+    ];
+    let first = run(&words);
+    assert!(first.status.success(), "{first:?}");
+    assert_eq!(text(&first.stdout), text(&run(&words).stdout));
+    let other = run(&[&words[..], &["--seed", "9"]].concat());
+    assert_ne!(text(&first.stdout), text(&other.stdout));
+    let said = text(&first.stdout);
+    for part in ["at 40.0 s, counted exactly", "RCU 0.", "compositor"] {
+        assert!(said.contains(part), "{part} in {said}");
+    }
+    let churn = run(&["top", "--sim", "churn", "--batch", "-n", "1"]);
+    assert!(
+        text(&churn.stdout).contains("in the way: CPU "),
+        "{churn:?}"
+    );
+    let all = report(&run(&[&words[..], &["--json"]].concat()));
+    let of = |case: &str, metric: &str| all.find("model", case, metric).expect(metric);
+    let broke = of("wakeme_after_rcu", "broke_per_s");
+    assert!(broke.n == 40 && broke.max > 0.0);
+    // A callback that finds the time of the others over goes with them.
+    assert!(of("file_free_rcu", "lazy_pct").median == 100.0);
+    assert!(of("machine", "rcu_cpu_pct").max > 0.0);
 }

@@ -8,6 +8,7 @@
 use std::cell::Cell;
 
 use quiescent_engine::event::{Event, GpEvent};
+use quiescent_engine::fast_no_hz::IdleRule;
 use quiescent_engine::offload::{self, Group, GroupId, Timer as Timing, Todo};
 use quiescent_engine::watching::Watching;
 use quiescent_engine::{Config, Cpu, CpuId, Effects, Global, Host, Interest, LeafId, Now, Seen};
@@ -217,6 +218,8 @@ impl Machine {
         can_wake: bool,
     ) {
         let counts = lazy && !self.rcu.cpus[cpu as usize].is_offloaded();
+        let knows_lazy =
+            matches!(self.options.idle_rule, IdleRule::FastNoHz(it) if it.lazy_delay.is_some());
         let callback = Callback {
             func,
             queued_at: self.now,
@@ -267,7 +270,7 @@ impl Machine {
         if self.stats.counts(self.now) {
             let counted = &mut self.stats.funcs[func];
             counted.queued += 1;
-            counted.lazily += u64::from(counts || lazy_now > lazy_before);
+            counted.lazily += u64::from(lazy_now > lazy_before || counts && knows_lazy);
             counted.broke += u64::from(!lazy && lazy_now < lazy_before);
         }
         if wake_gp {

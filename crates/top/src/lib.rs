@@ -41,6 +41,7 @@ mod watch;
 pub use interval::{Interval, Row, ThreadRow};
 pub use order::{Order, View};
 pub use process::Process;
+pub use quiescent::telemetry::What;
 pub use sample::{Function, Holdout, Sample, Source, Thread};
 pub use text::text;
 pub use watch::watch;

@@ -95,6 +95,7 @@ impl Watch<'_> {
                     self.state.interval = Some(Interval::between(&self.before, &now));
                 }
                 self.state.trouble = None;
+                self.state.about = self.source.about();
                 self.before = now;
             }
             Err(e) => self.state.trouble = Some(format!("{e} (q: quit)")),

@@ -1,6 +1,6 @@
-//! The request for a live view of a running process.
+//! The request for a live view: of a running process, or of a simulated machine.
 
-use clap::{Args, builder::PossibleValuesParser, builder::TypedValueParser};
+use clap::{ArgGroup, Args, builder::PossibleValuesParser, builder::TypedValueParser};
 use quiescent_top::Order;
 use std::time::Duration;
 
@@ -10,16 +10,28 @@ Examples:
   quiescent top --pid $!                         watch it: keys sort, filter, pause; q quits
   quiescent top --pid 1234 --batch -n 5          five intervals as text, for files and pipes
   quiescent top --pid 1234 -n 10 --json | jq .rows
+  quiescent top --sim local-video --set rcu=lazy   the same of a simulated machine (quiescent sim --list)
 
-Needs the process's own user, or root. Nobody is woken in the process for it. docs/tools.md has the legend of every column.
+Of a process it needs the process's own user, or root; nobody is woken in it. A simulated machine goes as fast as the clock on the wall where somebody watches,
+and as fast as it can with --batch, --json or -n. docs/tools.md has the legend of every column.
 Exit codes: 0 done; 1 the process has ended or counts nothing; 2 usage; 130 stopped by Ctrl-C (what was counted is printed).";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
+#[command(group(ArgGroup::new("source").required(true).args(["pid", "sim"])))]
 pub struct Top {
     /// The process to look at
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
-    pub pid: u32,
+    pub pid: Option<u32>,
+    /// The workload to simulate, and to look at: a name of `quiescent sim --list`, or a file
+    #[arg(long, value_name = "WORKLOAD")]
+    pub sim: Option<String>,
+    /// Set a parameter of the simulated machine or its workload; may be given several times
+    #[arg(long, value_name = "KEY=VALUE", conflicts_with = "pid")]
+    pub set: Vec<String>,
+    /// The seed of the simulated machine
+    #[arg(long, value_name = "N", conflicts_with = "pid")]
+    pub seed: Option<u64>,
     /// Print intervals as text, one after the other; so it does when standard output is no terminal
     #[arg(long)]
     pub batch: bool,

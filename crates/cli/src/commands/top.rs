@@ -1,12 +1,17 @@
 //! Carries out `top`: on a terminal a live view, else intervals as text, or one document about all of them.
 
+mod figures;
+mod simulated;
+
 use super::code;
 use crate::arguments::top::Top;
 use crate::interrupt::stop_flag;
 use crate::output::{self, DONE};
-use quiescent_bench::{Error, Report, Row};
+use figures::Figures;
+use quiescent_bench::Error;
+use quiescent_sim::{Workload, settings};
 use quiescent_top::{Interval, Process, Source, View, text};
-use std::collections::BTreeMap;
+use simulated::{Pace, Simulated};
 use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -19,7 +24,6 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Does it; the exit code.
 pub fn run(options: &Top) -> Result<u8, Error> {
-    let mut source = Process::new(options.pid);
     let view = View {
         order: options.sort,
         reversed: false,
@@ -30,16 +34,27 @@ pub fn run(options: &Top) -> Result<u8, Error> {
         && options.intervals.is_none()
         && io::stdout().is_terminal()
         && io::stdin().is_terminal();
+    let pace = match live {
+        true => Pace::Real,
+        false => Pace::Step(options.delay),
+    };
+    let mut source: Box<dyn Source> = match (options.pid, &options.sim) {
+        (Some(pid), _) => Box::new(Process::new(pid)),
+        (None, workload) => Box::new(simulated(options, workload.as_deref(), pace)?),
+    };
     if live {
-        quiescent_top::watch(&mut source, view, options.delay).map_err(unreadable)?;
+        quiescent_top::watch(&mut *source, view, options.delay).map_err(unreadable)?;
         return Ok(DONE);
     }
     let stop = stop_flag()?;
+    let waits = options.sim.is_none();
     let most = options.intervals.or(options.json.then_some(1));
     let mut figures = Figures::default();
     let mut before = source.read().map_err(unreadable)?;
     let mut count = 0;
-    while most.is_none_or(|most| count < most) && pause(&stop, before.at + options.delay) {
+    while most.is_none_or(|most| count < most)
+        && pause(&stop, waits.then(|| before.at + options.delay))
+    {
         let now = match source.read() {
             Ok(now) => now,
             // Of what is gone, what was counted is printed first.
@@ -69,10 +84,28 @@ pub fn run(options: &Top) -> Result<u8, Error> {
     Ok(code(&stop))
 }
 
-/// Waits until then; false if it was stopped.
-fn pause(stop: &AtomicBool, until: Instant) -> bool {
+/// The machine of a workload, with everything set.
+fn simulated(options: &Top, workload: Option<&str>, pace: Pace) -> Result<Simulated, Error> {
+    let wrong = |why: quiescent_sim::Error| Error::Usage(why.to_string());
+    let workload = Workload::named(workload.unwrap_or_default()).map_err(wrong)?;
+    let sets: Result<Vec<_>, _> = options
+        .set
+        .iter()
+        .map(|it| settings::assignment(it))
+        .collect();
+    let mut plan = workload.plan(&sets.map_err(wrong)?).map_err(wrong)?;
+    if let Some(seed) = options.seed {
+        plan.options.seed = seed;
+    }
+    Ok(Simulated::new(&workload.name, &plan, pace))
+}
+
+/// Waits until then, if there is anything to wait for; false if it was stopped.
+fn pause(stop: &AtomicBool, until: Option<Instant>) -> bool {
     loop {
-        let left = until.saturating_duration_since(Instant::now());
+        let left = until.map_or(Duration::ZERO, |it| {
+            it.saturating_duration_since(Instant::now())
+        });
         if stop.load(Ordering::Relaxed) || left.is_zero() {
             return !stop.load(Ordering::Relaxed);
         }
@@ -82,80 +115,4 @@ fn pause(stop: &AtomicBool, until: Instant) -> bool {
 
 fn unreadable(why: io::Error) -> Error {
     Error::failed("top", why, "look for it with `pgrep -a NAME`")
-}
-
-/// A row of the report: case, metric, unit.
-type Key = (String, &'static str, &'static str);
-
-/// Figures of all intervals.
-#[derive(Default)]
-struct Figures {
-    values: BTreeMap<Key, Vec<f64>>,
-}
-
-impl Figures {
-    fn add(&mut self, interval: &Interval, view: &View) {
-        let mut put = |case: &str, metric, unit, value| {
-            let key = (case.to_owned(), metric, unit);
-            self.values.entry(key).or_default().push(value);
-        };
-        let (held, held_bytes) = interval.held();
-        let holdouts = interval.holdouts.len();
-        for (metric, unit, value) in [
-            ("grace_periods_per_s", "1/s", interval.rate("grace_periods")),
-            ("fences_per_s", "1/s", interval.fences_per_s()),
-            ("fences_take_per_s", "1/s", interval.rate("fences_take")),
-            ("scans_per_s", "1/s", interval.rate("scans")),
-            ("backlog", "callbacks", held as f64),
-            ("held_bytes", "bytes", held_bytes as f64),
-            ("holdouts", "readers", holdouts as f64),
-        ] {
-            put("process", metric, unit, value);
-        }
-        for (of, metric) in [
-            ("worker_wakeups", "wakeups_per_s"),
-            ("flushes", "flushes_per_s"),
-        ] {
-            for (cause, rate) in interval.causes(of) {
-                put(&format!("by {cause}"), metric, "1/s", rate);
-            }
-        }
-        for row in view.rows(interval) {
-            let case = match row.domain.as_str() {
-                "process" => row.name.clone(),
-                domain => format!("{domain}: {}", row.name),
-            };
-            put(&case, "queued_per_s", "1/s", row.queued_per_s);
-            put(&case, "executed_per_s", "1/s", row.executed_per_s);
-            put(&case, "backlog", "callbacks", row.held as f64);
-            put(&case, "held_bytes", "bytes", row.held_bytes as f64);
-            put(&case, "broke_per_s", "1/s", row.broke_per_s);
-            if let Some(delay) = row.delay_ms {
-                put(&case, "delay_ms", "ms", delay);
-            }
-            if let Some(lazy) = row.lazy_pct {
-                put(&case, "lazy_pct", "%", lazy);
-            }
-        }
-        for thread in &interval.threads {
-            let case = format!("thread {} {}", thread.id, thread.name);
-            put(&case, "wakeups_per_s", "1/s", thread.wakeups_per_s);
-            put(&case, "cpu_pct", "%", thread.cpu_pct);
-        }
-    }
-
-    fn report(&self, options: &Top) -> Report {
-        let mut report = Report::new("top", 0);
-        report.option("pid", options.pid);
-        report.option("delay_s", options.delay.as_secs_f64());
-        report.option("sort", options.sort.word());
-        report.option("filter", options.filter.clone());
-        report.option("source", "process");
-        report.option("exact", true);
-        for ((case, metric, unit), values) in &self.values {
-            let row = Row::of("quiescent", case, metric, unit, values);
-            report.rows.extend(row);
-        }
-        report
-    }
 }

@@ -1,0 +1,247 @@
+//! A simulated run as a source for `top`: a machine that goes on while somebody looks.
+//!
+//! Virtual time passes at each look: on a terminal as much as has passed outside, else exactly an interval, and nobody waits for it. The first look is at the
+//! machine's beginning. A machine that is too large to keep up goes slower than it should rather than make the terminal wait.
+
+use quiescent_sim::{InTheWay, Live, Look, Plan};
+use quiescent_top::{Function, Holdout, Sample, Source, Thread, What};
+use std::io;
+use std::time::{Duration, Instant};
+
+/// Virtual time that passes between two looks at the clock.
+const SLICE: u64 = 10_000_000;
+
+/// The machine runs so long before a look, at most.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Tasks that are shown, at most.
+const MOST_TASKS: usize = 512;
+
+/// How virtual time passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// As outside.
+    Real,
+    /// So much from look to look.
+    Step(Duration),
+}
+
+/// A machine under way.
+pub struct Simulated {
+    name: String,
+    live: Live,
+    pace: Pace,
+    /// What the moment 0 of the machine's time is called.
+    origin: Instant,
+    looked: Option<Instant>,
+    /// Sums of what the looks have told one by one.
+    waited_ns: Vec<u64>,
+    grace_periods: u64,
+    scans: u64,
+}
+
+impl Simulated {
+    /// The plan's machine, at its beginning.
+    pub fn new(name: &str, plan: &Plan, pace: Pace) -> Self {
+        Simulated {
+            name: name.to_owned(),
+            live: Live::new(plan),
+            pace,
+            origin: Instant::now(),
+            looked: None,
+            waited_ns: Vec::new(),
+            grace_periods: 0,
+            scans: 0,
+        }
+    }
+
+    /// Lets virtual time pass that is due.
+    fn go_on(&mut self) {
+        let begun = Instant::now();
+        let Some(looked) = self.looked.replace(begun) else {
+            return;
+        };
+        let due = match self.pace {
+            Pace::Real => begun.saturating_duration_since(looked),
+            Pace::Step(step) => step,
+        };
+        let now = self.live.now();
+        let end = now.saturating_add(u64::try_from(due.as_nanos()).unwrap_or(u64::MAX));
+        let mut until = now;
+        while until < end && (self.pace != Pace::Real || begun.elapsed() < PATIENCE) {
+            until = until.saturating_add(SLICE).min(end);
+            self.live.run(until);
+        }
+    }
+
+    fn sample(&mut self, look: Look) -> Sample {
+        self.grace_periods += look.grace_periods.0;
+        self.scans += look.grace_periods.1;
+        self.waited_ns.resize(look.functions.len(), 0);
+        for (sum, func) in self.waited_ns.iter_mut().zip(&look.functions) {
+            *sum += func.delays.iter().sum::<u64>();
+        }
+        let counters = self.counters(&look);
+        let domain = match look.counted {
+            Some(_) => "process",
+            None => "machine",
+        };
+        let functions = look.functions.into_iter().zip(&self.waited_ns);
+        let functions = functions.map(|(it, &waited_ns)| Function {
+            domain: domain.into(),
+            name: it.name,
+            what: What::Code,
+            queued: it.queued,
+            lazily: it.lazily,
+            executed: it.invoked,
+            waited_ns,
+            bytes_each: it.bytes,
+            broke: it.broke,
+        });
+        let mut threads: Vec<Thread> = look
+            .tasks
+            .into_iter()
+            .map(|it| Thread {
+                id: it.number as u32,
+                name: it.name,
+                sleeps: it.wakeups,
+                cpu_ns: it.ran_ns,
+            })
+            .collect();
+        // Which they are must not change from look to look: those that came first, RCU's own among them.
+        let more_threads = threads.len().saturating_sub(MOST_TASKS);
+        threads.truncate(MOST_TASKS);
+        Sample {
+            at: self.origin + Duration::from_nanos(look.at),
+            functions: functions.collect(),
+            counters,
+            threads,
+            more_threads,
+            holdouts: look.in_the_way.into_iter().map(holdout).collect(),
+        }
+    }
+
+    /// By the names that a program's library has for the same, and those of a kernel.
+    fn counters(&self, look: &Look) -> Vec<(String, u64)> {
+        let mut all = vec![("grace_periods", self.grace_periods), ("scans", self.scans)];
+        match &look.counted {
+            Some(it) => {
+                all.extend([
+                    ("fences_gp", it.fences_gp),
+                    ("fences_flag", it.fences_flag),
+                    ("fences_take", it.fences_take),
+                    ("reader_wakeups", it.reader_wakeups),
+                    ("barriers", it.barriers),
+                    ("worker_wakeups.timer", it.woken_timer),
+                    ("worker_wakeups.kick", it.woken_kick),
+                ]);
+                let causes = it.flushes.iter().zip(FLUSHES);
+                all.extend(causes.map(|(&times, name)| (name, times)));
+            }
+            None => all.extend([
+                ("softirqs", look.totals.softirqs),
+                ("batches", look.totals.batches),
+                ("ipis", look.totals.ipis),
+                ("idle_ticks", look.totals.idle_ticks),
+                ("busy_ticks", look.totals.busy_ticks),
+                ("rcu_ns", look.totals.rcu_ns),
+            ]),
+        }
+        let named = all.into_iter().map(|(name, n)| (name.to_owned(), n));
+        named.collect()
+    }
+}
+
+/// In the order of the engine's causes.
+const FLUSHES: [&str; 8] = [
+    "flushes.lazy",
+    "flushes.prompt",
+    "flushes.batch",
+    "flushes.hurry",
+    "flushes.barrier",
+    "flushes.drain",
+    "flushes.pressure",
+    "flushes.budget",
+];
+
+fn holdout(it: InTheWay) -> Holdout {
+    match it {
+        InTheWay::Cpu(cpu, runs) => Holdout::Cpu { cpu, runs },
+        InTheWay::Preempted(name) => Holdout::Preempted { name },
+        InTheWay::Thread(number, name, nesting) => Holdout::Thread {
+            id: number as u32,
+            name: Some(name),
+            nesting,
+        },
+    }
+}
+
+impl Source for Simulated {
+    fn about(&self) -> String {
+        let seconds = self.live.now() as f64 / 1e9;
+        format!(
+            "{} simulated, at {seconds:.1} s, counted exactly",
+            self.name
+        )
+    }
+
+    fn read(&mut self) -> io::Result<Sample> {
+        self.go_on();
+        let look = self.live.look();
+        Ok(self.sample(look))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quiescent_sim::Workload;
+    use quiescent_top::Interval;
+
+    fn intervals(workload: &str, sets: &[(&str, &str)], n: usize) -> Vec<Interval> {
+        let plan = Workload::named(workload).unwrap().plan(sets).unwrap();
+        let step = Pace::Step(Duration::from_secs(1));
+        let mut source = Simulated::new(workload, &plan, step);
+        let mut before = source.read().unwrap();
+        let next = |_| {
+            let now = source.read().unwrap();
+            let interval = Interval::between(&before, &now);
+            before = now;
+            interval
+        };
+        (0..n).map(next).collect()
+    }
+
+    #[test]
+    fn a_kernel_that_is_lazy_has_other_rates_than_one_that_is_not() {
+        let rates = |rcu| {
+            let all = intervals("local-video", &[("rcu", rcu)], 3);
+            let last = all.last().unwrap();
+            assert_eq!(last.length, Duration::from_secs(1));
+            let lazy = last.functions.iter().filter_map(|it| it.lazy_pct);
+            assert_eq!(lazy.fold(0.0, f64::max) > 0.0, rcu == "lazy");
+            let queued: f64 = last.functions.iter().map(|it| it.queued_per_s).sum();
+            (queued, last.rate("grace_periods"), last.rate("softirqs"))
+        };
+        let (default, lazy) = (rates("default"), rates("lazy"));
+        assert!(default.0 > 100.0 && lazy.0 > 100.0);
+        assert!(
+            lazy.1 < default.1 && lazy.2 < default.2,
+            "{default:?} {lazy:?}"
+        );
+    }
+
+    #[test]
+    fn a_program_s_threads_have_the_words_of_a_program() {
+        let all = intervals("trickle", &[], 12);
+        assert!(all.iter().all(|it| !it.counts("softirqs")));
+        let flushes: f64 = all
+            .iter()
+            .flat_map(|it| it.causes("flushes"))
+            .map(|it| it.1)
+            .sum();
+        assert!(flushes > 0.0);
+        let worker = all[0].threads.iter().any(|it| it.name == "quiescent");
+        assert!(worker, "{:?}", all[0].threads);
+    }
+}
