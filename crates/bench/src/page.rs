@@ -1,28 +1,47 @@
-//! `reproduce` as a page: one HTML file with charts that can be sent to somebody.
+//! What was found as a page: one HTML file with charts that can be sent to somebody.
 //!
-//! It shows what the text shows, from the same structures: the targets, the library beside other libraries, this kernel's
-//! grace periods, the experiments on the machine model with what they assume, the notes. What an experiment looks like is
-//! decided by the shape of its comparisons (`model`) and not by its name, so a new one needs no change here; and every
-//! row of the report is in the last table, whether a chart shows it or not. A run that was stopped has a page too, which
-//! says so at its head.
+//! All of them have the same head and look, which are `quiescent-page`'s, and are made from the structures that the text and the JSON are made from:
+//!
+//! | page | of | shows |
+//! |---|---|---|
+//! | [`render`] | `reproduce` | the targets, the library beside other libraries, this kernel's grace periods, the experiments on the machine model |
+//! | [`measured`] | `bench` and its commands | each metric of the report: a chart with a panel for each case, a table with the ranges |
+//! | [`torture`], [`machines`] | `torture`, `torture --sim` | the verdict, what was found and what happened last, histograms, who did how much |
+//!
+//! What an experiment looks like is decided by the shape of its comparisons (`model`) and not by its name, and what a command measures by its rows
+//! (`families`), so a new one needs no change here; every row of a report is in the last table of its page, whether a chart shows it or not. A run that was
+//! stopped has a page too, which says so at its head.
 
+mod families;
 mod frame;
 mod head;
 mod kernel;
 mod library;
 mod listings;
+mod machines;
+mod measured;
+mod metrics;
 mod model;
 mod rows;
 mod sentences;
 mod targets;
+mod torture;
+
+pub use machines::{Found, machines};
+pub use measured::measured;
+pub use torture::{About, torture};
 
 use crate::reproduce::Reproduced;
-use quiescent_page::document::{self, Document};
-use quiescent_page::{Markup, html};
+use quiescent_page::Markup;
+use quiescent_page::document;
+use quiescent_page::report::{self, Head, Section};
 use std::time::{Duration, SystemTime};
 
-/// What the page says made it; see [`is_ours`].
-const GENERATOR: &str = "quiescent reproduce";
+/// What every page of ours says made it, in front of the command's name; see [`is_ours`].
+const PROGRAM: &str = "quiescent ";
+const REPRODUCE: &str = "reproduce";
+const BENCH: &str = "bench";
+const TORTURE: &str = "torture";
 
 /// What a report does not say about its run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,84 +58,67 @@ pub struct Occasion {
     pub stopped: bool,
 }
 
+impl Occasion {
+    /// The command that does the same again: as it was asked for, with the seed if that was drawn.
+    pub fn again(&self, seed: u64) -> String {
+        let words = &self.command_line;
+        match words.contains("--seed") {
+            true => words.clone(),
+            false => format!("{words} --seed {seed}"),
+        }
+    }
+}
+
 /// Whether a file is a page of ours, and may be written anew.
 pub fn is_ours(text: &str) -> bool {
-    document::made_by(text, GENERATOR)
+    document::made_by_any(text, PROGRAM)
 }
 
-/// A part of the page; nothing of a part that has nothing to show is on it.
-struct Section {
-    id: &'static str,
-    title: &'static str,
-    body: Option<Markup>,
-}
-
-/// The page.
-pub fn render(found: &Reproduced, occasion: &Occasion) -> String {
-    let sections = [
-        Section {
-            id: "targets",
-            title: "Targets",
-            body: targets::body(&found.targets),
-        },
-        Section {
-            id: "library",
-            title: "The library beside other libraries",
-            body: library::body(&found.report),
-        },
-        Section {
-            id: "kernel",
-            title: "Grace periods: this kernel, this library, as published",
-            body: found.benchmark.as_ref().and_then(kernel::body),
-        },
-        Section {
-            id: "model",
-            title: "The machine model beside real machines",
-            body: model::body(&found.modelled),
-        },
-        Section {
-            id: "notes",
-            title: "Notes",
-            body: notes(&found.notes),
-        },
-        Section {
-            id: "rows",
-            title: "All figures",
-            body: rows::body(&found.report),
-        },
-    ];
-    let shown = || sections.iter().filter(|it| it.body.is_some());
-    let body = html! {
-        header {
-            (head::body(found, occasion))
-            nav aria-label="Sections" { ul {
-                @for it in shown() { li { a href={ "#" (it.id) } { (it.title) } } }
-            } }
-        }
-        @for it in shown() {
-            section id=(it.id) { h2 { (it.title) } (it.body.as_ref().unwrap_or(&html! {})) }
-        }
+/// A page of this command.
+fn page(title: String, command: &str, head: Head, sections: Vec<Section>) -> String {
+    let page = report::Report {
+        title,
+        generator: format!("{PROGRAM}{command}"),
+        head,
+        sections,
     };
-    Document::new("quiescent: figures of one run", GENERATOR).render(body)
+    page.render()
+}
+
+/// The page of `reproduce`.
+pub fn render(found: &Reproduced, occasion: &Occasion) -> String {
+    let kernel = found.benchmark.as_ref().and_then(kernel::body);
+    let sections = vec![
+        Section::new("targets", "Targets", targets::body(&found.targets)),
+        Section::new(
+            "library",
+            "The library beside other libraries",
+            library::body(&found.report),
+        ),
+        Section::new(
+            "kernel",
+            "Grace periods: this kernel, this library, as published",
+            kernel,
+        ),
+        Section::new(
+            "model",
+            "The machine model beside real machines",
+            model::body(&found.modelled),
+        ),
+        Section::new("notes", "Notes", notes(&found.notes)),
+        Section::new("rows", "All figures", rows::body(&found.report)),
+    ];
+    let head = head::reproduced(found, occasion);
+    page(
+        "quiescent: figures of one run".into(),
+        REPRODUCE,
+        head,
+        sections,
+    )
 }
 
 fn notes(notes: &[String]) -> Option<Markup> {
-    (!notes.is_empty()).then(|| list(notes))
-}
-
-/// Notes as a list; what is in backquotes is code.
-fn list(notes: &[String]) -> Markup {
-    html! {
-        ul class="notes" {
-            @for note in notes {
-                li {
-                    @for (index, part) in note.split('`').enumerate() {
-                        @if index % 2 == 1 { code { (part) } } @else { (part) }
-                    }
-                }
-            }
-        }
-    }
+    (!notes.is_empty()).then(|| report::notes(notes))
 }
 
 #[cfg(test)]

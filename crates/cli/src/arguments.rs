@@ -99,6 +99,14 @@ pub struct Common {
     pub seed: u64,
 }
 
+/// The page that a measuring command may write.
+#[derive(Debug, Clone, Args)]
+pub struct Page {
+    /// Also write a page with charts to this file; `-`: to standard output, in the place of the tables
+    #[arg(long, value_name = "FILE", value_parser = page_path)]
+    pub html: Option<PathBuf>,
+}
+
 #[derive(Debug, Args)]
 pub struct Reproduce {
     #[command(flatten)]
@@ -130,6 +138,8 @@ impl Reproduce {
 pub struct Read {
     #[command(flatten)]
     pub common: Common,
+    #[command(flatten)]
+    pub page: Page,
     /// Beside every other library in this build
     #[arg(long)]
     pub compare: bool,
@@ -145,6 +155,8 @@ pub struct Read {
 pub struct Sync {
     #[command(flatten)]
     pub common: Common,
+    #[command(flatten)]
+    pub page: Page,
     /// Beside every other library in this build that has a grace period to wait for
     #[arg(long)]
     pub compare: bool,
@@ -163,6 +175,8 @@ pub struct Sync {
 pub struct Srcu {
     #[command(flatten)]
     pub common: Common,
+    #[command(flatten)]
+    pub page: Page,
     /// Beside a reader-writer lock and arc-swap
     #[arg(long)]
     pub compare: bool,
@@ -184,6 +198,8 @@ pub struct Srcu {
 pub struct Retire {
     #[command(flatten)]
     pub common: Common,
+    #[command(flatten)]
+    pub page: Page,
     /// Beside every other library in this build that reclaims later
     #[arg(long)]
     pub compare: bool,
@@ -202,6 +218,8 @@ pub struct Retire {
 pub struct Mixed {
     #[command(flatten)]
     pub common: Common,
+    #[command(flatten)]
+    pub page: Page,
     /// Beside other libraries in this build
     #[arg(long)]
     pub compare: bool,
@@ -220,6 +238,8 @@ pub struct Mixed {
 pub struct Scale {
     #[command(flatten)]
     pub common: Common,
+    #[command(flatten)]
+    pub page: Page,
     /// Beside every other library in this build that has a grace period to wait for
     #[arg(long)]
     pub compare: bool,
@@ -238,6 +258,8 @@ pub struct Scale {
 pub struct Pressure {
     #[command(flatten)]
     pub common: Common,
+    #[command(flatten)]
+    pub page: Page,
     /// Rounds over all cases, a process each
     #[arg(long, value_name = "N", default_value = "30", value_parser = rounds, allow_negative_numbers = true)]
     pub rounds: u64,
@@ -290,7 +312,7 @@ fn threads(text: &str) -> Result<usize, String> {
 
 fn page_path(text: &str) -> Result<PathBuf, String> {
     match text {
-        "" => Err("no name: give a file, `-` for standard output, or --no-html instead".into()),
+        "" => Err("no name: give a file or `-` for standard output, or leave the page out (`reproduce --no-html`; other commands: no --html)".into()),
         name => Ok(name.into()),
     }
 }

@@ -13,14 +13,17 @@ mod torture;
 mod trace;
 
 use crate::arguments::{
-    Arguments, Bench, Command, Common, Internal, Mixed, Pressure, Read, Retire, Scale, Srcu, Sync,
+    Arguments, Bench, Command, Common, Internal, Mixed, Page, Pressure, Read, Retire, Scale, Srcu,
+    Sync,
 };
 use crate::interrupt::stop_flag;
 use crate::output::{self, DONE, STOPPED};
+use crate::paper::Paper;
 use crate::progress::Bar;
 use clap::CommandFactory;
 use quiescent_bench::instructions::{self, InstructionOptions};
 use quiescent_bench::mixed::{self, MixedOptions};
+use quiescent_bench::page;
 use quiescent_bench::pressure::{self, PressureOptions};
 use quiescent_bench::read::{self, ReadOptions};
 use quiescent_bench::retire::{self, RetireOptions};
@@ -89,7 +92,7 @@ fn bench_read(options: &Read) -> Result<u8, Error> {
         seed: options.common.seed,
         ..ReadOptions::default()
     };
-    measure(&options.common, read::text, |control| {
+    measure((&options.common, &options.page), read::text, |control| {
         read::run(&wanted, control)
     })
 }
@@ -104,7 +107,7 @@ fn bench_sync(options: &Sync) -> Result<u8, Error> {
         seed: options.common.seed,
         ..SyncOptions::new(this_program()?)
     };
-    measure(&options.common, sync::text, |control| {
+    measure((&options.common, &options.page), sync::text, |control| {
         sync::run(&wanted, control)
     })
 }
@@ -127,7 +130,7 @@ fn bench_srcu(options: &Srcu) -> Result<u8, Error> {
         },
         instructions: options.instructions,
     };
-    measure(&options.common, srcu::text, |control| {
+    measure((&options.common, &options.page), srcu::text, |control| {
         srcu::run(&wanted, control)
     })
 }
@@ -142,7 +145,7 @@ fn bench_retire(options: &Retire) -> Result<u8, Error> {
         seed: options.common.seed,
         ..RetireOptions::new(this_program()?)
     };
-    measure(&options.common, retire::text, |control| {
+    measure((&options.common, &options.page), retire::text, |control| {
         retire::run(&wanted, control)
     })
 }
@@ -157,7 +160,7 @@ fn bench_mixed(options: &Mixed) -> Result<u8, Error> {
         seed: options.common.seed,
         ..MixedOptions::new(this_program()?)
     };
-    measure(&options.common, mixed::text, |control| {
+    measure((&options.common, &options.page), mixed::text, |control| {
         mixed::run(&wanted, control)
     })
 }
@@ -172,7 +175,7 @@ fn bench_scale(options: &Scale) -> Result<u8, Error> {
         seed: options.common.seed,
         ..ScaleOptions::new(this_program()?)
     };
-    measure(&options.common, scale::text, |control| {
+    measure((&options.common, &options.page), scale::text, |control| {
         scale::run(&wanted, control)
     })
 }
@@ -184,9 +187,11 @@ fn bench_pressure(options: &Pressure) -> Result<u8, Error> {
         seed: options.common.seed,
         ..PressureOptions::new(this_program()?)
     };
-    measure(&options.common, pressure::text, |control| {
-        pressure::run(&wanted, control)
-    })
+    measure(
+        (&options.common, &options.page),
+        pressure::text,
+        |control| pressure::run(&wanted, control),
+    )
 }
 
 fn count_instructions(common: &Common, only: Vec<String>) -> Result<u8, Error> {
@@ -204,23 +209,26 @@ fn count_instructions(common: &Common, only: Vec<String>) -> Result<u8, Error> {
         compare: true,
         only,
     };
-    measure(common, instructions::text, |control| {
-        instructions::run(&wanted, control)
-    })
+    measure(
+        (common, &Page { html: None }),
+        instructions::text,
+        |control| instructions::run(&wanted, control),
+    )
 }
 
-/// Runs a measurement and prints its report.
+/// Runs a measurement and prints its report, or writes its page, or both.
 fn measure(
-    common: &Common,
+    (common, page): (&Common, &Page),
     text: fn(&Report) -> String,
     run: impl FnOnce(Control<'_>) -> Result<Report, Error>,
 ) -> Result<u8, Error> {
+    let page = Paper::settle(page.html.as_deref(), common.json)?;
     let stop = stop_flag()?;
     let bar = Bar::new(common.quiet);
     let mut report = run(Control::new(&stop, &bar))?;
     let stopped = code(&stop) != DONE;
     report.option("stopped", stopped);
-    let printed = match common.json {
+    page.tables(|| match common.json {
         true => report.to_json() + "\n",
         false => format!(
             "{}\n\n{}{}{}",
@@ -233,9 +241,21 @@ fn measure(
                 ""
             }
         ),
-    };
-    output::print(printed.as_bytes())?;
+    })?;
+    page.write(stopped, |occasion| {
+        page::measured(&report, &about(&report.command), occasion)
+    })?;
     Ok(code(&stop))
+}
+
+/// What a command does, in the words of its own help.
+fn about(words: &str) -> String {
+    let program = Arguments::command();
+    let found = words
+        .split(' ')
+        .try_fold(&program, |command, word| command.find_subcommand(word));
+    let about = found.and_then(clap::Command::get_about);
+    about.map_or_else(String::new, |about| about.to_string())
 }
 
 /// A line for each peer that was asked for and is not there.

@@ -9,6 +9,7 @@ mod commands;
 mod interrupt;
 mod output;
 mod page_file;
+mod paper;
 mod progress;
 
 use clap::Parser;

@@ -1,6 +1,6 @@
-//! Where the page of `reproduce` goes, settled before anything is measured.
+//! Where the page of a command goes, settled before anything is measured.
 //!
-//! The run takes minutes, so whatever would keep the page from being written is found out first: a folder that is not there or
+//! A run takes minutes, so whatever would keep the page from being written is found out first: a folder that is not there or
 //! not writable, a file that somebody else wrote. A page that we wrote ourselves is written anew; another file never is,
 //! unless it is empty. The page appears whole or not at all: it is written beside its place and then moved there. What is no
 //! plain file (a pipe, `/dev/null`) is written to as it is.
@@ -25,6 +25,9 @@ pub enum Place {
 /// As much of a file as is read to see who made it.
 const HEAD: u64 = 4096;
 
+/// How to have no page: `reproduce` writes one unasked.
+const WITHOUT: &str = "or leave the page out (`reproduce --no-html`; other commands: no --html)";
+
 /// Settles the place, and tries whether a file can be made there; `-` is standard output.
 pub fn settle(path: &Path) -> Result<Place, Error> {
     if path == Path::new("-") {
@@ -45,19 +48,14 @@ pub fn settle(path: &Path) -> Result<Place, Error> {
         Ok(_) => match may_replace(&path) {
             Ok(true) => {}
             Ok(false) => {
-                let remedy = "nothing is overwritten that this program did not write: remove it, name another file, or \
-                              leave the page out with --no-html";
-                return refused(
-                    "there is a file that is no page of `quiescent reproduce`",
-                    remedy,
+                let remedy = format!(
+                    "nothing is overwritten that this program did not write: remove it, name another file, {WITHOUT}"
                 );
+                return refused("there is a file that is no page of `quiescent`", &remedy);
             }
             Err(why) => {
                 let why = format!("the file that is there cannot be read ({why})");
-                return refused(
-                    &why,
-                    "name another file, or leave the page out with --no-html",
-                );
+                return refused(&why, &format!("name another file, {WITHOUT}"));
             }
         },
         Err(_) => {}
@@ -66,8 +64,8 @@ pub fn settle(path: &Path) -> Result<Place, Error> {
         // Dropped, and with it removed.
         Ok(_) => Ok(Place::File(path)),
         Err(why) => {
-            let remedy = "name a file in a folder that exists and is writable, or leave the page out with --no-html";
-            refused(&format!("cannot be written ({why})"), remedy)
+            let remedy = format!("name a file in a folder that exists and is writable, {WITHOUT}");
+            refused(&format!("cannot be written ({why})"), &remedy)
         }
     }
 }

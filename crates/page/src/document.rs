@@ -51,6 +51,14 @@ pub fn made_by(page: &str, generator: &str) -> bool {
     head.contains(&mark)
 }
 
+/// Whether this is a page whose generator's name begins with these words.
+pub fn made_by_any(page: &str, beginning: &str) -> bool {
+    let mark = html! { meta name="generator" content=(beginning); }.into_string();
+    let mark = mark.trim_end_matches('>').trim_end_matches('"');
+    let head = page.split_once("<title>").map_or("", |(head, _)| head);
+    !beginning.is_empty() && head.contains(mark)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,7 +74,10 @@ mod tests {
         let foreign = "<html><title>x</title><meta name=\"generator\" content=\"other\">";
         for text in ["", "plain text", foreign] {
             assert!(!made_by(text, "other"), "{text}");
+            assert!(!made_by_any(text, "other"), "{text}");
         }
+        assert!(made_by_any(&page(), "some ") && made_by_any(&page(), "some \"program\""));
+        assert!(!made_by_any(&page(), "program") && !made_by_any(&page(), ""));
     }
 
     #[test]

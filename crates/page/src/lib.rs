@@ -6,10 +6,12 @@
 //! | module | job |
 //! |---|---|
 //! | [`document`] | the file around the body: head, style sheet, who made it |
+//! | [`report`] | the same beginning for every command: what was run, where, how it went; sections and the links to them |
 //! | [`table`] | a table that scrolls inside itself where the screen is narrow |
 //! | [`chart`] | bars, points, ratios and lanes of time as SVG, each with its title, its axes and its figures as a table |
 //! | [`scale`] | from figures to places: linear or logarithmic, and where the ticks are |
 //! | [`number`] | figures for people |
+//! | [`terminal`] | a screen of letters as a picture |
 //!
 //! Three rules hold throughout. Text is escaped where it is put in, by the templates. A place across is a *share of
 //! the width* and a place down is pixels: a chart fills whatever width there is, and its letters stay as large as the page's.
@@ -27,8 +29,11 @@
 
 pub mod chart;
 pub mod document;
+mod letters;
 pub mod number;
+pub mod report;
 pub mod scale;
 pub mod table;
+pub mod terminal;
 
 pub use maud::{Markup, PreEscaped, html};

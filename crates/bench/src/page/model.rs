@@ -68,7 +68,7 @@ fn experiment(name: &str, what: &str, outcome: &Outcome) -> Markup {
 
 /// What was assumed and what else there is to know; folded away where it is long.
 fn notes(notes: &[String]) -> Markup {
-    let list = super::list(notes);
+    let list = quiescent_page::report::notes(notes);
     match notes.len() {
         0 => html! {},
         few if few <= OPEN_NOTES => list,

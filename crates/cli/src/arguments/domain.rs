@@ -1,6 +1,6 @@
 //! The request about domains of the program's own: `bench domain`.
 
-use super::{Common, calls, count, milliseconds, rounds, threads};
+use super::{Common, Page, calls, count, milliseconds, rounds, threads};
 use clap::Args;
 use quiescent_bench::domain::MOST_DOMAINS;
 
@@ -8,6 +8,8 @@ use quiescent_bench::domain::MOST_DOMAINS;
 pub struct Domain {
     #[command(flatten)]
     pub common: Common,
+    #[command(flatten)]
+    pub page: Page,
     /// Beside the collectors and domains of other libraries
     #[arg(long)]
     pub compare: bool,

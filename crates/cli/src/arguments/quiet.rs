@@ -1,6 +1,6 @@
 //! The requests about doing little: `bench idle`, `trickle`, `flood`, `stall` and `barrier`.
 
-use super::{Common, calls, count, objects, rounds, threads};
+use super::{Common, Page, calls, count, objects, rounds, threads};
 use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
@@ -21,6 +21,8 @@ pub enum Quiet {
 pub struct Idle {
     #[command(flatten)]
     pub common: Common,
+    #[command(flatten)]
+    pub page: Page,
     /// Beside every other library in this build that reclaims later
     #[arg(long)]
     pub compare: bool,
@@ -33,6 +35,8 @@ pub struct Idle {
 pub struct Trickle {
     #[command(flatten)]
     pub common: Common,
+    #[command(flatten)]
+    pub page: Page,
     /// Beside every other library in this build that reclaims later
     #[arg(long)]
     pub compare: bool,
@@ -52,6 +56,8 @@ pub struct Trickle {
 pub struct Flood {
     #[command(flatten)]
     pub common: Common,
+    #[command(flatten)]
+    pub page: Page,
     /// Beside every other library in this build that is measured beside a reader; some may take gigabytes
     #[arg(long)]
     pub compare: bool,
@@ -70,6 +76,8 @@ pub struct Flood {
 pub struct Stall {
     #[command(flatten)]
     pub common: Common,
+    #[command(flatten)]
+    pub page: Page,
     /// Beside every other library in this build that reclaims later
     #[arg(long)]
     pub compare: bool,
@@ -85,6 +93,8 @@ pub struct Stall {
 pub struct Barrier {
     #[command(flatten)]
     pub common: Common,
+    #[command(flatten)]
+    pub page: Page,
     /// Beside liburcu's rcu_barrier
     #[arg(long)]
     pub compare: bool,

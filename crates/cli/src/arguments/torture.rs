@@ -2,7 +2,7 @@
 
 mod machines;
 
-use super::count;
+use super::{Page, count};
 use clap::Args;
 use quiescent_torture::Broken;
 use quiescent_torture::child::Fence;
@@ -14,7 +14,7 @@ pub struct Torture {
     #[arg(long, value_name = "NAME")]
     pub scenario: Vec<String>,
     /// Show the scenarios and what each stresses
-    #[arg(long, conflicts_with_all = ["scenario", "json", "tap"])]
+    #[arg(long, conflicts_with_all = ["scenario", "json", "tap", "html"])]
     pub list: bool,
     /// How long all of it goes on: a number with ms, s, m or h
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time, allow_negative_numbers = true)]
@@ -44,6 +44,8 @@ pub struct Torture {
     /// No progress bar, and no lines while it runs
     #[arg(long, short)]
     pub quiet: bool,
+    #[command(flatten)]
+    pub page: Page,
     #[command(flatten)]
     pub machines: machines::Machines,
     /// Misuse the library: an oracle must notice

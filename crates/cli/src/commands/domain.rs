@@ -31,5 +31,5 @@ pub fn run(options: &Domain) -> Result<u8, Error> {
         ..DomainOptions::new(program)
     };
     let run = |control: Control<'_>| domain::run(&wanted, control);
-    measure(&options.common, domain::text, run)
+    measure((&options.common, &options.page), domain::text, run)
 }

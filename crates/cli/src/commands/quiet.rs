@@ -28,7 +28,7 @@ fn bench_idle(options: &Idle) -> Result<u8, Error> {
         ..IdleOptions::new(this_program()?)
     };
     let run = |control: Control<'_>| idle::run(&wanted, control);
-    measure(&options.common, idle::text, run)
+    measure((&options.common, &options.page), idle::text, run)
 }
 
 fn bench_trickle(options: &Trickle) -> Result<u8, Error> {
@@ -41,7 +41,7 @@ fn bench_trickle(options: &Trickle) -> Result<u8, Error> {
         ..TrickleOptions::new(this_program()?)
     };
     let run = |control: Control<'_>| trickle::run(&wanted, control);
-    measure(&options.common, trickle::text, run)
+    measure((&options.common, &options.page), trickle::text, run)
 }
 
 fn bench_flood(options: &Flood) -> Result<u8, Error> {
@@ -54,7 +54,7 @@ fn bench_flood(options: &Flood) -> Result<u8, Error> {
         ..FloodOptions::new(this_program()?)
     };
     let run = |control: Control<'_>| flood::run(&wanted, control);
-    measure(&options.common, flood::text, run)
+    measure((&options.common, &options.page), flood::text, run)
 }
 
 fn bench_stall(options: &Stall) -> Result<u8, Error> {
@@ -66,7 +66,7 @@ fn bench_stall(options: &Stall) -> Result<u8, Error> {
         ..StallOptions::new(this_program()?)
     };
     let run = |control: Control<'_>| stall::run(&wanted, control);
-    measure(&options.common, stall::text, run)
+    measure((&options.common, &options.page), stall::text, run)
 }
 
 fn bench_barrier(options: &Barrier) -> Result<u8, Error> {
@@ -80,5 +80,5 @@ fn bench_barrier(options: &Barrier) -> Result<u8, Error> {
         ..BarrierOptions::new(this_program()?)
     };
     let run = |control: Control<'_>| barrier::run(&wanted, control);
-    measure(&options.common, barrier::text, run)
+    measure((&options.common, &options.page), barrier::text, run)
 }

@@ -6,20 +6,15 @@ use super::{code, this_program};
 use crate::arguments::Reproduce;
 use crate::interrupt::stop_flag;
 use crate::output::{self, DONE};
-use crate::page_file::{self, Place};
+use crate::paper::Paper;
 use crate::progress::Bar;
-use quiescent_bench::page::{self, Occasion};
+use quiescent_bench::page;
 use quiescent_bench::reproduce::{self, ReproduceOptions, Reproduced};
 use quiescent_bench::{Control, Error};
-use std::time::{Instant, SystemTime};
 
 /// Does it; the exit code.
 pub fn run(options: &Reproduce) -> Result<u8, Error> {
-    let place = options.page().map(page_file::settle).transpose()?;
-    if options.common.json && place == Some(Place::Output) {
-        let why = "--json and --html -: both want standard output; give the page a file";
-        return Err(Error::Usage(why.into()));
-    }
+    let paper = Paper::settle(options.page(), options.common.json)?;
     let wanted = ReproduceOptions {
         program: this_program()?,
         quick: options.quick,
@@ -27,42 +22,20 @@ pub fn run(options: &Reproduce) -> Result<u8, Error> {
     };
     let stop = stop_flag()?;
     let bar = Bar::new(options.common.quiet);
-    let (began, clock) = (SystemTime::now(), Instant::now());
     let found = reproduce::run(&wanted, Control::new(&stop, &bar))?;
-    let occasion = Occasion {
-        began,
-        elapsed: clock.elapsed(),
-        command_line: command_line(),
-        version: env!("CARGO_PKG_VERSION").into(),
-        stopped: code(&stop) != DONE,
-    };
-    if place != Some(Place::Output) {
-        print(options, &found)?;
-    }
-    if let Some(place) = place
-        && let Some(said) = place.write(&page::render(&found, &occasion))?
-    {
-        eprintln!("{said}");
-    }
+    paper.tables(|| printed(options, &found))?;
+    let stopped = code(&stop) != DONE;
+    paper.write(stopped, |occasion| page::render(&found, occasion))?;
     Ok(code(&stop))
 }
 
-fn print(options: &Reproduce, found: &Reproduced) -> Result<(), Error> {
+fn printed(options: &Reproduce, found: &Reproduced) -> String {
     if options.common.json {
-        return output::print((found.report.to_json() + "\n").as_bytes());
+        return found.report.to_json() + "\n";
     }
     let text = reproduce::text(found);
-    let text = match output::colour() {
+    match output::colour() {
         true => output::paint(&text),
         false => text,
-    };
-    output::print(text.as_bytes())
-}
-
-/// As it was typed, but for the path of the program.
-fn command_line() -> String {
-    let words = std::env::args_os().skip(1);
-    let words = words.map(|word| word.to_string_lossy().into_owned());
-    let all: Vec<String> = std::iter::once("quiescent".into()).chain(words).collect();
-    all.join(" ")
+    }
 }

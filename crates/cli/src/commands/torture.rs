@@ -10,7 +10,9 @@ use super::this_program;
 use crate::arguments::torture::Torture;
 use crate::interrupt::stop_flag;
 use crate::output::{self, DONE, FINDING, STOPPED};
+use crate::paper::Paper;
 use crate::progress::Bar;
+use quiescent_bench::page::{self, About};
 use quiescent_bench::{Error, Progress};
 use quiescent_torture::Broken;
 use quiescent_torture::campaign::{Campaign, Event, Run};
@@ -33,9 +35,10 @@ pub fn run(options: &Torture) -> Result<u8, Error> {
         return machines::run(options);
     }
     let campaign = campaign(options)?;
+    let paper = Paper::settle(options.page.html.as_deref(), options.json)?;
     let stop = stop_flag()?;
     let teller = Teller {
-        live: !options.quiet && !options.json && !options.tap,
+        live: !options.quiet && !options.json && !options.tap && !paper.is_output(),
         tap: options.tap,
         bar: Bar::new(options.quiet),
     };
@@ -67,17 +70,30 @@ pub fn run(options: &Torture) -> Result<u8, Error> {
         return Err(why);
     }
     let stopped = stop.load(Ordering::Relaxed);
-    let printed = match (options.json, options.tap) {
+    paper.tables(|| match (options.json, options.tap) {
         (true, _) => report::json(&campaign, &runs, stopped).to_json() + "\n",
         (_, true) => format!("1..{}\n", runs.len()),
         _ => report::text(&campaign, &runs, stopped),
-    };
-    output::print(printed.as_bytes())?;
+    })?;
+    paper.write(stopped, |occasion| {
+        let report = report::json(&campaign, &runs, stopped);
+        page::torture(&report, &abouts(&campaign), occasion)
+    })?;
     Ok(match (runs.iter().all(Run::is_good), stopped) {
         (false, _) => FINDING,
         (true, true) => STOPPED,
         (true, false) => DONE,
     })
+}
+
+/// What the scenarios are about, for a page.
+fn abouts(campaign: &Campaign) -> Vec<About> {
+    let about = |it: &Scenario| About {
+        name: it.name.clone(),
+        about: it.about.clone(),
+        stresses: it.stresses.clone(),
+    };
+    campaign.scenarios.iter().map(about).collect()
 }
 
 fn usage(why: quiescent_torture::scenario::Error) -> Error {

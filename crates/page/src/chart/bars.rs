@@ -1,21 +1,30 @@
 //! Horizontal bars, in panels that share one scale.
 //!
-//! The name of a bar stands left of it, or above it where some name of the chart is too long for that; the figure stands
-//! right of it. Several bars of one row (a real figure and the model's) stand under the row's name. A thin line shows
+//! The name of a bar stands left of it, or above it where some name of the chart is too long for that, in several lines if it has to; the figure
+//! stands right of it, and where somebody's bar is the measure, how many times that it is. Several bars of one row (a real figure and the model's) stand under the row's name. A thin line shows
 //! the range of the samples where there is one.
 
 use super::{Frame, Tone, axis_label, spoken, titled};
+use crate::letters::{shortened, width, wrapped};
 use crate::number::{figure, percent, tick};
 use crate::scale::Scale;
 use crate::table::Table;
 use maud::{Markup, html};
 
-/// Names up to this many letters stand beside their bars.
+/// Names up to this many letters stand beside their bars, if they are no wider than this.
 const BESIDE: usize = 17;
+const BESIDE_WIDTH: f64 = 125.0;
+/// The narrowest drawing there is, in pixels, and how high its letters are.
+const NARROWEST: f64 = 300.0;
+const LETTER: f64 = 12.0;
+/// Lines of a name at most. All of it is in the table.
+const NAME_LINES: usize = 3;
 /// Where bars begin when names stand beside them.
 const INDENT: f64 = 0.37;
 /// Where the longest bar ends: its figure needs the rest.
 const END: f64 = 0.83;
+/// The same where there is more than a figure.
+const END_WITH_TIMES: f64 = 0.62;
 /// Height of a bar and of a line of text, in pixels.
 const BAR: usize = 14;
 const LINE: usize = 17;
@@ -99,6 +108,31 @@ impl Bar {
         self.value.is_finite() && self.value >= 0.0
     }
 
+    /// How many times another bar it is, as `×1.25`. `~×1.25`, if the ranges of the two have something in common: another run may well say the
+    /// opposite. `None` where one of them has no length.
+    ///
+    /// ```
+    /// use quiescent_page::chart::Bar;
+    /// let bar = |value, range| Bar { value, range, ..Bar::default() };
+    /// let ours = bar(2.0, Some((1.75, 2.25)));
+    /// assert_eq!(bar(5.0, None).times(&ours).as_deref(), Some("×2.50"));
+    /// assert_eq!(bar(2.5, Some((2.0, 3.0))).times(&ours).as_deref(), Some("~×1.25"));
+    /// assert_eq!(bar(5.0, None).times(&bar(0.0, None)), None);
+    /// ```
+    pub fn times(&self, other: &Bar) -> Option<String> {
+        if !(self.shown() && other.shown() && other.value > 0.0) {
+            return None;
+        }
+        let ends = |bar: &Bar| bar.spread().unwrap_or((bar.value, bar.value));
+        let ((low, high), (least, most)) = (ends(self), ends(other));
+        let noise = if low <= most && least <= high {
+            "~"
+        } else {
+            ""
+        };
+        Some(format!("{noise}×{}", figure(self.value / other.value)))
+    }
+
     /// The samples' range, if there is more than one.
     fn spread(&self) -> Option<(f64, f64)> {
         let (low, high) = self.range?;
@@ -110,6 +144,8 @@ impl Bar {
 struct Layout<'a> {
     scale: Scale,
     beside: bool,
+    /// Whose bar the others are held against.
+    measure: Option<Tone>,
     unit: &'a str,
     title: &'a str,
     about: &'a str,
@@ -134,12 +170,23 @@ impl Bars {
 
     /// As markup.
     pub fn render(&self) -> Markup {
+        self.drawn(None, &self.figures())
+    }
+
+    /// As [`Bars::render`], with how many times the bar of this tone in its panel each other bar is ([`Bar::times`]), and with this table in place of
+    /// the plain one.
+    pub fn render_beside(&self, whose: Tone, figures: &Table) -> Markup {
+        self.drawn(Some(whose), figures)
+    }
+
+    fn drawn(&self, measure: Option<Tone>, figures: &Table) -> Markup {
         let rows = || self.panels.iter().flat_map(|panel| &panel.rows);
-        let beside = rows().all(|row| row.bars.len() == 1 && row.name.chars().count() <= BESIDE);
+        let beside = rows().all(|row| row.bars.len() == 1 && stands_beside(&row.name));
         let drawings = self.scale().map(|scale| {
             let layout = Layout {
                 scale,
                 beside,
+                measure,
                 unit: &self.unit,
                 title: &self.title,
                 about: &self.about,
@@ -161,7 +208,7 @@ impl Bars {
             legend: &self.legend,
             left_out: self.all().filter(|bar| !bar.shown()).count(),
         };
-        frame.around(drawings, &self.figures())
+        frame.around(drawings, figures)
     }
 
     /// The figures as a table.
@@ -183,20 +230,37 @@ impl Bars {
     }
 }
 
+/// Whether a name has room on the left.
+fn stands_beside(name: &str) -> bool {
+    name.chars().count() <= BESIDE && width(name, LETTER) <= BESIDE_WIDTH
+}
+
 impl Layout<'_> {
+    fn end(&self) -> f64 {
+        match self.measure {
+            Some(_) => END_WITH_TIMES,
+            None => END,
+        }
+    }
+
+    /// The lines of a row's name, where they are above its bars.
+    fn name(&self, row: &Row) -> Vec<String> {
+        wrapped(&row.name, NARROWEST, LETTER, NAME_LINES)
+    }
+
     fn start(&self) -> f64 {
         if self.beside { INDENT } else { 0.0 }
     }
 
     /// The place across of a figure.
     fn x(&self, figure: f64) -> f64 {
-        self.start() + (END - self.start()) * self.scale.at(figure)
+        self.start() + (self.end() - self.start()) * self.scale.at(figure)
     }
 
     /// The height of a row.
     fn height(&self, row: &Row) -> usize {
-        let name = if self.beside { 0 } else { LINE };
-        name + row.bars.len() * (BAR + 2) + GAP
+        let name = if self.beside { 0 } else { self.name(row).len() };
+        name * LINE + row.bars.len() * (BAR + 2) + GAP
     }
 
     fn draw(&self, panel: &Panel) -> Markup {
@@ -210,7 +274,8 @@ impl Layout<'_> {
             svg class="plot" role="img" height=(body + FOOT) {
                 (spoken(&titled(self.title, &panel.name), self.about))
                 (self.axis(body))
-                @for (row, top) in panel.rows.iter().zip(tops) { (self.row(row, top)) }
+                @let measure = self.measured(panel);
+                @for (row, top) in panel.rows.iter().zip(tops) { (self.row(row, top, measure)) }
                 // Names above the bars begin where this line would be.
                 @if self.beside {
                     line class="base" x1=(percent(INDENT)) x2=(percent(INDENT)) y1="0" y2=(body) {}
@@ -220,7 +285,12 @@ impl Layout<'_> {
     }
 
     fn axis(&self, body: usize) -> Markup {
-        let label = axis_label(self.unit, self.scale.is_log());
+        let room = NARROWEST * (1.0 - self.start());
+        let label = shortened(
+            &axis_label(self.unit, self.scale.is_log()),
+            room,
+            LETTER - 1.0,
+        );
         html! {
             @for at in self.scale.ticks() {
                 @let x = percent(self.x(at));
@@ -232,29 +302,51 @@ impl Layout<'_> {
         }
     }
 
-    fn row(&self, row: &Row, top: usize) -> Markup {
-        let first = if self.beside { top } else { top + LINE };
+    /// The bar that is the measure of a panel's.
+    fn measured<'a>(&self, panel: &'a Panel) -> Option<&'a Bar> {
+        let bars = || panel.rows.iter().flat_map(|row| &row.bars);
+        self.measure
+            .and_then(|tone| bars().find(|bar| bar.tone == tone))
+    }
+
+    fn row(&self, row: &Row, top: usize, measure: Option<&Bar>) -> Markup {
+        let name = match self.beside {
+            true => vec![row.name.clone()],
+            false => self.name(row),
+        };
+        let first = if self.beside {
+            top
+        } else {
+            top + name.len() * LINE
+        };
         let ours = row.bars.len() == 1 && row.bars[0].tone == Tone::Ours;
         let class = if ours { "ours name" } else { "name" };
         html! {
-            text class=(class) x="0" y=(top + 11) { (row.name) }
-            @for (bar, y) in row.bars.iter().zip((first..).step_by(BAR + 2)) { (self.bar(bar, y)) }
+            @for (line, y) in name.iter().zip((top + 11..).step_by(LINE)) {
+                text class=(class) x="0" y=(y) { (line) }
+            }
+            @for (bar, y) in row.bars.iter().zip((first..).step_by(BAR + 2)) { (self.bar(bar, y, measure)) }
         }
     }
 
-    fn bar(&self, bar: &Bar, top: usize) -> Markup {
+    fn bar(&self, bar: &Bar, top: usize, measure: Option<&Bar>) -> Markup {
         if !bar.shown() {
             return html! { text class="axis" x=(percent(self.start() + 0.01)) y=(top + 11) { "-" } };
         }
         let (start, end) = (self.start(), self.x(bar.value));
         let beyond = bar.spread().map_or(end, |(_, high)| self.x(high).max(end));
         let middle = top + BAR / 2;
+        let others = measure.filter(|it| !std::ptr::eq(*it, bar));
+        let times = others.and_then(|it| bar.times(it));
         html! {
             rect class=(bar.tone.class()) x=(percent(start)) y=(top) width=(percent(end - start)) height=(BAR) rx="2" {}
             @if let Some((low, high)) = bar.spread() {
                 line class="range" x1=(percent(self.x(low))) x2=(percent(self.x(high))) y1=(middle) y2=(middle) {}
             }
-            text x=(percent(beyond + 0.015)) y=(top + 11) { (figure(bar.value)) }
+            text x=(percent(beyond + 0.015)) y=(top + 11) {
+                (figure(bar.value))
+                @if let Some(times) = times { tspan class="times" dx="6" { (times) } }
+            }
         }
     }
 }

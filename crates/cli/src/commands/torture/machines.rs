@@ -6,8 +6,10 @@
 use super::super::code;
 use crate::arguments::torture::Torture;
 use crate::interrupt::stop_flag;
-use crate::output::{self, DONE, FINDING};
+use crate::output::{DONE, FINDING};
+use crate::paper::{Paper, quoted};
 use crate::progress::Bar;
+use quiescent_bench::page;
 use quiescent_bench::{Error, Progress, Report, Row};
 use quiescent_sim::torture::{Case, Finding, Outcome, run as run_case, shrink, trace};
 use quiescent_sim::{batch, points};
@@ -23,10 +25,11 @@ const TALLIED: u64 = 10;
 
 /// Does it; the exit code.
 pub fn run(options: &Torture) -> Result<u8, Error> {
+    let paper = Paper::settle(options.page.html.as_deref(), options.json)?;
     let quiet = Quiet::new();
     let result = match &options.machines.replay {
-        Some(path) => replay(options, path),
-        None => campaign(options),
+        Some(path) => replay(options, path, &paper),
+        None => campaign(options, &paper),
     };
     drop(quiet);
     result
@@ -56,7 +59,7 @@ struct Found {
     runs: u64,
 }
 
-fn campaign(options: &Torture) -> Result<u8, Error> {
+fn campaign(options: &Torture, paper: &Paper) -> Result<u8, Error> {
     let (first, n) = (options.seed.unwrap_or(1), options.machines.seeds);
     let stop = stop_flag()?;
     let bar = Bar::new(options.quiet);
@@ -86,29 +89,62 @@ fn campaign(options: &Torture) -> Result<u8, Error> {
     report.option("stopped", stop.load(Ordering::Relaxed));
     fill(&mut report, &all, done, failing.len());
     let kept = options.machines.keep.as_deref();
-    show(options, report, &all, found.as_ref(), kept)?;
+    show((options, paper), report, &all, found.as_ref(), kept)?;
     Ok(match found {
         Some(_) => FINDING,
         None => code(&stop),
     })
 }
 
-/// Prints what was done and found; `kept` is the file that has the case.
+/// Prints what was done and found, and writes the page; `kept` is the file that has the case.
 fn show(
-    options: &Torture,
+    (options, paper): (&Torture, &Paper),
     mut report: Report,
     all: &Outcome,
     found: Option<&Found>,
     kept: Option<&Path>,
 ) -> Result<(), Error> {
-    let printed = match options.json {
+    let shown = found.map(|it| on_page(it, kept));
+    let stopped = report.options.get("stopped").and_then(|it| it.as_bool());
+    paper.tables(|| match options.json {
         true => {
             report.option("finding", found.map(as_json));
             report.to_json() + "\n"
         }
         false => text(&report, all, found, kept),
-    };
-    output::print(printed.as_bytes())
+    })?;
+    paper.write(stopped == Some(true), |occasion| {
+        page::machines(&report, shown.as_ref(), occasion)
+    })
+}
+
+/// A finding as a page has it.
+fn on_page(found: &Found, kept: Option<&Path>) -> page::Found {
+    let seed = found
+        .seed
+        .map_or(String::new(), |seed| format!("seed {seed}, "));
+    page::Found {
+        line: format!(
+            "{seed}{:?} at {} us of virtual time",
+            found.finding.kind,
+            found.finding.at / 1000
+        ),
+        words: found.finding.words.clone(),
+        case: found.case.to_text(),
+        again: again(found, kept),
+    }
+}
+
+/// The command that runs it again.
+fn again(found: &Found, kept: Option<&Path>) -> String {
+    match (kept, found.seed) {
+        (Some(path), _) => format!(
+            "quiescent torture --sim --replay {}",
+            quoted(&path.display().to_string())
+        ),
+        (None, Some(seed)) => format!("quiescent torture --sim --seed {seed} --seeds 1"),
+        (None, None) => "quiescent torture --sim --replay FILE, with the machine below".into(),
+    }
 }
 
 fn jobs(options: &Torture) -> usize {
@@ -126,7 +162,7 @@ fn smallest(seed: u64) -> Found {
     }
 }
 
-fn replay(options: &Torture, path: &Path) -> Result<u8, Error> {
+fn replay(options: &Torture, path: &Path, paper: &Paper) -> Result<u8, Error> {
     let name = path.display();
     let text = std::fs::read_to_string(path).map_err(|why| {
         Error::Usage(format!(
@@ -148,7 +184,13 @@ fn replay(options: &Torture, path: &Path) -> Result<u8, Error> {
     let mut report = Report::new("torture --sim --replay", 0);
     report.option("file", name.to_string());
     fill(&mut report, &outcome, 1, usize::from(found.is_some()));
-    show(options, report, &outcome, found.as_ref(), Some(path))?;
+    show(
+        (options, paper),
+        report,
+        &outcome,
+        found.as_ref(),
+        Some(path),
+    )?;
     Ok(if found.is_some() { FINDING } else { DONE })
 }
 
@@ -233,10 +275,7 @@ fn text(report: &Report, all: &Outcome, found: Option<&Found>, kept: Option<&Pat
         text += &format!("  {word}\n");
     }
     text + &match kept {
-        Some(path) => format!(
-            "again: quiescent torture --sim --replay {}\n",
-            path.display()
-        ),
+        Some(_) => format!("again: {}\n", again(found, kept)),
         None => format!(
             "the machine (--keep FILE keeps it for --replay FILE):\n{}\n",
             found.case.to_text()

@@ -134,7 +134,7 @@ pub fn json(campaign: &Campaign, runs: &[Run], stopped: bool) -> Report {
         json!({
             "scenario": run.ask.scenario, "seed": run.ask.seed, "seconds": run.elapsed.as_secs_f64(),
             "fence": run.text("fence"), "line": run.text("line"), "findings": run.findings(),
-            "notes": run.text("notes"), "events": run.events(),
+            "notes": run.text("notes"), "events": run.events(), "again": again(run),
         })
     });
     shared.option("runs", asked.collect::<Vec<_>>());
@@ -156,10 +156,35 @@ pub fn json(campaign: &Campaign, runs: &[Run], stopped: bool) -> Report {
         let row = Row::single("quiescent", case, metric, unit, value);
         shared.rows.extend(row);
     }
+    sums(&mut shared, runs);
     for name in names {
         rows(&mut shared, name, runs);
     }
     shared
+}
+
+/// Units of what can be added up.
+const COUNTS: [&str; 4] = ["times", "disposals", "sections", "grace periods"];
+
+/// Everything that was counted, over all runs: the case is what was counted, without a scenario's name.
+fn sums(shared: &mut Report, runs: &[Run]) {
+    let mut sums: Vec<(&Row, f64)> = Vec::new();
+    let counted = |row: &&Row| row.case != "all" && COUNTS.contains(&row.unit.as_str());
+    let rows = reports(runs).flat_map(|(_, report)| &report.rows);
+    for row in rows.filter(counted) {
+        let same = |it: &&mut (&Row, f64)| it.0.case == row.case && it.0.metric == row.metric;
+        match sums.iter_mut().find(same) {
+            Some((_, sum)) => *sum += row.median,
+            None => sums.push((row, row.median)),
+        }
+    }
+    for (row, sum) in sums {
+        let known = shared.find("quiescent", &row.case, &row.metric).is_some();
+        if sum > 0.0 && !known {
+            let row = Row::single("quiescent", &row.case, &row.metric, &row.unit, sum);
+            shared.rows.extend(row);
+        }
+    }
 }
 
 /// The rows of one scenario.
