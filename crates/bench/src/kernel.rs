@@ -13,7 +13,6 @@ pub mod beside;
 pub mod calls;
 pub mod fact;
 pub mod facts;
-mod files;
 pub mod load;
 pub mod place;
 pub mod predict;

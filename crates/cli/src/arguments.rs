@@ -2,6 +2,7 @@
 //!
 //! A count is refused here, with what would be accepted, before anything is started: clap then exits with code 2.
 
+pub mod doctor;
 pub mod domain;
 pub mod kernel;
 pub mod quiet;
@@ -42,6 +43,8 @@ pub enum Command {
     /// This machine's own kernel, and what the machine model makes of it
     #[command(subcommand)]
     Kernel(kernel::Kernel),
+    /// What was asked of this machine's kernel (laziness, offloading, parameters), and what is in force, with remedies
+    Doctor(doctor::Doctor),
     /// Watch a running program: its callbacks by function, grace periods, wake-ups, readers in the way
     Top(top::Top),
     /// What a recorded trace of a kernel shows: wake-ups, callbacks, batches, grace periods, idle CPUs; a timeline

@@ -3,6 +3,7 @@
 //! The first Ctrl-C sets a flag that measurements look at between rounds: what was measured is printed, and the code
 //! is 130. The second ends the program at once.
 
+mod doctor;
 mod domain;
 mod kernel;
 mod quiet;
@@ -49,6 +50,7 @@ pub fn run(arguments: Arguments) -> Result<u8, Error> {
         Command::Bench(Bench::Pressure(options)) => bench_pressure(&options),
         Command::Sim(options) => sim::run(&options),
         Command::Kernel(kernel) => kernel::run(&kernel),
+        Command::Doctor(options) => doctor::run(&options),
         Command::Top(options) => top::run(&options),
         Command::Trace(options) => trace::run(&options),
         Command::Torture(options) => torture::run(&options),

@@ -6,13 +6,13 @@
 
 use super::calls::{self, Call, Plan};
 use super::facts::{self, Facts, Sources};
-use super::files::Root;
 use super::load::{Load, Watch};
 use super::place::{self, GpThread, Pinned};
 use super::predict::{self, Calls, Prediction};
 use super::verdict::{self, Group, Verdict};
 use super::{Standing, standing};
 use crate::{Control, Error, Report, Row, stats};
+use quiescent_live::files::Root;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;

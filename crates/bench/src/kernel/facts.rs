@@ -6,9 +6,9 @@
 //! kept ([`Facts::idle_loops`], [`Facts::smps`]), so that a prediction is a range.
 
 use super::fact::Fact;
-use super::files::Root;
 use super::reader::Reader;
 use crate::Error;
+use quiescent_live::files::Root;
 use quiescent_sim::{IdleLoop, Options, Smp, settings};
 
 /// Where facts come from.
@@ -27,22 +27,10 @@ impl Sources {
     pub fn here() -> Self {
         Sources {
             root: Root::here(),
-            tick_ns: coarse_resolution(),
+            tick_ns: quiescent_live::coarse_tick_ns(),
             cpus: std::thread::available_parallelism().map_or(1, Into::into),
         }
     }
-}
-
-/// `CLOCK_MONOTONIC_COARSE` advances once a tick, so its resolution is 1/HZ (`AT_CLKTCK` is not: that is 100 everywhere).
-fn coarse_resolution() -> Option<u64> {
-    let mut step = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: the kernel writes to a timespec of ours.
-    let got = unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &raw mut step) };
-    let ns = u64::try_from(step.tv_nsec).ok()?;
-    (got == 0 && step.tv_sec == 0 && ns > 0).then_some(ns)
 }
 
 /// What is known.

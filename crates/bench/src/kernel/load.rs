@@ -4,7 +4,7 @@
 //! an idle machine says little about one that is not. `/proc/stat` has the time that each CPU was idle (in hundredths of a
 //! second) and how often the machine has switched between tasks; both are read before and after.
 
-use super::files::Root;
+use quiescent_live::files::Root;
 
 /// CPUs that are busy less than this share are idle: the caller and RCU's own threads take a little themselves.
 const IDLE: f64 = 0.05;

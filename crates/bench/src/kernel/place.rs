@@ -3,7 +3,7 @@
 //! The thread (`rcu_preempt`, or `rcu_sched` where the kernel is not preemptible) is woken on the CPU where it ran last, and the
 //! scheduler moves it now and then. `/proc/PID/stat` has that CPU (field 39, proc_pid_stat(5)).
 
-use super::files::Root;
+use quiescent_live::files::Root;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 

@@ -1,8 +1,8 @@
 //! Reading a kernel's facts one by one: each from its file, or assumed, or given by hand.
 
 use super::fact::{Fact, nonsense};
-use super::files::{Root, commanded, configured, cpu_list};
 use crate::Error;
+use quiescent_live::files::{Root, commanded, configured, cpu_list};
 use quiescent_sim::{IdleLoop, settings};
 
 const CPU: &str = "/sys/devices/system/cpu";

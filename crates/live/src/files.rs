@@ -10,7 +10,15 @@ use std::path::{Path, PathBuf};
 /// No file that is read here is longer; a file that never ends would hold everything up.
 const MOST: u64 = 4 << 20;
 
-/// A tree of files: `/`, or one that a test has made up.
+/// A tree of files: `/`, or one that was copied from another machine, or that a test has made up.
+///
+/// ```
+/// use quiescent_live::files::{Root, commanded};
+///
+/// let line = Root::here().line("/proc/cmdline").unwrap_or_default();
+/// let offloaded = commanded(&line, "rcu_nocbs"); // what was asked for, if anything
+/// # let _ = offloaded;
+/// ```
 #[derive(Debug, Clone)]
 pub struct Root(PathBuf);
 

@@ -1,0 +1,97 @@
+//! Carries out `doctor`: a machine is read, the rules say what they find, and that is printed.
+
+use crate::arguments::doctor::Doctor;
+use crate::output::{self, DONE, FINDING};
+use quiescent_bench::{Error, Report, Row};
+use quiescent_live::{Finding, Machine, Severity, diagnose, doctor, files::Root, listed};
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// Does it; the exit code.
+pub fn run(options: &Doctor) -> Result<u8, Error> {
+    let machine = match &options.root {
+        Some(folder) => copied(folder)?,
+        None => Machine::here(),
+    };
+    let findings = diagnose(&machine);
+    let printed = match options.json {
+        true => report(options, &machine, &findings).to_json() + "\n",
+        false => doctor::text(&machine, &findings),
+    };
+    output::print(printed.as_bytes())?;
+    let is_bad = |it: &Finding| it.severity == Severity::WithoutEffect;
+    Ok(match findings.iter().any(is_bad) {
+        true => FINDING,
+        false => DONE,
+    })
+}
+
+/// Another machine's files.
+fn copied(folder: &Path) -> Result<Machine, Error> {
+    let root = Root::new(folder);
+    if ["/proc", "/sys"].iter().any(|it| root.has(it)) {
+        return Ok(Machine::read(root));
+    }
+    let why = match folder.is_dir() {
+        true => "it has neither proc/ nor sys/",
+        false => "there is no such folder",
+    };
+    Err(Error::failed(
+        format!("--root {}", folder.display()),
+        why,
+        "copy the machine's files below it, named as they are there: docs/tools.md has a script",
+    ))
+}
+
+fn report(options: &Doctor, machine: &Machine, findings: &[Finding]) -> Report {
+    let mut report = Report::new("doctor", 0);
+    let root = options.root.as_ref();
+    report.option(
+        "root",
+        root.map_or("/".into(), |it| it.display().to_string()),
+    );
+    report.option("findings", findings.iter().map(finding).collect::<Value>());
+    report.option("machine", about(machine));
+    for kind in Severity::ALL {
+        let count = findings.iter().filter(|it| it.severity == kind).count();
+        let row = Row::single("kernel", kind.words(), "findings", "findings", count as f64);
+        report.rows.extend(row);
+    }
+    report
+}
+
+fn finding(it: &Finding) -> Value {
+    json!({
+        "about": it.about,
+        "severity": it.severity.words(),
+        "asked": it.asked,
+        "in_force": it.in_force,
+        "remedy": it.remedy,
+    })
+}
+
+fn about(machine: &Machine) -> Value {
+    let tasks = machine.tasks.as_deref();
+    let threads = tasks.map(|tasks| {
+        let thread = |it: &quiescent_live::Task| {
+            json!({
+                "name": it.name,
+                "pid": it.pid,
+                "serves": it.serves(tasks),
+                "allowed": it.allowed.as_deref().map(listed),
+                "policy": it.policy,
+            })
+        };
+        tasks.iter().map(thread).collect::<Value>()
+    });
+    json!({
+        "kernel": machine.release,
+        "config": machine.config.as_ref().map(|it| &it.1),
+        "command_line": machine.command,
+        "hz": machine.hz.as_ref().map(|it| it.0),
+        "possible": machine.possible.as_deref().map(listed),
+        "online": machine.online.as_deref().map(listed),
+        "offloaded": machine.offloaded().as_deref().map(listed),
+        "threads": threads,
+    })
+}

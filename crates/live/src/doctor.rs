@@ -1,0 +1,130 @@
+//! What was asked of a kernel's RCU, what is in force, and what to do where the two differ.
+//!
+//! Laziness without offloading, offloading without CPUs, a parameter that the kernel does not have: a kernel takes all of these without a word, and
+//! people measure for a week what was never switched on. So every rule here compares two things that are read from different places: what
+//! somebody *asked* for (the build configuration, the command line) and what is *in force* (threads, parameters as they are now, lists of CPUs).
+//!
+//! | rules | about |
+//! |---|---|
+//! | `offload` | `rcu_nocbs`, laziness, `rcu_nocb_poll` |
+//! | `parameters` | words of the command line that begin with a module of RCU's, and words that look so |
+//! | `grace` | waits between scans, expedited and normal grace periods, stall warnings |
+//! | `threads` | where threads of offloading may run, priorities, RCU's soft interrupt as threads |
+//! | `idle` | ticks, isolated CPUs, idle states |
+//! | `observe` | tracing events, pressure, membarrier; files that could not be read |
+//!
+//! A rule says [`Severity::WithoutEffect`] only where both sides are known. What could not be read is [`Severity::CannotTell`], never a guess. A rule that
+//! nobody's question concerns says nothing, or that all is well.
+//!
+//! What the rules know of RCU (offloaded CPUs have a thread `rcuop/N` each, only an offloaded CPU has lazy callbacks, which wait their kernel's `1 + (HZ > 250)
+//! + (HZ > 500) + CPUs / 256` ticks has by itself) is in this project's reference of RCU's behaviour, from documentation and measurements.
+
+mod grace;
+mod idle;
+mod observe;
+mod offload;
+mod parameters;
+mod text;
+mod threads;
+
+pub use text::text;
+
+use crate::Machine;
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Something was asked for, and nothing came of it.
+    WithoutEffect,
+    /// What would tell could not be read.
+    CannotTell,
+    /// In force, and worth knowing.
+    Note,
+    /// As it was asked for, or nobody asked.
+    Fine,
+}
+
+impl Severity {
+    /// All, the worst first.
+    pub const ALL: [Severity; 4] = [
+        Severity::WithoutEffect,
+        Severity::CannotTell,
+        Severity::Note,
+        Severity::Fine,
+    ];
+
+    /// In words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Severity::WithoutEffect => "without effect",
+            Severity::CannotTell => "cannot tell",
+            Severity::Note => "note",
+            Severity::Fine => "fine",
+        }
+    }
+}
+
+/// What a rule found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// What it is about, in a word or two.
+    pub about: &'static str,
+    /// How bad it is.
+    pub severity: Severity,
+    /// What was asked for, and where.
+    pub asked: String,
+    /// What is in force, and who says so.
+    pub in_force: String,
+    /// What to do; empty if nothing has to be done.
+    pub remedy: String,
+}
+
+impl Finding {
+    fn new(
+        severity: Severity,
+        about: &'static str,
+        asked: impl Into<String>,
+        in_force: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Finding {
+            about,
+            severity,
+            asked: asked.into(),
+            in_force: in_force.into(),
+            remedy: remedy.into(),
+        }
+    }
+
+    fn fine(about: &'static str, asked: impl Into<String>, in_force: impl Into<String>) -> Self {
+        Finding::new(Severity::Fine, about, asked, in_force, "")
+    }
+}
+
+/// What nobody has asked for.
+const NOTHING: &str = "nothing";
+
+/// All findings, the worst first.
+///
+/// ```
+/// use quiescent_live::{Machine, Severity, diagnose};
+///
+/// let findings = diagnose(&Machine::here());
+/// assert!(!findings.is_empty());
+/// for it in findings.iter().filter(|it| it.severity == Severity::WithoutEffect) {
+///     println!("{}: asked {}, in force {}; {}", it.about, it.asked, it.in_force, it.remedy);
+/// }
+/// ```
+pub fn diagnose(machine: &Machine) -> Vec<Finding> {
+    let mut found = offload::look(machine);
+    found.extend(parameters::look(machine));
+    found.extend(grace::look(machine));
+    found.extend(threads::look(machine));
+    found.extend(idle::look(machine));
+    found.extend(observe::look(machine));
+    found.sort_by_key(|it| it.severity);
+    found
+}
+
+#[cfg(test)]
+mod tests;

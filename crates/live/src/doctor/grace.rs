@@ -1,0 +1,149 @@
+//! Grace periods: how long the kernel waits before it looks, and which kind is used.
+
+use super::{Finding, NOTHING, Severity};
+use crate::Machine;
+use crate::machine::parameter_file;
+
+pub(super) fn look(machine: &Machine) -> Vec<Finding> {
+    let mut found = waits(machine);
+    found.extend(kinds(machine));
+    found.extend(stalls(machine));
+    found
+}
+
+/// Longer than any wait: the parameter is not set.
+const NOT_SET: u64 = 1 << 31;
+
+/// `jiffies_till_first_fqs` and `jiffies_till_next_fqs`.
+fn waits(machine: &Machine) -> Vec<Finding> {
+    let names = ["jiffies_till_first_fqs", "jiffies_till_next_fqs"];
+    let mut found = Vec::new();
+    let mut usual = Vec::new();
+    for name in names {
+        let Some(text) = machine.parameter("rcutree", name) else {
+            continue;
+        };
+        let file = parameter_file("rcutree", name);
+        let (Ok(ticks), Some(own)) = (text.parse::<u64>(), machine.usual_wait()) else {
+            found.push(Finding::new(
+                Severity::CannotTell,
+                "wait",
+                format!("{name} is {text} ({file})"),
+                "not known whether that is much: ticks a second, or the number of CPUs, cannot be read",
+                "copy the build configuration and /sys/devices/system/cpu/possible too",
+            ));
+            continue;
+        };
+        let ticks = if ticks >= NOT_SET { own } else { ticks };
+        // Twice as long, or less than half, is somebody's doing.
+        if ticks <= 2 * own && 2 * ticks >= own {
+            usual.push(format!("{name} {ticks}"));
+            continue;
+        }
+        let ms = |ticks| {
+            machine
+                .ms(ticks)
+                .map_or(String::new(), |it| format!(" = {it:.0} ms"))
+        };
+        let (cost, remedy) = match ticks > own {
+            true => (
+                "every grace period waits so long, and so does each synchronize_rcu; callbacks keep their memory as long",
+                "if it is for the sake of power: offloaded CPUs with lazy callbacks save more, and delay synchronize_rcu less",
+            ),
+            false => (
+                "grace periods are short, and idle CPUs are looked at, and woken, more often",
+                "leave it away, unless latency is worth the power",
+            ),
+        };
+        found.push(Finding::new(
+            Severity::Note,
+            "wait",
+            format!("{name} {ticks} ticks{} ({file})", ms(ticks)),
+            format!("far from the kernel's own {own} ticks{}: {cost}", ms(own)),
+            remedy,
+        ));
+    }
+    if !usual.is_empty() {
+        let own = machine.usual_wait().unwrap_or_default();
+        let in_force = format!("{}; the kernel's own is {own}", usual.join(", "));
+        found.push(Finding::fine(
+            "wait",
+            "waits before a look for idle CPUs, in ticks",
+            in_force,
+        ));
+    }
+    found
+}
+
+/// `rcu_expedited`, `rcu_normal`, `rcu_normal_wake_from_gp`.
+fn kinds(machine: &Machine) -> Vec<Finding> {
+    let is_on = |name: &str| {
+        let files = [
+            format!("/sys/kernel/{name}"),
+            parameter_file("rcupdate", name),
+        ];
+        let text = files.iter().find_map(|file| machine.root.line(file))?;
+        text.parse::<i64>().ok().map(|it| it > 0)
+    };
+    let (expedited, normal) = (is_on("rcu_expedited"), is_on("rcu_normal"));
+    let about = "kind of grace period";
+    let mut found = Vec::new();
+    found.extend(match (expedited, normal) {
+        (Some(true), Some(true)) => Some(Finding::new(
+            Severity::WithoutEffect,
+            about,
+            "rcu_expedited and rcu_normal, both (/sys/kernel)",
+            "normal grace periods only: rcu_normal goes before",
+            "echo 0 > /sys/kernel/rcu_normal, or into rcu_expedited",
+        )),
+        (Some(true), _) => Some(Finding::new(
+            Severity::Note,
+            about,
+            "rcu_expedited (/sys/kernel/rcu_expedited)",
+            "each synchronize_rcu interrupts every CPU that is not idle; callbacks are as before",
+            "good for latency, bad for CPUs that must not be disturbed: echo 0 > /sys/kernel/rcu_expedited ends it",
+        )),
+        (_, Some(true)) => Some(Finding::new(
+            Severity::Note,
+            about,
+            "rcu_normal (/sys/kernel/rcu_normal)",
+            "synchronize_rcu_expedited waits for a normal grace period as well",
+            "good for CPUs that must not be disturbed, bad for latency: echo 0 > /sys/kernel/rcu_normal ends it",
+        )),
+        (Some(false), Some(false)) => Some(Finding::fine(
+            about,
+            NOTHING,
+            "normal grace periods, and expedited ones where the kernel's own code asks for them",
+        )),
+        _ => None,
+    });
+    let wake = machine.parameter("rcutree", "rcu_normal_wake_from_gp");
+    if wake.as_deref() == Some("0") && expedited != Some(true) {
+        found.push(Finding::new(
+            Severity::Note,
+            "waking",
+            "rcu_normal_wake_from_gp 0 (/sys/module/rcutree/parameters)",
+            "who waits in synchronize_rcu is woken by a callback: up to two ticks later than need be",
+            "echo 1 > /sys/module/rcutree/parameters/rcu_normal_wake_from_gp (Linux 6.10 or newer)",
+        ));
+    }
+    found
+}
+
+/// Stall warnings that were switched off.
+fn stalls(machine: &Machine) -> Option<Finding> {
+    let now = machine.parameter("rcupdate", "rcu_cpu_stall_suppress")?;
+    let is_off = now.parse::<i64>().is_ok_and(|it| it != 0);
+    is_off.then(|| {
+        Finding::new(
+            Severity::Note,
+            "stall warnings",
+            format!("rcu_cpu_stall_suppress {now}"),
+            "a CPU that holds grace periods up for a minute is not reported",
+            format!(
+                "echo 0 > {}",
+                parameter_file("rcupdate", "rcu_cpu_stall_suppress")
+            ),
+        )
+    })
+}

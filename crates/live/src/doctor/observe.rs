@@ -1,0 +1,193 @@
+//! What can be seen of this kernel, and what the library finds: events, pressure, membarrier, files.
+
+use super::{Finding, NOTHING, Severity};
+use crate::Machine;
+use crate::tracefs::{self, Place};
+
+pub(super) fn look(machine: &Machine) -> Vec<Finding> {
+    let mut found = vec![events(machine)];
+    found.extend(pressure(machine));
+    found.extend(membarrier(machine));
+    found.extend(unread(machine));
+    found
+}
+
+/// RCU's own events.
+fn events(machine: &Machine) -> Finding {
+    let about = "events";
+    let asked = "events of RCU to record (`quiescent record`, `quiescent top --kernel`)";
+    let built = machine.is_set("CONFIG_RCU_TRACE");
+    let missing = "only rates can be told: which callbacks there are, and how long grace periods take, cannot";
+    let remedy = "boot a kernel that is built with CONFIG_RCU_TRACE=y";
+    let place = match machine.tracing {
+        Place::At(place) => place,
+        _ if built == Some(false) => {
+            let why = format!(
+                "no CONFIG_RCU_TRACE in {}: {missing}",
+                machine.config_file()
+            );
+            return Finding::new(Severity::Note, about, asked, why, remedy);
+        }
+        Place::Forbidden(place) => {
+            let why = format!("not known: {place} may not be read");
+            return Finding::new(Severity::CannotTell, about, asked, why, "run it as root");
+        }
+        Place::NotMounted(place) => {
+            let why = format!("not known: nothing is mounted on {place}");
+            let remedy = format!("as root: mount -t tracefs nodev {place}");
+            return Finding::new(Severity::CannotTell, about, asked, why, remedy);
+        }
+        Place::Absent => {
+            let why = "not known: there is no /sys/kernel/tracing";
+            let remedy = "is the kernel built with CONFIG_TRACING=y? of another machine: copy its events/rcu too";
+            return Finding::new(Severity::CannotTell, about, asked, why, remedy);
+        }
+    };
+    let names = tracefs::events(&machine.root, place, "rcu");
+    let wanted = ["rcu_grace_period", "rcu_callback", "rcu_invoke_callback"];
+    let absent: Vec<&str> = wanted
+        .into_iter()
+        .filter(|it| !names.iter().any(|name| name == it))
+        .collect();
+    if absent.is_empty() {
+        let in_force = format!("{} events in {place}/events/rcu", names.len());
+        return Finding::fine(about, asked, in_force);
+    }
+    let frees = tracefs::events(&machine.root, place, "kmem");
+    let instead = match frees.iter().any(|it| it == "kmem_cache_free") {
+        true => "; what callbacks free can be seen by events kmem:kfree and kmem:kmem_cache_free",
+        false => "",
+    };
+    let why = format!(
+        "no {} in {place}/events/rcu: {missing}{instead}",
+        absent.join(", ")
+    );
+    Finding::new(Severity::Note, about, asked, why, remedy)
+}
+
+/// Pressure stall information, which tells the library that memory is low.
+fn pressure(machine: &Machine) -> Option<Finding> {
+    let about = "pressure";
+    let word = machine.asked("psi");
+    let asked = match word {
+        Some(value) => format!("psi={value} on the command line"),
+        None => NOTHING.to_owned(),
+    };
+    if machine
+        .root
+        .line("/proc/pressure/memory")
+        .is_some_and(|it| it.starts_with("some"))
+    {
+        return Some(Finding::fine(
+            about,
+            asked,
+            "on (/proc/pressure/memory): lazy memory is given back when it is scarce",
+        ));
+    }
+    let off = "off: a program that holds lazy memory is not told when it is scarce, but by its budget and its cgroup";
+    let wanted = word.and_then(super::parameters::truth) == Some(true);
+    let built = machine.is_set("CONFIG_PSI");
+    let finding = |severity, remedy| Some(Finding::new(severity, about, &asked, off, remedy));
+    match (wanted, built) {
+        (true, Some(false)) => finding(
+            Severity::WithoutEffect,
+            "boot a kernel that is built with CONFIG_PSI=y",
+        ),
+        (true, Some(true)) if machine.here => finding(
+            Severity::WithoutEffect,
+            "is /proc/pressure hidden here, as in a container? `dmesg | grep -i psi`",
+        ),
+        (false, Some(false)) => finding(
+            Severity::Note,
+            "boot a kernel that is built with CONFIG_PSI=y",
+        ),
+        (false, Some(true)) if machine.here && machine.command.is_some() => {
+            finding(Severity::Note, "boot with psi=1")
+        }
+        _ => Some(Finding::new(
+            Severity::CannotTell,
+            about,
+            asked,
+            "not known: /proc/pressure/memory cannot be read",
+            "boot with psi=1 on a kernel that is built with CONFIG_PSI=y; of another machine: copy that file too",
+        )),
+    }
+}
+
+/// `MEMBARRIER_CMD_GLOBAL` and `MEMBARRIER_CMD_PRIVATE_EXPEDITED` of membarrier(2).
+const GLOBAL: i64 = 1;
+const PRIVATE_EXPEDITED: i64 = 1 << 3;
+
+/// The system call on which the library's readers rely.
+fn membarrier(machine: &Machine) -> Option<Finding> {
+    let about = "membarrier";
+    let asked = "membarrier(2), so that this library's readers need no fences";
+    let fenced = "each reader carries a fence";
+    Some(match &machine.membarrier {
+        None => match machine.is_set("CONFIG_MEMBARRIER")? {
+            true => Finding::fine(
+                about,
+                asked,
+                format!("CONFIG_MEMBARRIER=y in {}", machine.config_file()),
+            ),
+            false => Finding::new(
+                Severity::Note,
+                about,
+                asked,
+                format!(
+                    "no CONFIG_MEMBARRIER in {}: {fenced}",
+                    machine.config_file()
+                ),
+                "boot a kernel that is built with CONFIG_MEMBARRIER=y",
+            ),
+        },
+        Some(Err(why)) => Finding::new(
+            Severity::Note,
+            about,
+            asked,
+            format!("refused ({why}): {fenced}"),
+            "allow the system call in the sandbox (seccomp), or boot a kernel that is built with CONFIG_MEMBARRIER=y",
+        ),
+        Some(Ok(commands)) if commands & PRIVATE_EXPEDITED == 0 => Finding::new(
+            Severity::Note,
+            about,
+            asked,
+            format!("without PRIVATE_EXPEDITED (commands {commands:#x}): {fenced}"),
+            "boot Linux 4.14 or newer",
+        ),
+        Some(Ok(commands)) if commands & GLOBAL == 0 => Finding::fine(
+            about,
+            asked,
+            "PRIVATE_EXPEDITED; GLOBAL is not there (nohz_full), so `quiescent kernel bench` has nothing to time",
+        ),
+        Some(Ok(_)) => Finding::fine(about, asked, "PRIVATE_EXPEDITED, and GLOBAL"),
+    })
+}
+
+/// What would have told more.
+fn unread(machine: &Machine) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let mut missing = |asked: &str, remedy: &str| {
+        let why = "not known: it cannot be read, so rules that need it say less";
+        found.push(Finding::new(
+            Severity::CannotTell,
+            "files",
+            asked,
+            why,
+            remedy,
+        ));
+    };
+    if machine.config.is_none() {
+        missing(
+            "the build configuration (/proc/config.gz, /boot/config-RELEASE)",
+            "modprobe configs, or install the kernel's package; of another machine: copy one of the two, and /proc/sys/kernel/osrelease",
+        );
+    }
+    if machine.command.is_none() {
+        missing(
+            "the command line (/proc/cmdline)",
+            "mount /proc, or copy that file too",
+        );
+    }
+    found
+}

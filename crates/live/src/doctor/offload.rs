@@ -1,0 +1,314 @@
+//! Offloading, and what is nothing without it: laziness and polling.
+
+use super::{Finding, NOTHING, Severity};
+use crate::Machine;
+use crate::cpus::{common, listed, without};
+use crate::machine::parameter_file;
+
+const REMEDY_BUILD: &str = "boot a kernel that is built with CONFIG_RCU_NOCB_CPU=y";
+
+pub(super) fn look(machine: &Machine) -> Vec<Finding> {
+    let mut found = offload(machine);
+    found.extend(lazy(machine));
+    found.extend(poll(machine));
+    found
+}
+
+/// What asked for CPUs to be offloaded.
+struct Ask {
+    words: String,
+    /// The CPUs; none if it is no list of any.
+    cpus: Option<Vec<u32>>,
+}
+
+fn asks(machine: &Machine) -> Vec<Ask> {
+    let mut asks = Vec::new();
+    for name in ["rcu_nocbs", "nohz_full"] {
+        let list = machine.asked(name);
+        asks.extend(list.map(|list| Ask {
+            words: match list {
+                "" => format!("{name} on the command line, without CPUs"),
+                list => format!("{name}={list} on the command line"),
+            },
+            cpus: machine.named(list),
+        }));
+    }
+    let all = "CONFIG_RCU_NOCB_CPU_DEFAULT_ALL";
+    if asks.is_empty() && machine.is_set(all) == Some(true) {
+        asks.push(Ask {
+            words: format!("{all}=y in {}", machine.config_file()),
+            cpus: machine.possible.clone(),
+        });
+    }
+    asks
+}
+
+fn offload(machine: &Machine) -> Vec<Finding> {
+    let about = "offloading";
+    let asks = asks(machine);
+    let offloaded = machine.offloaded();
+    if asks.is_empty() {
+        return vec![unasked(machine, offloaded.as_deref())];
+    }
+    let words: Vec<&str> = asks.iter().map(|it| it.words.as_str()).collect();
+    let words = words.join(" and ");
+    if machine.is_set("CONFIG_RCU_NOCB_CPU") == Some(false) {
+        let why = format!("none: no CONFIG_RCU_NOCB_CPU in {}", machine.config_file());
+        return vec![Finding::new(
+            Severity::WithoutEffect,
+            about,
+            words,
+            why,
+            REMEDY_BUILD,
+        )];
+    }
+    let mut found = Vec::new();
+    for ask in asks.iter().filter(|it| it.cpus.is_none()) {
+        found.push(no_cpus(machine, ask, offloaded.as_deref()));
+    }
+    let wanted: Vec<u32> = asks
+        .iter()
+        .filter_map(|it| it.cpus.clone())
+        .flatten()
+        .collect();
+    if !wanted.is_empty() {
+        found.push(compare(machine, words, &wanted, offloaded.as_deref()));
+    }
+    found
+}
+
+/// Nobody asked.
+fn unasked(machine: &Machine, offloaded: Option<&[u32]>) -> Finding {
+    let about = "offloading";
+    match offloaded {
+        Some([]) => Finding::fine(
+            about,
+            NOTHING,
+            "no CPU is offloaded: each invokes its own callbacks, and keeps its tick while it has any",
+        ),
+        Some(cpus) => Finding::fine(
+            about,
+            match machine.command {
+                Some(_) => "nothing that is to be seen",
+                None => "not known: the command line cannot be read",
+            },
+            format!("CPUs {} are offloaded (threads rcuop/N)", listed(cpus)),
+        ),
+        None => Finding::new(
+            Severity::CannotTell,
+            about,
+            NOTHING,
+            "not known: the kernel's threads are not to be seen",
+            "run it outside of the container, or copy /proc/PID/comm of the kernel's threads too",
+        ),
+    }
+}
+
+/// A word without CPUs, or with something else.
+fn no_cpus(machine: &Machine, ask: &Ask, offloaded: Option<&[u32]>) -> Finding {
+    let about = "offloading";
+    let all_is_unknown = ask.words.contains("=all ") && machine.possible.is_none();
+    let remedy = "name the CPUs: rcu_nocbs=all, or rcu_nocbs=1-3";
+    match offloaded {
+        _ if all_is_unknown => Finding::new(
+            Severity::CannotTell,
+            about,
+            &ask.words,
+            "not known: /sys/devices/system/cpu/possible cannot be read",
+            "copy that file too",
+        ),
+        Some(cpus @ [_, ..]) => Finding::new(
+            Severity::Note,
+            about,
+            &ask.words,
+            format!(
+                "names no CPU; CPUs {} are offloaded all the same",
+                listed(cpus)
+            ),
+            remedy,
+        ),
+        _ => Finding::new(
+            Severity::WithoutEffect,
+            about,
+            &ask.words,
+            "none: that names no CPU, so none is offloaded",
+            remedy,
+        ),
+    }
+}
+
+/// CPUs that were named beside those that have a thread.
+fn compare(machine: &Machine, words: String, wanted: &[u32], offloaded: Option<&[u32]>) -> Finding {
+    let about = "offloading";
+    let Some(offloaded) = offloaded else {
+        return Finding::new(
+            Severity::CannotTell,
+            about,
+            words,
+            "not known: the kernel's threads are not to be seen",
+            "run it outside of the container; an offloaded CPU has a thread rcuop/N",
+        );
+    };
+    // A CPU that has never been there has no thread yet.
+    let (there, absent) = match (&machine.online, &machine.possible) {
+        (Some(online), Some(possible)) => (common(wanted, online), without(wanted, possible)),
+        _ => (wanted.to_vec(), Vec::new()),
+    };
+    let missing = without(&there, offloaded);
+    if !missing.is_empty() || offloaded.is_empty() {
+        let why = match (missing.is_empty(), offloaded.is_empty()) {
+            (true, _) => format!("none: there are no CPUs {}", listed(wanted)),
+            (_, true) => "none: there is no thread rcuop/N".to_owned(),
+            _ => format!(
+                "CPUs {} only: CPUs {} have no thread rcuop/N",
+                listed(offloaded),
+                listed(&missing)
+            ),
+        };
+        let remedy = match missing.is_empty() {
+            true => "name CPUs of this machine, or all: rcu_nocbs=all".to_owned(),
+            false if machine.is_set("CONFIG_RCU_NOCB_CPU").is_none() => {
+                format!("is it built without CONFIG_RCU_NOCB_CPU? then {REMEDY_BUILD}")
+            }
+            false => "`dmesg | grep -i nocb` says what the kernel made of it".to_owned(),
+        };
+        return Finding::new(Severity::WithoutEffect, about, words, why, remedy);
+    }
+    let mut in_force = format!("CPUs {} (threads rcuop/N)", listed(offloaded));
+    if absent.is_empty() {
+        return Finding::fine(about, words, in_force);
+    }
+    in_force += &format!("; there are no CPUs {}", listed(&absent));
+    let remedy = "name CPUs that there are, or all";
+    Finding::new(Severity::Note, about, words, in_force, remedy)
+}
+
+/// Is `call_rcu` to be lazy, and is it?
+fn lazy(machine: &Machine) -> Vec<Finding> {
+    let about = "laziness";
+    let file = parameter_file("rcutree", "enable_rcu_lazy");
+    let word = machine.asked("rcutree.enable_rcu_lazy");
+    let built = machine.is_set("CONFIG_RCU_LAZY");
+    let off_by_default = machine.is_set("CONFIG_RCU_LAZY_DEFAULT_OFF") == Some(true);
+    let now = machine.parameter("rcutree", "enable_rcu_lazy");
+    let now = now.as_deref().and_then(super::parameters::truth);
+    let by_command = word.map(|it| super::parameters::truth(it).unwrap_or(true));
+    let by_build = (built == Some(true)).then_some(!off_by_default);
+    let words = match (word, built) {
+        (Some(""), _) => "rcutree.enable_rcu_lazy on the command line".to_owned(),
+        (Some(value), _) => format!("rcutree.enable_rcu_lazy={value} on the command line"),
+        (None, Some(true)) => format!("CONFIG_RCU_LAZY=y in {}", machine.config_file()),
+        _ => match now {
+            Some(true) => format!("{file}: Y"),
+            _ => NOTHING.to_owned(),
+        },
+    };
+    let wanted = by_command.or(by_build).or(now).unwrap_or(false);
+    if !wanted && now != Some(true) {
+        let why = match (built, off_by_default) {
+            (Some(false), _) => "no callback is lazy: the kernel is built without CONFIG_RCU_LAZY",
+            (_, true) => {
+                "no callback is lazy: CONFIG_RCU_LAZY_DEFAULT_OFF (rcutree.enable_rcu_lazy=1 switches it on)"
+            }
+            (None, _) if now.is_none() && machine.config.is_none() => return Vec::new(),
+            _ => "no callback is lazy",
+        };
+        let words = match by_command {
+            Some(false) => words,
+            _ => NOTHING.to_owned(),
+        };
+        return vec![Finding::fine(about, words, why)];
+    }
+    vec![lazy_in_force(machine, words, built, now)]
+}
+
+/// Laziness was asked for.
+fn lazy_in_force(
+    machine: &Machine,
+    words: String,
+    built: Option<bool>,
+    now: Option<bool>,
+) -> Finding {
+    let about = "laziness";
+    let without_effect = |why: String, remedy: &str| {
+        Finding::new(Severity::WithoutEffect, about, &words, why, remedy)
+    };
+    if built == Some(false) {
+        let why = format!("none: no CONFIG_RCU_LAZY in {}", machine.config_file());
+        return without_effect(
+            why,
+            "boot a kernel that is built with CONFIG_RCU_LAZY=y (Linux 6.2 or newer)",
+        );
+    }
+    if now == Some(false) {
+        let why = format!(
+            "none: {} is N",
+            parameter_file("rcutree", "enable_rcu_lazy")
+        );
+        return without_effect(why, "boot with rcutree.enable_rcu_lazy=1");
+    }
+    let remedy = "boot with rcu_nocbs=all, or leave laziness away";
+    match (machine.offloaded(), now) {
+        (Some(cpus), _) if cpus.is_empty() => without_effect(
+            "none: no CPU is offloaded (there is no thread rcuop/N), and only an offloaded CPU has lazy callbacks".into(),
+            remedy,
+        ),
+        (None, _) => Finding::new(
+            Severity::CannotTell,
+            about,
+            words,
+            "not known: whether CPUs are offloaded; only an offloaded CPU has lazy callbacks",
+            "run it outside of the container; an offloaded CPU has a thread rcuop/N",
+        ),
+        (Some(_), None) => Finding::new(
+            Severity::CannotTell,
+            about,
+            words,
+            format!("not known: {} cannot be read", parameter_file("rcutree", "enable_rcu_lazy")),
+            "copy that file too, or mount /sys",
+        ),
+        (Some(cpus), Some(_)) => {
+            let bare = machine.online.as_deref().map(|it| without(it, &cpus));
+            let bare = bare.unwrap_or_default();
+            match bare.is_empty() {
+                true => Finding::fine(about, words, "plain call_rcu waits up to ten seconds, on all CPUs"),
+                false => Finding::new(
+                    Severity::Note,
+                    about,
+                    words,
+                    format!("on CPUs {} only; CPUs {} are not offloaded", listed(&cpus), listed(&bare)),
+                    "boot with rcu_nocbs=all if it is meant for all",
+                ),
+            }
+        }
+    }
+}
+
+/// `rcu_nocb_poll`: threads of offloading look each tick.
+fn poll(machine: &Machine) -> Option<Finding> {
+    machine.asked("rcu_nocb_poll")?;
+    let (about, words) = ("polling", "rcu_nocb_poll on the command line");
+    Some(match machine.offloaded() {
+        Some(cpus) if cpus.is_empty() => Finding::new(
+            Severity::WithoutEffect,
+            about,
+            words,
+            "none: no CPU is offloaded",
+            "boot with rcu_nocbs=all, or leave it away",
+        ),
+        Some(_) => Finding::new(
+            Severity::Note,
+            about,
+            words,
+            "threads rcuog/N wake up each tick, whether there is anything to do or not",
+            "leave it away, unless CPUs must never be the ones to wake them: it costs idle CPUs their sleep, and laziness its use",
+        ),
+        None => Finding::new(
+            Severity::CannotTell,
+            about,
+            words,
+            "not known: the kernel's threads are not to be seen",
+            "run it outside of the container",
+        ),
+    })
+}

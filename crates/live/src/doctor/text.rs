@@ -1,0 +1,111 @@
+//! A diagnosis for people.
+
+use super::{Finding, Severity};
+use crate::Machine;
+use crate::cpus::listed;
+use std::fmt::Write as _;
+
+/// The widest line, where words can be parted.
+const WIDTH: usize = 110;
+
+/// What stands in front of what a finding says.
+const INDENT: usize = 12;
+
+/// Machine, threads, findings, and how many of each kind.
+///
+/// ```
+/// use quiescent_live::{Machine, diagnose, doctor};
+///
+/// let machine = Machine::here();
+/// let text = doctor::text(&machine, &diagnose(&machine));
+/// assert!(text.contains(&machine.release));
+/// ```
+pub fn text(machine: &Machine, findings: &[Finding]) -> String {
+    let mut text = head(machine);
+    for it in findings {
+        let _ = writeln!(text, "\n{}: {}", it.severity.words(), it.about);
+        for (word, what) in [
+            ("asked", &it.asked),
+            ("in force", &it.in_force),
+            ("remedy", &it.remedy),
+        ] {
+            if !what.is_empty() {
+                let _ = writeln!(text, "  {word:<10}{}", wrapped(what));
+            }
+        }
+    }
+    let counts = Severity::ALL.map(|kind| {
+        let count = findings.iter().filter(|it| it.severity == kind).count();
+        format!("{count} {}", kind.words())
+    });
+    let _ = writeln!(text, "\n{}", counts.join(", "));
+    text
+}
+
+fn head(machine: &Machine) -> String {
+    let cpus = |list: &Option<Vec<u32>>| list.as_deref().map_or("not known".to_owned(), listed);
+    let hz = machine.hz.as_ref();
+    let hz = hz.map_or("not known".to_owned(), |(hz, from)| {
+        format!("{hz} ({from})")
+    });
+    let mut text = format!(
+        "Linux {}; CPUs on line {}, possible {}; ticks a second {hz}; configuration: {}\n\n",
+        machine.release,
+        cpus(&machine.online),
+        cpus(&machine.possible),
+        machine.config_file(),
+    );
+    let Some(tasks) = &machine.tasks else {
+        return text + "RCU's threads are not to be seen.\n";
+    };
+    let names = tasks.iter().map(|it| it.name.len()).max().unwrap_or(0);
+    let _ = writeln!(
+        text,
+        "{:<names$} {:>7}  {:<10} {:<12} serves",
+        "RCU's thread", "pid", "may run on", "policy"
+    );
+    for it in tasks {
+        let allowed = cpus(&it.allowed);
+        let policy = it.policy.as_deref().unwrap_or("not known");
+        let serves = it.serves(tasks);
+        let _ = writeln!(
+            text,
+            "{:<names$} {:>7}  {allowed:<10} {policy:<12} {serves}",
+            it.name, it.pid
+        );
+    }
+    text
+}
+
+/// In lines that are short enough, the later ones indented.
+fn wrapped(text: &str) -> String {
+    let mut lines = String::new();
+    let mut room = WIDTH - INDENT;
+    for word in text.split(' ') {
+        let length = word.chars().count() + 1;
+        if length > room && !lines.is_empty() {
+            lines.truncate(lines.trim_end().len());
+            let _ = write!(lines, "\n{:INDENT$}", "");
+            room = WIDTH - INDENT;
+        }
+        lines += word;
+        lines.push(' ');
+        room = room.saturating_sub(length);
+    }
+    lines.truncate(lines.trim_end().len());
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_are_parted_between_words() {
+        let words = ["word"; 60].join(" ");
+        let text = wrapped(&words);
+        assert!(text.lines().count() > 2);
+        assert!(text.lines().all(|it| it.len() <= WIDTH));
+        assert_eq!(text.split_whitespace().count(), 60);
+    }
+}
