@@ -6,7 +6,7 @@
 //! | module | job |
 //! |---|---|
 //! | [`report`], [`stats`], [`table`] | rows with a median and its range; JSON and text |
-//! | [`page`] | `reproduce` as a page of HTML, from the same structures |
+//! | [`page`] | what was found as a page of HTML, from the same structures |
 //! | [`subjects`] | who is measured: one file a library, the same loops for all |
 //! | [`read`] | CPU time of a read-side pair |
 //! | [`sync`] | latency and fences of a grace period, one child process a subject and case |
@@ -17,7 +17,6 @@
 //! | [`idle`], [`trickle`], [`flood`], [`stall`], [`barrier`] | how quiet a library is, and how bounded; [`waves`] measures several at once |
 //! | [`instructions`] | callgrind instruction counts of the same loops, and the disassembly of ours |
 //! | [`kernel`] | this machine's real kernel: what it is like, its grace periods, and the model's prediction beside them |
-//! | [`page`] | `reproduce` as a page of HTML, from the same structures |
 //! | [`published`], [`benchmark`], [`verdict`], [`reproduce`] | the main job: tables, the kernel's own grace periods, targets |
 //!
 //! Three rules hold throughout. Peers are measured *in turn*, interleaved, in many short rounds whose order

@@ -15,6 +15,8 @@ pub use lanes::{Lane, LanePanel, Lanes, Paint, Stretch};
 pub use points::{Axis, Guide, Point, Points, Series};
 pub use ratios::{Ratio, Ratios};
 
+use crate::letters::width;
+use crate::number::tick;
 use crate::table::Table;
 use maud::{Markup, html};
 
@@ -48,6 +50,31 @@ impl Tone {
             Tone::Missed => "missed",
         }
     }
+}
+
+/// The narrowest drawing there is, in pixels, and how high its letters are.
+const NARROWEST: f64 = 300.0;
+const LETTER: f64 = 12.0;
+
+/// Ticks with their labels; a label that would touch the one before it, in the narrowest drawing, is left out, and its line stays. `share` is where a
+/// tick is, across.
+fn labels(ticks: &[f64], share: impl Fn(f64) -> f64) -> Vec<(f64, Option<String>)> {
+    let mut free = f64::NEG_INFINITY;
+    let labelled = ticks.iter().map(|&at| {
+        let label = tick(at);
+        let (middle, half) = (share(at) * NARROWEST, width(&label, LETTER - 1.0) / 2.0);
+        // One at the very beginning is put to the right of its line.
+        let (from, to) = match share(at) < 0.02 {
+            true => (middle, middle + 2.0 * half),
+            false => (middle - half, middle + half),
+        };
+        let fits = from >= free;
+        if fits {
+            free = to + 5.0;
+        }
+        (at, fits.then_some(label))
+    });
+    labelled.collect()
 }
 
 /// What goes around the drawings of a chart.

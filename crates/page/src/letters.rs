@@ -10,7 +10,7 @@ fn width_of(letter: char) -> u32 {
         'f' | 't' | 'r' | ' ' | '(' | ')' | '[' | ']' | '/' | '"' | '-' => 42,
         'm' | 'w' | 'M' | 'W' | '@' | '%' | '—' | '…' => 100,
         'A'..='Z' | '&' | '<' | '>' | '=' | '+' | '~' | '#' => 84,
-        ' '..='~' => 66,
+        ' '..='~' => 60,
         // Beyond Latin, Greek and Cyrillic a letter may be a square, or what says that there is none.
         '\u{a0}'..='\u{4ff}' => 90,
         _ => 125,

@@ -1,11 +1,12 @@
 //! Figures for people: as many digits as are worth reading, and a word for those that are none.
 
-/// A figure with three significant digits or so: `0.057`, `1.45`, `26.1`, `1480`; a dash for what is no number.
+/// A figure with three significant digits or so: `0.057`, `1.45`, `26.1`, `1480`; with an exponent where there would be many noughts; a dash for what is
+/// no number.
 ///
 /// ```
 /// use quiescent_page::number::figure;
 /// assert_eq!([0.0567, 1.449, 26.06, 1480.4, 0.0].map(figure), ["0.057", "1.45", "26.1", "1480", "0"]);
-/// assert_eq!(figure(0.000_012), "0.000012");
+/// assert_eq!([0.000_012, 4e-9, 1.5e9].map(figure), ["0.000012", "4.0e-9", "1.50e9"]);
 /// assert_eq!(figure(f64::NAN), "-");
 /// ```
 pub fn figure(value: f64) -> String {
@@ -14,11 +15,13 @@ pub fn figure(value: f64) -> String {
     }
     match value.abs() {
         0.0 => "0".into(),
+        v if v >= 1e7 => format!("{value:.2e}"),
         v if v >= 100.0 => format!("{value:.0}"),
         v if v >= 10.0 => format!("{value:.1}"),
         v if v >= 1.0 => format!("{value:.2}"),
         v if v >= 0.01 => format!("{value:.3}"),
-        v => format!("{value:.*}", decimals(v) + 1),
+        v if v >= 1e-6 => format!("{value:.*}", decimals(v) + 1),
+        _ => format!("{value:.1e}"),
     }
 }
 
@@ -39,7 +42,10 @@ pub fn ratio(value: f64, decimals: usize) -> String {
 pub(crate) fn tick(value: f64) -> String {
     // Ticks are sums of steps; this takes the rounding errors away again.
     let rounded: f64 = format!("{value:.6e}").parse().unwrap_or(value);
-    format!("{rounded}")
+    match rounded.abs() {
+        v if v >= 1e7 || (v > 0.0 && v < 1e-5) => format!("{rounded:e}"),
+        _ => format!("{rounded}"),
+    }
 }
 
 /// Decimals until the first digit of a small figure.
@@ -63,6 +69,11 @@ mod tests {
             [tick(1000.0), tick(0.0001), tick(0.0)],
             ["1000", "0.0001", "0"]
         );
+        assert_eq!(
+            [tick(1e7), tick(2.5e9), tick(-1e300)],
+            ["1e7", "2.5e9", "-1e300"]
+        );
+        assert_eq!(tick(1e-9), "1e-9");
     }
 
     #[test]

@@ -7,6 +7,9 @@
 /// From this ratio of the largest figure to the smallest on, a scale is logarithmic.
 pub const WIDE: f64 = 40.0;
 
+/// Figures below this share of the largest stand at the beginning of a logarithmic scale: a zero with a rounding error would take the room of all others.
+const DEEPEST: f64 = 1e-5;
+
 /// Most labelled ticks of an axis: more do not fit on a phone.
 const TICKS: usize = 5;
 
@@ -57,7 +60,10 @@ impl Scale {
         Some(match least {
             None => Scale::new(0.0, 1.0, false),
             // Somewhat below, so that the shortest bar can be seen.
-            Some(least) if most / least > wide => Scale::new(power_below(0.7 * least), most, true),
+            Some(least) if most / least > wide => {
+                let least = least.max(DEEPEST * most);
+                Scale::new(power_below(0.7 * least), most, true)
+            }
             Some(_) => Scale::new(0.0, most, false),
         })
     }

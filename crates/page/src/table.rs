@@ -52,9 +52,12 @@ impl Cell {
         match (self.look, word) {
             (Look::Plain, true) => None,
             (Look::Plain, false) => Some("n"),
-            (Look::Good, _) => Some("good"),
-            (Look::Bad, _) => Some("bad"),
-            (Look::Faint, _) => Some("faint"),
+            (Look::Good, true) => Some("good"),
+            (Look::Bad, true) => Some("bad"),
+            (Look::Faint, true) => Some("faint"),
+            (Look::Good, false) => Some("n good"),
+            (Look::Bad, false) => Some("n bad"),
+            (Look::Faint, false) => Some("n faint"),
         }
     }
 }
@@ -148,11 +151,15 @@ mod tests {
 
     #[test]
     fn news_is_good_or_bad_and_said() {
-        let mut table = Table::new("verdicts", &["what", "met?"], 1);
-        table.row([Cell::from("x"), Cell::bad("NO")]);
+        let mut table = Table::new("verdicts", &["what", "met?", "by"], 2);
+        table.row([Cell::from("x"), Cell::bad("NO"), Cell::bad("7")]);
         table.row([Cell::from("y"), Cell::good("yes")]);
         let text = table.render().into_string();
         assert!(text.contains(r#"<td class="bad">NO</td>"#), "{text}");
+        assert!(
+            text.contains(r#"<td class="n bad">7</td>"#),
+            "figures stand right: {text}"
+        );
         assert!(text.contains(r#"<td class="good">yes</td>"#), "{text}");
     }
 

@@ -131,4 +131,6 @@ fn last_line(state: &State) -> Line<'static> {
 }
 
 #[cfg(test)]
+mod pictures;
+#[cfg(test)]
 mod tests;

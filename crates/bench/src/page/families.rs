@@ -110,7 +110,10 @@ impl<'a> Family<'a> {
         let words = metrics::words(self.stem);
         let most = self.main.iter().fold(0.0, |most: f64, it| most.max(it.max));
         let shown = shown(self.unit, most);
-        let title = format!("{}, {}", words.title, shown.unit);
+        let title = match words.title.to_lowercase().contains(&shown.unit) {
+            true => words.title.clone(),
+            false => format!("{}, {}", words.title, shown.unit),
+        };
         let table = self.table(&title, &shown);
         let drawn: Vec<&Row> = self
             .main
@@ -126,11 +129,12 @@ impl<'a> Family<'a> {
             title: title.clone(),
             about: self.about(&words),
             unit: shown.unit.clone(),
-            linear: false,
+            // As in `reproduce`: a pair that costs next to nothing would take the room of all others.
+            linear: self.unit == "ns/pair",
             legend: Vec::new(),
             panels: panels(&drawn, shown.scale),
         };
-        html! { h3 { (title) } (bars.render_beside(Tone::Ours, &table)) }
+        html! { h3.unseen { (title) } (bars.render_beside(Tone::Ours, &table)) }
     }
 
     /// What the bars are.

@@ -73,7 +73,13 @@ fn counts(found: &Reproduced) -> Vec<Count> {
 pub(super) fn facts(report: &Report, occasion: &Occasion) -> Vec<Fact> {
     let began = humantime::format_rfc3339_seconds(occasion.began).to_string();
     let began = began.replace('T', " ").replace('Z', " UTC");
-    let took = humantime::format_duration(Duration::from_secs(occasion.elapsed.as_secs()));
+    let took = match occasion.elapsed {
+        short if short < Duration::from_secs(10) => {
+            Duration::from_millis(short.as_millis() as u64 / 100 * 100)
+        }
+        long => Duration::from_secs(long.as_secs()),
+    };
+    let took = humantime::format_duration(took);
     let mut facts = vec![
         Fact::text("Measured", format!("{began}, took {took}")),
         Fact::code("Again", occasion.again(report.seed)),

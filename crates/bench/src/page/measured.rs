@@ -147,7 +147,10 @@ fn targets(report: &Report) -> Option<Markup> {
 
 fn figures(report: &Report) -> Option<Markup> {
     let all = families(report);
-    (!all.is_empty()).then(|| html! { @for family in &all { (family.render()) } })
+    Some(html! {
+        @for family in &all { (family.render()) }
+        @if all.is_empty() { p class="empty" { "Nothing was measured." } }
+    })
 }
 
 /// Who was asked for and is not here, with the remedy.

@@ -4,19 +4,16 @@
 //! stands right of it, and where somebody's bar is the measure, how many times that it is. Several bars of one row (a real figure and the model's) stand under the row's name. A thin line shows
 //! the range of the samples where there is one.
 
-use super::{Frame, Tone, axis_label, spoken, titled};
+use super::{Frame, LETTER, NARROWEST, Tone, axis_label, labels, spoken, titled};
 use crate::letters::{shortened, width, wrapped};
-use crate::number::{figure, percent, tick};
+use crate::number::{figure, percent};
 use crate::scale::Scale;
 use crate::table::Table;
 use maud::{Markup, html};
 
 /// Names up to this many letters stand beside their bars, if they are no wider than this.
 const BESIDE: usize = 17;
-const BESIDE_WIDTH: f64 = 125.0;
-/// The narrowest drawing there is, in pixels, and how high its letters are.
-const NARROWEST: f64 = 300.0;
-const LETTER: f64 = 12.0;
+const BESIDE_WIDTH: f64 = INDENT * NARROWEST + 3.0;
 /// Lines of a name at most. All of it is in the table.
 const NAME_LINES: usize = 3;
 /// Where bars begin when names stand beside them.
@@ -120,7 +117,7 @@ impl Bar {
     /// assert_eq!(bar(5.0, None).times(&bar(0.0, None)), None);
     /// ```
     pub fn times(&self, other: &Bar) -> Option<String> {
-        if !(self.shown() && other.shown() && other.value > 0.0) {
+        if !(self.shown() && other.shown() && self.value > 0.0 && other.value > 0.0) {
             return None;
         }
         let ends = |bar: &Bar| bar.spread().unwrap_or((bar.value, bar.value));
@@ -146,6 +143,10 @@ struct Layout<'a> {
     beside: bool,
     /// Whose bar the others are held against.
     measure: Option<Tone>,
+    /// Every figure is a count.
+    whole: bool,
+    /// Some bars are ours and some are not.
+    mixed: bool,
     unit: &'a str,
     title: &'a str,
     about: &'a str,
@@ -155,6 +156,17 @@ impl Bars {
     fn all(&self) -> impl Iterator<Item = &Bar> {
         let rows = self.panels.iter().flat_map(|panel| &panel.rows);
         rows.flat_map(|row| &row.bars)
+    }
+
+    /// Whether every figure is a whole number, as counts are.
+    fn is_whole(&self) -> bool {
+        let ends = |bar: &Bar| {
+            let (low, high) = bar.range.unwrap_or_default();
+            [bar.value, low, high]
+        };
+        self.all()
+            .flat_map(ends)
+            .all(|it| it.fract() == 0.0 && it.abs() < 1e15)
     }
 
     fn scale(&self) -> Option<Scale> {
@@ -187,6 +199,8 @@ impl Bars {
                 scale,
                 beside,
                 measure,
+                whole: self.is_whole(),
+                mixed: self.all().any(|bar| bar.tone != Tone::Ours),
                 unit: &self.unit,
                 title: &self.title,
                 about: &self.about,
@@ -221,12 +235,20 @@ impl Bars {
                     let whose = self.legend.iter().find(|it| it.0 == bar.tone);
                     let name = titled(&row.name, whose.map_or("", |it| &it.1));
                     let (low, high) = bar.range.unwrap_or((bar.value, bar.value));
-                    let cells = [bar.value, low, high].map(figure);
+                    let cells = [bar.value, low, high].map(|it| said(it, self.is_whole()));
                     table.row([panel.name.clone(), name].into_iter().chain(cells));
                 }
             }
         }
         table
+    }
+}
+
+/// A figure, or a count in full.
+fn said(value: f64, whole: bool) -> String {
+    match whole {
+        true => format!("{value:.0}"),
+        false => figure(value),
     }
 }
 
@@ -292,11 +314,11 @@ impl Layout<'_> {
             LETTER - 1.0,
         );
         html! {
-            @for at in self.scale.ticks() {
+            @for (at, label) in labels(&self.scale.ticks(), |at| self.x(at)) {
                 @let x = percent(self.x(at));
                 line class="grid" x1=(x) x2=(x) y1="0" y2=(body) {}
                 @let anchor = if self.x(at) < 0.02 { "start" } else { "middle" };
-                text class="axis" x=(x) y=(body + 13) text-anchor=(anchor) { (tick(at)) }
+                @if let Some(label) = label { text class="axis" x=(x) y=(body + 13) text-anchor=(anchor) { (label) } }
             }
             text class="axis" x=(percent(self.start())) y=(body + 29) { (label) }
         }
@@ -319,7 +341,7 @@ impl Layout<'_> {
         } else {
             top + name.len() * LINE
         };
-        let ours = row.bars.len() == 1 && row.bars[0].tone == Tone::Ours;
+        let ours = self.mixed && row.bars.len() == 1 && row.bars[0].tone == Tone::Ours;
         let class = if ours { "ours name" } else { "name" };
         html! {
             @for (line, y) in name.iter().zip((top + 11..).step_by(LINE)) {
@@ -344,7 +366,7 @@ impl Layout<'_> {
                 line class="range" x1=(percent(self.x(low))) x2=(percent(self.x(high))) y1=(middle) y2=(middle) {}
             }
             text x=(percent(beyond + 0.015)) y=(top + 11) {
-                (figure(bar.value))
+                (said(bar.value, self.whole && bar.value < 1e7))
                 @if let Some(times) = times { tspan class="times" dx="6" { (times) } }
             }
         }

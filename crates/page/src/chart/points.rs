@@ -3,7 +3,7 @@
 //! A guide shows where points should be: within a share of the diagonal (a real figure across, the model's up), or of a
 //! level. Both axes of a diagonal have the same scale, so that it is one.
 
-use super::{Frame, Tone, axis_label, spoken};
+use super::{Frame, Tone, axis_label, labels, spoken};
 use crate::number::{figure, percent, tick};
 use crate::scale::Scale;
 use crate::table::Table;
@@ -201,10 +201,10 @@ impl Plane<'_> {
                 line class="grid" x1=(left) x2=(right) y1=(y) y2=(y) {}
                 text class="axis" x=(percent(LEFT - 0.015)) y=(y) dy="4" text-anchor="end" { (tick(at)) }
             }
-            @for at in self.x.ticks() {
+            @for (at, label) in labels(&self.x.ticks(), |at| LEFT + (RIGHT - LEFT) * self.x.at(at)) {
                 @let x = self.across(at);
                 line class="grid" x1=(x) x2=(x) y1=(TOP) y2=(bottom) {}
-                text class="axis" x=(x) y=(bottom + 14) text-anchor="middle" { (tick(at)) }
+                @if let Some(label) = label { text class="axis" x=(x) y=(bottom + 14) text-anchor="middle" { (label) } }
             }
             line class="base" x1=(left) x2=(right) y1=(bottom) y2=(bottom) {}
             text class="axis" x=(right) y=(bottom + 31) text-anchor="end" { (axis_label(&x, self.x.is_log())) }

@@ -3,8 +3,9 @@
 //! What a ratio compares may have any unit, so one chart holds figures of many kinds. All panels share one scale, so that
 //! a dot far out is far out in all of them.
 
-use super::{Frame, Tone, spoken, titled};
-use crate::number::{figure, percent, ratio, tick};
+use super::{Frame, LETTER, NARROWEST, Tone, labels, spoken, titled};
+use crate::letters::shortened;
+use crate::number::{figure, percent, ratio};
 use crate::scale::Scale;
 use crate::table::Table;
 use maud::{Markup, html};
@@ -91,21 +92,23 @@ impl Ratios {
 
     fn draw(&self, scale: &Scale, name: &str, ratios: &[Ratio]) -> Markup {
         let body = ratios.len() * LINE + 4;
-        let x = |figure: f64| percent(START + (END - START) * scale.at(figure));
+        let share = |figure: f64| START + (END - START) * scale.at(figure);
+        let x = |figure: f64| percent(share(figure));
         html! {
             svg class="plot" role="img" height=(body + FOOT) {
                 (spoken(&titled(&self.title, name), &self.about))
                 @for (it, top) in ratios.iter().zip((0..).step_by(LINE)) {
                     (band(scale, it, top))
                 }
-                @for at in scale.ticks() {
+                @for (at, label) in labels(&scale.ticks(), share) {
                     line class="grid" x1=(x(at)) x2=(x(at)) y1="0" y2=(body) {}
-                    text class="axis" x=(x(at)) y=(body + 13) text-anchor="middle" { (tick(at)) }
+                    @if let Some(label) = label { text class="axis" x=(x(at)) y=(body + 13) text-anchor="middle" { (label) } }
                 }
                 line class="base" x1=(x(1.0)) x2=(x(1.0)) y1="0" y2=(body) {}
                 text class="axis" x=(percent(START)) y=(body + 29) { (self.axis) }
                 @for (it, top) in ratios.iter().zip((0..).step_by(LINE)) {
-                    text x="0" y=(top + 14) { (it.name) }
+                    // All of it is in the table.
+                    text x="0" y=(top + 14) { (shortened(&it.name, START * NARROWEST, LETTER)) }
                     text x=(percent(END + 0.03)) y=(top + 14) { (ratio(it.value, 3)) }
                     @if it.value.is_finite() {
                         circle class=(it.tone.class()) cx=(x(it.value)) cy=(top + LINE / 2 + 1) r="4.5" {}

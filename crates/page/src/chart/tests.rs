@@ -207,6 +207,68 @@ fn a_point_on_the_diagonal_is_in_the_band_and_one_beside_it_is_not() {
 }
 
 #[test]
+fn labels_that_would_touch_are_left_out() {
+    let at = |ticks: &[f64], most: f64| {
+        let all = labels(ticks, |tick| tick / most);
+        assert_eq!(all.len(), ticks.len(), "every tick has its line");
+        all.into_iter().filter_map(|it| it.1).collect::<Vec<_>>()
+    };
+    assert_eq!(at(&[0.0, 50.0, 100.0], 100.0), ["0", "50", "100"]);
+    assert_eq!(at(&[0.0, 1000.0, 2000.0, 3000.0], 20_000.0), ["0", "2000"]);
+}
+
+#[test]
+fn others_are_held_against_ours() {
+    let row = |tone, value, range| Row {
+        name: "name".into(),
+        bars: vec![Bar { tone, value, range }],
+    };
+    let chart = Bars {
+        title: "t".into(),
+        panels: vec![
+            Panel::new(
+                "a",
+                vec![row(Tone::Ours, 2.0, None), row(Tone::Peer, 5.0, None)],
+            ),
+            Panel::new("b", vec![row(Tone::Peer, 5.0, None)]),
+        ],
+        ..Bars::default()
+    };
+    let text = chart
+        .render_beside(Tone::Ours, &Table::new("t", &["x"], 1))
+        .into_string();
+    assert_eq!(text.matches("×2.50").count(), 1, "{text}");
+    assert_eq!(
+        text.matches('×').count(),
+        1,
+        "nothing beside ours, and nothing without ours"
+    );
+    assert!(!chart.render().into_string().contains('×'));
+}
+
+#[test]
+fn a_name_without_an_end_is_broken_and_cut() {
+    let rows = vec![
+        Row::one(&"W".repeat(500), Tone::Peer, 1.0),
+        Row::one("x", Tone::Peer, 1.0),
+    ];
+    let chart = Bars {
+        panels: vec![Panel::new("", rows)],
+        ..Bars::default()
+    };
+    let text = chart.render().into_string();
+    let read = Document::parse(&text).unwrap();
+    let names =
+        named(read.root_element(), "text").filter(|it| it.attribute("class") == Some("name"));
+    let lines: Vec<usize> = names
+        .filter_map(|it| Some(it.text()?.chars().count()))
+        .collect();
+    assert_eq!(lines.len(), 4, "{lines:?}");
+    assert!(lines.iter().all(|it| *it <= 30), "{lines:?}");
+    assert!(text.contains(&"W".repeat(500)), "all of it is in the table");
+}
+
+#[test]
 fn long_names_stand_above_their_bars() {
     let rows = |name: &str| vec![Row::one(name, Tone::Peer, 1.0)];
     let of = |name| {
