@@ -6,6 +6,7 @@ pub mod doctor;
 pub mod domain;
 pub mod kernel;
 pub mod quiet;
+pub mod record;
 pub mod sim;
 pub mod top;
 pub mod torture;
@@ -45,6 +46,8 @@ pub enum Command {
     Kernel(kernel::Kernel),
     /// What was asked of this machine's kernel (laziness, offloading, parameters), and what is in force, with remedies
     Doctor(doctor::Doctor),
+    /// Record a trace of this machine's kernel that `quiescent trace` reads, in buffers of its own
+    Record(record::Record),
     /// Watch a running program: its callbacks by function, grace periods, wake-ups, readers in the way
     Top(top::Top),
     /// What a recorded trace of a kernel shows: wake-ups, callbacks, batches, grace periods, idle CPUs; a timeline

@@ -7,6 +7,7 @@ mod doctor;
 mod domain;
 mod kernel;
 mod quiet;
+mod record;
 mod reproduce;
 mod sim;
 mod top;
@@ -51,6 +52,7 @@ pub fn run(arguments: Arguments) -> Result<u8, Error> {
         Command::Sim(options) => sim::run(&options),
         Command::Kernel(kernel) => kernel::run(&kernel),
         Command::Doctor(options) => doctor::run(&options),
+        Command::Record(options) => record::run(&options),
         Command::Top(options) => top::run(&options),
         Command::Trace(options) => trace::run(&options),
         Command::Torture(options) => torture::run(&options),

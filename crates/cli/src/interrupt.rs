@@ -6,9 +6,11 @@
 
 use crate::output::STOPPED;
 use quiescent_bench::Error;
-use signal_hook::consts::SIGINT;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
+use signal_hook::low_level::pipe;
 use std::mem::MaybeUninit;
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -26,6 +28,34 @@ pub fn stop_flag() -> Result<Arc<AtomicBool>, Error> {
     watched
         .map_err(|why| Error::failed("cannot watch for Ctrl-C", why, "is SIGINT blocked here?"))?;
     Ok(stop)
+}
+
+/// The same for who has something to put away and sleeps in `poll`: Ctrl-C, SIGTERM and SIGHUP set the flag, and can be read from the pipe.
+///
+/// # Errors
+/// As [`stop_flag`].
+pub fn stop_pipe() -> Result<(Arc<AtomicBool>, UnixStream), Error> {
+    let held = Held::back();
+    let stop = Arc::new(AtomicBool::new(false));
+    let watch = || {
+        let (told, teller) = UnixStream::pair()?;
+        flag::register_conditional_shutdown(SIGINT, i32::from(STOPPED), stop.clone())?;
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            flag::register(signal, stop.clone())?;
+            pipe::register(signal, teller.try_clone()?)?;
+        }
+        Ok(told)
+    };
+    let watched: std::io::Result<UnixStream> = watch();
+    drop(held);
+    let told = watched.map_err(|why| {
+        Error::failed(
+            "cannot watch for Ctrl-C",
+            why,
+            "are there descriptors left?",
+        )
+    })?;
+    Ok((stop, told))
 }
 
 /// While it lives, SIGINT waits at this thread.

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`files`] | [`Root`](files::Root): small files below a root, `/` or a copy of another machine's; how configurations and command lines read |
 //! | `machine`, `task`, `cpus`, `tracefs` | [`Machine`]: all that is read about one, once |
+//! | [`events`], `instance`, `mount`, [`record`] | a trace of this kernel, in buffers of our own that go away whatever happens; the inside of `quiescent record` |
 //! | [`doctor`] | [`diagnose`]: rules that compare what was asked with what is in force; the inside of `quiescent doctor` |
 //!
 //! ```
@@ -23,13 +24,20 @@
 
 mod cpus;
 pub mod doctor;
+mod error;
+pub mod events;
 pub mod files;
+mod instance;
 mod machine;
+mod mount;
+pub mod record;
 mod task;
 mod tracefs;
 
 pub use cpus::listed;
 pub use doctor::{Finding, Severity, diagnose};
+pub use error::Error;
 pub use machine::{Machine, coarse_tick_ns};
+pub use mount::tracing;
 pub use task::Task;
 pub use tracefs::Place;

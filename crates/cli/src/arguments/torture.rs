@@ -56,7 +56,7 @@ pub struct Torture {
 /// A hundred hours, in ms.
 const LONGEST: u64 = 360_000_000;
 
-fn time(text: &str) -> Result<Duration, String> {
+pub fn time(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let ms = match &text[digits.len()..] {
         "ms" => 1,

@@ -1,0 +1,183 @@
+//! Carries out `record`: settles where the trace goes, records, and says what came of it.
+//!
+//! The trace is written beside its place and moved there when it is whole, however the recording ended; what is no plain file is written to as it is.
+
+use super::code;
+use crate::arguments::record::Record;
+use crate::interrupt::stop_pipe;
+use crate::output::{self, DONE, FINDING};
+use quiescent_bench::{Error, Report, Row};
+use quiescent_live::events;
+use quiescent_live::record::{Options, Outcome, record};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Read, Write};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
+
+/// How a trace of ours begins, and any that the kernel gives.
+const HEADING: &[u8] = b"# tracer:";
+
+/// Does it; the exit code.
+pub fn run(options: &Record) -> Result<u8, Error> {
+    let is_output = options.output == Path::new("-");
+    if options.json && is_output {
+        let why = "--json and --output -: both would be standard output; name a file for the trace";
+        return Err(Error::Usage(why.into()));
+    }
+    let wanted = Options {
+        events: events::list(&options.events).map_err(asked("--events"))?,
+        buffer_kb: options.buffer,
+        length: options.length,
+        command: options.command.clone(),
+    };
+    let mut target = settle(&options.output)?;
+    // Both before there is any thread.
+    let tracing = quiescent_live::tracing(options.mount).map_err(asked("record"))?;
+    let (stop, told) = stop_pipe()?;
+    let mut writer: Box<dyn Write> = match &mut target {
+        Target::Output => Box::new(BufWriter::new(io::stdout().lock())),
+        Target::Special(file) => Box::new(BufWriter::new(file)),
+        Target::File(file, _) => Box::new(BufWriter::new(file)),
+    };
+    let outcome = record(&tracing, &wanted, &mut *writer, told.as_fd()).map_err(asked("record"))?;
+    drop(writer);
+    if let Target::File(file, path) = target {
+        file.persist(&path).map_err(|why| {
+            let what = format!("cannot write {}", path.display());
+            Error::failed(what, why.error, "is the folder still there?")
+        })?;
+    }
+    let stopped = code(&stop);
+    if options.json {
+        let line = report(options, &outcome, stopped != DONE).to_json() + "\n";
+        output::print(line.as_bytes())?;
+    } else if is_output {
+        eprint!("{}", text(options, &outcome));
+    } else {
+        output::print(text(options, &outcome).as_bytes())?;
+    }
+    let failed = outcome.status.is_some_and(|it| !it.success());
+    Ok(match stopped {
+        DONE if failed => FINDING,
+        code => code,
+    })
+}
+
+fn asked(what: &'static str) -> impl Fn(quiescent_live::Error) -> Error {
+    move |why| match why {
+        quiescent_live::Error::Usage(text) => Error::Usage(format!("{what}: {text}")),
+        quiescent_live::Error::Failed(text) => Error::Failed(format!("{what}: {text}")),
+    }
+}
+
+/// Where the trace goes.
+enum Target {
+    Output,
+    /// A pipe, a device.
+    Special(File),
+    /// A new file beside its place.
+    File(NamedTempFile, PathBuf),
+}
+
+fn settle(path: &Path) -> Result<Target, Error> {
+    let refused = |why: &str| {
+        let remedy = "name another file with --output";
+        Error::Usage(format!("--output {}: {why}; {remedy}", path.display()))
+    };
+    let unwritten = |why: io::Error| refused(&format!("cannot be written ({why})"));
+    if path == Path::new("-") {
+        return Ok(Target::Output);
+    }
+    // A link is followed: the trace goes where it leads.
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    match fs::metadata(&path) {
+        Ok(there) if there.is_dir() => return Err(refused("this is a folder")),
+        Ok(there) if !there.is_file() => {
+            let file = File::options().write(true).open(&path).map_err(unwritten)?;
+            return Ok(Target::Special(file));
+        }
+        Ok(_) if !is_trace(&path).map_err(unwritten)? => {
+            return Err(refused(
+                "the file that is there is no trace, and is not overwritten",
+            ));
+        }
+        _ => {}
+    }
+    let folder = path.parent().filter(|it| *it != Path::new(""));
+    let mut new = tempfile::Builder::new();
+    let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+    let new = new.prefix(".quiescent-record-").permissions(permissions);
+    let file = new
+        .tempfile_in(folder.unwrap_or(Path::new(".")))
+        .map_err(unwritten)?;
+    Ok(Target::File(file, path))
+}
+
+/// A file that is empty, or a trace.
+fn is_trace(path: &Path) -> io::Result<bool> {
+    let mut head = Vec::new();
+    File::open(path)?
+        .take(HEADING.len() as u64)
+        .read_to_end(&mut head)?;
+    Ok(head.is_empty() || head == HEADING)
+}
+
+fn text(options: &Record, outcome: &Outcome) -> String {
+    let name = options.output.display();
+    let seconds = outcome.length.as_secs_f64();
+    let mut text = format!(
+        "{name}: {} lines, {} KiB, {seconds:.1} s; {} kinds of events\n",
+        outcome.lines,
+        outcome.bytes.div_ceil(1024),
+        outcome.events.len()
+    );
+    if !outcome.missing.is_empty() {
+        let missing = outcome.missing.join(", ");
+        text += &format!("not in this kernel, and left out: {missing}\n");
+    }
+    if outcome.missing.iter().any(|it| it == "rcu:*") {
+        text += "  so wake-ups and idle can be told, callbacks and grace periods cannot: it is built without CONFIG_RCU_TRACE\n";
+    }
+    if outcome.lost > 0 {
+        text += &format!(
+            "warning: {} events were lost: take a larger --buffer (now {} KiB a CPU), or fewer --events\n",
+            outcome.lost, options.buffer
+        );
+    }
+    if let Some(status) = outcome.status.filter(|it| !it.success()) {
+        text += &format!("warning: the command ended with {status}\n");
+    }
+    if options.output != Path::new("-") {
+        text += &format!("next: quiescent trace {name} wakeups\n");
+    }
+    text
+}
+
+fn report(options: &Record, outcome: &Outcome, stopped: bool) -> Report {
+    let mut report = Report::new("record", 0);
+    let command = options
+        .command
+        .iter()
+        .map(|it| it.to_string_lossy().into_owned());
+    report.option("output", options.output.display().to_string());
+    report.option("events", outcome.events.clone());
+    report.option("missing_events", outcome.missing.clone());
+    report.option("buffer_kib", options.buffer);
+    report.option("clock", "mono");
+    report.option("for_s", options.length.map(|it| it.as_secs_f64()));
+    report.option("command", command.collect::<Vec<_>>());
+    report.option("status", outcome.status.map(|it| it.to_string()));
+    report.option("stopped", stopped);
+    for (metric, unit, value) in [
+        ("lines", "lines", outcome.lines as f64),
+        ("bytes", "bytes", outcome.bytes as f64),
+        ("lost_events", "events", outcome.lost as f64),
+        ("length_s", "s", outcome.length.as_secs_f64()),
+    ] {
+        report
+            .rows
+            .extend(Row::single("recorded", "trace", metric, unit, value));
+    }
+    report
+}

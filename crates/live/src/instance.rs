@@ -1,0 +1,254 @@
+//! A buffer of the kernel's tracing that is nobody else's.
+//!
+//! A folder that is made in `instances/` is a whole set of buffers, events and settings of its own (Documentation/trace/ftrace.rst, "Instances"): what others
+//! record is not disturbed, and nothing of theirs is changed. It lasts until its folder is removed, whoever made it, and costs memory and time as long as its events are on. So it has to go in every case:
+//!
+//! * when the [`Instance`] is dropped: at the end, on failure, in a panic;
+//! * when this process is gone without that, by a signal that cannot be caught or a second Ctrl-C: a *guard*, a process that was forked off before, does nothing
+//!   but wait for the end of a pipe whose other end this process has open, and then removes the folder. It is deaf to Ctrl-C and a
+//!   terminal that closes, and has no descriptor of ours open, so nobody waits for it.
+//!
+//! A folder cannot be removed while one of its files is open somewhere; both try for a while.
+
+use crate::error::Error;
+use std::ffi::CString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+/// A removal is tried so often, and this long after the last time.
+const TRIES: u32 = 100;
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// A set of buffers of our own.
+#[derive(Debug)]
+pub(crate) struct Instance {
+    path: PathBuf,
+    guard: Option<Guard>,
+}
+
+impl Instance {
+    /// Makes one below `tracing`, with recording off and the clock `mono`.
+    pub(crate) fn new(tracing: &Path) -> Result<Instance, Error> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("quiescent-{}-{number}", std::process::id());
+        let path = tracing.join("instances").join(name);
+        fs::create_dir(&path).map_err(|why| {
+            let remedy = "run it as root, outside of containers; a kernel without CONFIG_TRACING has no instances";
+            Error::failed(format!("cannot make {}", path.display()), why, remedy)
+        })?;
+        // From here on whoever leaves removes it.
+        let mut instance = Instance { path, guard: None };
+        instance.guard = Guard::new(&instance.path).ok();
+        instance.write("tracing_on", "0")?;
+        instance.write("trace_clock", "mono")?;
+        // Else pointers are not those of other events; older kernels do not hide them.
+        let _ = instance.write("options/hash-ptr", "0");
+        Ok(instance)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes a setting.
+    pub(crate) fn write(&self, file: &str, text: &str) -> Result<(), Error> {
+        let path = self.path.join(file);
+        let written = OpenOptions::new().write(true).open(&path);
+        written
+            .and_then(|mut it| it.write_all(text.as_bytes()))
+            .map_err(|why| {
+                let what = format!("cannot write {text} to {}", path.display());
+                Error::failed(what, why, "is there memory for it, and are you root?")
+            })
+    }
+
+    /// The events as text; what is read is gone. Reading does not wait: "would block" is "nothing more for now".
+    pub(crate) fn pipe(&self) -> Result<File, Error> {
+        let path = self.path.join("trace_pipe");
+        let opened = OpenOptions::new()
+            .read(true)
+            .custom_flags(libc::O_NONBLOCK)
+            .open(&path);
+        opened.map_err(|why| {
+            Error::failed(
+                format!("cannot read {}", path.display()),
+                why,
+                "are you root?",
+            )
+        })
+    }
+
+    /// Events that were lost because nobody had read those before them in time.
+    pub(crate) fn lost(&self) -> u64 {
+        let cpus = fs::read_dir(self.path.join("per_cpu"))
+            .into_iter()
+            .flatten()
+            .flatten();
+        let stats = cpus.filter_map(|it| fs::read_to_string(it.path().join("stats")).ok());
+        stats.map(|it| lost(&it)).sum()
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        let _ = self.write("tracing_on", "0");
+        for _ in 0..TRIES {
+            match fs::remove_dir(&self.path) {
+                Err(why) if why.raw_os_error() == Some(libc::EBUSY) => std::thread::sleep(PAUSE),
+                _ => break,
+            }
+        }
+        self.guard.take();
+    }
+}
+
+/// What a file `per_cpu/cpuN/stats` says was lost.
+fn lost(stats: &str) -> u64 {
+    let of = |name: &str| {
+        let value = stats.lines().find_map(|it| it.strip_prefix(name));
+        value
+            .and_then(|it| it.trim().parse::<u64>().ok())
+            .unwrap_or(0)
+    };
+    of("overrun:") + of("commit overrun:") + of("dropped events:")
+}
+
+/// The process that removes the folder if this one cannot.
+#[derive(Debug)]
+struct Guard {
+    process: libc::pid_t,
+    /// Its end tells the guard.
+    end: Option<File>,
+}
+
+impl Guard {
+    fn new(path: &Path) -> io::Result<Guard> {
+        let name = CString::new(path.as_os_str().as_bytes())?;
+        let mut ends: [RawFd; 2] = [-1; 2];
+        // SAFETY: two descriptors are written to an array of two.
+        if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: both were just made, and nobody else has them.
+        let (wait, end) = unsafe { (OwnedFd::from_raw_fd(ends[0]), File::from_raw_fd(ends[1])) };
+        // SAFETY: the child makes system calls only, on what was made before, until it ends.
+        match unsafe { libc::fork() } {
+            -1 => Err(io::Error::last_os_error()),
+            // SAFETY: this is the child.
+            0 => unsafe { guard(wait.as_raw_fd(), &name) },
+            process => Ok(Guard {
+                process,
+                end: Some(end),
+            }),
+        }
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.end.take();
+        // SAFETY: waits for our own child; nobody else knows its number.
+        unsafe { libc::waitpid(self.process, std::ptr::null_mut(), 0) };
+    }
+}
+
+/// The life of a guard.
+///
+/// # Safety
+/// To be called in a child of fork, which may do nothing but system calls.
+unsafe fn guard(wait: RawFd, path: &CString) -> ! {
+    // SAFETY: system calls with numbers, with a name that outlives them, and with a byte and a time of ours.
+    unsafe {
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGPIPE] {
+            libc::signal(signal, libc::SIG_IGN);
+        }
+        libc::setsid();
+        libc::prctl(libc::PR_SET_NAME, c"quiescent-guard".as_ptr());
+        // Only the pipe stays open, as 0: whoever waits for the end of our output must not wait for this process.
+        libc::dup2(wait, 0);
+        if libc::syscall(libc::SYS_close_range, 1, u32::MAX, 0) != 0 {
+            for open in 1..1024 {
+                libc::close(open);
+            }
+        }
+        let mut byte = 0u8;
+        while libc::read(0, (&raw mut byte).cast(), 1) < 0
+            && *libc::__errno_location() == libc::EINTR
+        {}
+        let pause = libc::timespec {
+            tv_sec: 0,
+            tv_nsec: PAUSE.subsec_nanos().into(),
+        };
+        for _ in 0..TRIES {
+            if libc::rmdir(path.as_ptr()) == 0 || *libc::__errno_location() != libc::EBUSY {
+                break;
+            }
+            libc::nanosleep(&raw const pause, std::ptr::null_mut());
+        }
+        libc::_exit(0)
+    }
+}
+
+/// As much as there is now, up to about `most` bytes, through `to`. How much it was; false: there is more.
+pub(crate) fn drain(
+    pipe: &mut File,
+    block: &mut [u8],
+    most: usize,
+    mut to: impl FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<(usize, bool)> {
+    let mut sum = 0;
+    while sum < most {
+        match pipe.read(block) {
+            Ok(0) => return Ok((sum, true)),
+            Ok(n) => {
+                to(&block[..n])?;
+                sum += n;
+            }
+            Err(why) if why.kind() == io::ErrorKind::WouldBlock => return Ok((sum, true)),
+            Err(why) if why.kind() == io::ErrorKind::Interrupted => {}
+            Err(why) => return Err(why),
+        }
+    }
+    Ok((sum, false))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_are_added_up() {
+        let stats = "entries: 5\noverrun: 3\ncommit overrun: 1\nbytes: 99\ndropped events: 20\nread events: 7\n";
+        assert_eq!(lost(stats), 24);
+        assert_eq!(lost(""), 0);
+    }
+
+    /// A folder as it is made in any file system: what is there, and what is gone afterwards.
+    #[test]
+    fn a_guard_removes_what_its_process_has_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("instance");
+        fs::create_dir(&path).unwrap();
+        let guard = Guard::new(&path).unwrap();
+        assert!(path.is_dir());
+        drop(guard); // as if the process had ended without removing it
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn where_none_can_be_made_the_remedy_is_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let why = Instance::new(folder.path()).unwrap_err().to_string();
+        assert!(
+            why.contains("instances/quiescent-") && why.contains("as root"),
+            "{why}"
+        );
+    }
+}
