@@ -133,7 +133,7 @@ fn slow_places(line: &str) -> Result<Met<'_>, Fault> {
     if rest.len() != line.len()
         && let Some(places) = fast::parse(rest.as_bytes())
     {
-        let record = places.on(rest, 0);
+        let record = places.on(rest, 0, 0);
         return Ok(Met::Record(Places::of(line, &record)));
     }
     Ok(match any(line)? {
@@ -174,10 +174,13 @@ impl Places {
         }
     }
 
-    /// The record, from the same line. An empty piece may lie anywhere: it stays empty.
-    #[inline]
-    pub(crate) fn on(self, line: &str, number: u64) -> Record<'_> {
-        let piece = |(start, end): (u32, u32)| line.get(start as usize..end as usize).unwrap_or("");
+    /// The record, from the same line, which starts at this place of `text`. An empty piece may lie anywhere: it stays empty.
+    #[inline(always)]
+    pub(crate) fn on<'a>(&self, text: &'a str, start: u32, number: u64) -> Record<'a> {
+        let piece = |(from, to): (u32, u32)| {
+            let place = start.wrapping_add(from) as usize..start.wrapping_add(to) as usize;
+            text.get(place).unwrap_or("")
+        };
         Record {
             line: number,
             task: piece(self.task),

@@ -74,6 +74,7 @@ impl Follow {
     }
 
     /// The next record: its event, and where it lies; none if it cannot be decoded, which is counted.
+    #[inline]
     pub(crate) fn see<'a>(&mut self, record: &Record<'a>) -> Option<(Event<'a>, Place)> {
         match record.decode() {
             Ok(event) => Some((event, self.at(record, &event))),

@@ -5,16 +5,15 @@
 //! the window. `ready` is the length of the list at the start, `invoked` what was invoked of it. The spacing is from one
 //! start to the next of the same invoker. Filters select the CPU, and the thread that runs then.
 
-use super::bounded::{NAMES_MOST, Spread, row};
+use super::bounded::{Map, NAMES_MOST, Spread, row};
 use super::findings::{Findings, Table, count, ms, us};
 use super::{Part, Seen};
 use crate::{Error, Event, Record, Role, Window, role};
-use std::collections::HashMap;
 
 /// The analysis.
 #[derive(Debug, Default)]
 pub(crate) struct Batches {
-    invokers: HashMap<String, Invoker>,
+    invokers: Map<String, Invoker>,
     all: Of,
     /// Batches of invokers beyond the bound.
     refused: u64,

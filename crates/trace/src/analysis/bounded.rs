@@ -14,6 +14,9 @@ use crate::dist::percentile;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::Hash;
 
+/// A table without order, as all of them are: what is shown is sorted first.
+pub(crate) type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
+
 /// Different names of tasks and functions.
 pub const NAMES_MOST: usize = 4096;
 
@@ -29,7 +32,7 @@ pub(crate) const OTHERS: &str = "(others)";
 /// Names by number.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
-    numbers: HashMap<String, u32>,
+    numbers: Map<String, u32>,
     names: Vec<String>,
     /// Uses of names beyond the bound.
     pub(crate) refused: u64,
@@ -60,7 +63,7 @@ impl Names {
 
 /// The row of a key in a table of at most so many; none if it is a new one and there is no room.
 pub(crate) fn row<K: Eq + Hash, V: Default>(
-    table: &mut HashMap<K, V>,
+    table: &mut Map<K, V>,
     most: usize,
     key: K,
 ) -> Option<&mut V> {
@@ -71,7 +74,7 @@ pub(crate) fn row<K: Eq + Hash, V: Default>(
 /// What began and has not ended.
 #[derive(Debug)]
 pub(crate) struct Waiting<K, V> {
-    entries: HashMap<K, (u64, V)>,
+    entries: Map<K, (u64, V)>,
     /// Keys with the number of their entry, oldest first; those that have ended are still in it.
     order: VecDeque<(K, u64)>,
     next: u64,
@@ -96,7 +99,7 @@ impl<K: Copy + Eq + Hash, V> Default for Waiting<K, V> {
 impl<K: Copy + Eq + Hash, V> Waiting<K, V> {
     pub(crate) fn new(most: usize) -> Self {
         Waiting {
-            entries: HashMap::new(),
+            entries: Map::default(),
             order: VecDeque::new(),
             next: 0,
             most,

@@ -12,13 +12,12 @@
 //!
 //! Filters select the CPU on which, and the task by which a callback was queued; what was not seen queued is left out then.
 
-use super::bounded::{NAMES_MOST, Names, Spread, Waiting, row};
+use super::bounded::{Map, NAMES_MOST, Names, Spread, Waiting, row};
 use super::findings::{Findings, Table, count, ms};
 use super::origin::context;
 use super::{Part, Seen};
 use crate::arrival::{Ways, after};
 use crate::{Error, Event, Queued, Record, Window};
-use std::collections::HashMap;
 
 /// Tasks whose system call is followed.
 const TASKS_MOST: usize = 1 << 14;
@@ -54,9 +53,9 @@ struct Pending {
 /// Counts of the window.
 #[derive(Debug, Default)]
 struct Counts {
-    functions: HashMap<u32, Of>,
-    tasks: HashMap<(u32, u32), Of>,
-    calls: HashMap<(u32, u32), Of>,
+    functions: Map<u32, Of>,
+    tasks: Map<(u32, u32), Of>,
+    calls: Map<(u32, u32), Of>,
     all: Of,
     refused: u64,
 }

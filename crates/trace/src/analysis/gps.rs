@@ -13,12 +13,12 @@
 //! Filters: grace periods with a last holdout on these CPUs, and grace periods for which one of these tasks queued or asked.
 //! A thread is known by name here, not by its id.
 
-use super::bounded::{NAMES_MOST, Spread, row};
+use super::bounded::{Map, NAMES_MOST, Spread, row};
 use super::findings::Findings;
 use super::origin::{Origin, Origins};
 use super::{Part, Seen};
 use crate::{CpuSet, Error, Event, Filter, Record, Role, Thread, Window, role};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 mod table;
 
@@ -54,7 +54,7 @@ pub(crate) struct Gps {
     ended: Option<u64>,
     expedited: Option<u64>,
     /// By CPU, its last report on a leaf: the leaf's level, its first CPU, what was cleared.
-    reports: HashMap<u32, (u32, u32, u64)>,
+    reports: Map<u32, (u32, u32, u64)>,
     counts: Counts,
 }
 
@@ -89,8 +89,8 @@ struct Counts {
     unfinished: u64,
     phases: [Spread; 8],
     scans: BTreeMap<u64, u64>,
-    last: HashMap<String, (u64, Spread)>,
-    asked: HashMap<Origin, Spread>,
+    last: Map<String, (u64, Spread)>,
+    asked: Map<Origin, Spread>,
     longest: Vec<(u64, u64, u64, String, Option<Origin>)>,
     refused: u64,
 }

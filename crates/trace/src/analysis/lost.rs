@@ -9,19 +9,19 @@
 //! Interruptions count if they start and end in the window; CPUs without `cpu_idle` have none. Filters select the CPU and, by the
 //! thread that was woken, the interruption.
 
-use super::bounded::{NAMES_MOST, OTHERS};
+use super::bounded::{Map, NAMES_MOST, OTHERS};
 use super::chains::RCU_SOFTIRQ;
 use super::findings::{Findings, Table, count, ms, us};
 use super::idle::share;
 use super::{Seen, per_second};
 use crate::names::key;
 use crate::{Event, Filter, Role, Window, role};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 /// Follows interruptions through a trace.
 #[derive(Debug, Default)]
 pub(crate) struct Lost {
-    cpus: HashMap<u32, Cpu>,
+    cpus: Map<u32, Cpu>,
     causes: BTreeMap<String, Of>,
     filter: Filter,
 }

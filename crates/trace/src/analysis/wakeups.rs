@@ -4,12 +4,11 @@
 //! run: neither counts. An interval lies between two wake-ups of the same thread, both in the window. A thread is its id and
 //! its name. Filters select the thread that is woken and the CPU that it will run on.
 
-use super::bounded::OTHERS;
+use super::bounded::{Map, OTHERS};
 use super::chains::Chains;
 use super::findings::{Findings, Table, count, us};
 use super::{Part, Seen, per_second};
 use crate::{Error, Event, Window};
-use std::collections::HashMap;
 
 /// Threads that have a row of their own.
 const THREADS_MOST: usize = 1 << 14;
@@ -17,7 +16,7 @@ const THREADS_MOST: usize = 1 << 14;
 /// The analysis.
 #[derive(Debug, Default)]
 pub(crate) struct Wakeups {
-    threads: HashMap<u32, Vec<Woken>>,
+    threads: Map<u32, Vec<Woken>>,
     rows: usize,
     /// Wake-ups of threads beyond the bound.
     others: u64,
@@ -139,7 +138,7 @@ impl Wakeups {
                 ("avg us", "interval_us_avg", "us"),
             ],
         );
-        let mut names: HashMap<&str, u32> = HashMap::new();
+        let mut names: Map<&str, u32> = Map::default();
         let all = || {
             self.threads
                 .iter()

@@ -3,7 +3,7 @@ use super::*;
 /// Reads a line as the reader of traces does.
 fn parse(line: &str) -> Result<Line<'_>, Fault> {
     Ok(match places(line)? {
-        Met::Record(places) => Line::Record(places.on(line, 0)),
+        Met::Record(places) => Line::Record(places.on(line, 0, 0)),
         Met::Other(line) => line,
     })
 }
@@ -160,7 +160,11 @@ fn names_of_every_length_and_with_anything_behind_them() {
             let Some(record) = fast::parse(line.as_bytes()) else {
                 continue;
             };
-            assert_eq!(any(&line), Ok(Line::Record(record.on(&line, 0))), "{line}");
+            assert_eq!(
+                any(&line),
+                Ok(Line::Record(record.on(&line, 0, 0))),
+                "{line}"
+            );
         }
     }
 }
@@ -268,7 +272,7 @@ fn the_fast_reader_says_what_the_other_says() {
     std::io::Read::read_to_string(&mut input, &mut text).expect("reads");
     let (mut fast, mut damaged) = (0, 0);
     for (n, line) in text.lines().chain(VARIANTS.lines()).enumerate() {
-        if let Some(record) = fast::parse(line.as_bytes()).map(|p| p.on(line, 0)) {
+        if let Some(record) = fast::parse(line.as_bytes()).map(|p| p.on(line, 0, 0)) {
             fast += 1;
             assert_eq!(any(line), Ok(Line::Record(record)), "{line}");
         }
@@ -277,7 +281,7 @@ fn the_fast_reader_says_what_the_other_says() {
         if line.is_ascii() && at < line.len() {
             for put in ["", " ", ":", "[", "7", "-", "(", "\t", "é"] {
                 let line = format!("{}{put}{}", &line[..at], &line[at + 1..]);
-                if let Some(record) = fast::parse(line.as_bytes()).map(|p| p.on(&line, 0)) {
+                if let Some(record) = fast::parse(line.as_bytes()).map(|p| p.on(&line, 0, 0)) {
                     damaged += 1;
                     assert_eq!(any(&line), Ok(Line::Record(record)), "{line}");
                 }
