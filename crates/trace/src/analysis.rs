@@ -30,6 +30,8 @@ mod proto;
 mod timeline;
 mod wakeups;
 
+pub(crate) use bounded::Map;
+
 pub use about::About;
 pub use bounded::{DISTINCT_MOST, NAMES_MOST, WAITING_MOST};
 pub use filter::{Filter, Thread};

@@ -218,7 +218,7 @@ impl<'a> Record<'a> {
     /// assert_eq!(event, Event::Callback { head: 0xff10, function: "__d_free" });
     /// # Ok::<(), quiescent_trace::Error>(())
     /// ```
-    #[inline]
+    #[inline(always)]
     pub fn decode(&self) -> Result<Event<'a>, Fault> {
         match fast::decode(self.event, self.text) {
             Some(event) => Ok(event),

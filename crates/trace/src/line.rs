@@ -26,6 +26,7 @@
 
 use crate::Fault;
 
+pub(crate) use fast::Before;
 use latency::{glued, latency};
 use other::{is_bare, is_raw, lost, special};
 
@@ -118,20 +119,21 @@ pub(crate) enum Met<'a> {
     Other(Line<'a>),
 }
 
-/// Reads a line (without its end).
-#[inline]
-pub(crate) fn places(line: &str) -> Result<Met<'_>, Fault> {
-    match fast::parse(line.as_bytes()) {
+/// Reads a line (without its end) that follows another one.
+#[inline(always)]
+pub(crate) fn places<'a>(line: &'a str, before: &mut Before) -> Result<Met<'a>, Fault> {
+    match fast::parse(line.as_bytes(), before) {
         Some(places) => Ok(Met::Record(places)),
         None => slow_places(line),
     }
 }
 
+#[inline(never)]
 fn slow_places(line: &str) -> Result<Met<'_>, Fault> {
     // Of an instance: the rest is as any other.
     let rest = without_instance(line);
     if rest.len() != line.len()
-        && let Some(places) = fast::parse(rest.as_bytes())
+        && let Some(places) = fast::parse(rest.as_bytes(), &mut Before::default())
     {
         let record = places.on(rest, 0, 0);
         return Ok(Met::Record(Places::of(line, &record)));

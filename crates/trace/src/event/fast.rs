@@ -14,7 +14,7 @@
 
 use super::{Event, cpu};
 
-#[inline]
+#[inline(always)]
 pub(super) fn decode<'a>(event: &str, text: &'a str) -> Option<Event<'a>> {
     // By length first: most comparisons are never made.
     match event.len() {

@@ -27,12 +27,23 @@ struct Head {
     rest: usize,
 }
 
-#[inline]
-pub(super) fn parse(bytes: &[u8]) -> Option<Places> {
+/// Who wrote the line before, and its columns as they stand: of seven lines six are by the same task on the same CPU.
+#[derive(Debug, Default)]
+pub(crate) struct Before {
+    /// Bytes 0 to 16, and 15 to 31. No line has zeros there.
+    columns: [u128; 2],
+    /// Where the task's name starts.
+    first: usize,
+    pid: u32,
+    cpu: u32,
+}
+
+#[inline(always)]
+pub(super) fn parse(bytes: &[u8], before: &mut Before) -> Option<Places> {
     if bytes.first() != Some(&b' ') {
         return None;
     }
-    let head = match columns(bytes) {
+    let head = match columns(bytes, before) {
         Some(head) => head,
         None => anywhere(bytes)?,
     };
@@ -99,16 +110,45 @@ fn letters(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The columns that the kernel's `%16s-%-7d [%03d] %5s` gives: no search is needed, and every column is looked at as one number.
+/// The columns that the kernel's `%16s-%-7d [%03d] %5s` gives: no search is needed.
 #[inline(always)]
-fn columns(bytes: &[u8]) -> Option<Head> {
+fn columns(bytes: &[u8], before: &mut Before) -> Option<Head> {
     let head: &[u8; 40] = bytes.first_chunk()?;
-    let marks = [head[16], head[24], head[25], head[29], head[30], head[36]];
-    if marks != *b"- []  " {
+    let columns = [u128_at(head, 0), u128_at(head, 15)];
+    if columns != before.columns {
+        let (first, pid, cpu) = who_and_where(head)?;
+        *before = Before {
+            columns,
+            first,
+            pid,
+            cpu,
+        };
+    }
+    // Letters from `!` to `~`, and no colon at the end. What is no ASCII has its highest bit.
+    const HIGH: u64 = 0x80_8080_8080;
+    let flags = u64_at(head, 31) & 0xff_ffff_ffff;
+    let above = flags + 0x01_0101_0101;
+    let below = (flags | HIGH).wrapping_sub(0x21_2121_2121) ^ HIGH;
+    if (above | below | flags) & HIGH != 0 || head[35] == b':' || head[36] != b' ' {
+        return None;
+    }
+    Some(Head {
+        task: (before.first, 16),
+        pid: before.pid,
+        cpu: before.cpu,
+        flags: (31, 36),
+        rest: 37,
+    })
+}
+
+/// Where the task's name starts, its id, and the CPU. Every column is looked at as one number.
+fn who_and_where(head: &[u8; 40]) -> Option<(usize, u32, u32)> {
+    let marks = [head[16], head[24], head[25], head[29], head[30]];
+    if marks != *b"- [] " {
         return None;
     }
     // A name with a bracket, or with blanks at its end, is the business of the other.
-    let name = u128::from_le_bytes(*head.first_chunk()?);
+    let name = u128_at(head, 0);
     let brackets = name ^ (ONES_16 * 0x5b);
     let bracket = brackets.wrapping_sub(ONES_16) & !brackets & (ONES_16 << 7);
     let first = (name ^ (ONES_16 * 0x20)).trailing_zeros() as usize / 8;
@@ -116,13 +156,6 @@ fn columns(bytes: &[u8]) -> Option<Head> {
         return None;
     }
     task_is_plain(&head[first..16])?;
-    // Letters from `!` to `~`, and no colon at the end. What is no ASCII has its highest bit.
-    let flags = u64_at(head, 31) & 0xff_ffff_ffff;
-    let odd = (flags + 0x01_0101_0101)
-        | (flags | 0x80_8080_8080).wrapping_sub(0x21_2121_2121) ^ 0x80_8080_8080;
-    if (odd | flags) & 0x80_8080_8080 != 0 || head[35] == b':' {
-        return None;
-    }
     // Digits at the left of seven places, and blanks behind them.
     let pid = u64_at(head, 17);
     let length = 64 - (pid ^ (ONES * 0x20)).leading_zeros() / 8 * 8;
@@ -132,13 +165,7 @@ fn columns(bytes: &[u8]) -> Option<Head> {
     if digits.iter().any(|d| *d > 9) {
         return None;
     }
-    Some(Head {
-        task: (first, 16),
-        pid,
-        cpu: digits[0] * 100 + digits[1] * 10 + digits[2],
-        flags: (31, 36),
-        rest: 37,
-    })
+    Some((first, pid, digits[0] * 100 + digits[1] * 10 + digits[2]))
 }
 
 /// `%5lu.%06lu: ` at this place: nanoseconds, and the place behind the colon.
@@ -156,6 +183,12 @@ fn column_of_time(bytes: &[u8], start: usize) -> Option<(u64, usize)> {
     let us = eight_digits(zeros_before(u64_at(column, 6), 48))?;
     let ns = u64::from(seconds) * 1_000_000_000 + u64::from(us) * 1000;
     Some((ns, start + 13))
+}
+
+#[inline(always)]
+fn u128_at(bytes: &[u8], at: usize) -> u128 {
+    let sixteen = bytes.get(at..).and_then(|rest| rest.first_chunk());
+    sixteen.map_or(0, |sixteen| u128::from_le_bytes(*sixteen))
 }
 
 #[inline(always)]

@@ -5,7 +5,7 @@
 //! the shortest one has twenty; of other lines nothing is kept but a count, and the first few faults.
 
 use super::{Summary, lines::Lines};
-use crate::line::{self, Met, Places};
+use crate::line::{self, Before, Met, Places};
 use crate::{Error, Fault, Record};
 use std::io::BufRead;
 use std::mem;
@@ -51,6 +51,7 @@ impl Block {
     }
 
     fn split(&mut self) {
+        let mut line_before = Before::default();
         let mut start = 0;
         let bytes = self.text.as_bytes();
         while start < bytes.len() {
@@ -58,7 +59,7 @@ impl Block {
             let end = start + length;
             self.met.lines += 1;
             let met = match length <= super::LINE_MOST {
-                true => line::places(&self.text[start..end]),
+                true => line::places(&self.text[start..end], &mut line_before),
                 false => Err(Fault::Long),
             };
             match met {
