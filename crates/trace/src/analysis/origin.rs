@@ -10,6 +10,7 @@
 //! taken for hidden unless an event of offloading follows it that hidden ones do not have.
 
 use super::bounded::{Map, Names, Waiting};
+use crate::names::short;
 use crate::{Event, Record, Role, role};
 
 /// Grace periods that may be asked for at a time.
@@ -215,6 +216,6 @@ pub(crate) fn context<'a>(record: &Record<'a>) -> &'a str {
     } else if record.flags.softirq() {
         "softirq"
     } else {
-        record.task
+        short(record.task)
     }
 }

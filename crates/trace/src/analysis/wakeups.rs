@@ -8,6 +8,7 @@ use super::bounded::{Map, OTHERS};
 use super::chains::Chains;
 use super::findings::{Findings, Table, count, us};
 use super::{Part, Seen, per_second};
+use crate::names::short;
 use crate::{Error, Event, Window};
 
 /// Threads that have a row of their own.
@@ -90,6 +91,7 @@ impl Part for Wakeups {
 
 impl Wakeups {
     fn woken(&mut self, task: &str, pid: u32, now: u64) {
+        let task = short(task);
         let same = self.threads.entry(pid).or_default();
         let Some(thread) = same.iter_mut().find(|t| t.name == task) else {
             if self.rows >= THREADS_MOST {
