@@ -1,28 +1,57 @@
-//! How fast a trace is read, against `wc -l` on the same file, in turns: `speed FILE [ROUNDS]`, with `--release`.
+//! How fast a trace is read and looked at, against `wc -l` on the same file, in turns: `speed FILE [ROUNDS [WHAT]]`, with `--release`.
 //!
-//! Prints the best of ROUNDS (5) of `wc -l`, of records alone, and of records with what they say: seconds on the clock, and
-//! seconds of processor time, which also mean something on a machine that has other work. The ratios are of each.
+//! Prints the best of ROUNDS (5) of `wc -l`, of records alone, of records with what they say, and of each analysis of the whole
+//! file (marks do not count), with one thread and with two: seconds on the clock, and seconds of processor time of all threads,
+//! which also mean something on a machine that has other work. The ratios are of each. WHAT is one of them alone, by its name.
 //! Linux only: processor time is read from `/proc/self/stat`, in hundredths of a second.
 //! Exit codes: 0 done, 1 it cannot be read, 2 usage.
 
-use quiescent_trace::{Error, Event, Reader, open};
+use quiescent_trace::{Analysis, Error, Event, Filter, Kind, Reader, from_read};
+use std::fs::File;
+use std::io::BufRead;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
+
+/// What is timed.
+#[derive(Clone, Copy)]
+enum What {
+    Count,
+    Records,
+    Decoded,
+    Analysis(Kind),
+}
 
 fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
     let (Some(name), rounds) = (words.next(), words.next()) else {
-        eprintln!("usage: speed FILE [ROUNDS]");
+        eprintln!("usage: speed FILE [ROUNDS [WHAT]]");
         return ExitCode::from(2);
     };
     let rounds = rounds.and_then(|r| r.parse().ok()).unwrap_or(5);
-    let mut best = [[f64::INFINITY; 2]; 3];
+    let only = words.next();
+    let mut all = vec![(What::Count, 1)];
+    let kinds = [
+        Kind::Wakeups,
+        Kind::Callbacks,
+        Kind::Batches,
+        Kind::Gps,
+        Kind::Idle,
+    ];
+    for what in [What::Records, What::Decoded]
+        .into_iter()
+        .chain(kinds.map(What::Analysis))
+    {
+        if only.as_ref().is_none_or(|only| only == named(what)) {
+            all.extend([(what, 1), (what, 2)]);
+        }
+    }
+    let mut best = vec![[f64::INFINITY; 2]; all.len()];
     for _ in 0..rounds {
-        for (at, best) in best.iter_mut().enumerate() {
+        for (&(what, threads), best) in all.iter().zip(&mut best) {
             let (start, used) = (Instant::now(), processor_seconds());
-            let done = match at {
-                0 => count(&name).map_err(|e| format!("{name}: {e}")),
-                _ => read(&name, at == 2).map_err(|e| e.to_string()),
+            let done = match what {
+                What::Count => count(&name).map_err(|e| format!("{name}: {e}")),
+                what => look(&name, what, threads).map_err(|e| e.to_string()),
             };
             if let Err(e) = done {
                 eprintln!("{e}");
@@ -32,9 +61,10 @@ fn main() -> ExitCode {
             best[1] = best[1].min(processor_seconds() - used);
         }
     }
-    for (what, of) in ["wc -l", "records", "records, decoded"].iter().zip(best) {
+    for (&(what, threads), of) in all.iter().zip(&best) {
         println!(
-            "{what:16} {:6.2} s, {:.2} of wc's speed; processor {:6.2} s, {:.2}",
+            "{:10} {threads} thread(s) {:6.2} s, {:.2} of wc's speed; processor {:6.2} s, {:.2}",
+            named(what),
             of[0],
             best[0][0] / of[0],
             of[1],
@@ -42,6 +72,15 @@ fn main() -> ExitCode {
         );
     }
     ExitCode::SUCCESS
+}
+
+fn named(what: What) -> &'static str {
+    match what {
+        What::Count => "wc -l",
+        What::Records => "records",
+        What::Decoded => "decoded",
+        What::Analysis(kind) => kind.name(),
+    }
 }
 
 /// Of this process and of those that it has waited for.
@@ -61,12 +100,37 @@ fn count(name: &str) -> std::io::Result<()> {
 }
 
 /// Reads the whole file.
-fn read(name: &str, decode: bool) -> Result<(), Error> {
-    let mut reader = Reader::new(name, open(name)?);
-    let mut known = 0u64;
-    while let Some(record) = reader.next_record()? {
-        known += u64::from(decode && !matches!(record.decode(), Ok(Event::Other)));
+fn look(name: &str, what: What, threads: u32) -> Result<(), Error> {
+    let file = File::open(name).map_err(|source| Error::Input {
+        name: name.to_owned(),
+        source,
+        remedy: "give a file",
+    })?;
+    let input: Box<dyn BufRead + Send> = from_read(name, file)?;
+    let mut reader = match threads {
+        1 => Reader::new(name, input),
+        _ => Reader::ahead(name, input),
+    };
+    match what {
+        What::Analysis(kind) => {
+            let everything = Filter {
+                from_ns: Some(0),
+                ..Filter::default()
+            };
+            let mut analysis = Analysis::new(kind, everything);
+            while let Some(record) = reader.next_record()? {
+                analysis.feed(&record);
+            }
+            std::hint::black_box(analysis.finish(reader.summary())?);
+        }
+        what => {
+            let mut known = 0u64;
+            while let Some(record) = reader.next_record()? {
+                let decode = matches!(what, What::Decoded);
+                known += u64::from(decode && !matches!(record.decode(), Ok(Event::Other)));
+            }
+            std::hint::black_box(known);
+        }
     }
-    std::hint::black_box(known);
     Ok(())
 }

@@ -30,8 +30,10 @@ mod proto;
 mod timeline;
 mod wakeups;
 
+pub(crate) use bounded::Map;
+
 pub use about::About;
-pub use bounded::{DISTINCT_MOST, NAMES_MOST, WAITING_MOST};
+pub use bounded::{DISTINCT_MOST, NAMES_MOST, VALUES_MOST, WAITING_MOST};
 pub use filter::{Filter, Thread};
 pub use findings::{Column, Findings, Line, Table};
 

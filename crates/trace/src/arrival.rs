@@ -25,6 +25,7 @@
 //! **Silence.** A kernel without the extra trace call of the shared traces writes no `rcu_callback` for what goes to a
 //! bypass list: [`Recorded::unseen`](crate::Recorded::unseen) counts what was invoked without having been seen queued.
 
+use crate::analysis::Map;
 use crate::{CpuSet, Record};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -97,7 +98,7 @@ impl Arrival {
 /// Callbacks are known by whatever their owner knows them by. At most one a CPU is remembered.
 #[derive(Debug)]
 pub(crate) struct Ways<K> {
-    open: BTreeMap<u32, Open<K>>,
+    open: Map<u32, Open<K>>,
     /// By CPU, the task that opens its main list.
     first_q: BTreeMap<u32, u32>,
     /// CPUs of which such an event told.
@@ -118,7 +119,7 @@ struct Open<K> {
 impl<K> Default for Ways<K> {
     fn default() -> Self {
         Ways {
-            open: BTreeMap::new(),
+            open: Map::default(),
             first_q: BTreeMap::new(),
             offloaded: CpuSet::default(),
             lazy: false,

@@ -6,6 +6,7 @@
 use crate::fields::{function, number, numbered, task};
 use crate::{Fault, Record};
 
+mod fast;
 mod rcu;
 
 /// Functions that a tick's timer calls, by kernel version.
@@ -217,7 +218,16 @@ impl<'a> Record<'a> {
     /// assert_eq!(event, Event::Callback { head: 0xff10, function: "__d_free" });
     /// # Ok::<(), quiescent_trace::Error>(())
     /// ```
+    #[inline(always)]
     pub fn decode(&self) -> Result<Event<'a>, Fault> {
+        match fast::decode(self.event, self.text) {
+            Some(event) => Ok(event),
+            None => self.decode_any(),
+        }
+    }
+
+    /// The same for every form of text.
+    fn decode_any(&self) -> Result<Event<'a>, Fault> {
         let text = self.text;
         if let Some(rest) = self.event.strip_prefix("rcu_") {
             return rcu::decode(rest, text);

@@ -101,6 +101,13 @@ impl Faults {
         }
     }
 
+    /// Those of later lines.
+    pub(crate) fn join(&mut self, later: &Faults) {
+        self.count += later.count;
+        let room = KEPT.saturating_sub(self.first.len());
+        self.first.extend(later.first.iter().take(room));
+    }
+
     /// How many there were.
     pub fn count(&self) -> u64 {
         self.count

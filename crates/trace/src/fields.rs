@@ -8,6 +8,7 @@ use crate::Fault;
 /// What follows the first `name=`. The name must stand at the start or after a blank.
 ///
 /// Looked for by the equals signs, of which there are few.
+#[inline(always)]
 fn after<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let bytes = text.as_bytes();
     memchr::memchr_iter(b'=', bytes).find_map(|at| {
@@ -18,11 +19,13 @@ fn after<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 }
 
 /// The value of `name=`, up to a blank.
+#[inline(always)]
 pub(crate) fn value<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     after(text, name).map(first_word)
 }
 
 /// Up to the first blank. Blanks before it are passed over.
+#[inline]
 fn first_word(text: &str) -> &str {
     let text = text.trim_ascii_start();
     let end = text.bytes().position(|b| b.is_ascii_whitespace());
@@ -42,6 +45,7 @@ pub(crate) fn pointed<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 }
 
 /// The name of a task between `name=` and the field `next=`.
+#[inline(always)]
 pub(crate) fn task<'a>(text: &'a str, name: &'static str, next: &str) -> Result<&'a str, Fault> {
     let rest = after(text, name).ok_or(Fault::Field(name))?;
     let bytes = rest.as_bytes();
@@ -54,6 +58,7 @@ pub(crate) fn task<'a>(text: &'a str, name: &'static str, next: &str) -> Result<
 }
 
 /// A decimal number, or a hexadecimal one after `0x`.
+#[inline]
 pub(crate) fn number<T: TryFrom<i128>>(word: &str) -> Option<T> {
     let bytes = word.as_bytes();
     // Nearly all: few digits and nothing else.
@@ -73,6 +78,7 @@ pub(crate) fn number<T: TryFrom<i128>>(word: &str) -> Option<T> {
 }
 
 /// The number `name=`.
+#[inline(always)]
 pub(crate) fn numbered<T: TryFrom<i128>>(text: &str, name: &'static str) -> Result<T, Fault> {
     value(text, name).and_then(number).ok_or(Fault::Field(name))
 }
@@ -80,22 +86,35 @@ pub(crate) fn numbered<T: TryFrom<i128>>(text: &str, name: &'static str) -> Resu
 /// A pointer: hexadecimal, with or without `0x`.
 pub(crate) fn pointer(text: &str, name: &'static str) -> Result<u64, Fault> {
     let word = value(text, name).ok_or(Fault::Field(name))?;
-    if word.contains("ptrval") {
-        return Err(Fault::Hidden);
+    match hex(word.strip_prefix("0x").unwrap_or(word)) {
+        Some(pointer) => Ok(pointer),
+        None if word.contains("ptrval") => Err(Fault::Hidden),
+        None => Err(Fault::Field(name)),
     }
-    hex(word.strip_prefix("0x").unwrap_or(word)).ok_or(Fault::Field(name))
 }
 
 /// A hexadecimal number without `0x`.
 pub(crate) fn hex(word: &str) -> Option<u64> {
-    u64::from_str_radix(word, 16).ok()
+    // Nearly all: sixteen digits at most and nothing else.
+    let bytes = word.as_bytes();
+    if !(1..=16).contains(&bytes.len()) {
+        return u64::from_str_radix(word, 16).ok();
+    }
+    let mut value = 0;
+    for byte in bytes {
+        match char::from(*byte).to_digit(16) {
+            Some(digit) => value = value << 4 | u64::from(digit),
+            None => return u64::from_str_radix(word, 16).ok(),
+        }
+    }
+    Some(value)
 }
 
 /// A function's name without offset, size and module.
 pub(crate) fn function<'a>(text: &'a str, name: &'static str) -> Result<&'a str, Fault> {
     let word = value(text, name).ok_or(Fault::Field(name))?;
-    let end = word.find(['+', '/']).unwrap_or(word.len());
-    Ok(&word[..end])
+    let end = word.bytes().position(|b| matches!(b, b'+' | b'/'));
+    Ok(&word[..end.unwrap_or(word.len())])
 }
 
 #[cfg(test)]

@@ -59,7 +59,7 @@ mod window;
 
 pub use analysis::{
     About, Analysis, Column, DISTINCT_MOST, Filter, Findings, Kind, Line, NAMES_MOST, Table,
-    Thread, WAITING_MOST,
+    Thread, VALUES_MOST, WAITING_MOST,
 };
 pub use arrival::{Arrival, Queued, never_lazy};
 pub use cpuset::CpuSet;

@@ -26,6 +26,7 @@
 
 use crate::Fault;
 
+pub(crate) use fast::Before;
 use latency::{glued, latency};
 use other::{is_bare, is_raw, lost, special};
 
@@ -118,22 +119,23 @@ pub(crate) enum Met<'a> {
     Other(Line<'a>),
 }
 
-/// Reads a line (without its end).
-#[inline]
-pub(crate) fn places(line: &str) -> Result<Met<'_>, Fault> {
-    match fast::parse(line.as_bytes()) {
+/// Reads a line (without its end) that follows another one.
+#[inline(always)]
+pub(crate) fn places<'a>(line: &'a str, before: &mut Before) -> Result<Met<'a>, Fault> {
+    match fast::parse(line.as_bytes(), before) {
         Some(places) => Ok(Met::Record(places)),
         None => slow_places(line),
     }
 }
 
+#[inline(never)]
 fn slow_places(line: &str) -> Result<Met<'_>, Fault> {
     // Of an instance: the rest is as any other.
     let rest = without_instance(line);
     if rest.len() != line.len()
-        && let Some(places) = fast::parse(rest.as_bytes())
+        && let Some(places) = fast::parse(rest.as_bytes(), &mut Before::default())
     {
-        let record = places.on(rest, 0);
+        let record = places.on(rest, 0, 0);
         return Ok(Met::Record(Places::of(line, &record)));
     }
     Ok(match any(line)? {
@@ -174,10 +176,13 @@ impl Places {
         }
     }
 
-    /// The record, from the same line. An empty piece may lie anywhere: it stays empty.
-    #[inline]
-    pub(crate) fn on(self, line: &str, number: u64) -> Record<'_> {
-        let piece = |(start, end): (u32, u32)| line.get(start as usize..end as usize).unwrap_or("");
+    /// The record, from the same line, which starts at this place of `text`. An empty piece may lie anywhere: it stays empty.
+    #[inline(always)]
+    pub(crate) fn on<'a>(&self, text: &'a str, start: u32, number: u64) -> Record<'a> {
+        let piece = |(from, to): (u32, u32)| {
+            let place = start.wrapping_add(from) as usize..start.wrapping_add(to) as usize;
+            text.get(place).unwrap_or("")
+        };
         Record {
             line: number,
             task: piece(self.task),

@@ -1,5 +1,21 @@
 //! Which thread is which, by name.
 
+/// Bytes of a name that are kept. The kernel's own are shorter: 15 of a task (64 of its workers), and functions rarely reach 100.
+pub(crate) const NAME_BYTES: usize = 256;
+
+/// The start of a name: a damaged trace may have one as long as a line.
+#[inline]
+pub(crate) fn short(name: &str) -> &str {
+    if name.len() <= NAME_BYTES {
+        return name;
+    }
+    let mut end = NAME_BYTES;
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    &name[..end]
+}
+
 /// What a thread does for RCU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
@@ -51,7 +67,7 @@ pub fn kind_of(task: &str) -> (&str, bool) {
 
 /// The kind as a key of tables: with `/N` for what has a number.
 pub(crate) fn key(task: &str) -> String {
-    match kind_of(task) {
+    match kind_of(short(task)) {
         (kind, true) => format!("{kind}/N"),
         (kind, false) => kind.to_owned(),
     }

@@ -1,26 +1,23 @@
 //! Record after record out of any amount of text, in the memory of a block of it.
 //!
-//! The reader takes a block of at most 128 KiB from the input, and hands out the lines in it; the piece of a line at its
-//! end (at most [`LINE_MOST`] bytes) is carried on to the next. Nothing is allocated or copied for a line. A line that is
-//! longer is skipped to its end without being stored. Bytes that are no UTF-8 (a task may name itself as it likes) become `?`.
-//! What cannot be read is counted in the [`Summary`] with its line number, and reading goes on; only the input itself
-//! can end it with an error.
+//! `lines` takes blocks of whole lines from the input, `block` reads all lines of one and hands out its records, here or in a
+//! thread of its own (`ahead`). Nothing is allocated or copied for a line. Bytes that are no UTF-8 (a task may name itself
+//! as it likes) become `?`. What cannot be read is counted in the [`Summary`] with its line number, and reading goes on; only the
+//! input itself can end it with an error.
 //!
 //! A record borrows the reader, so `Iterator` cannot be implemented; the loop is
 //! `while let Some(record) = reader.next_record()? { … }`.
 
-use crate::line::{self, Line, Met, Places, Unit};
-use crate::{Error, Fault, Faults, Record};
+use crate::line::{Line, Places, Unit};
+use crate::{Error, Faults, Record};
+use ahead::Ahead;
+use block::Block;
+use lines::Lines;
 use serde::Serialize;
 use std::io::BufRead;
-use std::mem;
-use std::ops::Range;
 
 /// Bytes that a line may have.
 pub const LINE_MOST: usize = 64 * 1024;
-
-/// Bytes taken from the input at a time.
-const BLOCK: usize = 128 * 1024;
 
 /// Buffers that are listed.
 const BUFFERS_MOST: usize = 256;
@@ -95,28 +92,31 @@ impl Summary {
 #[derive(Debug)]
 pub struct Reader<R> {
     name: String,
-    input: R,
-    /// Whole lines.
-    block: String,
-    /// Where the next of them starts.
-    at: usize,
-    /// The start of the line after them.
-    carried: Vec<u8>,
-    /// In a line that is too long.
-    skipping: bool,
+    source: Source<R>,
+    block: Block,
     summary: Summary,
+}
+
+/// Who reads the lines.
+#[derive(Debug)]
+enum Source<R> {
+    /// Whoever asks for a record.
+    Here(Lines<R>),
+    /// A thread.
+    Ahead(Ahead),
 }
 
 impl<R: BufRead> Reader<R> {
     /// A reader at the start of `input`; `name` is for messages.
     pub fn new(name: &str, input: R) -> Self {
+        Reader::with(name, Source::Here(Lines::new(name, input)))
+    }
+
+    fn with(name: &str, source: Source<R>) -> Self {
         Reader {
             name: name.to_owned(),
-            input,
-            block: String::new(),
-            at: 0,
-            carried: Vec::new(),
-            skipping: false,
+            source,
+            block: Block::default(),
             summary: Summary::default(),
         }
     }
@@ -125,30 +125,28 @@ impl<R: BufRead> Reader<R> {
     ///
     /// # Errors
     /// [`Error::Input`] when the input cannot be read on: it names the input and the line.
+    #[inline]
     pub fn next_record(&mut self) -> Result<Option<Record<'_>>, Error> {
-        loop {
-            let Some(range) = self.next_line()? else {
+        while self.block.is_done() {
+            if self.block.last {
                 return Ok(None);
-            };
-            let number = self.summary.lines;
-            let places = match line::places(&self.block[range.clone()]) {
-                Ok(Met::Record(places)) => places,
-                Ok(Met::Other(Line::Nothing)) => continue,
-                Ok(Met::Other(other)) => {
-                    self.summary.note_header(other);
-                    continue;
-                }
-                Err(fault) => {
-                    self.summary.malformed.add(number, fault);
-                    continue;
-                }
-            };
-            self.summary.note(&places);
-            return Ok(Some(places.on(&self.block[range], number)));
+            }
+            self.next_block()?;
         }
+        Ok(self.block.next_record(&mut self.summary))
     }
 
-    /// What was met so far.
+    #[cold]
+    fn next_block(&mut self) -> Result<(), Error> {
+        match &mut self.source {
+            Source::Here(lines) => self.block.read(lines)?,
+            Source::Ahead(ahead) => ahead.next_block(&mut self.block)?,
+        }
+        self.summary.add(self.block.met());
+        Ok(())
+    }
+
+    /// What was met so far; lines that are no records are counted up to 128 KiB earlier than those that are.
     pub fn summary(&self) -> &Summary {
         &self.summary
     }
@@ -157,78 +155,31 @@ impl<R: BufRead> Reader<R> {
     pub fn name(&self) -> &str {
         &self.name
     }
+}
 
-    /// Where the next line that is short enough stands in the block, without its end; `None` at the end of the input.
-    fn next_line(&mut self) -> Result<Option<Range<usize>>, Error> {
-        loop {
-            if self.at == self.block.len() && !self.next_block()? {
-                return Ok(None);
-            }
-            let start = self.at;
-            let rest = &self.block.as_bytes()[start..];
-            let length = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
-            self.at = (start + length + 1).min(self.block.len());
-            self.summary.lines += 1;
-            if length <= LINE_MOST {
-                return Ok(Some(start..start + length));
-            }
-            self.summary.malformed.add(self.summary.lines, Fault::Long);
-        }
-    }
-
-    /// The next block of whole lines; false at the end of the input.
-    fn next_block(&mut self) -> Result<bool, Error> {
-        let mut bytes = mem::take(&mut self.block).into_bytes();
-        bytes.clear();
-        bytes.append(&mut self.carried);
-        self.at = 0;
-        loop {
-            let part = match self.input.fill_buf() {
-                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
-                part => part.map_err(|source| Error::Input {
-                    name: format!("{}, after line {}", self.name, self.summary.lines),
-                    source,
-                    remedy: "the file is cut short or damaged: copy or record it again",
-                })?,
-            };
-            let part = &part[..part.len().min(BLOCK)];
-            let used = part.len();
-            if used == 0 {
-                self.skipping = false;
-                self.block = text(bytes);
-                return Ok(!self.block.is_empty());
-            }
-            let mut part = part;
-            if self.skipping
-                && let Some(end) = memchr::memchr(b'\n', part)
-            {
-                part = &part[end + 1..];
-                self.skipping = false;
-            }
-            if self.skipping {
-                self.input.consume(used);
-                continue;
-            }
-            let whole = memchr::memrchr(b'\n', part).map_or(0, |end| end + 1);
-            let (lines, rest) = part.split_at(whole);
-            if whole > 0 {
-                bytes.extend_from_slice(lines);
-                self.carried.extend_from_slice(rest);
-            } else {
-                bytes.extend_from_slice(rest);
-            }
-            self.input.consume(used);
-            if whole > 0 {
-                self.block = text(bytes);
-                return Ok(true);
-            }
-            if bytes.len() > LINE_MOST {
-                bytes.clear();
-                self.skipping = true;
-                self.summary.lines += 1;
-                self.summary.malformed.add(self.summary.lines, Fault::Long);
-            }
-        }
+impl<R: BufRead + Send + 'static> Reader<R> {
+    /// As [`Reader::new`], and a thread of its own reads and parses lines ahead, at most six blocks of 128 KiB: of two cores one
+    /// reads and one looks at what was read. Records, their order, and the summary at the end are the same. Without a thread to be
+    /// had it is [`Reader::new`].
+    ///
+    /// ```
+    /// use quiescent_trace::Reader;
+    ///
+    /// let text = "a-1 [000] d..2. 1.0: sched_wakeup: comm=b pid=9 prio=120 target_cpu=000\n".repeat(10_000);
+    /// let mut reader = Reader::ahead("example", std::io::Cursor::new(text));
+    /// let mut records = 0;
+    /// while reader.next_record()?.is_some() {
+    ///     records += 1;
+    /// }
+    /// assert_eq!((records, reader.summary().lines), (10_000, 10_000));
+    /// # Ok::<(), quiescent_trace::Error>(())
+    /// ```
+    pub fn ahead(name: &str, input: R) -> Self {
+        let source = match Ahead::start(Lines::new(name, input)) {
+            Ok(ahead) => Source::Ahead(ahead),
+            Err(lines) => Source::Here(lines),
+        };
+        Reader::with(name, source)
     }
 }
 
@@ -241,6 +192,17 @@ impl Summary {
         self.backwards += u64::from(self.last_ns.is_some_and(|last| record.time_ns < last));
         self.first_ns.get_or_insert(record.time_ns);
         self.last_ns = Some(record.time_ns);
+    }
+
+    /// What lines say that are no records, of the next block.
+    fn add(&mut self, met: Summary) {
+        self.lines += met.lines;
+        self.malformed.join(&met.malformed);
+        self.cpus_stated = met.cpus_stated.or(self.cpus_stated);
+        self.lost = self.lost.saturating_add(met.lost);
+        self.lost_untold += met.lost_untold;
+        let room = BUFFERS_MOST.saturating_sub(self.buffers.len());
+        self.buffers.extend(met.buffers.into_iter().take(room));
     }
 
     fn note_header(&mut self, line: Line<'_>) {
@@ -267,19 +229,8 @@ impl Summary {
     }
 }
 
-/// The same bytes as text; what is no UTF-8 becomes `?`.
-fn text(bytes: Vec<u8>) -> String {
-    let mut bytes = match String::from_utf8(bytes) {
-        Ok(text) => return text,
-        Err(e) => e.into_bytes(),
-    };
-    let mut from = 0;
-    while let Err(e) = std::str::from_utf8(&bytes[from..]) {
-        from += e.valid_up_to();
-        bytes[from] = b'?';
-    }
-    String::from_utf8(bytes).unwrap_or_default()
-}
-
+mod ahead;
+mod block;
+mod lines;
 #[cfg(test)]
 mod tests;

@@ -74,6 +74,7 @@ impl Follow {
     }
 
     /// The next record: its event, and where it lies; none if it cannot be decoded, which is counted.
+    #[inline(always)]
     pub(crate) fn see<'a>(&mut self, record: &Record<'a>) -> Option<(Event<'a>, Place)> {
         match record.decode() {
             Ok(event) => Some((event, self.at(record, &event))),
@@ -84,6 +85,7 @@ impl Follow {
         }
     }
 
+    #[inline(always)]
     fn at(&mut self, record: &Record<'_>, event: &Event<'_>) -> Place {
         if let Some(window) = self.given {
             return if window.contains(record.time_ns) {

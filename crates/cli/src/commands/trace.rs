@@ -161,7 +161,8 @@ fn read(
     bar: &Bar,
 ) -> Result<Findings, Error> {
     bar.begin("bytes", source.length);
-    let mut reader = Reader::new(name, source.input);
+    // One thread reads and parses, this one looks: results are those of one.
+    let mut reader = Reader::ahead(name, source.input);
     let (mut shown, mut records) = (0, 0u32);
     while let Some(record) = reader.next_record().map_err(unreadable)? {
         analysis.feed(&record);

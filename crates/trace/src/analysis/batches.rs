@@ -5,17 +5,18 @@
 //! the window. `ready` is the length of the list at the start, `invoked` what was invoked of it. The spacing is from one
 //! start to the next of the same invoker. Filters select the CPU, and the thread that runs then.
 
-use super::bounded::{NAMES_MOST, Spread, row};
+use super::bounded::{Map, NAMES_MOST, Room, Spread, row};
 use super::findings::{Findings, Table, count, ms, us};
 use super::{Part, Seen};
+use crate::names::short;
 use crate::{Error, Event, Record, Role, Window, role};
-use std::collections::HashMap;
 
 /// The analysis.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Batches {
-    invokers: HashMap<String, Invoker>,
+    invokers: Map<String, Invoker>,
     all: Of,
+    room: Room,
     /// Batches of invokers beyond the bound.
     refused: u64,
     /// Ends without a start, and starts without an end.
@@ -41,6 +42,18 @@ struct Of {
     spacing: Spread,
 }
 
+impl Default for Batches {
+    fn default() -> Self {
+        Batches {
+            invokers: Map::default(),
+            all: Of::apart(),
+            room: Room::default(),
+            refused: 0,
+            torn: 0,
+        }
+    }
+}
+
 impl Part for Batches {
     fn reset(&mut self) {
         for invoker in self.invokers.values_mut() {
@@ -48,7 +61,8 @@ impl Part for Batches {
             invoker.last_start = None;
             invoker.runs = None;
         }
-        self.all = Of::default();
+        self.all = Of::apart();
+        self.room = Room::default();
         (self.refused, self.torn) = (0, 0);
     }
 
@@ -73,7 +87,10 @@ impl Part for Batches {
                 invoker.runs = Some((record.time_ns, wanted, callbacks));
                 if wanted {
                     if let Some(last) = invoker.last_start {
-                        invoker.of.spacing.between(last, record.time_ns);
+                        invoker
+                            .of
+                            .spacing
+                            .between(last, record.time_ns, &mut self.room);
                     }
                     invoker.last_start = Some(record.time_ns);
                 }
@@ -82,9 +99,9 @@ impl Part for Batches {
                 Some((start, true, ready)) if seen.inside => {
                     for of in [&mut invoker.of, &mut self.all] {
                         of.batches += 1;
-                        of.ready.add(ready);
-                        of.invoked.add(invoked);
-                        of.duration.between(start, record.time_ns);
+                        of.ready.tally(ready);
+                        of.invoked.tally(invoked);
+                        of.duration.between(start, record.time_ns, &mut self.room);
                     }
                 }
                 None => self.torn += u64::from(wanted),
@@ -142,6 +159,13 @@ impl Part for Batches {
 }
 
 impl Of {
+    fn apart() -> Self {
+        Of {
+            duration: Spread::apart(),
+            ..Of::default()
+        }
+    }
+
     fn figures(&self) -> [Option<f64>; 11] {
         [
             count(self.batches),
@@ -162,8 +186,8 @@ impl Of {
 /// Who invokes: an offload thread, RCU's thread of a CPU, or the soft interrupt of a CPU.
 pub(crate) fn invoker_of(record: &Record<'_>) -> String {
     match role(record.task) {
-        Role::OffloadInvoker => record.task.to_owned(),
-        Role::OtherRcu if record.task.starts_with("rcuc/") => record.task.to_owned(),
+        Role::OffloadInvoker => short(record.task).to_owned(),
+        Role::OtherRcu if record.task.starts_with("rcuc/") => short(record.task).to_owned(),
         _ => format!("softirq CPU {}", record.cpu),
     }
 }

@@ -12,13 +12,12 @@
 //!
 //! Filters select the CPU on which, and the task by which a callback was queued; what was not seen queued is left out then.
 
-use super::bounded::{NAMES_MOST, Names, Spread, Waiting, row};
+use super::bounded::{Map, NAMES_MOST, Names, Room, Spread, Waiting, row};
 use super::findings::{Findings, Table, count, ms};
 use super::origin::context;
 use super::{Part, Seen};
 use crate::arrival::{Ways, after};
 use crate::{Error, Event, Queued, Record, Window};
-use std::collections::HashMap;
 
 /// Tasks whose system call is followed.
 const TASKS_MOST: usize = 1 << 14;
@@ -35,6 +34,8 @@ pub(crate) struct Callbacks {
     /// Queued while they waited already: their invocation is missing.
     again: u64,
     counts: Counts,
+    /// For the delays of all rows.
+    room: Room,
 }
 
 /// A callback that waits.
@@ -52,13 +53,29 @@ struct Pending {
 }
 
 /// Counts of the window.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Counts {
-    functions: HashMap<u32, Of>,
-    tasks: HashMap<(u32, u32), Of>,
-    calls: HashMap<(u32, u32), Of>,
+    functions: Map<u32, Of>,
+    tasks: Map<(u32, u32), Of>,
+    calls: Map<(u32, u32), Of>,
     all: Of,
     refused: u64,
+}
+
+impl Default for Counts {
+    fn default() -> Self {
+        let delay = Spread::apart();
+        Counts {
+            functions: Map::default(),
+            tasks: Map::default(),
+            calls: Map::default(),
+            all: Of {
+                delay,
+                ..Of::default()
+            },
+            refused: 0,
+        }
+    }
 }
 
 /// Callbacks of one row.
@@ -75,6 +92,7 @@ struct Of {
 impl Part for Callbacks {
     fn reset(&mut self) {
         self.counts = Counts::default();
+        self.room = Room::default();
     }
 
     fn see(&mut self, seen: &Seen<'_>) {
@@ -228,7 +246,8 @@ impl Callbacks {
             of.invoked += 1;
             of.lazy += u64::from(lazy);
             if known {
-                of.delay.between(queued.time_ns, seen.record.time_ns);
+                let room = &mut self.room;
+                of.delay.between(queued.time_ns, seen.record.time_ns, room);
             }
         }
     }

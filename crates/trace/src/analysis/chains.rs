@@ -25,12 +25,11 @@
 //! grace period that is asked for, runs, or has ended.
 
 use super::Seen;
-use super::bounded::{NAMES_MOST, Waiting, row};
+use super::bounded::{Map, NAMES_MOST, Waiting, row};
 use super::findings::{Findings, Table, count};
 use super::origin::{Origin, Origins, context};
 use crate::names::key;
 use crate::{CpuSet, Event, Record, Role, role};
-use std::collections::HashMap;
 
 /// RCU's soft interrupt.
 pub(crate) const RCU_SOFTIRQ: u32 = 9;
@@ -77,8 +76,8 @@ pub(crate) struct Chains {
     ticked: CpuSet,
     wakers: Waiting<u32, String>,
     /// By thread's kind, cause, waker.
-    causes: HashMap<(String, &'static str, String), u64>,
-    chains: HashMap<Origin, Chain>,
+    causes: Map<(String, &'static str, String), u64>,
+    chains: Map<Origin, Chain>,
     refused: u64,
 }
 
@@ -94,8 +93,8 @@ impl Default for Chains {
             queued: None,
             ticked: CpuSet::default(),
             wakers: Waiting::new(THREADS_MOST),
-            causes: HashMap::new(),
-            chains: HashMap::new(),
+            causes: Map::default(),
+            chains: Map::default(),
             refused: 0,
         }
     }

@@ -149,10 +149,11 @@ impl Findings {
         what: &str,
         spreads: impl Iterator<Item = &'a Spread>,
     ) {
-        let (mut negative, mut coarse) = (0, 0);
+        let (mut negative, mut coarse, mut given_up) = (0, 0, 0);
         for spread in spreads {
             negative += spread.negative;
             coarse += u64::from(spread.is_coarse());
+            given_up += u64::from(spread.is_given_up());
         }
         if negative > 0 {
             self.notes.push(format!("{negative} {what} ended before they started (clocks of CPUs disagree) and were left out"));
@@ -161,6 +162,12 @@ impl Findings {
             self.notes.push(format!(
                 "{what}: percentiles of {coarse} rows with more than {} different values are up to 1/128 too low",
                 super::bounded::DISTINCT_MOST
+            ));
+        }
+        if given_up > 0 {
+            self.notes.push(format!(
+                "{what}: percentiles of {given_up} rows were given up: all rows together had more than {} different values",
+                super::bounded::VALUES_MOST
             ));
         }
     }
@@ -172,6 +179,15 @@ impl Findings {
                 "{evicted} {what} were given up: more than {} waited at once",
                 super::bounded::WAITING_MOST
             ));
+        }
+    }
+
+    /// A note about CPUs that have no row, if there were any.
+    pub(crate) fn about_cpus(&mut self, refused: u64) {
+        if refused > 0 {
+            self.notes.push(
+                "CPUs with numbers above 8191, which no kernel has, were left out".to_owned(),
+            );
         }
     }
 

@@ -13,12 +13,12 @@
 //! Filters: grace periods with a last holdout on these CPUs, and grace periods for which one of these tasks queued or asked.
 //! A thread is known by name here, not by its id.
 
-use super::bounded::{NAMES_MOST, Spread, row};
+use super::bounded::{Map, NAMES_MOST, Room, Spread, row};
 use super::findings::Findings;
 use super::origin::{Origin, Origins};
 use super::{Part, Seen};
 use crate::{CpuSet, Error, Event, Filter, Record, Role, Thread, Window, role};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 mod table;
 
@@ -54,7 +54,7 @@ pub(crate) struct Gps {
     ended: Option<u64>,
     expedited: Option<u64>,
     /// By CPU, its last report on a leaf: the leaf's level, its first CPU, what was cleared.
-    reports: HashMap<u32, (u32, u32, u64)>,
+    reports: Map<u32, (u32, u32, u64)>,
     counts: Counts,
 }
 
@@ -88,9 +88,10 @@ struct Counts {
     gps: u64,
     unfinished: u64,
     phases: [Spread; 8],
+    room: Room,
     scans: BTreeMap<u64, u64>,
-    last: HashMap<String, (u64, Spread)>,
-    asked: HashMap<Origin, Spread>,
+    last: Map<String, (u64, Spread)>,
+    asked: Map<Origin, Spread>,
     longest: Vec<(u64, u64, u64, String, Option<Origin>)>,
     refused: u64,
 }
@@ -123,7 +124,8 @@ impl Part for Gps {
             }
             Event::Expedited { what: "end" } => {
                 if let (Some(start), true) = (self.expedited.take(), seen.inside) {
-                    self.counts.phases[EXPEDITED].between(start, record.time_ns);
+                    let room = &mut self.counts.room;
+                    self.counts.phases[EXPEDITED].between(start, record.time_ns, room);
                 }
             }
             _ => {}
@@ -252,25 +254,25 @@ impl Gps {
             // The last report came while it waited.
             now.waits.push((since, last.time_ns));
         }
-        let phases = &mut self.counts.phases;
+        let Counts { phases, room, .. } = &mut self.counts;
         if let Some(request) = now.request {
-            phases[REQUEST].between(request, now.start);
+            phases[REQUEST].between(request, now.start, room);
         }
         if let Some(done) = now.init_done {
-            phases[INIT].between(now.start, done);
+            phases[INIT].between(now.start, done, room);
         }
         now.waits
             .iter()
-            .for_each(|(from, to)| phases[WAIT].between(*from, *to));
+            .for_each(|(from, to)| phases[WAIT].between(*from, *to, room));
         now.scans
             .iter()
-            .for_each(|(from, to)| phases[SCAN].between(*from, *to));
+            .for_each(|(from, to)| phases[SCAN].between(*from, *to, room));
         if let Some(last) = &now.last {
-            phases[CLEANUP].between(last.time_ns, time);
+            phases[CLEANUP].between(last.time_ns, time, room);
         }
-        phases[TOTAL].between(now.start, time);
+        phases[TOTAL].between(now.start, time, room);
         if let Some(end) = last_end {
-            phases[GAP].between(end, now.start);
+            phases[GAP].between(end, now.start, room);
         }
         self.counts.add(&now, time, origin);
     }
@@ -289,13 +291,13 @@ impl Counts {
         match row(&mut self.last, NAMES_MOST, who.clone()) {
             Some((n, durations)) => {
                 *n += 1;
-                durations.between(now.start, end);
+                durations.span(now.start, end);
             }
             None => self.refused += 1,
         }
         if let Some(origin) = origin {
             match row(&mut self.asked, NAMES_MOST, origin) {
-                Some(durations) => durations.between(now.start, end),
+                Some(durations) => durations.span(now.start, end),
                 None => self.refused += 1,
             }
         }

@@ -19,7 +19,7 @@
 //!
 //! Filters select the CPU; the thread only in the table of `lost.rs`.
 
-use super::bounded::{Names, Spread, Waiting};
+use super::bounded::{ByCpu, Names, Room, Spread, Waiting};
 use super::chains::RCU_SOFTIRQ;
 use super::findings::Findings;
 use super::lost::Lost;
@@ -31,13 +31,19 @@ mod table;
 
 pub(crate) use table::share;
 
-/// Idle states that have a row of their own.
-const STATES_MOST: usize = 64;
+/// Idle states of all CPUs that have a row of their own: a kernel has ten a CPU at most.
+const STATES_MOST: usize = 1 << 15;
 
 /// The analysis.
 #[derive(Debug, Default)]
 pub(crate) struct Idle {
-    cpus: BTreeMap<u32, Cpu>,
+    cpus: ByCpu<Cpu>,
+    /// For the lengths of idle segments.
+    room: Room,
+    /// States of CPUs that have a row.
+    states: usize,
+    /// Idle entries into others.
+    states_refused: u64,
     names: Names,
     /// Callbacks that wait: CPU, function.
     waiting: Waiting<u64, (u32, u32)>,
@@ -101,7 +107,8 @@ impl Segments {
         self.since = Some((seen.record.time_ns, seen.inside));
     }
 
-    fn leave(&mut self, seen: &Seen<'_>, after: bool) {
+    /// Without `room` no percentile of the lengths will be asked for.
+    fn leave(&mut self, seen: &Seen<'_>, after: bool, room: Option<&mut Room>) {
         self.seen = true;
         let Some((since, inside)) = self.since.take() else {
             return;
@@ -112,7 +119,10 @@ impl Segments {
         } else if seen.inside {
             self.idle_ns += now.saturating_sub(since.max(seen.start));
             if inside {
-                self.lengths.between(since, now);
+                match room {
+                    Some(room) => self.lengths.between(since, now, room),
+                    None => self.lengths.span(since, now),
+                }
             }
         }
     }
@@ -145,6 +155,8 @@ impl Part for Idle {
             cpu.states.values_mut().for_each(Segments::reset);
             cpu.ticks = 0;
         }
+        self.room = Room::default();
+        self.states_refused = 0;
         self.ticks.clear();
         self.refused.clear();
         self.stopped = 0;
@@ -162,23 +174,23 @@ impl Part for Idle {
             Event::IdleEntry { cpu, state } => self.enter(seen, cpu, state, after),
             Event::IdleExit { cpu } => {
                 self.settle(cpu);
-                let cpu = self.cpus.entry(cpu).or_default();
+                let cpu = self.cpus.row(cpu);
                 let state = cpu.by_event.state;
-                cpu.by_event.leave(seen, after);
+                cpu.by_event.leave(seen, after, Some(&mut self.room));
                 if let Some(of) = cpu.states.get_mut(&state) {
-                    of.leave(seen, after);
+                    of.leave(seen, after, None);
                 }
             }
             Event::Switch { .. } => self.settle(record.cpu),
             Event::Tick { .. } => self.tick(seen),
             Event::Timer { function, .. } => {
                 let name = self.names.number(function);
-                if let Some(tick) = self.cpus.entry(record.cpu).or_default().tick.as_mut() {
+                if let Some(tick) = self.cpus.row(record.cpu).tick.as_mut() {
                     tick.timer = tick.timer.or(Some(name));
                 }
             }
             Event::Softirq { vec: RCU_SOFTIRQ } => {
-                if let Some(tick) = self.cpus.entry(record.cpu).or_default().tick.as_mut() {
+                if let Some(tick) = self.cpus.row(record.cpu).tick.as_mut() {
                     tick.softirq = true;
                 }
             }
@@ -206,25 +218,32 @@ impl Part for Idle {
             _ => {}
         }
         if record.pid != 0 && !record.flags.hardirq() && !record.flags.softirq() {
-            self.cpus.entry(record.cpu).or_default().busy = true;
+            self.cpus.row(record.cpu).busy = true;
         }
         self.lost.see(seen);
     }
 
     fn finish(mut self: Box<Self>, findings: &mut Findings, window: Window) -> Result<(), Error> {
-        let open: Vec<u32> = self.cpus.keys().copied().collect();
+        let open: Vec<u32> = self.cpus.iter().map(|(cpu, _)| cpu).collect();
         open.into_iter().for_each(|cpu| self.settle(cpu));
         let shown = self.cpus_table(findings, window);
         self.states_table(findings, window, &shown);
         self.ticks_table(findings, window);
         let by_event = shown
             .iter()
-            .filter(|cpu| self.cpus.get(cpu).is_some_and(|c| c.by_event.seen));
+            .filter(|cpu| self.cpus.get(**cpu).is_some_and(|c| c.by_event.seen));
         self.lost.finish(findings, window, by_event.count() as u64);
         findings.about_evicted("callbacks that waited", self.waiting.evicted);
         findings.about_names(self.names.refused);
-        let all = || self.cpus.values();
-        findings.about_spreads("idle segments", all().map(|c| c.segments().0));
+        findings.about_cpus(self.cpus.refused);
+        if self.states_refused > 0 {
+            findings.notes.push(format!(
+                "{} idle entries into states beyond the first {STATES_MOST} of all CPUs are not in the table of states",
+                self.states_refused
+            ));
+        }
+        let all = self.cpus.iter().map(|(_, cpu)| cpu.segments().0);
+        findings.about_spreads("idle segments", all);
         Ok(())
     }
 }
@@ -242,23 +261,30 @@ impl Cpu {
 impl Idle {
     fn enter(&mut self, seen: &Seen<'_>, cpu: u32, state: u32, after: bool) {
         self.settle(cpu);
-        let cpu = self.cpus.entry(cpu).or_default();
+        let cpu = self.cpus.row(cpu);
         cpu.by_event.enter(seen, after);
         cpu.by_event.state = state;
-        if cpu.states.len() < STATES_MOST || cpu.states.contains_key(&state) {
+        if let Some(of) = cpu.states.get_mut(&state) {
+            of.enter(seen, after);
+        } else if self.states < STATES_MOST {
+            self.states += 1;
             cpu.states.entry(state).or_default().enter(seen, after);
+        } else {
+            self.states_refused += u64::from(seen.inside);
         }
     }
 
     /// Idle by pid alone.
     fn switches(&mut self, seen: &Seen<'_>, after: bool) {
         let record = seen.record;
-        let cpu = self.cpus.entry(record.cpu).or_default();
+        let cpu = self.cpus.row(record.cpu);
         match *seen.event {
             Event::Switch { next_pid: 0, .. } => cpu.by_switch.enter(seen, after),
-            Event::Switch { prev_pid: 0, .. } => cpu.by_switch.leave(seen, after),
+            Event::Switch { prev_pid: 0, .. } => {
+                cpu.by_switch.leave(seen, after, Some(&mut self.room))
+            }
             _ if record.pid != 0 && cpu.by_switch.since.is_some() => {
-                cpu.by_switch.leave(seen, after)
+                cpu.by_switch.leave(seen, after, Some(&mut self.room))
             }
             _ => {}
         }
@@ -268,7 +294,7 @@ impl Idle {
         let at = seen.record.cpu;
         self.settle(at);
         let offloaded = self.offloaded.contains(at);
-        let cpu = self.cpus.entry(at).or_default();
+        let cpu = self.cpus.row(at);
         if seen.record.pid == 0 {
             let inside = seen.inside && seen.filter.cpu(at);
             cpu.ticks += u64::from(inside);
@@ -288,7 +314,7 @@ impl Idle {
     fn settle(&mut self, cpu: u32) {
         let Some(tick) = self
             .cpus
-            .get_mut(&cpu)
+            .get_mut(cpu)
             .and_then(|cpu| cpu.tick.take())
             .filter(|tick| tick.inside)
         else {
@@ -317,7 +343,7 @@ impl Idle {
         for (cpu, _) in [gone.replaced, gone.evicted].into_iter().flatten() {
             self.one_less(cpu);
         }
-        let cpu = self.cpus.entry(at).or_default();
+        let cpu = self.cpus.row(at);
         if cpu.callbacks == 0 {
             cpu.oldest = name;
         }
@@ -325,7 +351,7 @@ impl Idle {
     }
 
     fn one_less(&mut self, cpu: u32) {
-        let cpu = self.cpus.entry(cpu).or_default();
+        let cpu = self.cpus.row(cpu);
         cpu.callbacks = cpu.callbacks.saturating_sub(1);
     }
 }

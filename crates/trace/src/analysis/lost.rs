@@ -9,19 +9,19 @@
 //! Interruptions count if they start and end in the window; CPUs without `cpu_idle` have none. Filters select the CPU and, by the
 //! thread that was woken, the interruption.
 
-use super::bounded::{NAMES_MOST, OTHERS};
+use super::bounded::{ByCpu, NAMES_MOST, OTHERS};
 use super::chains::RCU_SOFTIRQ;
 use super::findings::{Findings, Table, count, ms, us};
 use super::idle::share;
 use super::{Seen, per_second};
 use crate::names::key;
 use crate::{Event, Filter, Role, Window, role};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 /// Follows interruptions through a trace.
 #[derive(Debug, Default)]
 pub(crate) struct Lost {
-    cpus: HashMap<u32, Cpu>,
+    cpus: ByCpu<Cpu>,
     causes: BTreeMap<String, Of>,
     filter: Filter,
 }
@@ -72,7 +72,7 @@ impl Lost {
         }
         if let Some(cpu) = self
             .cpus
-            .get_mut(&record.cpu)
+            .get_mut(record.cpu)
             .filter(|cpu| cpu.entry.is_some())
         {
             cpu.started.get_or_insert((record.time_ns, seen.inside));
@@ -85,7 +85,7 @@ impl Lost {
                 let wanted = everything || seen.filter.thread(task, pid);
                 if let Some(cpu) = self
                     .cpus
-                    .get_mut(&target)
+                    .get_mut(target)
                     .filter(|cpu| cpu.entry.is_some() && cpu.cause.is_none())
                 {
                     cpu.cause = Some(if role(task) == Role::Other {
@@ -99,14 +99,14 @@ impl Lost {
             Event::Softirq { vec: RCU_SOFTIRQ } => {
                 if let Some(cpu) = self
                     .cpus
-                    .get_mut(&record.cpu)
+                    .get_mut(record.cpu)
                     .filter(|cpu| cpu.entry.is_some())
                 {
                     cpu.cause.get_or_insert_with(|| "RCU softirq".to_owned());
                 }
             }
             Event::Tick { .. } => {
-                if let Some(cpu) = self.cpus.get_mut(&record.cpu) {
+                if let Some(cpu) = self.cpus.get_mut(record.cpu) {
                     cpu.ticked = true;
                 }
             }
@@ -116,7 +116,7 @@ impl Lost {
 
     fn entered(&mut self, seen: &Seen<'_>, number: u32) {
         let now = seen.record.time_ns;
-        let cpu = self.cpus.entry(number).or_default();
+        let cpu = self.cpus.row(number);
         let before = std::mem::take(cpu);
         cpu.entry = Some(now);
         cpu.wanted = seen.filter.threads.is_empty();

@@ -9,9 +9,9 @@
 //! `AccReadyCB`. Those on a bypass list (opened by `FirstBQ`) get it later than the others: on a CPU with an open one a callback is
 //! taken for hidden unless an event of offloading follows it that hidden ones do not have.
 
-use super::bounded::{Names, Waiting};
+use super::bounded::{Map, Names, Waiting};
+use crate::names::short;
 use crate::{Event, Record, Role, role};
-use std::collections::HashMap;
 
 /// Grace periods that may be asked for at a time.
 const WANTED_MOST: usize = 64;
@@ -47,7 +47,7 @@ struct Oldest {
 #[derive(Debug)]
 pub(crate) struct Origins {
     pub(crate) names: Names,
-    oldest: HashMap<u32, Oldest>,
+    oldest: Map<u32, Oldest>,
     /// The CPU that a thread `rcuog/N` checked last.
     checked: Waiting<u32, u32>,
     wanted: Waiting<i64, Origin>,
@@ -63,7 +63,7 @@ impl Default for Origins {
     fn default() -> Self {
         Origins {
             names: Names::default(),
-            oldest: HashMap::new(),
+            oldest: Map::default(),
             checked: Waiting::new(GROUPS_MOST),
             wanted: Waiting::new(WANTED_MOST),
             pending: None,
@@ -216,6 +216,6 @@ pub(crate) fn context<'a>(record: &Record<'a>) -> &'a str {
     } else if record.flags.softirq() {
         "softirq"
     } else {
-        record.task
+        short(record.task)
     }
 }

@@ -4,12 +4,12 @@
 //! run: neither counts. An interval lies between two wake-ups of the same thread, both in the window. A thread is its id and
 //! its name. Filters select the thread that is woken and the CPU that it will run on.
 
-use super::bounded::OTHERS;
+use super::bounded::{Map, OTHERS};
 use super::chains::Chains;
 use super::findings::{Findings, Table, count, us};
 use super::{Part, Seen, per_second};
+use crate::names::short;
 use crate::{Error, Event, Window};
-use std::collections::HashMap;
 
 /// Threads that have a row of their own.
 const THREADS_MOST: usize = 1 << 14;
@@ -17,7 +17,7 @@ const THREADS_MOST: usize = 1 << 14;
 /// The analysis.
 #[derive(Debug, Default)]
 pub(crate) struct Wakeups {
-    threads: HashMap<u32, Vec<Woken>>,
+    threads: Map<u32, Vec<Woken>>,
     rows: usize,
     /// Wake-ups of threads beyond the bound.
     others: u64,
@@ -91,6 +91,7 @@ impl Part for Wakeups {
 
 impl Wakeups {
     fn woken(&mut self, task: &str, pid: u32, now: u64) {
+        let task = short(task);
         let same = self.threads.entry(pid).or_default();
         let Some(thread) = same.iter_mut().find(|t| t.name == task) else {
             if self.rows >= THREADS_MOST {
@@ -139,7 +140,7 @@ impl Wakeups {
                 ("avg us", "interval_us_avg", "us"),
             ],
         );
-        let mut names: HashMap<&str, u32> = HashMap::new();
+        let mut names: Map<&str, u32> = Map::default();
         let all = || {
             self.threads
                 .iter()

@@ -313,3 +313,50 @@ fn what_is_asked_for_and_what_needs_the_tick() {
         Ok(Event::SoftirqExit { vec: 9 })
     );
 }
+
+/// Texts of the common events, whole, with a byte of them gone or another one in its place.
+#[test]
+fn the_fast_decoder_says_what_the_other_says() {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../data/traces/classic-idle.txt.xz"
+    );
+    let mut reader = Reader::new(path, crate::open(path).expect("opens"));
+    let (mut whole, mut damaged) = (0, 0);
+    let mut n = 0;
+    while let Some(record) = reader.next_record().expect("reads") {
+        n += 1;
+        let mut check = |text: &str| {
+            let Some(found) = fast::decode(record.event, text) else {
+                return 0;
+            };
+            let other = Record { text, ..record };
+            assert_eq!(other.decode_any(), Ok(found), "{}: {text}", record.event);
+            1
+        };
+        whole += check(record.text);
+        let at = n * 7 % record.text.len().max(1);
+        for put in [
+            "",
+            " ",
+            "=",
+            "7",
+            "-",
+            "\t",
+            "x",
+            "é",
+            " pid=9 ",
+            " next_pid=3 ",
+            "+",
+        ] {
+            if record.text.is_ascii() && at < record.text.len() {
+                damaged += check(&format!(
+                    "{}{put}{}",
+                    &record.text[..at],
+                    &record.text[at + 1..]
+                ));
+            }
+        }
+    }
+    assert!(whole > 500 && damaged > 1000, "{whole} {damaged}");
+}

@@ -12,6 +12,10 @@ use super::{CPUS_MOST, Places, Unit};
 
 const BLANKS: u64 = u64::from_ne_bytes([b' '; 8]);
 
+/// One in each byte.
+const ONES: u64 = u64::from_ne_bytes([1; 8]);
+const ONES_16: u128 = u128::from_ne_bytes([1; 16]);
+
 /// Who, where, and where the rest starts.
 struct Head {
     /// Start and end of the task's name.
@@ -23,16 +27,30 @@ struct Head {
     rest: usize,
 }
 
-#[inline]
-pub(super) fn parse(bytes: &[u8]) -> Option<Places> {
+/// Who wrote the line before, and its columns as they stand: of seven lines six are by the same task on the same CPU.
+#[derive(Debug, Default)]
+pub(crate) struct Before {
+    /// Bytes 0 to 16, and 15 to 31. No line has zeros there.
+    columns: [u128; 2],
+    /// Where the task's name starts.
+    first: usize,
+    pid: u32,
+    cpu: u32,
+}
+
+#[inline(always)]
+pub(super) fn parse(bytes: &[u8], before: &mut Before) -> Option<Places> {
     if bytes.first() != Some(&b' ') {
         return None;
     }
-    let head = match columns(bytes) {
+    let head = match columns(bytes, before) {
         Some(head) => head,
         None => anywhere(bytes)?,
     };
-    let (time_ns, at) = time(bytes, head.rest)?;
+    let (time_ns, at) = match column_of_time(bytes, head.rest) {
+        Some(time) => time,
+        None => time(bytes, blanks(bytes, head.rest))?,
+    };
     let start = blanks(bytes, at);
     if start == at {
         return None;
@@ -71,7 +89,6 @@ fn cut((start, end): (usize, usize)) -> (u32, u32) {
 /// is right, and no other is looked at.
 #[inline(always)]
 fn letters(bytes: &[u8], mut at: usize) -> usize {
-    const ONES: u64 = u64::from_ne_bytes([1; 8]);
     const HIGH: u64 = ONES << 7;
     while let Some(eight) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
         let eight = u64::from_le_bytes(*eight);
@@ -95,43 +112,116 @@ fn letters(bytes: &[u8], mut at: usize) -> usize {
 
 /// The columns that the kernel's `%16s-%-7d [%03d] %5s` gives: no search is needed.
 #[inline(always)]
-fn columns(bytes: &[u8]) -> Option<Head> {
-    let head: &[u8; 37] = bytes.first_chunk()?;
-    let marks = [head[16], head[24], head[25], head[29], head[30], head[36]];
-    if marks != *b"- []  " {
+fn columns(bytes: &[u8], before: &mut Before) -> Option<Head> {
+    let head: &[u8; 40] = bytes.first_chunk()?;
+    let columns = [u128_at(head, 0), u128_at(head, 15)];
+    if columns != before.columns {
+        let (first, pid, cpu) = who_and_where(head)?;
+        *before = Before {
+            columns,
+            first,
+            pid,
+            cpu,
+        };
+    }
+    // Letters from `!` to `~`, and no colon at the end. What is no ASCII has its highest bit.
+    const HIGH: u64 = 0x80_8080_8080;
+    let flags = u64_at(head, 31) & 0xff_ffff_ffff;
+    let above = flags + 0x01_0101_0101;
+    let below = (flags | HIGH).wrapping_sub(0x21_2121_2121) ^ HIGH;
+    if (above | below | flags) & HIGH != 0 || head[35] == b':' || head[36] != b' ' {
+        return None;
+    }
+    Some(Head {
+        task: (before.first, 16),
+        pid: before.pid,
+        cpu: before.cpu,
+        flags: (31, 36),
+        rest: 37,
+    })
+}
+
+/// Where the task's name starts, its id, and the CPU. Every column is looked at as one number.
+fn who_and_where(head: &[u8; 40]) -> Option<(usize, u32, u32)> {
+    let marks = [head[16], head[24], head[25], head[29], head[30]];
+    if marks != *b"- [] " {
         return None;
     }
     // A name with a bracket, or with blanks at its end, is the business of the other.
-    let bracket = head[..16].iter().fold(false, |any, b| any | (*b == b'['));
-    let flags = head[31..36].iter().all(u8::is_ascii_graphic);
-    if bracket || head[15] == b' ' || !flags || head[35] == b':' {
+    let name = u128_at(head, 0);
+    let brackets = name ^ (ONES_16 * 0x5b);
+    let bracket = brackets.wrapping_sub(ONES_16) & !brackets & (ONES_16 << 7);
+    let first = (name ^ (ONES_16 * 0x20)).trailing_zeros() as usize / 8;
+    if bracket != 0 || first >= 16 {
         return None;
     }
-    let (mut at, mut pid) = (17, 0u32);
-    while head[at].is_ascii_digit() {
-        pid = pid * 10 + u32::from(head[at] - b'0');
-        at += 1;
-    }
-    if at == 17 || head[at..24].iter().any(|b| *b != b' ') {
-        return None;
-    }
+    task_is_plain(&head[first..16])?;
+    // Digits at the left of seven places, and blanks behind them.
+    let pid = u64_at(head, 17);
+    let length = 64 - (pid ^ (ONES * 0x20)).leading_zeros() / 8 * 8;
+    let pid = eight_digits(zeros_before(pid, length))?;
     let digit = |at: usize| u32::from(head[at].wrapping_sub(b'0'));
     let digits = [digit(26), digit(27), digit(28)];
     if digits.iter().any(|d| *d > 9) {
         return None;
     }
-    let mut first = 0;
-    while head[first] == b' ' {
-        first += 1;
+    Some((first, pid, digits[0] * 100 + digits[1] * 10 + digits[2]))
+}
+
+/// `%5lu.%06lu: ` at this place: nanoseconds, and the place behind the colon.
+#[inline(always)]
+fn column_of_time(bytes: &[u8], start: usize) -> Option<(u64, usize)> {
+    let column: &[u8; 16] = bytes.get(start..)?.first_chunk()?;
+    if [column[5], column[12], column[13]] != *b".: " {
+        return None;
     }
-    task_is_plain(&head[first..16])?;
-    Some(Head {
-        task: (first, 16),
-        pid,
-        cpu: digits[0] * 100 + digits[1] * 10 + digits[2],
-        flags: (31, 36),
-        rest: blanks(bytes, 37),
-    })
+    // Blanks in front of the digits become zeros.
+    let seconds = u64_at(column, 0) << 24 | 0x20_2020;
+    let blank = (seconds ^ (ONES * 0x20)).trailing_zeros() / 8 * 8;
+    let zeros = ((1u64 << blank.min(56)) - 1) & (ONES * 0x10);
+    let seconds = eight_digits(seconds | zeros)?;
+    let us = eight_digits(zeros_before(u64_at(column, 6), 48))?;
+    let ns = u64::from(seconds) * 1_000_000_000 + u64::from(us) * 1000;
+    Some((ns, start + 13))
+}
+
+#[inline(always)]
+fn u128_at(bytes: &[u8], at: usize) -> u128 {
+    let sixteen = bytes.get(at..).and_then(|rest| rest.first_chunk());
+    sixteen.map_or(0, |sixteen| u128::from_le_bytes(*sixteen))
+}
+
+#[inline(always)]
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    let eight = bytes.get(at..).and_then(|rest| rest.first_chunk());
+    eight.map_or(0, |eight| u64::from_le_bytes(*eight))
+}
+
+/// The first so many bits of eight bytes, behind as many `0` as are missing.
+#[inline(always)]
+fn zeros_before(eight: u64, bits: u32) -> u64 {
+    let missing = 64 - bits;
+    match missing {
+        0 => eight,
+        64 => 0,
+        missing => eight << missing | (ONES * 0x30) >> bits,
+    }
+}
+
+/// The number that eight digits are; the first of them is in the lowest byte. Two digits, then four, then all at once.
+#[inline(always)]
+fn eight_digits(eight: u64) -> Option<u32> {
+    const TENS: u64 = ONES * 0xf0;
+    let above = (eight & TENS) | (eight.wrapping_add(ONES * 6) & TENS) >> 4;
+    if above != ONES * 0x33 {
+        return None;
+    }
+    let ones = eight & (ONES * 0x0f);
+    let twos = ones * 10 + (ones >> 8);
+    const MASK: u64 = 0xff_0000_00ff;
+    let first = (twos & MASK).wrapping_mul(100 + (1_000_000 << 32));
+    let second = (twos >> 16 & MASK).wrapping_mul(1 + (10_000 << 32));
+    Some((first.wrapping_add(second) >> 32) as u32)
 }
 
 /// The same wherever the bracket is.

@@ -2,8 +2,8 @@ use super::*;
 
 /// Reads a line as the reader of traces does.
 fn parse(line: &str) -> Result<Line<'_>, Fault> {
-    Ok(match places(line)? {
-        Met::Record(places) => Line::Record(places.on(line, 0)),
+    Ok(match places(line, &mut Before::default())? {
+        Met::Record(places) => Line::Record(places.on(line, 0, 0)),
         Met::Other(line) => line,
     })
 }
@@ -138,6 +138,7 @@ fn what_cannot_be_read_says_why() {
 
 #[test]
 fn names_of_every_length_and_with_anything_behind_them() {
+    let mut before = Before::default();
     for length in 1..40 {
         for end in [
             ":",
@@ -157,10 +158,14 @@ fn names_of_every_length_and_with_anything_behind_them() {
                 "          <idle>-0       [005] d.s2.     1.430013: {}{end}",
                 "e".repeat(length)
             );
-            let Some(record) = fast::parse(line.as_bytes()) else {
+            let Some(record) = fast::parse(line.as_bytes(), &mut before) else {
                 continue;
             };
-            assert_eq!(any(&line), Ok(Line::Record(record.on(&line, 0))), "{line}");
+            assert_eq!(
+                any(&line),
+                Ok(Line::Record(record.on(&line, 0, 0))),
+                "{line}"
+            );
         }
     }
 }
@@ -267,8 +272,10 @@ fn the_fast_reader_says_what_the_other_says() {
     let mut text = String::new();
     std::io::Read::read_to_string(&mut input, &mut text).expect("reads");
     let (mut fast, mut damaged) = (0, 0);
+    // Whatever a line is, the next one may be by the same task.
+    let mut before = Before::default();
     for (n, line) in text.lines().chain(VARIANTS.lines()).enumerate() {
-        if let Some(record) = fast::parse(line.as_bytes()).map(|p| p.on(line, 0)) {
+        if let Some(record) = fast::parse(line.as_bytes(), &mut before).map(|p| p.on(line, 0, 0)) {
             fast += 1;
             assert_eq!(any(line), Ok(Line::Record(record)), "{line}");
         }
@@ -277,7 +284,9 @@ fn the_fast_reader_says_what_the_other_says() {
         if line.is_ascii() && at < line.len() {
             for put in ["", " ", ":", "[", "7", "-", "(", "\t", "é"] {
                 let line = format!("{}{put}{}", &line[..at], &line[at + 1..]);
-                if let Some(record) = fast::parse(line.as_bytes()).map(|p| p.on(&line, 0)) {
+                if let Some(record) =
+                    fast::parse(line.as_bytes(), &mut before).map(|p| p.on(&line, 0, 0))
+                {
                     damaged += 1;
                     assert_eq!(any(&line), Ok(Line::Record(record)), "{line}");
                 }

@@ -1,5 +1,6 @@
+use super::lines::BLOCK;
 use super::*;
-use crate::{Measure, Options, Recorder, from_read};
+use crate::{Fault, Measure, Options, Recorder, from_read};
 use proptest::prelude::*;
 use std::io::Cursor;
 
@@ -113,6 +114,53 @@ proptest! {
     }
 }
 
+/// Every record of a reader, in words, and the summary at the end.
+fn all<R: BufRead>(mut reader: Reader<R>) -> (Vec<String>, Summary) {
+    let mut records = Vec::new();
+    while let Some(record) = reader.next_record().expect("reads") {
+        records.push(format!("{record:?}"));
+    }
+    assert!(reader.next_record().expect("stays at its end").is_none());
+    (records, reader.summary().clone())
+}
+
+#[test]
+fn a_thread_that_reads_ahead_changes_nothing() {
+    let long = "x".repeat(LINE_MOST + 9);
+    let header = "# entries-in-buffer/entries-written: 3/5   #P:2\nodd\nCPU:1 [LOST EVENTS]\n";
+    let text = format!(
+        "{long}\n{header}{}{long}\n{header}{}odd\n{long}",
+        idle(),
+        idle()
+    );
+    for length in [0, 70_000, 100_000, 200_000, text.len()] {
+        let bytes = &text.as_bytes()[..length];
+        let here = all(Reader::new("text", bytes));
+        assert_eq!(
+            here,
+            all(Reader::ahead("text", Cursor::new(bytes.to_vec())))
+        );
+        assert_eq!(here.1.lines as usize, text[..length].lines().count());
+    }
+}
+
+#[test]
+fn an_error_ends_both_ways_of_reading_alike() {
+    let cut = || from_read("cut", Cursor::new(&IDLE[..4000])).expect("opens");
+    let readers = [Reader::new("cut", cut()), Reader::ahead("cut", cut())];
+    let [here, ahead] = readers.map(|mut reader| {
+        let mut records = 0;
+        loop {
+            match reader.next_record() {
+                Ok(Some(_)) => records += 1,
+                Ok(None) => panic!("it is cut"),
+                Err(e) => return (records, e.to_string()),
+            }
+        }
+    });
+    assert_eq!(here, ahead);
+}
+
 /// A whole trace as text, decompressed once.
 fn idle() -> &'static str {
     static TEXT: std::sync::OnceLock<String> = std::sync::OnceLock::new();
@@ -148,7 +196,10 @@ fn a_line_that_is_too_long_is_skipped_and_counted() {
     assert_eq!(reader.next_record().expect("reads").expect("one").line, 2);
     assert!(reader.next_record().expect("reads").is_none());
     assert_eq!(reader.summary().malformed.first()[0].fault, Fault::Long);
-    assert!(reader.block.capacity() <= 4 * BLOCK && reader.carried.capacity() <= 2 * BLOCK);
+    let Source::Here(lines) = &reader.source else {
+        panic!("no thread was asked for");
+    };
+    assert!(reader.block.capacity() <= 4 * BLOCK && lines.capacity() <= 2 * BLOCK);
 }
 
 #[test]

@@ -26,12 +26,12 @@ impl Idle {
         );
         let mut shown = Vec::new();
         let (mut entries, mut ticks) = (0, 0);
-        for (number, cpu) in &self.cpus {
+        for (number, cpu) in self.cpus.iter() {
             let (lengths, of, by) = cpu.segments();
-            if !of.seen || !self.lost.wants(*number) {
+            if !of.seen || !self.lost.wants(number) {
                 continue;
             }
-            shown.push(*number);
+            shown.push(number);
             entries += of.entries;
             ticks += cpu.ticks;
             table.row(
@@ -69,7 +69,7 @@ impl Idle {
         let mut cpus = 0;
         for cpu in shown
             .iter()
-            .filter_map(|cpu| self.cpus.get(cpu))
+            .filter_map(|cpu| self.cpus.get(*cpu))
             .filter(|cpu| cpu.by_event.seen)
         {
             cpus += 1;

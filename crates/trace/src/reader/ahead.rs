@@ -1,0 +1,65 @@
+//! A thread that reads lines while whoever asked looks at the records before them.
+//!
+//! Blocks go over in their order and come back to be filled again, four at most on the way; the last one says so, and an error is
+//! sent like a block. The records, their order and every count are those of one thread, for it is the same code that reads. When the reader
+//! is dropped the thread ends at its next block; one that waits for a pipe ends with the process.
+
+use super::{block::Block, lines::Lines};
+use crate::Error;
+use std::io::BufRead;
+use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
+use std::thread;
+
+/// Blocks on the way.
+const BLOCKS: usize = 4;
+
+#[derive(Debug)]
+pub(super) struct Ahead {
+    full: Receiver<Result<Block, Error>>,
+    /// Blocks that have been looked at.
+    done: Sender<Block>,
+}
+
+impl Ahead {
+    /// Starts the thread; gives the input back if there can be none.
+    pub(super) fn start<R: BufRead + Send + 'static>(lines: Lines<R>) -> Result<Self, Lines<R>> {
+        let (send, full) = sync_channel(BLOCKS);
+        let (done, again) = channel::<Block>();
+        // The input goes over when the thread is there, so that it is not lost with one that is not.
+        let (hand, take) = channel::<Lines<R>>();
+        let reading = move || {
+            let Ok(mut lines) = take.recv() else {
+                return;
+            };
+            loop {
+                let mut block = again.try_recv().unwrap_or_default();
+                let met = block.read(&mut lines).map(|()| block);
+                let last = met.as_ref().map_or(true, |block| block.last);
+                if send.send(met).is_err() || last {
+                    return;
+                }
+            }
+        };
+        let thread = thread::Builder::new().name("trace lines".to_owned());
+        if thread.spawn(reading).is_err() {
+            return Err(lines);
+        }
+        match hand.send(lines) {
+            Ok(()) => Ok(Ahead { full, done }),
+            Err(back) => Err(back.0),
+        }
+    }
+
+    /// The next block in the place of one that has been looked at.
+    pub(super) fn next_block(&mut self, block: &mut Block) -> Result<(), Error> {
+        let gone = || Error::Input {
+            name: "the thread that reads lines".to_owned(),
+            source: std::io::Error::other("is gone"),
+            remedy: "this is a mistake of quiescent: report it",
+        };
+        let next = self.full.recv().map_err(|_| gone())??;
+        // Nobody there to fill it again: it was the last.
+        let _gone = self.done.send(std::mem::replace(block, next));
+        Ok(())
+    }
+}

@@ -1,0 +1,117 @@
+//! A block of whole lines, and what they are: records as places in it, all others already counted.
+//!
+//! A block is read at once and handed out record by record, so that reading it and looking at it can be the work of two
+//! threads. All its memory is used again for the next one. Records of a block are fewer than its bytes by a factor of ten, as
+//! the shortest one has twenty; of other lines nothing is kept but a count, and the first few faults.
+
+use super::{Summary, lines::Lines};
+use crate::line::{self, Before, Met, Places};
+use crate::{Error, Fault, Record};
+use std::io::BufRead;
+use std::mem;
+
+/// Whole lines, read.
+#[derive(Debug, Default)]
+pub(super) struct Block {
+    text: String,
+    entries: Vec<Entry>,
+    /// The next record.
+    next: usize,
+    /// Lines before this block.
+    before: u64,
+    /// What its lines say that are no records.
+    met: Summary,
+    /// The input has ended with it.
+    pub(super) last: bool,
+}
+
+/// A record in the text.
+#[derive(Debug)]
+struct Entry {
+    /// Where its line starts.
+    start: u32,
+    /// The number of that line in the block, from 1.
+    line: u32,
+    places: Places,
+}
+
+impl Block {
+    /// Reads the next block of `lines`. What was in it goes.
+    pub(super) fn read<R: BufRead>(&mut self, lines: &mut Lines<R>) -> Result<(), Error> {
+        let mut bytes = mem::take(&mut self.text).into_bytes();
+        self.entries.clear();
+        self.next = 0;
+        self.met = Summary::default();
+        self.before = lines.read;
+        self.last = !lines.next_block(&mut bytes, &mut self.met)?;
+        self.text = text(bytes);
+        self.split();
+        lines.read += self.met.lines;
+        Ok(())
+    }
+
+    fn split(&mut self) {
+        let mut line_before = Before::default();
+        let mut start = 0;
+        let bytes = self.text.as_bytes();
+        while start < bytes.len() {
+            let length = memchr::memchr(b'\n', &bytes[start..]).unwrap_or(bytes.len() - start);
+            let end = start + length;
+            self.met.lines += 1;
+            let met = match length <= super::LINE_MOST {
+                true => line::places(&self.text[start..end], &mut line_before),
+                false => Err(Fault::Long),
+            };
+            match met {
+                Ok(Met::Record(places)) => self.entries.push(Entry {
+                    start: start as u32,
+                    line: self.met.lines as u32,
+                    places,
+                }),
+                Ok(Met::Other(other)) => self.met.note_header(other),
+                Err(fault) => self.met.malformed.add(self.before + self.met.lines, fault),
+            }
+            start = end + 1;
+        }
+    }
+
+    /// Whether all its records were handed out.
+    #[inline(always)]
+    pub(super) fn is_done(&self) -> bool {
+        self.next == self.entries.len()
+    }
+
+    /// The next record, counted in `summary`.
+    #[inline(always)]
+    pub(super) fn next_record(&mut self, summary: &mut Summary) -> Option<Record<'_>> {
+        let entry = self.entries.get(self.next)?;
+        self.next += 1;
+        summary.note(&entry.places);
+        let number = self.before + u64::from(entry.line);
+        Some(entry.places.on(&self.text, entry.start, number))
+    }
+
+    /// What the lines say that are no records; it is given once.
+    pub(super) fn met(&mut self) -> Summary {
+        mem::take(&mut self.met)
+    }
+
+    #[cfg(test)]
+    pub(super) fn capacity(&self) -> usize {
+        self.text.capacity()
+    }
+}
+
+/// The same bytes as text; what is no UTF-8 becomes `?`.
+fn text(bytes: Vec<u8>) -> String {
+    let mut bytes = match String::from_utf8(bytes) {
+        Ok(text) => return text,
+        Err(e) => e.into_bytes(),
+    };
+    let mut from = 0;
+    while let Err(e) = std::str::from_utf8(&bytes[from..]) {
+        from += e.valid_up_to();
+        bytes[from] = b'?';
+    }
+    String::from_utf8(bytes).unwrap_or_default()
+}
