@@ -177,8 +177,8 @@ fn state() -> State {
             ("flushes.hurry".into(), 39, 19.5),
             ("budget_bytes".into(), 64 << 20, 0.0),
         ],
-        holdouts: vec![Holdout {
-            thread: 4731,
+        holdouts: vec![Holdout::Thread {
+            id: 4731,
             name: Some("reader 3".into()),
             nesting: 1,
         }],
