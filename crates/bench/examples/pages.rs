@@ -101,14 +101,9 @@ fn plain() -> Report {
     let mut report = Report::new("bench sample", 7);
     report.option("method", "made up, for a browser to look at");
     report.option("rounds", 3);
-    for (index, subject) in [
-        "quiescent",
-        "crossbeam-epoch",
-        "liburcu-memb-call",
-        "haphazard",
-    ]
-    .into_iter()
-    .enumerate()
+    for (index, subject) in ["quiescent", "a peer", "another peer", "a third peer"]
+        .into_iter()
+        .enumerate()
     {
         let factor = 1.0 + 3.0 * index as f64;
         let wide = 40f64.powi(index as i32);

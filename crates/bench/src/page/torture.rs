@@ -136,33 +136,26 @@ fn findings(report: &Report) -> Markup {
 }
 
 fn run_table(report: &Report) -> Option<Markup> {
-    let mut table = Table::new(
-        "Runs",
-        &[
-            "scenario",
-            "verdict",
-            "fence",
-            "how it went",
-            "seed",
-            "seconds",
-        ],
-        4,
-    );
+    let head = ["scenario", "verdict", "fence", "seed", "seconds"];
+    let mut table = Table::new("Runs", &head, 3);
+    let mut lines = String::new();
     for run in runs(report) {
         let verdict = match run.list("findings").len() {
             0 => Cell::good("ok"),
             _ => Cell::bad("FOUND"),
         };
-        table.row([
-            Cell::from(run.text("scenario")),
-            verdict,
-            run.text("fence").into(),
-            run.text("line").into(),
-            run.number("seed").into(),
-            run.number("seconds").into(),
-        ]);
+        let (name, fence) = (run.text("scenario"), run.text("fence"));
+        let numbers = [run.number("seed"), run.number("seconds")];
+        let words = [Cell::from(name), verdict, fence.into()];
+        table.row(words.into_iter().chain(numbers.map(Cell::from)));
+        lines += &format!("{name:<8}{}\n", run.text("line"));
     }
-    (!table.is_empty()).then(|| table.render())
+    (!table.is_empty()).then(|| {
+        html! {
+            (table.render())
+            details { summary { "How each went, in a line" } (verbatim("How each run went", lines.trim_end())) }
+        }
+    })
 }
 
 fn about(scenarios: &[About]) -> Option<Markup> {

@@ -145,7 +145,7 @@ struct Layout<'a> {
     measure: Option<Tone>,
     /// Every figure is a count.
     whole: bool,
-    /// Some bars are ours and some are not.
+    /// Some bars are ours and some are somebody else's.
     mixed: bool,
     unit: &'a str,
     title: &'a str,
@@ -200,7 +200,9 @@ impl Bars {
                 beside,
                 measure,
                 whole: self.is_whole(),
-                mixed: self.all().any(|bar| bar.tone != Tone::Ours),
+                mixed: self
+                    .all()
+                    .any(|bar| !matches!(bar.tone, Tone::Ours | Tone::Missed)),
                 unit: &self.unit,
                 title: &self.title,
                 about: &self.about,
@@ -247,7 +249,8 @@ impl Bars {
 /// A figure, or a count in full.
 fn said(value: f64, whole: bool) -> String {
     match whole {
-        true => format!("{value:.0}"),
+        // The sum of no figures is a zero below zero.
+        true => format!("{:.0}", value + 0.0),
         false => figure(value),
     }
 }
