@@ -1,10 +1,10 @@
-//! Bytes to a `trace.dat`, and every line that it stands for to a decoder: read to the end or refused with the byte, never a
+//! Bytes to a `trace.dat`, and every line that it stands for to a decoder and to all analyses: read to the end or refused with the byte, never a
 //! panic. A file has no more records than bytes.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use quiescent_trace::{Reader, from_seek};
+use quiescent_trace::{Analysis, Filter, Kind, Reader, from_seek};
 use std::io::Cursor;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -20,9 +20,15 @@ fuzz_target!(|bytes: &[u8]| {
         }
     };
     let mut reader = Reader::new("fuzz", input);
+    let mut analyses = [Kind::Wakeups, Kind::Callbacks, Kind::Batches, Kind::Gps, Kind::Idle]
+        .map(|kind| Analysis::new(kind, Filter::default()));
     while let Ok(Some(record)) = reader.next_record() {
         let _ = record.decode();
+        analyses.iter_mut().for_each(|analysis| analysis.feed(&record));
     }
     let summary = reader.summary();
+    for analysis in analyses {
+        let _ = analysis.finish(summary);
+    }
     assert!(summary.records <= most, "{} records of {most} bytes", summary.records);
 });

@@ -109,6 +109,8 @@ pub(crate) enum Line<'a> {
         name: &'a str,
         clock: &'a str,
     },
+    /// An option of a trace.dat that changes times and is not followed.
+    NotApplied(&'a str),
     /// A header line or a blank one: nothing in it is needed.
     Nothing,
 }

@@ -22,6 +22,9 @@ pub const LINE_MOST: usize = 64 * 1024;
 /// Buffers that are listed.
 const BUFFERS_MOST: usize = 256;
 
+/// Options that are listed.
+const OPTIONS_MOST: usize = 8;
+
 /// A buffer of a trace.dat.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Buffer {
@@ -50,6 +53,8 @@ pub struct Summary {
     pub lost_untold: u64,
     /// Buffers of a trace.dat: name (empty for the first one) and clock.
     pub buffers: Vec<Buffer>,
+    /// Options of a trace.dat that change times and are not followed: `TIME_SHIFT`, `TSC2NSEC`.
+    pub not_applied: Vec<String>,
     /// Records with an earlier time than the one before.
     pub backwards: u64,
     /// Records whose time has no unit: their order is known, no duration is.
@@ -201,8 +206,17 @@ impl Summary {
         self.cpus_stated = met.cpus_stated.or(self.cpus_stated);
         self.lost = self.lost.saturating_add(met.lost);
         self.lost_untold += met.lost_untold;
+        met.not_applied
+            .into_iter()
+            .for_each(|option| self.is_not_applied(option));
         let room = BUFFERS_MOST.saturating_sub(self.buffers.len());
         self.buffers.extend(met.buffers.into_iter().take(room));
+    }
+
+    fn is_not_applied(&mut self, option: String) {
+        if self.not_applied.len() < OPTIONS_MOST && !self.not_applied.contains(&option) {
+            self.not_applied.push(option);
+        }
     }
 
     fn note_header(&mut self, line: Line<'_>) {
@@ -224,6 +238,7 @@ impl Summary {
                     clock: clock.to_owned(),
                 });
             }
+            Line::NotApplied(option) => self.is_not_applied(option.to_owned()),
             Line::Buffer { .. } | Line::Record(_) | Line::Nothing => {}
         }
     }

@@ -4,7 +4,7 @@
 //! are not aligned, and a trace without an event has no figures that need it.
 
 use crate::window::Bounds;
-use crate::{CpuSet, Event, Faults, Record, Summary, Window};
+use crate::{Buffer, CpuSet, Event, Faults, Record, Summary, Window};
 use serde::Serialize;
 
 /// What was read.
@@ -20,6 +20,12 @@ pub struct About {
     pub window_by: Bounds,
     /// Events that the kernel dropped.
     pub lost: u64,
+    /// Places where the kernel dropped events and the trace does not say how many.
+    #[serde(skip_serializing_if = "is_none")]
+    pub lost_untold: u64,
+    /// Buffers of a trace.dat, whose events are merged by time.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub buffers: Vec<Buffer>,
     /// Records with an earlier time than the one before.
     pub backwards: u64,
     /// Records whose time has no unit.
@@ -43,6 +49,8 @@ impl Default for About {
             },
             window_by: Bounds::Whole,
             lost: 0,
+            lost_untold: 0,
+            buffers: Vec::new(),
             backwards: 0,
             unitless: 0,
             unparsed: Faults::default(),
@@ -50,6 +58,10 @@ impl Default for About {
             doubts: Vec::new(),
         }
     }
+}
+
+fn is_none(n: &u64) -> bool {
+    *n == 0
 }
 
 /// Which events a trace has at all, inside its window or outside.
@@ -155,6 +167,25 @@ impl About {
                 summary.lost
             ));
         }
+        if summary.lost_untold > 0 {
+            doubts.push(format!(
+                "events were lost at {} places, and the trace does not say how many: counts are too low, and what spans a gap may be wrong",
+                summary.lost_untold
+            ));
+        }
+        if let Some(first) = summary.buffers.first()
+            && summary.buffers.iter().any(|b| b.clock != first.clock)
+        {
+            doubts.push(
+                "buffers with different clocks were merged by time: their order says nothing (record all with one clock)"
+                    .to_owned(),
+            );
+        }
+        for option in &summary.not_applied {
+            doubts.push(format!(
+                "the option {option} of this trace.dat is not applied: times are those that were recorded (`trace-cmd report -t FILE` applies it)"
+            ));
+        }
         if summary.unitless > 0 {
             doubts.push(format!(
                 "{} records have a time without a unit (trace_clock counter, uptime or x86-tsc): no duration and no rate is known",
@@ -189,6 +220,8 @@ impl About {
             window,
             window_by: by,
             lost: summary.lost,
+            lost_untold: summary.lost_untold,
+            buffers: summary.buffers.clone(),
             backwards: summary.backwards,
             unitless: summary.unitless,
             unparsed: summary.malformed.clone(),

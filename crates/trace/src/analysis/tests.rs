@@ -167,3 +167,22 @@ fn every_analysis_takes_every_event_without_its_surroundings() {
         }
     }
 }
+
+#[test]
+fn what_is_not_told_about_losses_buffers_and_times_is_said() {
+    let found = run(
+        Kind::Wakeups,
+        "\
+         # buffer: - clock: mono cpus-with-events: 1
+         # buffer: inst clock: local cpus-with-events: 1
+         # not applied: TIME_SHIFT
+         CPU:1 [LOST EVENTS]
+         a-5 [001] ..... 1.0: sched_wakeup: comm=b pid=1 prio=1 target_cpu=001",
+    );
+    let about = &found.about;
+    assert_eq!((about.lost_untold, about.buffers.len()), (1, 2));
+    for doubt in ["lost at 1 places", "different clocks", "TIME_SHIFT"] {
+        let said = about.doubts.iter().any(|d| d.contains(doubt));
+        assert!(said, "{doubt}: {:?}", about.doubts);
+    }
+}

@@ -77,6 +77,8 @@ pub(super) struct Layout {
     pub(super) buffers: Vec<Buffer>,
     /// Nanoseconds that are added to every time.
     pub(super) time_offset: i64,
+    /// Options that change times and are not followed.
+    pub(super) not_applied: Vec<&'static str>,
     /// Events that the kernel dropped, by buffer and CPU.
     pub(super) dropped: HashMap<(String, u32), u64>,
     /// The buffer that statistics are about.
@@ -131,6 +133,7 @@ impl Layout {
             tasks: HashMap::new(),
             buffers: Vec::new(),
             time_offset: 0,
+            not_applied: Vec::new(),
             dropped: HashMap::new(),
             stats_of: String::new(),
             page_size,
@@ -171,7 +174,16 @@ impl Layout {
                 let count = Walk::new(data, place, self.shape.big).u32().unwrap_or(0);
                 self.cpus = self.cpus.max(count.min(CPUS_MOST));
             }
+            // The clock of a host for the events of a guest, and nanoseconds for a counter of cycles.
+            12 => self.not_applied("TIME_SHIFT"),
+            14 => self.not_applied("TSC2NSEC"),
             _ => {}
+        }
+    }
+
+    fn not_applied(&mut self, option: &'static str) {
+        if !self.not_applied.contains(&option) {
+            self.not_applied.push(option);
         }
     }
 

@@ -85,6 +85,9 @@ impl Dat {
                 buffer.cpus.len()
             );
         }
+        for option in &layout.not_applied {
+            let _always = writeln!(self.out, "# not applied: {option}");
+        }
     }
 
     /// Makes more text; at the end what the statistics say.

@@ -100,3 +100,14 @@ fn a_clock_without_a_unit_gives_order_only() {
     }
     assert!(summary(bytes).unitless > 0);
 }
+
+#[test]
+fn options_that_change_times_are_named() {
+    let build = Build {
+        version: 6,
+        packed: Packed::None,
+        big: false,
+        long: 8,
+    };
+    assert_eq!(summary(build.file()).not_applied, ["TIME_SHIFT"]);
+}

@@ -326,7 +326,7 @@ fn the_fast_decoder_says_what_the_other_says() {
     let mut n = 0;
     while let Some(record) = reader.next_record().expect("reads") {
         n += 1;
-        let mut check = |text: &str| {
+        let check = |text: &str| {
             let Some(found) = fast::decode(record.event, text) else {
                 return 0;
             };

@@ -32,6 +32,9 @@ fn header(line: &str) -> Line<'_> {
         let clock = clock.split_whitespace().next().unwrap_or("");
         return Line::Buffer { name, clock };
     }
+    if let Some(option) = line.strip_prefix("# not applied: ") {
+        return Line::NotApplied(option.trim());
+    }
     let Some(rest) = line.split("entries-in-buffer/entries-written:").nth(1) else {
         return Line::Nothing;
     };

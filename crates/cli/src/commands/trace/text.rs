@@ -67,6 +67,16 @@ fn head(file: &str, kind: &str, about: &About) -> String {
         "{file}: {kind}; {} records, {} CPUs; {window}\n",
         about.records, about.cpus
     );
+    if !about.buffers.is_empty() {
+        let named = about
+            .buffers
+            .iter()
+            .map(|buffer| match buffer.name.as_str() {
+                "" => format!("the first one ({})", buffer.clock),
+                name => format!("{name} ({})", buffer.clock),
+            });
+        text += &format!("buffers: {}\n", named.collect::<Vec<_>>().join(", "));
+    }
     for doubt in &about.doubts {
         text += &format!("warning: {doubt}\n");
     }

@@ -237,6 +237,7 @@ impl Build {
             out.extend(self.sized(data, 4));
         };
         option(200, b"not known", out);
+        option(12, b"shift", out);
         // Option, end of options, name of the table, two CPUs, a clock.
         let table = out.len() + 6 + 8 + 5 + 2;
         let instance = table + 10 + 32 + 12;
