@@ -150,6 +150,33 @@ pub struct Function {
 }
 
 impl Function {
+    /// A function of which nothing was counted yet: for those who count something else in the same shape, as `quiescent top --kernel` does.
+    ///
+    /// ```
+    /// use quiescent::telemetry::{Function, What};
+    ///
+    /// let mut function = Function::named("kernel", "i_callback", What::Head);
+    /// function.queued = 2;
+    /// assert_eq!(function.held(), 2);
+    /// ```
+    pub fn named(domain: &str, name: &str, what: What) -> Function {
+        Function {
+            domain: domain.to_owned(),
+            name: name.to_owned(),
+            what,
+            lazy: false,
+            queued: 0,
+            executed: 0,
+            bytes_each: 0,
+            hurried: 0,
+            prompt: 0,
+            batches: 0,
+            waited_at_least: Duration::ZERO,
+            waited_at_most: Duration::ZERO,
+            longest: Duration::ZERO,
+        }
+    }
+
     /// Queued and not executed yet.
     pub fn held(&self) -> u64 {
         self.queued.saturating_sub(self.executed)

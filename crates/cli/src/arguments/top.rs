@@ -1,6 +1,7 @@
-//! The request for a live view of a running process.
+//! The request for a live view of a running process, or of the running kernel.
 
 use clap::{Args, builder::PossibleValuesParser, builder::TypedValueParser};
+use quiescent_live::Rung;
 use quiescent_top::Order;
 use std::time::Duration;
 
@@ -10,16 +11,28 @@ Examples:
   quiescent top --pid $!                         watch it: keys sort, filter, pause; q quits
   quiescent top --pid 1234 --batch -n 5          five intervals as text, for files and pipes
   quiescent top --pid 1234 -n 10 --json | jq .rows
+  quiescent top --kernel                         the kernel's own RCU, by the best source there is; as root by function
 
-Needs the process's own user, or root. Nobody is woken in the process for it. docs/tools.md has the legend of every column.
-Exit codes: 0 done; 1 the process has ended or counts nothing; 2 usage; 130 stopped by Ctrl-C (what was counted is printed).";
+Needs the process's own user, or root. Nobody is woken in the process for it. --kernel records in a tracefs instance of its own, which goes away however
+this ends, and says which source it uses and how exact it is. docs/tools.md has the legend of every column.
+Exit codes: 0 done; 1 the process has ended or counts nothing, or the kernel does not have the source that was asked for; 2 usage; 130 stopped by Ctrl-C (what was counted is printed).";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Top {
     /// The process to look at
-    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
-    pub pid: u32,
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true,
+        required_unless_present = "kernel")]
+    pub pid: Option<u32>,
+    /// The running kernel's RCU instead of a process
+    #[arg(long, conflicts_with = "pid")]
+    pub kernel: bool,
+    /// The kernel's figures by this source, and no other: RCU's own events, what its callbacks free, or rates of /proc
+    #[arg(long, value_name = "SOURCE", requires = "kernel", conflicts_with = "pid", value_parser = rung())]
+    pub by: Option<Rung>,
+    /// Mount tracefs if it is not, where only this run sees it
+    #[arg(long, requires = "kernel", conflicts_with = "pid")]
+    pub mount: bool,
     /// Print intervals as text, one after the other; so it does when standard output is no terminal
     #[arg(long)]
     pub batch: bool,
@@ -44,6 +57,12 @@ fn order() -> impl TypedValueParser<Value = Order> {
     let named = |word: String| Order::ALL.into_iter().find(|it| it.word() == word);
     PossibleValuesParser::new(Order::ALL.map(Order::word))
         .map(move |word| named(word).unwrap_or_default())
+}
+
+fn rung() -> impl TypedValueParser<Value = Rung> {
+    let named = |word: String| Rung::ALL.into_iter().find(|it| it.word() == word);
+    PossibleValuesParser::new(Rung::ALL.map(Rung::word))
+        .map(move |word| named(word).unwrap_or(Rung::Rates))
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

@@ -1,11 +1,14 @@
 //! Carries out `top`: on a terminal a live view, else intervals as text, or one document about all of them.
 
+mod kernel;
+
 use super::code;
 use crate::arguments::top::Top;
 use crate::interrupt::stop_flag;
 use crate::output::{self, DONE};
 use quiescent_bench::{Error, Report, Row};
-use quiescent_top::{Interval, Process, Source, View, text};
+use quiescent_live::Rung;
+use quiescent_top::{Interval, Order, Process, Source, View, text};
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,9 +22,28 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Does it; the exit code.
 pub fn run(options: &Top) -> Result<u8, Error> {
-    let mut source = Process::new(options.pid);
+    let Some(pid) = options.pid else {
+        return kernel::run(options);
+    };
+    show(
+        options,
+        options.sort,
+        Origin::Process,
+        &mut Process::new(pid),
+    )
+}
+
+/// What kind of thing is looked at.
+#[derive(Clone, Copy)]
+enum Origin {
+    Process,
+    Kernel(Rung),
+}
+
+fn show(options: &Top, sort: Order, origin: Origin, source: &mut dyn Source) -> Result<u8, Error> {
+    let unreadable = |why| unreadable(origin, why);
     let view = View {
-        order: options.sort,
+        order: sort,
         reversed: false,
         filter: options.filter.clone(),
     };
@@ -31,12 +53,13 @@ pub fn run(options: &Top) -> Result<u8, Error> {
         && io::stdout().is_terminal()
         && io::stdin().is_terminal();
     if live {
-        quiescent_top::watch(&mut source, view, options.delay).map_err(unreadable)?;
+        quiescent_top::watch(source, view, options.delay).map_err(unreadable)?;
         return Ok(DONE);
     }
     let stop = stop_flag()?;
     let most = options.intervals.or(options.json.then_some(1));
     let mut figures = Figures::default();
+    let report = |figures: &Figures| figures.report(options, sort, origin).to_json() + "\n";
     let mut before = source.read().map_err(unreadable)?;
     let mut count = 0;
     while most.is_none_or(|most| count < most) && pause(&stop, before.at + options.delay) {
@@ -44,14 +67,17 @@ pub fn run(options: &Top) -> Result<u8, Error> {
             Ok(now) => now,
             // Of what is gone, what was counted is printed first.
             Err(why) if options.json && count > 0 => {
-                output::print((figures.report(options).to_json() + "\n").as_bytes())?;
+                output::print(report(&figures).as_bytes())?;
                 return Err(unreadable(why));
             }
             Err(why) => return Err(unreadable(why)),
         };
         let interval = Interval::between(&before, &now);
         if options.json {
-            figures.add(&interval, &view);
+            match origin {
+                Origin::Process => figures.add(&interval, &view),
+                Origin::Kernel(_) => figures.add_kernel(&interval, &view),
+            }
         } else {
             let about = source.about();
             let head = format!("{about}, {:.1} s\n", interval.length.as_secs_f64());
@@ -64,7 +90,7 @@ pub fn run(options: &Top) -> Result<u8, Error> {
         count += 1;
     }
     if options.json {
-        output::print((figures.report(options).to_json() + "\n").as_bytes())?;
+        output::print(report(&figures).as_bytes())?;
     }
     Ok(code(&stop))
 }
@@ -80,8 +106,12 @@ fn pause(stop: &AtomicBool, until: Instant) -> bool {
     }
 }
 
-fn unreadable(why: io::Error) -> Error {
-    Error::failed("top", why, "look for it with `pgrep -a NAME`")
+fn unreadable(origin: Origin, why: io::Error) -> Error {
+    let remedy = match origin {
+        Origin::Process => "look for it with `pgrep -a NAME`",
+        Origin::Kernel(_) => "--by rates needs /proc only",
+    };
+    Error::failed("top", why, remedy)
 }
 
 /// A row of the report: case, metric, unit.
@@ -95,10 +125,7 @@ struct Figures {
 
 impl Figures {
     fn add(&mut self, interval: &Interval, view: &View) {
-        let mut put = |case: &str, metric, unit, value| {
-            let key = (case.to_owned(), metric, unit);
-            self.values.entry(key).or_default().push(value);
-        };
+        let mut put = |case: &str, metric, unit, value| self.put(case, metric, unit, value);
         let (held, held_bytes) = interval.held();
         let holdouts = interval.holdouts.len();
         for (metric, unit, value) in [
@@ -137,23 +164,39 @@ impl Figures {
                 put(&case, "lazy_pct", "%", lazy);
             }
         }
+        self.add_threads(interval);
+    }
+
+    fn add_threads(&mut self, interval: &Interval) {
         for thread in &interval.threads {
             let case = format!("thread {} {}", thread.id, thread.name);
-            put(&case, "wakeups_per_s", "1/s", thread.wakeups_per_s);
-            put(&case, "cpu_pct", "%", thread.cpu_pct);
+            self.put(&case, "wakeups_per_s", "1/s", thread.wakeups_per_s);
+            self.put(&case, "cpu_pct", "%", thread.cpu_pct);
         }
     }
 
-    fn report(&self, options: &Top) -> Report {
+    /// What is no number is not known.
+    fn put(&mut self, case: &str, metric: &'static str, unit: &'static str, value: f64) {
+        if !value.is_nan() {
+            let key = (case.to_owned(), metric, unit);
+            self.values.entry(key).or_default().push(value);
+        }
+    }
+
+    fn report(&self, options: &Top, sort: Order, origin: Origin) -> Report {
         let mut report = Report::new("top", 0);
         report.option("pid", options.pid);
         report.option("delay_s", options.delay.as_secs_f64());
-        report.option("sort", options.sort.word());
+        report.option("sort", sort.word());
         report.option("filter", options.filter.clone());
-        report.option("source", "process");
-        report.option("exact", true);
+        let (subject, source, exact) = match origin {
+            Origin::Process => ("quiescent", "process", true),
+            Origin::Kernel(rung) => ("kernel", rung.word(), rung != Rung::Frees),
+        };
+        report.option("source", source);
+        report.option("exact", exact);
         for ((case, metric, unit), values) in &self.values {
-            let row = Row::of("quiescent", case, metric, unit, values);
+            let row = Row::of(subject, case, metric, unit, values);
             report.rows.extend(row);
         }
         report
