@@ -48,7 +48,7 @@ pub enum Command {
     Doctor(doctor::Doctor),
     /// Record a trace of this machine's kernel that `quiescent trace` reads, in buffers of its own
     Record(record::Record),
-    /// Watch a running program: its callbacks by function, grace periods, wake-ups, readers in the way
+    /// Watch a running program, or the running kernel: callbacks by function, grace periods, wake-ups, readers in the way
     Top(top::Top),
     /// What a recorded trace of a kernel shows: wake-ups, callbacks, batches, grace periods, idle CPUs; a timeline
     Trace(trace::Trace),

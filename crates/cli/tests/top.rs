@@ -38,6 +38,9 @@ fn nonsense_is_a_usage_error_with_a_remedy() {
         (&["top", "--sim", "churn", "--set", "colour=blue"], "colour"),
         (&["top", "--pid", "1", "--delay", "0"], "give 0.1 to 3600"),
         (&["top", "--pid", "1", "--sort", "colour"], "queued"),
+        (&["top", "--pid", "1", "--kernel"], "--kernel"),
+        (&["top", "--pid", "1", "--by", "rates"], "--pid"),
+        (&["top", "--kernel", "--by", "guess"], "events"),
     ]);
 }
 
@@ -147,4 +150,64 @@ fn a_simulated_run_is_the_same_each_time_and_nobody_waits_for_it() {
     // A callback that finds the time of the others over goes with them.
     assert!(of("file_free_rcu", "lazy_pct").median == 100.0);
     assert!(of("machine", "rcu_cpu_pct").max > 0.0);
+}
+
+#[test]
+fn the_kernels_rates_are_for_everybody() {
+    let words = [
+        "top", "--kernel", "--by", "rates", "-n", "2", "--delay", "0.2",
+    ];
+    let all = report(&run(&[&words[..], &["--json"]].concat()));
+    assert_eq!(
+        (&all.options["source"], &all.options["exact"]),
+        (&"rates".into(), &true.into())
+    );
+    assert_eq!(
+        all.find("kernel", "kernel", "softirqs_per_s")
+            .expect("/proc/softirqs")
+            .n,
+        2
+    );
+    let none = all.find("kernel", "kernel", "grace_periods_per_s");
+    assert!(none.is_none(), "what is not known is left out");
+    let said = text(&run(&words).stdout);
+    assert_eq!(said.matches("exact rates").count(), 2, "{said}");
+    assert!(said.contains("grace periods/s -"), "{said}");
+}
+
+#[test]
+fn the_kernels_best_source_is_taken_and_another_one_refused_with_a_remedy() {
+    let output = run(&["top", "--kernel", "-n", "1", "--delay", "0.3", "--json"]);
+    let why = text(&output.stderr);
+    let all = report(&output);
+    let source = all.options["source"]
+        .as_str()
+        .expect("one of three")
+        .to_owned();
+    assert_eq!(
+        why.contains("no better source"),
+        source != "events",
+        "{why}"
+    );
+    assert_eq!(all.options["exact"], source != "frees");
+    assert!(
+        !all.rows
+            .iter()
+            .any(|it| it.metric == "errors" && it.max > 0.0),
+        "{all:#?}"
+    );
+    for by in ["events", "frees"] {
+        let output = run(&["top", "--kernel", "--by", by, "-n", "1", "--delay", "0.2"]);
+        match output.status.code() {
+            Some(0) => assert!(text(&output.stdout).contains("events lost: ")),
+            code => {
+                assert_eq!(code, Some(1), "{output:?}");
+                let why = text(&output.stderr);
+                let has_remedy = ["root", "mount", "CONFIG_RCU_TRACE", "doctor"]
+                    .iter()
+                    .any(|it| why.contains(it));
+                assert!(has_remedy, "{why}");
+            }
+        }
+    }
 }

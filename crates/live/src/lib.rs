@@ -4,7 +4,8 @@
 //! |---|---|
 //! | [`files`] | [`Root`](files::Root): small files below a root, `/` or a copy of another machine's; how configurations and command lines read |
 //! | `machine`, `task`, `cpus`, `tracefs` | [`Machine`]: all that is read about one, once |
-//! | [`events`], `instance`, `mount`, [`record`] | a trace of this kernel, in buffers of our own that go away whatever happens; the inside of `quiescent record` |
+//! | [`events`], `instance`, `mount`, `sorted`, [`record`] | a trace of this kernel, in buffers of our own that go away whatever happens; the inside of `quiescent record` |
+//! | `tallies`, `activity` | [`Activity`]: what it does now, by the best source there is; the inside of `quiescent top --kernel` |
 //! | [`doctor`] | [`diagnose`]: rules that compare what was asked with what is in force; the inside of `quiescent doctor` |
 //!
 //! ```
@@ -22,6 +23,7 @@
 
 #![deny(missing_docs)]
 
+mod activity;
 mod cpus;
 pub mod doctor;
 mod error;
@@ -31,13 +33,17 @@ mod instance;
 mod machine;
 mod mount;
 pub mod record;
+mod sorted;
+mod tallies;
 mod task;
 mod tracefs;
 
+pub use activity::{Activity, Rung, softirqs};
 pub use cpus::listed;
 pub use doctor::{Finding, Severity, diagnose};
 pub use error::Error;
 pub use machine::{Machine, coarse_tick_ns};
 pub use mount::tracing;
+pub use tallies::{Tallies, Tally};
 pub use task::Task;
 pub use tracefs::Place;

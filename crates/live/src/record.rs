@@ -15,8 +15,10 @@ use crate::events;
 use crate::files::Root;
 use crate::instance::{Instance, drain};
 use crate::machine::CPU;
+use crate::sorted::Sorted;
 use quiescent_trace::{END_MARK, START_MARK};
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::path::Path;
@@ -98,6 +100,7 @@ pub fn record(
         lines: 0,
         bytes: 0,
         unread: false,
+        sorted: Sorted::default(),
     };
     recording.heading(options)?;
     let begin = Instant::now();
@@ -119,6 +122,8 @@ struct Recording<'a> {
     lines: u64,
     bytes: u64,
     unread: bool,
+    /// What came, and may not be in its order yet.
+    sorted: Sorted,
 }
 
 impl Recording<'_> {
@@ -148,6 +153,25 @@ impl Recording<'_> {
         Ok(())
     }
 
+    /// Reads what there is, and writes what is in its order. How much was read; false: there is more.
+    fn turn(&mut self, pipe: &mut File, block: &mut [u8]) -> Result<(usize, bool), Error> {
+        let sorted = &mut self.sorted;
+        let read = drain(pipe, block, TURN, |part| {
+            sorted.push(part);
+            Ok(())
+        });
+        let read = read.map_err(|why| {
+            Error::failed(
+                "the kernel's buffer cannot be read",
+                why,
+                "is tracefs still mounted?",
+            )
+        })?;
+        let done = self.sorted.take(false);
+        self.put(&done).map_err(unwritten)?;
+        Ok(read)
+    }
+
     /// From the first event to the last.
     fn go(
         &mut self,
@@ -170,8 +194,7 @@ impl Recording<'_> {
                 left.unwrap_or(pause).min(pause),
             );
             let is_over = is_told || self.unread || left.is_some_and(|it| it.is_zero());
-            let (bytes, is_empty) =
-                drain(&mut pipe, &mut block, TURN, |it| self.put(it)).map_err(unwritten)?;
+            let (bytes, is_empty) = self.turn(&mut pipe, &mut block)?;
             if workload.has_ended()? || is_over {
                 break;
             }
@@ -184,12 +207,13 @@ impl Recording<'_> {
         let status = workload.end(instance)?;
         instance.write("tracing_on", "0")?;
         while !self.unread {
-            let (_, is_empty) =
-                drain(&mut pipe, &mut block, TURN, |it| self.put(it)).map_err(unwritten)?;
+            let (_, is_empty) = self.turn(&mut pipe, &mut block)?;
             if is_empty {
                 break;
             }
         }
+        let last = self.sorted.take(true);
+        self.put(&last).map_err(unwritten)?;
         self.output.flush().or_else(|why| match why.kind() {
             ErrorKind::BrokenPipe => Ok(()),
             _ => Err(unwritten(why)),

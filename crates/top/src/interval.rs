@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use quiescent::telemetry::What;
 
+use crate::kernel;
 use crate::sample::{Function, Holdout, Sample};
 
 /// A callback function, in an interval.
@@ -15,7 +16,7 @@ pub struct Row {
     pub domain: String,
     /// What kind of thing it is.
     pub what: What,
-    /// Times it was queued, a second.
+    /// Times it was queued, a second; no number where a source does not know it.
     pub queued_per_s: f64,
     /// Times it was executed, a second.
     pub executed_per_s: f64,
@@ -27,7 +28,7 @@ pub struct Row {
     pub delay_ms: Option<f64>,
     /// How many of those queued were queued lazily, per cent; none if none was.
     pub lazy_pct: Option<f64>,
-    /// Times it broke the laziness of others, a second.
+    /// Times it broke the laziness of others, a second; no number where a source does not know it.
     pub broke_per_s: f64,
 }
 
@@ -92,7 +93,7 @@ impl Interval {
             .map(|(name, now)| (name.clone(), *now, rate(before.counter(name), *now)));
         Interval {
             length,
-            functions: functions.collect(),
+            functions: kernel::known(after, functions.collect()),
             threads,
             more_threads: after.more_threads,
             counters: counters.collect(),
@@ -109,6 +110,11 @@ impl Interval {
     /// Does the source count this?
     pub fn counts(&self, name: &str) -> bool {
         self.counters.iter().any(|it| it.0 == name)
+    }
+
+    /// Is it of a kernel, and not of a program?
+    pub fn is_of_kernel(&self) -> bool {
+        self.counters.iter().any(|it| it.0 == kernel::SOFTIRQS)
     }
 
     /// A counter at the end.

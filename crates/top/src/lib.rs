@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `sample` | [`Sample`]: what can be read at one moment, and [`Source`], where it is read |
 //! | `process` | [`Process`]: a source, a running process by its number |
+//! | `kernel` | [`Kernel`]: a source, the RCU of the running kernel, by the best that it shows |
 //! | `interval` | [`Interval`]: what happened between two samples, as rates |
 //! | `order` | [`Order`] and [`View`]: sorted by which column, which rows |
 //! | `text` | an interval as lines, for pipes and files |
@@ -30,6 +31,7 @@
 #![deny(missing_docs)]
 
 mod interval;
+mod kernel;
 mod order;
 mod process;
 mod sample;
@@ -39,6 +41,7 @@ mod text;
 mod watch;
 
 pub use interval::{Interval, Row, ThreadRow};
+pub use kernel::Kernel;
 pub use order::{Order, View};
 pub use process::Process;
 pub use quiescent::telemetry::What;

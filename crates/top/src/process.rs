@@ -87,7 +87,7 @@ fn comm(folder: &str) -> Option<String> {
 }
 
 /// What `/proc` says of a thread; nothing if it has ended meanwhile.
-fn thread(task: PathBuf) -> Option<Thread> {
+pub(crate) fn thread(task: PathBuf) -> Option<Thread> {
     let id = task.file_name()?.to_str()?.parse().ok()?;
     let status = said(task.join("status"))?;
     let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name));

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::interval::{Interval, Row, ThreadRow};
+use crate::kernel;
 use crate::order::{Order, View};
 use crate::sample::Holdout;
 
@@ -44,6 +45,7 @@ pub(crate) fn name_width(width: usize) -> usize {
 /// A number with as many digits as mean something.
 pub(crate) fn rate(value: f64) -> String {
     match value {
+        v if v.is_nan() => "-".to_owned(),
         0.0 => "0".to_owned(),
         v if v < 10.0 => format!("{v:.2}"),
         v if v < 1000.0 => format!("{v:.1}"),
@@ -74,7 +76,9 @@ pub(crate) fn cell(row: &Row, n: usize) -> String {
         0 => short(&row.domain, COLUMNS[0].1),
         1 => rate(row.queued_per_s),
         2 => rate(row.executed_per_s),
+        3 if row.queued_per_s.is_nan() => "-".to_owned(),
         3 => row.held.to_string(),
+        4 if row.broke_per_s.is_nan() => "-".to_owned(),
         4 => bytes(row.held_bytes),
         5 => some(row.delay_ms, rate),
         6 => some(row.lazy_pct, |it| format!("{it:.0}%")),
@@ -94,6 +98,9 @@ pub(crate) fn short(name: &str, width: usize) -> String {
 
 /// What happened in all, in three lines: of what the source counts.
 pub(crate) fn summary(interval: &Interval) -> [String; 3] {
+    if interval.is_of_kernel() {
+        return kernel::summary(interval);
+    }
     let of_budget = match interval.counter("budget_bytes") {
         0 => String::new(),
         budget => format!(" of {}", bytes(budget)),
@@ -168,6 +175,7 @@ fn causes(interval: &Interval, of: &str) -> String {
 /// Why there is no row, if there is none.
 pub(crate) fn nothing(interval: &Interval, rows: usize) -> &'static str {
     match (rows, interval.functions.is_empty()) {
+        (0, true) if interval.is_of_kernel() => "(no callback was seen)\n",
         (0, true) => "(nothing was queued yet)\n",
         (0, false) => "(no callback has this in its name)\n",
         _ => "",
@@ -213,7 +221,10 @@ pub fn text(interval: &Interval, view: &View, width: usize) -> String {
     text.push('\n');
     let rows = view.rows(interval);
     text += nothing(interval, rows.len());
-    let is_idle = |row: &&Row| row.queued_per_s + row.executed_per_s == 0.0 && row.held == 0;
+    let is_idle = |row: &&Row| {
+        // `max` passes over what is no number.
+        row.queued_per_s.max(0.0) + row.executed_per_s == 0.0 && row.held == 0
+    };
     let (idle, active): (Vec<&Row>, Vec<&Row>) = rows.into_iter().partition(is_idle);
     for row in &active {
         let _ = write!(text, "{:<names$}", short(&row.name, names));

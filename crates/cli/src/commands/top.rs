@@ -1,6 +1,7 @@
 //! Carries out `top`: on a terminal a live view, else intervals as text, or one document about all of them.
 
 mod figures;
+mod kernel;
 mod simulated;
 
 use super::code;
@@ -9,8 +10,9 @@ use crate::interrupt::stop_flag;
 use crate::output::{self, DONE};
 use figures::Figures;
 use quiescent_bench::Error;
+use quiescent_live::Rung;
 use quiescent_sim::{Workload, settings};
-use quiescent_top::{Interval, Process, Source, View, text};
+use quiescent_top::{Interval, Order, Process, Source, View, text};
 use simulated::{Pace, Simulated};
 use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,32 +26,51 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Does it; the exit code.
 pub fn run(options: &Top) -> Result<u8, Error> {
+    if options.kernel {
+        return kernel::run(options);
+    }
+    if let Some(workload) = &options.sim {
+        let pace = match is_live(options) {
+            true => Pace::Real,
+            false => Pace::Step(options.delay),
+        };
+        let mut source = simulated(options, workload, pace)?;
+        return show(options, options.sort, Origin::Simulated, &mut source);
+    }
+    let mut source = Process::new(options.pid.unwrap_or_default());
+    show(options, options.sort, Origin::Process, &mut source)
+}
+
+/// What kind of thing is looked at.
+#[derive(Clone, Copy)]
+enum Origin {
+    Process,
+    Kernel(Rung),
+    Simulated,
+}
+
+/// Somebody watches.
+fn is_live(options: &Top) -> bool {
+    let asked = options.batch || options.json || options.intervals.is_some();
+    !asked && io::stdout().is_terminal() && io::stdin().is_terminal()
+}
+
+fn show(options: &Top, sort: Order, origin: Origin, source: &mut dyn Source) -> Result<u8, Error> {
+    let unreadable = |why| unreadable(origin, why);
     let view = View {
-        order: options.sort,
+        order: sort,
         reversed: false,
         filter: options.filter.clone(),
     };
-    let live = !options.batch
-        && !options.json
-        && options.intervals.is_none()
-        && io::stdout().is_terminal()
-        && io::stdin().is_terminal();
-    let pace = match live {
-        true => Pace::Real,
-        false => Pace::Step(options.delay),
-    };
-    let mut source: Box<dyn Source> = match (options.pid, &options.sim) {
-        (Some(pid), _) => Box::new(Process::new(pid)),
-        (None, workload) => Box::new(simulated(options, workload.as_deref(), pace)?),
-    };
-    if live {
-        quiescent_top::watch(&mut *source, view, options.delay).map_err(unreadable)?;
+    if is_live(options) {
+        quiescent_top::watch(source, view, options.delay).map_err(unreadable)?;
         return Ok(DONE);
     }
     let stop = stop_flag()?;
-    let waits = options.sim.is_none();
+    let waits = !matches!(origin, Origin::Simulated);
     let most = options.intervals.or(options.json.then_some(1));
     let mut figures = Figures::default();
+    let report = |figures: &Figures| figures.report(options, sort, origin).to_json() + "\n";
     let mut before = source.read().map_err(unreadable)?;
     let mut count = 0;
     while most.is_none_or(|most| count < most)
@@ -59,14 +80,17 @@ pub fn run(options: &Top) -> Result<u8, Error> {
             Ok(now) => now,
             // Of what is gone, what was counted is printed first.
             Err(why) if options.json && count > 0 => {
-                output::print((figures.report(options).to_json() + "\n").as_bytes())?;
+                output::print(report(&figures).as_bytes())?;
                 return Err(unreadable(why));
             }
             Err(why) => return Err(unreadable(why)),
         };
         let interval = Interval::between(&before, &now);
         if options.json {
-            figures.add(&interval, &view);
+            match origin {
+                Origin::Process | Origin::Simulated => figures.add(&interval, &view),
+                Origin::Kernel(_) => figures.add_kernel(&interval, &view),
+            }
         } else {
             let about = source.about();
             let head = format!("{about}, {:.1} s\n", interval.length.as_secs_f64());
@@ -79,15 +103,15 @@ pub fn run(options: &Top) -> Result<u8, Error> {
         count += 1;
     }
     if options.json {
-        output::print((figures.report(options).to_json() + "\n").as_bytes())?;
+        output::print(report(&figures).as_bytes())?;
     }
     Ok(code(&stop))
 }
 
 /// The machine of a workload, with everything set.
-fn simulated(options: &Top, workload: Option<&str>, pace: Pace) -> Result<Simulated, Error> {
+fn simulated(options: &Top, workload: &str, pace: Pace) -> Result<Simulated, Error> {
     let wrong = |why: quiescent_sim::Error| Error::Usage(why.to_string());
-    let workload = Workload::named(workload.unwrap_or_default()).map_err(wrong)?;
+    let workload = Workload::named(workload).map_err(wrong)?;
     let sets: Result<Vec<_>, _> = options
         .set
         .iter()
@@ -113,6 +137,11 @@ fn pause(stop: &AtomicBool, until: Option<Instant>) -> bool {
     }
 }
 
-fn unreadable(why: io::Error) -> Error {
-    Error::failed("top", why, "look for it with `pgrep -a NAME`")
+fn unreadable(origin: Origin, why: io::Error) -> Error {
+    let remedy = match origin {
+        Origin::Process => "look for it with `pgrep -a NAME`",
+        Origin::Kernel(_) => "--by rates needs /proc only",
+        Origin::Simulated => "a simulated machine can always be read",
+    };
+    Error::failed("top", why, remedy)
 }

@@ -25,7 +25,7 @@ pub fn text(bytes: &[u8]) -> String {
 
 /// The report that it printed.
 #[track_caller]
-#[allow(dead_code)] // as below
+#[allow(dead_code)] // not every test file reads one of a success
 pub fn report(output: &Output) -> Report {
     assert!(output.status.success(), "{output:?}");
     let text = text(&output.stdout);

@@ -1,8 +1,10 @@
 //! Figures of all intervals of `top`, as rows of one report.
 
+use super::Origin;
 use crate::arguments::top::Top;
 use quiescent_bench::{Report, Row};
-use quiescent_top::{Interval, View};
+use quiescent_live::Rung;
+use quiescent_top::{Interval, Order, View};
 use std::collections::BTreeMap;
 
 /// Counters that are told as rates, of those that the source counts.
@@ -28,10 +30,7 @@ pub struct Figures {
 
 impl Figures {
     pub fn add(&mut self, interval: &Interval, view: &View) {
-        let mut put = |case: &str, metric, unit, value| {
-            let key = (case.to_owned(), metric, unit);
-            self.values.entry(key).or_default().push(value);
-        };
+        let mut put = |case: &str, metric, unit, value| self.put(case, metric, unit, value);
         let whole = match interval.counts("softirqs") {
             true => "machine",
             false => "process",
@@ -77,31 +76,40 @@ impl Figures {
                 put(&case, "lazy_pct", "%", lazy);
             }
         }
+        self.add_threads(interval);
+    }
+
+    pub(super) fn add_threads(&mut self, interval: &Interval) {
         for thread in &interval.threads {
             let case = format!("thread {} {}", thread.id, thread.name);
-            put(&case, "wakeups_per_s", "1/s", thread.wakeups_per_s);
-            put(&case, "cpu_pct", "%", thread.cpu_pct);
+            self.put(&case, "wakeups_per_s", "1/s", thread.wakeups_per_s);
+            self.put(&case, "cpu_pct", "%", thread.cpu_pct);
         }
     }
 
-    pub fn report(&self, options: &Top) -> Report {
+    /// What is no number is not known.
+    pub(super) fn put(&mut self, case: &str, metric: &'static str, unit: &'static str, value: f64) {
+        if !value.is_nan() {
+            let key = (case.to_owned(), metric, unit);
+            self.values.entry(key).or_default().push(value);
+        }
+    }
+
+    pub fn report(&self, options: &Top, sort: Order, origin: Origin) -> Report {
         let mut report = Report::new("top", options.seed.unwrap_or_default());
-        let (source, subject) = match &options.sim {
-            Some(workload) => {
-                report.option("workload", workload.as_str());
-                report.option("set", options.set.clone());
-                ("simulated", "model")
-            }
-            None => {
-                report.option("pid", options.pid);
-                ("process", "quiescent")
-            }
+        let (subject, source, exact) = match origin {
+            Origin::Process => ("quiescent", "process", true),
+            Origin::Kernel(rung) => ("kernel", rung.word(), rung != Rung::Frees),
+            Origin::Simulated => ("model", "simulated", true),
         };
+        report.option("pid", options.pid);
+        report.option("workload", options.sim.clone());
+        report.option("set", options.set.clone());
         report.option("delay_s", options.delay.as_secs_f64());
-        report.option("sort", options.sort.word());
+        report.option("sort", sort.word());
         report.option("filter", options.filter.clone());
         report.option("source", source);
-        report.option("exact", true);
+        report.option("exact", exact);
         for ((case, metric, unit), values) in &self.values {
             let row = Row::of(subject, case, metric, unit, values);
             report.rows.extend(row);
