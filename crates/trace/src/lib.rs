@@ -12,7 +12,7 @@
 //! | `analysis` | [`Analysis`]: tables of wake-ups, callbacks, batches, grace periods, idle; a timeline |
 //! | `faults`, `error` | what was counted and passed over; what ends the reading |
 //!
-//! **Memory**: 128 KiB of text at a time, and ten blocks as large that a thread reads ahead ([`open`]); in front of it a decompressor's window (at most 80 MiB for xz, as `xz -9` wants,
+//! **Memory**: 128 KiB of text at a time, and ten blocks as large that a thread reads ahead ([`open`]), six if a thread parses lines ([`Reader::ahead`]); in front of it a decompressor's window (at most 80 MiB for xz, as `xz -9` wants,
 //! 32 MiB for zstd, little for gzip) or, for a `trace.dat`, a page for each CPU and the tables of a kernel, about 12 MB
 //! ([`from_seek`] says more).
 //!

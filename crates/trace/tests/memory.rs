@@ -152,7 +152,7 @@ fn callbacks_of_thousands_of_functions_with_thousands_of_delays() {
         ));
         // One in four is never invoked; the others wait for anything up to 100000 further ones.
         let done = n.wrapping_sub(chance >> 8 & 0x1_ffff);
-        if done < n && mixed(done) % 4 != 0 {
+        if done < n && !mixed(done).is_multiple_of(4) {
             text.push_str(&format!(
                 "  {who}{now}: rcu_invoke_callback: rcu_preempt rhp={done:x} func=f\n"
             ));
