@@ -15,6 +15,7 @@ mod model;
 mod rows;
 mod sentences;
 mod targets;
+pub mod whatif;
 
 use crate::reproduce::Reproduced;
 use quiescent_page::document::{self, Document};
@@ -41,7 +42,7 @@ pub struct Occasion {
 
 /// Whether a file is a page of ours, and may be written anew.
 pub fn is_ours(text: &str) -> bool {
-    document::made_by(text, GENERATOR)
+    document::made_by(text, GENERATOR) || document::made_by(text, whatif::GENERATOR)
 }
 
 /// A part of the page; nothing of a part that has nothing to show is on it.
