@@ -14,10 +14,17 @@
 //!
 //! What cannot be told: whom a thread waited for if not RCU. Its wake-ups are taken as coming from outside.
 
+mod again;
+mod ticks;
+
+pub use again::period;
+
 use std::collections::HashMap;
 
 use quiescent_engine::CpuId;
-use quiescent_trace::{Event, Record, Recorded, Role, Window, role};
+use quiescent_trace::{Event, Record, Role, Window, role};
+
+use ticks::{CLAIM, Instant, ONE_JIFFY, is_late};
 
 /// A step of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,12 +86,6 @@ const ONE_WORK: u64 = 60_000;
 /// A thread that is seen first when it queues a callback has run for so long, in nanoseconds.
 const LEAD: u64 = 15_000;
 
-/// The grace-period thread wakes up within this time of its timer, in nanoseconds.
-const CLAIM: u64 = 100_000;
-
-/// Ticks so near to each other are of one jiffy, in nanoseconds.
-const ONE_JIFFY: u64 = 300_000;
-
 /// What is known of a thread now.
 #[derive(Debug)]
 struct Now {
@@ -116,32 +117,6 @@ pub struct Follow {
     callbacks: usize,
     ticking: HashMap<u32, Ticking>,
     instant: Instant,
-}
-
-/// Ticks of one jiffy.
-#[derive(Debug, Default)]
-struct Instant {
-    at: u64,
-    /// Idle CPUs that had one.
-    idle: Vec<CpuId>,
-    /// A timer was taken that is none of RCU's: in time, or late, as one that may be deferred.
-    outside: bool,
-    late: bool,
-    /// A timer of RCU's was taken.
-    rcu: bool,
-    /// A timer that may be the grace-period thread's was taken then.
-    timeout: Option<u64>,
-}
-
-impl Instant {
-    /// Whose ticks they were, when nothing more is to come.
-    fn over(&mut self, out: &mut Vec<(CpuId, u64)>) {
-        let others = self.outside || self.timeout.is_some();
-        if others || (self.late && !self.rcu) {
-            out.extend(self.idle.iter().map(|&cpu| (cpu, self.at)));
-        }
-        *self = Instant::default();
-    }
 }
 
 impl Follow {
@@ -387,13 +362,6 @@ fn busy(life: &mut Life, ns: u64) {
     }
 }
 
-/// Was the timer only taken along? The wheel of deferrable timers is not moved while its CPU idles, so its clock is behind the jiffy in which it is looked at.
-fn is_late(text: &str, jiffies: u64) -> bool {
-    let clock = text.split_once("baseclk=").map(|it| it.1);
-    let clock = clock.and_then(|it| it.split(' ').next()?.parse::<u64>().ok());
-    clock.is_some_and(|it| it < jiffies)
-}
-
 /// None of the threads that the model has itself, and not the idle loop.
 fn is_outside(task: &str, pid: u32) -> bool {
     let role = role(task);
@@ -437,57 +405,5 @@ impl Doings {
         let runs = self.lives.iter().flat_map(|it| &it.runs);
         let steps = runs.flat_map(|it| &it.steps);
         steps.filter(|it| matches!(it, Step::Call(_))).count()
-    }
-
-    /// The window so many times over: what lies in it happens again and again, a whole number of jiffies later each time.
-    pub fn repeated(&self, recorded: &Recorded, times: u64) -> Doings {
-        let period = period(recorded);
-        let Window { start_ns, .. } = recorded.window;
-        let end = start_ns + period;
-        let mut all = self.clone();
-        for (life, from) in all.lives.iter_mut().zip(&self.lives) {
-            life.runs.retain(|it| it.at < end);
-            let again = |it: &&Run| (start_ns..end).contains(&it.at);
-            for n in 1..times {
-                let later = from
-                    .runs
-                    .iter()
-                    .filter(again)
-                    .map(|it| it.later(n * period));
-                life.runs.extend(later);
-            }
-        }
-        all.ticks.retain(|it| it.1 < end);
-        for n in 1..times {
-            let inside = self
-                .ticks
-                .iter()
-                .filter(|it| (start_ns..end).contains(&it.1));
-            all.ticks.extend(inside.map(|it| (it.0, it.1 + n * period)));
-        }
-        all
-    }
-}
-
-/// How far apart two repetitions are: the window, in whole jiffies, rounded up. In nanoseconds.
-pub fn period(recorded: &Recorded) -> u64 {
-    let jiffy = 1_000_000_000 / u64::from(recorded.hz.max(1));
-    let window = recorded.window.end_ns - recorded.window.start_ns;
-    window.div_ceil(jiffy) * jiffy
-}
-
-impl Run {
-    fn later(&self, by: u64) -> Run {
-        let later = |step: &Step| match step {
-            Step::Wait { until } => Step::Wait {
-                until: until.map(|it| it + by),
-            },
-            step => step.clone(),
-        };
-        Run {
-            at: self.at + by,
-            steps: self.steps.iter().map(later).collect(),
-            ..*self
-        }
     }
 }
