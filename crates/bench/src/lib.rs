@@ -73,6 +73,7 @@ pub mod tally;
 pub mod trickle;
 pub mod verdict;
 pub mod waves;
+pub mod whatif;
 
 pub use control::{Control, Progress};
 pub use error::Error;

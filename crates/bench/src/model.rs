@@ -21,7 +21,7 @@ struct Experiment {
     run: fn(u64) -> Outcome,
 }
 
-const EXPERIMENTS: [Experiment; 22] = [
+const EXPERIMENTS: [Experiment; 24] = [
     Experiment {
         name: "kernel synchronize",
         what: "synchronize_rcu on Linux 6.12, idle, 108 configurations (measured)",
@@ -31,6 +31,16 @@ const EXPERIMENTS: [Experiment; 22] = [
         name: "kernel callbacks",
         what: "callbacks on Linux 6.12, eight traces replayed (measured)",
         run: |_| experiments::replays::all(),
+    },
+    Experiment {
+        name: "whatif as recorded",
+        what: "the same traces as `whatif` replays them, with all threads (measured)",
+        run: |_| experiments::what_if::as_recorded(),
+    },
+    Experiment {
+        name: "whatif",
+        what: "changes predicted from the trace without them, held against the trace with them (measured)",
+        run: |_| experiments::what_if::changed(),
     },
     Experiment {
         name: "early-qs-v2",
@@ -326,6 +336,18 @@ mod tests {
         let missed = modelled.missed().filter(|it| it.basis != Basis::Fitted);
         let missed: Vec<(&str, &str)> = missed.map(|it| (it.case.as_str(), it.metric)).collect();
         let known = [
+            (
+                "a-softirq-file100-cut rcu=offload for b-nocb-file100-cut",
+                "idle_ticks_per_s",
+            ),
+            (
+                "classic-b-nocb-file100 rcu=lazy for classic-c-lazy-file100",
+                "idle_ticks_per_s",
+            ),
+            (
+                "classic-b-nocb-file100 jiffies_till_first_fqs=32 jiffies_till_next_fqs=32 for classic-d-nocb-j32-file100",
+                "idle_ticks_per_s",
+            ),
             (
                 "bridge early_qs=init rcu_normal_wake_from_gp=1",
                 "ratio_to_default",

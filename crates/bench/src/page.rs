@@ -26,6 +26,7 @@ mod rows;
 mod sentences;
 mod targets;
 mod torture;
+pub mod whatif;
 
 pub use machines::{Found, machines};
 pub use measured::measured;

@@ -11,6 +11,7 @@ pub mod sim;
 pub mod top;
 pub mod torture;
 pub mod trace;
+pub mod whatif;
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
@@ -52,6 +53,8 @@ pub enum Command {
     Top(top::Top),
     /// What a recorded trace of a kernel shows: wake-ups, callbacks, batches, grace periods, idle CPUs; a timeline
     Trace(trace::Trace),
+    /// What a recorded machine would have done under other settings: its trace on the machine model, as recorded and with a change
+    Whatif(whatif::Whatif),
     /// Try to break the library, in scenarios of threads that use it in every way at once, under oracles that notice
     Torture(torture::Torture),
     /// Print a completion script for a shell

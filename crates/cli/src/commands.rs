@@ -13,6 +13,7 @@ mod sim;
 mod top;
 mod torture;
 mod trace;
+mod whatif;
 
 use crate::arguments::{
     Arguments, Bench, Command, Common, Internal, Mixed, Page, Pressure, Read, Retire, Scale, Srcu,
@@ -55,6 +56,7 @@ pub fn run(arguments: Arguments) -> Result<u8, Error> {
         Command::Record(options) => record::run(&options),
         Command::Top(options) => top::run(&options),
         Command::Trace(options) => trace::run(&options),
+        Command::Whatif(options) => whatif::run(&options),
         Command::Torture(options) => torture::run(&options),
         Command::Completions { shell } => completions(shell),
         Command::Man { command } => man(&command),

@@ -62,6 +62,8 @@ pub(crate) struct Core {
     pub exp_asked: bool,
     /// Sleeps that have ended here.
     pub alarms: Vec<(usize, u64)>,
+    /// Sleeps that have ended here and wait for a tick.
+    pub deferred: Vec<(usize, u64)>,
     /// Soft interrupts that are raised.
     pub soft_timers: bool,
     pub soft_rcu: bool,

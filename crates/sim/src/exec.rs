@@ -141,6 +141,9 @@ impl Machine {
         let costs = self.options.costs;
         let mut cost = 0;
         let core = &mut self.cores[cpu as usize];
+        if core.tick {
+            core.alarms.append(&mut core.deferred);
+        }
         for (task, round) in std::mem::take(&mut core.alarms) {
             cost += costs.irq;
             if self.tasks[task].round == round {

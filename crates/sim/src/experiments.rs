@@ -26,6 +26,7 @@ pub mod swipe;
 pub mod synchronize;
 pub mod threads;
 pub mod waits;
+pub mod what_if;
 
 pub use claims::{Bound, Claim, Shown};
 pub use listing::{Line, Listing};

@@ -281,7 +281,18 @@ impl Machine {
                 self.then_sleeps(cpu, self.options.costs.callback)
             }
             Op::SleepUntil(at) => {
+                self.tasks[task].deferred = false;
                 self.set_alarm(cpu, task, at.max(now + 1));
+                self.then_sleeps(cpu, 0)
+            }
+            Op::SleepOn {
+                until,
+                cpu: there,
+                deferred,
+            } => {
+                self.tasks[task].deferred = deferred;
+                self.set_alarm(there, task, until.max(now + 1));
+                self.tasks[task].cpu = Some(there);
                 self.then_sleeps(cpu, 0)
             }
             Op::Exit => {

@@ -37,6 +37,7 @@
 //! | `toggle` | CPUs that are offloaded, and taken back, at run time; the shrinker |
 //! | `pending` | what is still to be done, in words |
 //! | `tally` | how much a run has tested |
+//! | [`replay`], [`whatif`] | machines that live through what a trace has recorded; and what they show under other settings |
 //! | [`torture`] | random machines under random load, with faults |
 //! | `roaming` | tasks that wake up on any of some CPUs |
 //! | `kthreads` | what tasks do |
@@ -91,6 +92,7 @@ pub mod threads;
 mod toggle;
 pub mod torture;
 mod trace;
+pub mod whatif;
 mod wheel;
 mod work;
 mod workload;

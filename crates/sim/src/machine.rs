@@ -13,7 +13,7 @@ use crate::faults::Faulty;
 use crate::film::Camera;
 use crate::idling::Idling;
 use crate::notes::What;
-use crate::options::{Options, Smp};
+use crate::options::{Costs, Options, Smp};
 use crate::oracle::Oracle;
 use crate::rcu::Rcu;
 use crate::stats::{Func, GracePeriod, Stats};
@@ -201,6 +201,28 @@ impl Machine {
         }
     }
 
+    /// The first sleep of the task that was spawned last is ended by a tick, and makes none.
+    pub(crate) fn defer(&mut self, deferred: bool) {
+        if let Some(task) = self.tasks.last_mut() {
+            task.deferred = deferred;
+        }
+    }
+
+    /// Ticks that have nothing to do with RCU: whose, and when, in nanoseconds.
+    pub(crate) fn outside_ticks(&mut self, ticks: &[(CpuId, u64)]) {
+        let (jiffy, first) = (self.options.jiffy_ns(), self.options.jiffies);
+        for &(cpu, at) in ticks {
+            let cpu = cpu.min(self.options.cpus - 1);
+            self.wheel.ring_outside(cpu, first + at / jiffy);
+        }
+        self.expect_jiffy();
+    }
+
+    /// What things cost.
+    pub(crate) fn costs(&self) -> Costs {
+        self.options.costs
+    }
+
     /// Only what happens from `from` until `until` counts.
     pub fn window(&mut self, from: u64, until: u64) {
         (self.stats.from, self.stats.until) = (from, until);
@@ -289,6 +311,10 @@ impl Machine {
                     idling.timer_rang(cpu, self.now, task, round);
                 }
                 let cpu = self.heir(cpu);
+                if self.tasks[task].deferred {
+                    self.cores[cpu as usize].deferred.push((task, round));
+                    return;
+                }
                 self.blames_task(cpu, task);
                 self.cores[cpu as usize].alarms.push((task, round));
                 self.poke(cpu);

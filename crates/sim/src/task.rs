@@ -70,6 +70,15 @@ pub enum Op {
     },
     /// It sleeps until then, in nanoseconds.
     SleepUntil(u64),
+    /// It sleeps until then, and wakes up on that CPU: whatever wakes it does so there.
+    SleepOn {
+        /// In nanoseconds.
+        until: u64,
+        /// The CPU.
+        cpu: CpuId,
+        /// It is not worth a tick: the first one that the CPU has from then on wakes it.
+        deferred: bool,
+    },
     /// It is over, and so are its sections.
     Exit,
 }
@@ -132,6 +141,8 @@ pub(crate) struct Task {
     pub roaming: Option<Roaming>,
     /// From when on the scheduler may move it, if it moves any.
     pub moves_at: u64,
+    /// Its sleep ends with a tick of its CPU, and makes none.
+    pub deferred: bool,
     /// It was woken while it was about to sleep.
     pub woken: bool,
     /// Which sleep it is in: an alarm for another one is stale.
@@ -159,6 +170,7 @@ impl Task {
             places: Vec::new(),
             roaming: None,
             moves_at: 0,
+            deferred: false,
             woken: false,
             round: 0,
             left: 0,

@@ -67,6 +67,8 @@ pub(crate) enum For {
     All,
     /// The CPU's own callbacks.
     Itself,
+    /// Something of which nothing but its tick is known: it rings whatever the CPU does meanwhile.
+    Outside,
 }
 
 impl Wheel {
@@ -105,7 +107,8 @@ impl Wheel {
             return;
         }
         self.migrator.get_or_insert(cpu);
-        self.clocks.retain(|it| it.1 != cpu); // its clock has the tick to look after
+        // Its clock has the tick to look after.
+        self.clocks.retain(|it| it.1 != cpu || it.2 == For::Outside);
         let mine: Vec<_> = self.pool.iter().filter(|it| it.1 == cpu).copied().collect();
         for (at, owner, timer) in mine {
             self.pool.remove(&(at, owner, timer));
@@ -156,7 +159,7 @@ impl Wheel {
         let clocks: Vec<_> = clocks.copied().collect();
         for it @ (at, _, whose) in clocks {
             self.clocks.remove(&it);
-            if whose == For::All {
+            if whose != For::Itself {
                 self.clocks.insert((at, heir, whose));
             }
         }
@@ -174,6 +177,11 @@ impl Wheel {
     pub fn look_after_itself(&mut self, cpu: CpuId, at: Option<u64>) {
         self.clocks.retain(|it| (it.1, it.2) != (cpu, For::Itself));
         self.clocks.extend(at.map(|at| (at, cpu, For::Itself)));
+    }
+
+    /// `cpu` takes a tick in that jiffy, for nobody's sake that is known.
+    pub fn ring_outside(&mut self, cpu: CpuId, at: u64) {
+        self.clocks.insert((at, cpu, For::Outside));
     }
 
     /// Clocks that go off in jiffy `now`, and for whose sake; they are not set any more.
@@ -347,6 +355,17 @@ mod tests {
         wheel.stop(Timer::Wake(0));
         wheel.stop_tick(1);
         assert_eq!(clock(&wheel), None);
+    }
+
+    #[test]
+    fn a_clock_for_something_outside_rings_whatever_its_cpu_does() {
+        let mut wheel = Wheel::default();
+        wheel.ring_outside(1, 20);
+        wheel.start_tick(1);
+        wheel.stop_tick(1);
+        wheel.look_after_itself(1, None);
+        assert_eq!(wheel.next_jiffy(7), Some(20));
+        assert_eq!(wheel.ring(20), [(1, For::Outside)]);
     }
 
     #[test]

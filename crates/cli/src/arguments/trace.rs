@@ -112,7 +112,7 @@ fn rows(text: &str) -> Result<u64, String> {
 }
 
 /// Exactly, in ns: a time of the trace must not move by rounding.
-fn time(text: &str) -> Result<u64, String> {
+pub(super) fn time(text: &str) -> Result<u64, String> {
     let wrong = || "give seconds (`5.2`) or a number with its unit: s, ms, us, ns".to_string();
     let at = text
         .find(|c: char| c.is_ascii_alphabetic())

@@ -15,14 +15,14 @@ use super::{Basis, Comparison, Outcome, Source, mean};
 use crate::{IdleLoop, Options, Smp, Stats, replay};
 
 /// A trace, and the machine it was taken on.
-struct Trace {
-    name: &'static str,
-    bytes: &'static [u8],
-    idle_loop: IdleLoop,
+pub(super) struct Trace {
+    pub(super) name: &'static str,
+    pub(super) bytes: &'static [u8],
+    pub(super) idle_loop: IdleLoop,
     early_qs: EarlyQs,
     jiffies: u64,
     offloaded: bool,
-    lazy: bool,
+    pub(super) lazy: bool,
 }
 
 macro_rules! trace {
@@ -39,7 +39,7 @@ macro_rules! trace {
     };
 }
 
-const TRACES: [Trace; 8] = [
+pub(super) const TRACES: [Trace; 8] = [
     trace!("classic-a-softirq-file100", Classic, Off, 3, false, false),
     trace!(
         "classic-a-softirq-file100-early",

@@ -41,7 +41,7 @@ impl Threads {
         if op == Op::Exit {
             return self.exit(me);
         }
-        if let Op::SleepUntil(at) = op {
+        if let Op::SleepUntil(at) | Op::SleepOn { until: at, .. } = op {
             self.push(me, Frame::Program(Next::Sleep(at)));
             return Flow::Go;
         }
@@ -67,7 +67,7 @@ impl Threads {
             Op::AwaitCallback { .. } | Op::Reclaim { .. } | Op::Enter { .. } | Op::Leave => {
                 Flow::Go
             }
-            Op::SleepUntil(_) | Op::Exit => Flow::Go, // seen to above
+            Op::SleepUntil(_) | Op::SleepOn { .. } | Op::Exit => Flow::Go, // seen to above
         }
     }
 

@@ -1,0 +1,118 @@
+use super::*;
+use crate::control::Silent;
+use std::sync::atomic::AtomicBool;
+
+fn trace() -> Trace {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../data/traces/b-nocb-file100-cut.txt.xz"
+    );
+    let input = quiescent_trace::open(path).unwrap();
+    whatif::read(path, input, Default::default()).unwrap()
+}
+
+fn request(was: &[&str], set: &[&str]) -> Request {
+    let all = |them: &[&str]| them.iter().map(|it| it.to_string()).collect();
+    Request {
+        file: "b".into(),
+        was: all(was),
+        set: all(set),
+        ..Request::default()
+    }
+}
+
+fn asked(was: &[&str], set: &[&str]) -> Result<Option<Answer>, Error> {
+    let stop = AtomicBool::new(false);
+    ask(&trace(), &request(was, set), Control::new(&stop, &Silent))
+}
+
+#[test]
+fn three_columns_and_where_each_setting_is_from() {
+    let answer = asked(
+        &[],
+        &["jiffies_till_first_fqs=8", "jiffies_till_next_fqs=8"],
+    );
+    let answer = answer.unwrap().unwrap();
+    assert_eq!(answer.misfits().count(), 0);
+    let keys: Vec<&str> = answer.differences().iter().map(|it| it.0).collect();
+    assert_eq!(keys, ["jiffies_till_first_fqs", "jiffies_till_next_fqs"]);
+    let from = |key: &str| {
+        let all = answer.settings();
+        all.iter().find(|it| it.0 == key).map(|it| it.2)
+    };
+    assert_eq!(from("idle_loop"), Some("fitted"));
+    assert_eq!(from("jiffies_till_first_fqs"), Some("trace"));
+    assert_eq!(from("rcu_normal_wake_from_gp"), Some("default"));
+    let report = report(&answer, false);
+    report.check().unwrap();
+    let of = |who| report.find(who, "whatif", "grace_periods_per_s").unwrap();
+    assert!((of("model").median / of("recorded").median - 1.0).abs() < BAD_FIT);
+    let changed = of("changed").median;
+    assert!(of("changed_least").median <= changed && changed <= of("changed_most").median);
+    assert!(changed < of("model").median);
+    let text = text(&answer);
+    for words in [
+        "recorded  model as recorded",
+        "idle_loop=retain (fitted)",
+        "(was 3)",
+        "grace_periods_per_s (1/s)",
+    ] {
+        assert!(text.contains(words), "no `{words}` in {text}");
+    }
+}
+
+#[test]
+fn a_bad_fit_is_said_before_the_figures() {
+    // It was recorded with 3, and all CPUs offloaded.
+    let answer = asked(&["jiffies_till_first_fqs=60"], &["early_qs=init"]);
+    let answer = answer.unwrap().unwrap();
+    assert!(answer.misfits().count() > 0);
+    assert!(answer.doubts[0].contains("does not fit") && answer.doubts[0].contains("--as"));
+    let text = text(&answer);
+    assert!(
+        text.find("warning: the model does not fit") < text.find("recorded  model as recorded")
+    );
+    assert!(text.contains(" !"), "{text}");
+    let occasion = crate::page::Occasion {
+        began: std::time::UNIX_EPOCH,
+        elapsed: std::time::Duration::from_millis(500),
+        command_line: "quiescent whatif <b>".into(),
+        version: "9.8.7".into(),
+        stopped: false,
+    };
+    let page = crate::page::whatif::render(&answer, &report(&answer, false), &occasion);
+    assert!(page.contains("Do not trust the change") && page.contains("&lt;b&gt;"));
+    assert!(crate::page::is_ours(&page) && page.contains("prefers-color-scheme: dark"));
+    assert!(!page.contains("NaN") && page.contains("<svg"));
+}
+
+#[test]
+fn settings_that_are_the_traces_are_refused_with_a_remedy() {
+    for (set, remedy) in [
+        ("cpus=4", "leave it out"),
+        ("hz=250", "--hz"),
+        ("seed=3", "--seed N"),
+        ("machine=threads", "leave it out"),
+        ("early_qs=off", "was recorded under"),
+        ("early_gs=init", "did you mean"),
+    ] {
+        let why = asked(&[], &[set]).unwrap_err();
+        assert!(matches!(why, Error::Usage(_)), "{set}: {why}");
+        assert!(why.to_string().contains(remedy), "{set}: {why}");
+    }
+    assert!(
+        check(&request(&[], &["early_gs=init"])).is_err(),
+        "before the trace is read"
+    );
+}
+
+#[test]
+fn who_is_stopped_answers_nothing() {
+    let stop = AtomicBool::new(true);
+    let answer = ask(
+        &trace(),
+        &request(&[], &["rcu=lazy"]),
+        Control::new(&stop, &Silent),
+    );
+    assert!(answer.unwrap().is_none());
+}

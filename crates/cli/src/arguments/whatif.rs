@@ -1,0 +1,58 @@
+//! The request to replay a trace under other settings: `whatif`.
+
+use super::page_path;
+use super::trace::time;
+use clap::Args;
+use std::path::PathBuf;
+
+pub const EXAMPLES: &str = "\
+Examples:
+  quiescent whatif boot.txt --set rcu=offload                   callbacks offloaded from every CPU
+  quiescent whatif boot.txt --set rcu=lazy --html lazy.html   and lazy; a page with charts
+  quiescent whatif boot.txt --set jiffies_till_first_fqs=8 --set jiffies_till_next_fqs=8
+  quiescent whatif boot.txt --as early_qs=scan --set early_qs=init --json
+
+The trace says how many CPUs there are, how often they tick, who is offloaded, mostly how long grace periods wait,
+and whether they report early; --as is for what it cannot say (`sim --list` has all settings). Read the column
+`ratio` first: where the model misses what was recorded by more than 15 %, nothing that it says about the change is
+worth much. docs/tools.md explains every column.
+
+Exit codes: 0 done; 1 the model does not fit this trace (everything is printed); 2 usage, or no trace at all;
+130 stopped by Ctrl-C.";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Whatif {
+    /// The trace: ftrace text (as tracefs, trace-cmd report or perf script print it; plain or .xz) or trace.dat; `-` is standard input
+    pub file: String,
+    /// What would be changed: a setting of the machine, such as `rcu=lazy` (may be repeated; `sim --list` has them)
+    #[arg(long, value_name = "KEY=VALUE", required = true)]
+    pub set: Vec<String>,
+    /// What was in force when it was recorded, where the trace does not say or is wrong (may be repeated)
+    #[arg(long = "as", value_name = "KEY=VALUE")]
+    pub was: Vec<String>,
+    /// From this time of the trace's clock: seconds, or with a unit (`5.2`, `5200ms`); the marks, or the whole trace, when left out
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub from: Option<u64>,
+    /// Up to this time
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub to: Option<u64>,
+    /// The recorded ticks a second, where the trace does not tell
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub hz: Option<u32>,
+    /// How often the recorded window is lived through; as often as lazy callbacks need to be told about, when left out
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub repeat: Option<u64>,
+    /// Also write a page with the table and charts to this file; `-`: to standard output, in the place of the table
+    #[arg(long, visible_alias = "output", value_name = "FILE", value_parser = page_path)]
+    pub html: Option<PathBuf>,
+    /// The seed of what is left to chance in the model
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Print one line of JSON (schema quiescent/1) instead of tables
+    #[arg(long)]
+    pub json: bool,
+    /// No progress bar
+    #[arg(long, short)]
+    pub quiet: bool,
+}

@@ -1,0 +1,100 @@
+//! Carries out `whatif`: reads a trace once, has the model live through it as recorded and with a change, prints the three columns.
+
+use super::code;
+use crate::arguments::whatif::Whatif;
+use crate::interrupt::stop_flag;
+use crate::output::{DONE, FINDING, STOPPED};
+use crate::paper::Paper;
+use crate::progress::Bar;
+use quiescent_bench::whatif::{self, Request};
+use quiescent_bench::{Control, Error, Progress, page};
+use quiescent_sim::whatif::{Reading, Trace};
+use quiescent_trace::{Options, Reader, Window};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Records between two looks at the stop flag and the bar.
+const RECORDS_AT_A_TIME: u32 = 4096;
+
+/// Does it; the exit code.
+pub fn run(options: &Whatif) -> Result<u8, Error> {
+    let request = Request {
+        file: options.file.clone(),
+        was: options.was.clone(),
+        set: options.set.clone(),
+        repeat: options.repeat,
+        seed: options.seed,
+    };
+    whatif::check(&request)?;
+    let paper = Paper::settle(options.html.as_deref(), options.json)?;
+    let known = Options {
+        window: window(options)?,
+        hz: options.hz,
+    };
+    let stop = stop_flag()?;
+    let bar = Bar::new(options.quiet);
+    let Some(trace) = read(&options.file, known, &stop, &bar)? else {
+        return Ok(STOPPED);
+    };
+    let Some(answer) = whatif::ask(&trace, &request, Control::new(&stop, &bar))? else {
+        return Ok(STOPPED);
+    };
+    let stopped = code(&stop) != DONE;
+    let report = whatif::report(&answer, stopped);
+    paper.tables(|| match options.json {
+        true => report.to_json() + "\n",
+        false => whatif::text(&answer),
+    })?;
+    paper.write(stopped, |occasion| {
+        page::whatif::render(&answer, &report, occasion)
+    })?;
+    let fits = answer.misfits().next().is_none();
+    Ok(match code(&stop) {
+        DONE if !fits => FINDING,
+        code => code,
+    })
+}
+
+/// What `--from` and `--to` say; an end that is not given is the trace's.
+fn window(options: &Whatif) -> Result<Option<Window>, Error> {
+    match (options.from, options.to) {
+        (None, None) => Ok(None),
+        (Some(from), Some(to)) if from < to => Ok(Some(Window {
+            start_ns: from,
+            end_ns: to,
+        })),
+        (Some(_), Some(_)) => Err(Error::Usage(
+            "--from is not before --to: nothing lies between them".into(),
+        )),
+        _ => Err(Error::Usage(
+            "--from and --to belong together: rates need both ends of the time that is looked at; give both, or neither".into(),
+        )),
+    }
+}
+
+/// The trace; none if it was stopped.
+fn read(
+    name: &str,
+    options: Options,
+    stop: &AtomicBool,
+    bar: &Bar,
+) -> Result<Option<Trace>, Error> {
+    let wrong = |why: quiescent_trace::Error| Error::Usage(why.to_string());
+    let input = quiescent_trace::open(name).map_err(wrong)?;
+    let mut reader = Reader::new(name, input);
+    let mut reading = Reading::new(options);
+    bar.begin("lines", 0);
+    let mut records = 0;
+    while let Some(record) = reader.next_record().map_err(wrong)? {
+        reading.feed(&record);
+        records += 1;
+        if records == RECORDS_AT_A_TIME {
+            bar.advance(u64::from(records));
+            records = 0;
+            if stop.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+        }
+    }
+    bar.end();
+    reading.finish(reader.summary()).map(Some).map_err(wrong)
+}

@@ -1,0 +1,409 @@
+//! What every thread but RCU's did in a trace, so that a machine can live through it again.
+//!
+//! A thread's life is a list of *runs*. A run begins with a wake-up, at an instant and on a CPU, and is a list of steps: time on a CPU, a callback
+//! queued, a wait for a grace period. Time on a CPU is from `sched_switch` to `sched_switch`, whatever interrupts took of it. Where a thread is
+//! seen running that nobody woke, the run begins there, and its wake-up is not counted.
+//!
+//! **Waits.** `rcu_sr_normal: event=request`, or a queued `wakeme_after_rcu`, is a wait: how long it takes is not the thread's doing, so its length is
+//! left out, and the wake-up that ends it begins no run. When it ended in the trace is kept, for what the thread does later ([`Step::Wait`]).
+//!
+//! **Ticks of others.** Where a timer of the wheel that is not RCU's was taken, idle CPUs had a tick for its sake: all those that had one at that instant, since several may have
+//! set their clocks for it. They are kept by CPU and jiffy. `process_timeout` is RCU's if the grace-period thread wakes up within 100 µs, and
+//! `do_nocb_deferred_wakeup_timer` always is. A timer that may be deferred (its `baseclk` is behind) causes no tick where RCU's own was taken, too: it was
+//! taken along. A tick that only RCU had need of is not kept: the model has to have it by itself.
+//!
+//! What cannot be told: whom a thread waited for if not RCU. Its wake-ups are taken as coming from outside.
+
+mod again;
+mod ticks;
+
+pub use again::period;
+
+use std::collections::HashMap;
+
+use quiescent_engine::CpuId;
+use quiescent_trace::{Event, Record, Role, Window, role};
+
+use ticks::{CLAIM, Instant, ONE_JIFFY, is_late};
+
+/// A step of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// So many nanoseconds on a CPU.
+    Busy(u64),
+    /// It queues this callback: an index into [`Recorded::arrivals`].
+    Call(usize),
+    /// It waits for a grace period, which in the trace it had done at this instant, in nanoseconds.
+    Wait {
+        /// When it ran again; none if the trace ends before.
+        until: Option<u64>,
+    },
+}
+
+/// What a thread does from one wake-up to the next sleep of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// When it is woken, in nanoseconds of the trace.
+    pub at: u64,
+    /// Where.
+    pub cpu: CpuId,
+    /// The trace counts the wake-up: it is a `sched_wakeup`.
+    pub counted: bool,
+    /// A timer that may be deferred woke it: at the first tick of that CPU from then on, whenever that comes.
+    pub deferred: bool,
+    /// What it does then.
+    pub steps: Vec<Step>,
+}
+
+/// A thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Life {
+    /// Its name, and its id.
+    pub name: String,
+    /// What it did, in order.
+    pub runs: Vec<Run>,
+}
+
+/// A wait for a grace period, as it was in the trace: from when until when, in nanoseconds.
+pub type Waited = (u64, u64);
+
+/// All that came from outside RCU.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Doings {
+    /// Threads, in the order in which they are seen.
+    pub lives: Vec<Life>,
+    /// Ticks on idle CPUs at instants at which a timer was taken that is none of RCU's: the CPU, and when, in nanoseconds.
+    pub ticks: Vec<(CpuId, u64)>,
+    /// Waits that were over before the trace was.
+    pub waits: Vec<Waited>,
+    /// The trace has context switches: how long threads ran is known.
+    pub switches: bool,
+}
+
+/// After this time without an event of its own a thread whose switches are not seen has slept, in nanoseconds.
+const ONE_WORK: u64 = 60_000;
+
+/// A thread that is seen first when it queues a callback has run for so long, in nanoseconds.
+const LEAD: u64 = 15_000;
+
+/// What is known of a thread now.
+#[derive(Debug)]
+struct Now {
+    /// Its place among the lives.
+    life: usize,
+    /// Since when it runs, or its last step was.
+    since: u64,
+    running: bool,
+    asleep: bool,
+    /// It waits for a grace period, since then.
+    waits: Option<u64>,
+}
+
+/// A CPU's tick that is under way: its jiffy began then, and the timer that it takes is late.
+#[derive(Clone, Copy, Debug)]
+struct Ticking {
+    jiffy_began: u64,
+    late: bool,
+}
+
+/// What is deferred is ripe so long before the tick that takes it, in nanoseconds.
+const RIPE: u64 = 10_000;
+
+/// Collects while somebody else reads: feed it every record, then finish.
+#[derive(Debug, Default)]
+pub struct Follow {
+    known: HashMap<u32, Now>,
+    out: Doings,
+    callbacks: usize,
+    ticking: HashMap<u32, Ticking>,
+    instant: Instant,
+}
+
+impl Follow {
+    /// The next record of the trace.
+    pub fn feed(&mut self, record: &Record<'_>) {
+        let Ok(event) = record.decode() else {
+            return;
+        };
+        self.ticks(record, &event);
+        match event {
+            Event::Wakeup {
+                task,
+                pid,
+                target,
+                new,
+            } if is_outside(task, pid) => self.woken(record, (task, pid), target, new),
+            Event::Switch {
+                prev,
+                prev_pid,
+                next,
+                next_pid,
+            } => {
+                self.out.switches = true;
+                if is_outside(prev, prev_pid) {
+                    self.leaves((prev, prev_pid), record);
+                }
+                if is_outside(next, next_pid) {
+                    self.comes((next, next_pid), record);
+                }
+            }
+            Event::Callback { function, .. } => {
+                let index = self.callbacks;
+                self.callbacks += 1;
+                match function {
+                    "wakeme_after_rcu" => self.waits(record),
+                    _ => self.step(record, Step::Call(index)),
+                }
+            }
+            Event::Kvfree { .. } => {
+                self.step(record, Step::Call(self.callbacks));
+                self.callbacks += 1;
+            }
+            Event::Other
+                if record.event == "rcu_sr_normal" && record.text.ends_with("event=request") =>
+            {
+                self.waits(record);
+            }
+            _ => {}
+        }
+    }
+
+    /// Ticks that are under way, and whose they are.
+    fn ticks(&mut self, record: &Record<'_>, event: &Event<'_>) {
+        let now = record.time_ns;
+        if now > self.instant.at + ONE_JIFFY {
+            self.instant.over(&mut self.out.ticks);
+            self.instant.at = now;
+        }
+        match *event {
+            Event::Tick { .. } => {
+                let jiffy_began = now;
+                let late = false;
+                self.ticking
+                    .insert(record.cpu, Ticking { jiffy_began, late });
+                if record.pid == 0 {
+                    self.instant.idle.push(record.cpu);
+                }
+            }
+            Event::Wakeup { task, .. } if role(task) == Role::GracePeriods => {
+                let claims = self.instant.timeout.take_if(|it| now <= *it + CLAIM);
+                self.instant.rcu |= claims.is_some();
+            }
+            Event::IdleEntry { cpu, .. } | Event::IdleExit { cpu } => {
+                self.ticking.remove(&cpu);
+            }
+            Event::Switch { .. } => {
+                self.ticking.remove(&record.cpu);
+            }
+            Event::Timer { function, jiffies } => {
+                let late = is_late(record.text, jiffies);
+                if let Some(tick) = self.ticking.get_mut(&record.cpu) {
+                    tick.late = late;
+                }
+                match function {
+                    "do_nocb_deferred_wakeup_timer" => self.instant.rcu = true,
+                    _ if late => self.instant.late = true,
+                    "process_timeout" => {
+                        let earlier = self.instant.timeout.replace(now);
+                        self.instant.outside |= earlier.is_some();
+                    }
+                    _ => self.instant.outside = true,
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The thread, if it is known.
+    fn of(&mut self, pid: u32) -> Option<(&mut Now, &mut Life)> {
+        let now = self.known.get_mut(&pid)?;
+        let life = self.out.lives.get_mut(now.life)?;
+        Some((now, life))
+    }
+
+    /// The thread, known from now on.
+    fn meet(&mut self, (name, pid): (&str, u32)) -> (&mut Now, &mut Life) {
+        let lives = &mut self.out.lives;
+        let now = self.known.entry(pid).or_insert_with(|| {
+            lives.push(Life {
+                name: format!("{name}-{pid}"),
+                runs: Vec::new(),
+            });
+            Now {
+                life: lives.len() - 1,
+                since: 0,
+                running: false,
+                asleep: true,
+                waits: None,
+            }
+        });
+        let life = &mut lives[now.life];
+        (now, life)
+    }
+
+    fn woken(&mut self, record: &Record<'_>, who: (&str, u32), cpu: CpuId, new: bool) {
+        let time = record.time_ns;
+        // Woken by a tick: in the same interrupt, however long that took.
+        let tick = self.ticking.get(&record.cpu).filter(|_| record.cpu == cpu);
+        let interrupt = record.flags.softirq() || record.flags.hardirq();
+        let tick = tick.filter(|_| interrupt).copied();
+        let deferred = tick.is_some_and(|it| it.late);
+        let at = match tick {
+            Some(tick) if deferred => tick.jiffy_began.saturating_sub(RIPE),
+            Some(tick) => tick.jiffy_began,
+            None => time,
+        };
+        let (now, life) = self.meet(who);
+        if !std::mem::take(&mut now.asleep) || now.waits.is_some() {
+            return; // it had not slept yet, or RCU's wait is over
+        }
+        now.since = time;
+        life.runs.push(Run {
+            at,
+            cpu,
+            counted: !new,
+            deferred,
+            steps: Vec::new(),
+        });
+    }
+
+    fn comes(&mut self, who: (&str, u32), record: &Record<'_>) {
+        let (time, cpu) = (record.time_ns, record.cpu);
+        let (now, life) = self.meet(who);
+        let waited = now.waits.take();
+        if let (Some(_), Some(Step::Wait { until })) = (waited, last(life)) {
+            *until = Some(time);
+        } else if std::mem::take(&mut now.asleep) || life.runs.is_empty() {
+            life.runs.push(Run {
+                at: time,
+                cpu,
+                counted: false,
+                deferred: false,
+                steps: Vec::new(),
+            });
+        }
+        (now.since, now.running, now.asleep) = (time, true, false);
+        self.out.waits.extend(waited.map(|from| (from, time)));
+    }
+
+    fn leaves(&mut self, (_, pid): (&str, u32), record: &Record<'_>) {
+        let sleeps = !is_runnable(record.text);
+        let Some((now, life)) = self.of(pid) else {
+            return;
+        };
+        // From asking until it sleeps is a part of the wait.
+        if std::mem::take(&mut now.running) && now.waits.is_none() {
+            busy(life, record.time_ns.saturating_sub(now.since));
+        }
+        now.asleep = sleeps;
+    }
+
+    fn waits(&mut self, record: &Record<'_>) {
+        let already = self.of(record.pid).is_some_and(|it| it.0.waits.is_some());
+        if already || !is_outside(record.task, record.pid) {
+            return; // its own callback, which the wait will queue
+        }
+        self.step(record, Step::Wait { until: None });
+        if let Some((now, _)) = self.of(record.pid) {
+            now.waits = Some(record.time_ns);
+        }
+    }
+
+    /// The task that runs does something. What the idle loop and RCU's threads do belongs to a life of that CPU's interrupts.
+    fn step(&mut self, record: &Record<'_>, step: Step) {
+        let (time, cpu) = (record.time_ns, record.cpu);
+        let nobody = format!("interrupts/{cpu}");
+        let who = match is_outside(record.task, record.pid) {
+            true => (record.task, record.pid),
+            false => (nobody.as_str(), u32::MAX - cpu),
+        };
+        let (now, life) = self.meet(who);
+        let goes_on = now.running || (!life.runs.is_empty() && time < now.since + ONE_WORK);
+        if goes_on {
+            busy(life, time.saturating_sub(now.since));
+        } else {
+            life.runs.push(Run {
+                at: time.saturating_sub(LEAD),
+                cpu,
+                counted: false,
+                deferred: false,
+                steps: vec![Step::Busy(LEAD.min(time))],
+            });
+        }
+        now.since = time;
+        if let Some(run) = life.runs.last_mut() {
+            run.steps.push(step);
+        }
+    }
+
+    /// What was collected. The jiffy of a tick began when all of them began: at a whole number of jiffies.
+    pub fn finish(mut self, hz: u32) -> Doings {
+        self.instant.over(&mut self.out.ticks);
+        let jiffy = 1_000_000_000 / u64::from(hz.max(1));
+        for at in self.out.ticks.iter_mut().map(|it| &mut it.1) {
+            *at -= *at % jiffy;
+        }
+        self.out
+    }
+}
+
+fn last(life: &mut Life) -> Option<&mut Step> {
+    life.runs.last_mut()?.steps.last_mut()
+}
+
+fn busy(life: &mut Life, ns: u64) {
+    match last(life) {
+        Some(Step::Busy(before)) => *before += ns,
+        _ => {
+            if let Some(run) = life.runs.last_mut().filter(|_| ns > 0) {
+                run.steps.push(Step::Busy(ns));
+            }
+        }
+    }
+}
+
+/// None of the threads that the model has itself, and not the idle loop.
+fn is_outside(task: &str, pid: u32) -> bool {
+    let role = role(task);
+    pid != 0
+        && !matches!(
+            role,
+            Role::GracePeriods | Role::OffloadGroup | Role::OffloadInvoker
+        )
+}
+
+/// Did the task that left its CPU want to go on? `prev_state=R`, `R+`, or trace-cmd's `name:pid [prio] R ==>`.
+fn is_runnable(text: &str) -> bool {
+    let state = match text.split_once("prev_state=") {
+        Some((_, rest)) => rest,
+        None => {
+            let before = text.split_once("==>").map_or("", |it| it.0);
+            before.trim_end().rsplit(' ').next().unwrap_or("")
+        }
+    };
+    state.starts_with('R')
+}
+
+impl Doings {
+    /// Wake-ups in a window that a machine counts and the trace does not.
+    pub fn uncounted(&self, window: Window) -> u64 {
+        let runs = self.lives.iter().flat_map(|it| &it.runs);
+        let those = runs.filter(|it| !it.counted && window.contains(it.at));
+        those.count() as u64
+    }
+
+    /// Threads: everything but what interrupts did.
+    pub fn threads(&self) -> impl Iterator<Item = &Life> {
+        let nobody = super::feed::NOBODY;
+        self.lives
+            .iter()
+            .filter(move |it| !it.name.starts_with(nobody))
+    }
+
+    /// What of `recorded` is a callback of nobody's wait.
+    pub fn calls(&self) -> usize {
+        let runs = self.lives.iter().flat_map(|it| &it.runs);
+        let steps = runs.flat_map(|it| &it.steps);
+        steps.filter(|it| matches!(it, Step::Call(_))).count()
+    }
+}

@@ -1,0 +1,59 @@
+//! The window of a trace again and again, for machines that need longer than it is.
+
+use quiescent_trace::{Recorded, Window};
+
+use super::{Doings, Run, Step};
+
+impl Doings {
+    /// The window so many times over: what lies in it happens again and again, a whole number of jiffies later each time.
+    pub fn repeated(&self, recorded: &Recorded, times: u64) -> Doings {
+        let period = period(recorded);
+        let Window { start_ns, .. } = recorded.window;
+        let end = start_ns + period;
+        let mut all = self.clone();
+        for (life, from) in all.lives.iter_mut().zip(&self.lives) {
+            life.runs.retain(|it| it.at < end);
+            let again = |it: &&Run| (start_ns..end).contains(&it.at);
+            for n in 1..times {
+                let later = from
+                    .runs
+                    .iter()
+                    .filter(again)
+                    .map(|it| it.later(n * period));
+                life.runs.extend(later);
+            }
+        }
+        all.ticks.retain(|it| it.1 < end);
+        for n in 1..times {
+            let inside = self
+                .ticks
+                .iter()
+                .filter(|it| (start_ns..end).contains(&it.1));
+            all.ticks.extend(inside.map(|it| (it.0, it.1 + n * period)));
+        }
+        all
+    }
+}
+
+/// How far apart two repetitions are: the window, in whole jiffies, rounded up. In nanoseconds.
+pub fn period(recorded: &Recorded) -> u64 {
+    let jiffy = 1_000_000_000 / u64::from(recorded.hz.max(1));
+    let window = recorded.window.end_ns - recorded.window.start_ns;
+    window.div_ceil(jiffy) * jiffy
+}
+
+impl Run {
+    fn later(&self, by: u64) -> Run {
+        let later = |step: &Step| match step {
+            Step::Wait { until } => Step::Wait {
+                until: until.map(|it| it + by),
+            },
+            step => step.clone(),
+        };
+        Run {
+            at: self.at + by,
+            steps: self.steps.iter().map(later).collect(),
+            ..*self
+        }
+    }
+}

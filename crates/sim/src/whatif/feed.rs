@@ -1,0 +1,183 @@
+//! A machine with the doings of a trace before it.
+//!
+//! **What follows a wait.** A thread that waited for a grace period goes on when the model's is over. From then on everything it does is as much later, or
+//! earlier, as the wait's end was: its own pauses keep their length, as those of a script do that makes one call after another. A thread that nothing
+//! made wait does everything when it did. So the callbacks of a thread that waits move with it, and those of interrupts and of all
+//! others stay. Where a thread's pauses really end with something from outside (a key, a packet), this moves it by the sum of the differences; how many threads
+//! wait, and for how long, stands beside the figures.
+//!
+//! A thread that is late (its CPU was taken by others) skips a sleep that would have ended more than 100 µs ago.
+
+use quiescent_engine::CpuId;
+use quiescent_trace::Recorded;
+
+use super::doings::{Doings, Life, Run, Step, period};
+use crate::task::{Op, Work};
+use crate::{Machine, Options};
+
+/// Longer work of a thread may be interrupted, and is taken as user space, in nanoseconds.
+const SHORT: u64 = 100_000;
+
+/// Who comes so late has not slept, in nanoseconds.
+const LATE: u64 = 100_000;
+
+/// In the trace a thread is seen on its CPU when it is woken there; the model may wake it a little earlier.
+const AHEAD: u64 = 100_000;
+
+/// The name of a life that is only interrupts; its wake-ups are nobody's.
+pub(super) const NOBODY: &str = "interrupts/";
+
+/// A call: function, lazy, whether threads can be woken.
+type Call = (usize, bool, bool);
+
+/// A thread that lives through its life again.
+struct Again {
+    runs: std::vec::IntoIter<Run>,
+    steps: std::vec::IntoIter<Step>,
+    calls: std::rc::Rc<[Call]>,
+    cpus: u32,
+    /// How much later it is than in the trace, in nanoseconds; earlier below 0.
+    shift: i64,
+    /// It waits, and in the trace that ended then.
+    waits: Option<u64>,
+    /// The next run has been slept for.
+    slept: Option<Run>,
+    /// What a switch costs the machine: one before and one after a run, which the trace has in the time on a CPU.
+    switch: u64,
+}
+
+impl Again {
+    fn run(&mut self, now: u64) -> Option<Op> {
+        let run = self.runs.next()?;
+        let at = run.at.saturating_add_signed(self.shift);
+        if at + LATE < now {
+            self.steps = run.steps.into_iter();
+            return Some(Op::Kernel(0));
+        }
+        let cpu = run.cpu.min(self.cpus - 1);
+        let deferred = run.deferred;
+        self.slept = Some(run);
+        Some(Op::SleepOn {
+            until: at,
+            cpu,
+            deferred,
+        })
+    }
+}
+
+impl Work for Again {
+    fn next(&mut self, now: u64) -> Op {
+        if let Some(until) = self.waits.take() {
+            self.shift = now as i64 - until as i64;
+        }
+        if let Some(run) = self.slept.take() {
+            self.steps = run.steps.into_iter();
+        }
+        loop {
+            let Some(step) = self.steps.next() else {
+                return self.run(now).unwrap_or(Op::Exit);
+            };
+            match step {
+                Step::Busy(ns) => {
+                    let ns = ns.saturating_sub(self.switch);
+                    match ns {
+                        0 => continue,
+                        ns if ns <= SHORT => return Op::Kernel(ns),
+                        ns => return Op::Compute(ns),
+                    }
+                }
+                Step::Call(index) => {
+                    let Some(&(func, lazy, can_wake)) = self.calls.get(index) else {
+                        continue;
+                    };
+                    return Op::Call {
+                        func,
+                        lazy,
+                        can_wake,
+                    };
+                }
+                Step::Wait { until } => {
+                    self.waits = until;
+                    return Op::Synchronize;
+                }
+            }
+        }
+    }
+}
+
+/// A machine that has all of it before it, the window so many times. Run it to [`end`].
+pub fn machine(recorded: &Recorded, doings: &Doings, options: Options, times: u64) -> Machine {
+    let mut machine = Machine::new(options);
+    place(&mut machine, recorded, times);
+    let calls = recorded.arrivals.iter().map(|it| {
+        let func = machine.func(&it.func);
+        (func, it.may_be_lazy(), !it.irqs_off)
+    });
+    let calls: std::rc::Rc<[Call]> = calls.collect();
+    let repeated;
+    let doings = match times {
+        0 | 1 => doings,
+        _ => {
+            repeated = doings.repeated(recorded, times);
+            &repeated
+        }
+    };
+    for life in &doings.lives {
+        spawn(&mut machine, recorded, life, &calls);
+    }
+    machine.outside_ticks(&doings.ticks);
+    machine.window(recorded.window.start_ns, end(recorded, times));
+    machine
+}
+
+/// When a machine has lived through it, in nanoseconds.
+pub fn end(recorded: &Recorded, times: u64) -> u64 {
+    match times {
+        0 | 1 => recorded.window.end_ns,
+        _ => recorded.window.start_ns + times * period(recorded),
+    }
+}
+
+/// RCU's threads are where they were.
+fn place(machine: &mut Machine, recorded: &Recorded, times: u64) {
+    let (start, period) = (recorded.window.start_ns, period(recorded));
+    for (name, places) in &recorded.placements {
+        let known = places
+            .iter()
+            .map(|it| (it.time_ns.saturating_sub(AHEAD), it.cpu));
+        let mut all: Vec<(u64, CpuId)> = known.collect();
+        if times > 1 {
+            let inside: Vec<_> = all
+                .iter()
+                .filter(|it| (start..start + period).contains(&it.0))
+                .copied()
+                .collect();
+            all.retain(|it| it.0 < start + period);
+            for n in 1..times {
+                all.extend(inside.iter().map(|it| (it.0 + n * period, it.1)));
+            }
+        }
+        all.dedup_by_key(|it| it.1);
+        machine.place(name, all);
+    }
+}
+
+fn spawn(machine: &mut Machine, recorded: &Recorded, life: &Life, calls: &std::rc::Rc<[Call]>) {
+    let Some(first) = life.runs.first() else {
+        return;
+    };
+    let (at, cpu) = (first.at, first.cpu.min(recorded.cpus - 1));
+    let mut runs = life.runs.clone().into_iter();
+    let work = Again {
+        slept: runs.next(),
+        runs,
+        steps: Vec::new().into_iter(),
+        calls: std::rc::Rc::clone(calls),
+        cpus: recorded.cpus,
+        shift: 0,
+        waits: None,
+        switch: machine.costs().switch,
+    };
+    machine.spawn(&life.name, cpu, at, work);
+    machine.defer(first.deferred);
+}

@@ -1,0 +1,75 @@
+//! Which of the machines that a trace does not tell apart it was: the one whose replay comes nearest.
+//!
+//! Whether CPUs execute at the same time, and when an idle CPU's tick stops, is in no line of a trace, and decides much. So every combination of the
+//! two lives through the trace, and the one counts whose rates are nearest to the recorded ones. That is a *fit*: of the column
+//! "model as recorded" two choices of one bit each are set by the figures beside it, and whoever prints it says so. The change is still a
+//! prediction. A setting that was given is not chosen.
+
+use super::{BAD_FIT, Line, Trace, lines};
+use crate::{IdleLoop, Options, Smp};
+
+/// Settings that are chosen so where they are not given.
+pub const FITTED: [&str; 2] = ["smp", "idle_loop"];
+
+/// What was chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fit {
+    /// The machine that fits best; of several that fit as well, one whose CPUs execute at the same time.
+    pub options: Options,
+    /// Settings that were chosen so.
+    pub chosen: Vec<&'static str>,
+    /// Machines that fit as well: the trace does not tell them apart, and a change may.
+    pub alike: Vec<Options>,
+}
+
+impl Trace {
+    /// `base` with those of [`FITTED`] that `given` does not name as they fit best. None if `stop` said so.
+    pub fn fitted(&self, base: &Options, given: &[&str], stop: impl Fn() -> bool) -> Option<Fit> {
+        let free: Vec<&'static str> = FITTED
+            .into_iter()
+            .filter(|it| !given.contains(it))
+            .collect();
+        let smps: &[Smp] = match free.contains(&"smp") {
+            true => &[Smp::Parallel, Smp::Serial],
+            false => &[base.smp],
+        };
+        let loops: &[IdleLoop] = match free.contains(&"idle_loop") {
+            true => &[IdleLoop::Classic, IdleLoop::Retain],
+            false => &[base.idle_loop],
+        };
+        let mut tried: Vec<(f64, Options)> = Vec::new();
+        for &smp in smps {
+            for &idle_loop in loops {
+                let options = Options {
+                    smp,
+                    idle_loop,
+                    ..base.clone()
+                };
+                let stats = self.run(&options, 1, &stop)?;
+                let off = distance(&lines(self, &stats, &stats));
+                tried.push((off, options));
+            }
+        }
+        let least = tried.iter().map(|it| it.0).fold(f64::INFINITY, f64::min);
+        let near = tried.into_iter().filter(|it| it.0 <= least);
+        let mut near = near.map(|it| it.1);
+        Some(Fit {
+            options: near.next()?,
+            chosen: free,
+            alike: near.collect(),
+        })
+    }
+}
+
+/// How far rates are off, on average: the logarithm of their ratios, so that half is as far as twice. Below a tenth of a bad fit nothing is told apart.
+fn distance(lines: &[Line]) -> f64 {
+    let those = lines
+        .iter()
+        .filter(|it| it.decides || it.metric == "idle_entries_per_s");
+    let ratios = those.filter_map(Line::ratio);
+    let (sum, n) = ratios.fold((0.0, 0u32), |(sum, n), ratio| {
+        (sum + ratio.max(0.01).ln().abs(), n + 1)
+    });
+    let mean = sum / f64::from(n.max(1));
+    (mean / (BAD_FIT / 10.0)).floor()
+}

@@ -1,0 +1,198 @@
+//! The three columns, figure by figure: of the real machine from the trace, of the model from what its runs have counted.
+//!
+//! One table says what is a line, and how it is taken from either; so both sides are counted alike.
+
+use quiescent_trace::{Role, role};
+
+use super::{BAD_FIT, Trace};
+use crate::Stats;
+use crate::experiments::mean;
+
+/// A figure: as it was recorded, of the model as recorded, and of the model with the change.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// What; ends in its unit or names it.
+    pub metric: &'static str,
+    /// The unit.
+    pub unit: &'static str,
+    /// The real machine's; none if the trace has nothing of it.
+    pub recorded: Option<f64>,
+    /// The model's, under the settings of the trace.
+    pub modelled: f64,
+    /// The model's, with the change.
+    pub changed: f64,
+    /// The least and the most of it with the change, wherever the grace-period thread runs; see [`spread`].
+    pub spread: Option<(f64, f64)>,
+    /// How many of it the trace has: few are a matter of chance. None for what is no count.
+    pub count: Option<u64>,
+    /// It decides whether the model fits: wake-ups, grace periods, ticks on idle CPUs.
+    pub decides: bool,
+}
+
+impl Line {
+    /// The model over the real machine; none without a real figure.
+    pub fn ratio(&self) -> Option<f64> {
+        let real = self.recorded.filter(|it| *it != 0.0)?;
+        Some(self.modelled / real)
+    }
+
+    /// How far the model is off, as a share.
+    pub fn off(&self) -> Option<f64> {
+        self.ratio().map(|it| (it - 1.0).abs())
+    }
+
+    /// Is the model too far off for the change to be believed? By how much one event more or less would change the figure is allowed on top.
+    pub fn misfits(&self) -> bool {
+        let one = self.count.map_or(0.0, |it| 1.0 / it.max(1) as f64);
+        self.off().is_some_and(|it| it > BAD_FIT && it > one)
+    }
+
+    /// What the change does to it, in per cent of the model as recorded.
+    pub fn change_pct(&self) -> Option<f64> {
+        (self.modelled != 0.0).then(|| 100.0 * (self.changed / self.modelled - 1.0))
+    }
+}
+
+/// Figures of a run that have names.
+#[derive(Clone, Copy, Debug, Default)]
+struct Of {
+    wakeups: f64,
+    preempt: f64,
+    rcuog: f64,
+    rcuop: f64,
+    others: f64,
+    gps: f64,
+    idle_ticks: f64,
+    entries: f64,
+    delay_p50: f64,
+    scans: f64,
+    gp_ms: f64,
+    waits: f64,
+    wait_ms: f64,
+}
+
+impl Of {
+    fn model(stats: &Stats) -> Of {
+        let rate = |count: u64| count as f64 / stats.seconds();
+        let of = |wanted: fn(Role) -> bool| {
+            let those = stats.wakeups.iter().filter(|it| wanted(role(&it.0)));
+            rate(those.map(|it| it.1).sum())
+        };
+        let (preempt, rcuog, rcuop) = (
+            of(|it| it == Role::GracePeriods),
+            of(|it| it == Role::OffloadGroup),
+            of(|it| it == Role::OffloadInvoker),
+        );
+        let others = of(|it| matches!(it, Role::Other | Role::OtherRcu));
+        let gps = &stats.grace_periods;
+        let calls = stats.calls.iter();
+        Of {
+            wakeups: preempt + rcuog + rcuop + others,
+            preempt,
+            rcuog,
+            rcuop,
+            others,
+            gps: rate(gps.len() as u64),
+            idle_ticks: rate(stats.totals.idle_ticks),
+            entries: rate(stats.totals.idle_entries),
+            delay_p50: median_delay(stats),
+            scans: mean(gps.iter().map(|it| f64::from(it.scans))),
+            gp_ms: mean(gps.iter().map(|it| (it.end - it.start) as f64 / 1e6)),
+            waits: rate(stats.calls.len() as u64),
+            wait_ms: mean(calls.map(|it| (it.end - it.start) as f64 / 1e6)),
+        }
+    }
+
+    fn kernel(trace: &Trace) -> Of {
+        let figures = &trace.figures;
+        let rate = |count: u64| figures.per_second(count);
+        let of = |wanted: fn(Role) -> bool| {
+            let those = figures.wakeups.iter().filter(|it| wanted(role(it.0)));
+            rate(those.map(|it| it.1).sum())
+        };
+        let ended = || figures.gps.iter().filter(|it| it.end_ns.is_some());
+        let (waits, wait_ms) = trace.waits();
+        Of {
+            wakeups: rate(figures.total_wakeups()),
+            preempt: of(|it| it == Role::GracePeriods),
+            rcuog: of(|it| it == Role::OffloadGroup),
+            rcuop: of(|it| it == Role::OffloadInvoker),
+            others: of(|it| matches!(it, Role::Other | Role::OtherRcu)),
+            gps: rate(figures.grace_periods),
+            idle_ticks: rate(figures.total_ticks_on_idle()),
+            entries: rate(figures.total_idle_entries()),
+            delay_p50: figures
+                .callback_delay
+                .as_ref()
+                .map_or(0.0, |it| it.p50 as f64 / 1e6),
+            scans: mean(ended().map(|it| f64::from(it.scans))),
+            gp_ms: figures.gp_duration.as_ref().map_or(0.0, |it| it.mean / 1e6),
+            waits: rate(waits as u64),
+            wait_ms,
+        }
+    }
+}
+
+/// What a line is about: its name, its unit, whether it decides, whether it is a rate, and how it is taken.
+type About = (&'static str, &'static str, bool, bool, fn(&Of) -> f64);
+
+const LINES: [About; 13] = [
+    ("wakeups_per_s", "1/s", true, true, |it| it.wakeups),
+    ("grace_periods_per_s", "1/s", true, true, |it| it.gps),
+    ("idle_ticks_per_s", "1/s", true, true, |it| it.idle_ticks),
+    ("idle_entries_per_s", "1/s", false, true, |it| it.entries),
+    ("wakeups_per_s rcu_preempt", "1/s", false, true, |it| {
+        it.preempt
+    }),
+    ("wakeups_per_s rcuog", "1/s", false, true, |it| it.rcuog),
+    ("wakeups_per_s rcuop", "1/s", false, true, |it| it.rcuop),
+    ("wakeups_per_s others", "1/s", false, true, |it| it.others),
+    ("delay_ms_p50", "ms", false, false, |it| it.delay_p50),
+    ("scans_per_gp", "scans", false, false, |it| it.scans),
+    ("gp_duration_ms_mean", "ms", false, false, |it| it.gp_ms),
+    ("synchronize_per_s", "1/s", false, true, |it| it.waits),
+    ("synchronize_ms_mean", "ms", false, false, |it| it.wait_ms),
+];
+
+/// The three columns. What none of them has is left out.
+pub fn lines(trace: &Trace, modelled: &Stats, changed: &Stats) -> Vec<Line> {
+    let (real, before, after) = (Of::kernel(trace), Of::model(modelled), Of::model(changed));
+    let seconds = trace.recorded.window.seconds();
+    let line = |&(metric, unit, decides, is_rate, take): &About| {
+        let [recorded, modelled, changed] = [&real, &before, &after].map(take);
+        let any = [recorded, modelled, changed].iter().any(|it| *it != 0.0);
+        any.then(|| Line {
+            metric,
+            unit,
+            recorded: (recorded != 0.0).then_some(recorded),
+            modelled,
+            changed,
+            spread: None,
+            count: is_rate.then(|| (recorded * seconds).round() as u64),
+            decides,
+        })
+    };
+    LINES.iter().filter_map(line).collect()
+}
+
+/// Adds to each line between what the change's figure lies, over runs that differ in what a scheduler decides.
+pub fn spread(lines: &mut [Line], runs: &[Stats]) {
+    let all: Vec<Of> = runs.iter().map(Of::model).collect();
+    for line in lines {
+        let Some(about) = LINES.iter().find(|it| it.0 == line.metric) else {
+            continue;
+        };
+        let figures = all.iter().map(about.4).chain([line.changed]);
+        let least = figures.clone().fold(f64::INFINITY, f64::min);
+        line.spread = Some((least, figures.fold(0.0, f64::max)));
+    }
+}
+
+fn median_delay(stats: &Stats) -> f64 {
+    let all = stats.funcs.iter().flat_map(|it| it.delays.iter().copied());
+    let mut delays: Vec<u64> = all.collect();
+    delays.sort_unstable();
+    delays
+        .get(delays.len() / 2)
+        .map_or(0.0, |&ns| ns as f64 / 1e6)
+}
