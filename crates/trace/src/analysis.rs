@@ -27,15 +27,17 @@ mod idle;
 mod lost;
 mod origin;
 mod proto;
+mod spread;
 mod timeline;
 mod wakeups;
 
 pub(crate) use bounded::Map;
 
 pub use about::About;
-pub use bounded::{DISTINCT_MOST, NAMES_MOST, VALUES_MOST, WAITING_MOST};
+pub use bounded::{NAMES_MOST, WAITING_MOST};
 pub use filter::{Filter, Thread};
 pub use findings::{Column, Findings, Line, Table};
+pub use spread::{DISTINCT_MOST, VALUES_MOST};
 
 use crate::window::{Follow, Place};
 use crate::{Error, Event, Record, Summary, Window};

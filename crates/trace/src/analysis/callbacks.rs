@@ -12,9 +12,10 @@
 //!
 //! Filters select the CPU on which, and the task by which a callback was queued; what was not seen queued is left out then.
 
-use super::bounded::{Map, NAMES_MOST, Names, Room, Spread, Waiting, row};
+use super::bounded::{Map, NAMES_MOST, Names, Waiting, row};
 use super::findings::{Findings, Table, count, ms};
 use super::origin::context;
+use super::spread::{Room, Spread};
 use super::{Part, Seen};
 use crate::arrival::{Ways, after};
 use crate::{Error, Event, Queued, Record, Window};

@@ -4,7 +4,7 @@
 //! known: nothing stands for it then. Figures that need a clock with a unit are dropped here, in one place, when the trace
 //! has none.
 
-use super::bounded::Spread;
+use super::spread::Spread;
 use serde::Serialize;
 
 /// Everything that one analysis found.
@@ -161,13 +161,13 @@ impl Findings {
         if coarse > 0 {
             self.notes.push(format!(
                 "{what}: percentiles of {coarse} rows with more than {} different values are up to 1/128 too low",
-                super::bounded::DISTINCT_MOST
+                super::spread::DISTINCT_MOST
             ));
         }
         if given_up > 0 {
             self.notes.push(format!(
                 "{what}: percentiles of {given_up} rows were given up: all rows together had more than {} different values",
-                super::bounded::VALUES_MOST
+                super::spread::VALUES_MOST
             ));
         }
     }

@@ -19,10 +19,11 @@
 //!
 //! Filters select the CPU; the thread only in the table of `lost.rs`.
 
-use super::bounded::{ByCpu, Names, Room, Spread, Waiting};
+use super::bounded::{ByCpu, Names, Waiting};
 use super::chains::RCU_SOFTIRQ;
 use super::findings::Findings;
 use super::lost::Lost;
+use super::spread::{Room, Spread};
 use super::{Part, Seen};
 use crate::{CpuSet, Error, Event, Window};
 use std::collections::BTreeMap;
