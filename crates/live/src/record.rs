@@ -1,6 +1,6 @@
 //! A trace of this kernel: ftrace text, as `quiescent trace` reads it.
 //!
-//! An instance of our own ([`instance`](crate::instance)) is given its events and read while it records, so a recording may be as long as there is room for it. Reading is by the clock and not by
+//! An instance of our own (`instance`) is given its events and read while it records, so a recording may be as long as there is room for it. Reading is by the clock and not by
 //! waiting for events: who waits for events in `trace_pipe` is woken by the first one, and its wake-up is an event again. Between two looks as
 //! much time passes as the buffer can take, by what came since the last look: at most a second, at least five milliseconds. The recorder is in its
 //! own trace, as the task `quiescent`; nothing is left out of it, or idle CPUs would wake up for no reason.

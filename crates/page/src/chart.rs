@@ -34,6 +34,8 @@ pub enum Tone {
     Model,
     /// The model's, with a parameter fitted to it.
     Fitted,
+    /// The model's, after a change.
+    Changed,
     /// Too far off.
     Missed,
 }
@@ -47,6 +49,7 @@ impl Tone {
             Tone::Real => "real",
             Tone::Model => "model",
             Tone::Fitted => "fitted",
+            Tone::Changed => "changed",
             Tone::Missed => "missed",
         }
     }

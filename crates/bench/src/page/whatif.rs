@@ -16,7 +16,7 @@ const WHATIF: &str = "whatif";
 const COLUMNS: [(&str, Tone); 3] = [
     ("recorded", Tone::Real),
     ("model as recorded", Tone::Model),
-    ("model with change", Tone::Ours),
+    ("model with change", Tone::Changed),
 ];
 
 /// The page; `report` is the same as rows.

@@ -31,7 +31,7 @@ use ticks::{CLAIM, Instant, ONE_JIFFY, is_late};
 pub enum Step {
     /// So many nanoseconds on a CPU.
     Busy(u64),
-    /// It queues this callback: an index into [`Recorded::arrivals`].
+    /// It queues this callback: an index into [`Recorded::arrivals`](quiescent_trace::Recorded::arrivals).
     Call(usize),
     /// It waits for a grace period, which in the trace it had done at this instant, in nanoseconds.
     Wait {

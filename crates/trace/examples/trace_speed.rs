@@ -1,4 +1,4 @@
-//! How fast a trace is read and looked at, against `wc -l` on the same file, in turns: `speed FILE [ROUNDS [WHAT]]`, with `--release`.
+//! How fast a trace is read and looked at, against `wc -l` on the same file, in turns: `trace_speed FILE [ROUNDS [WHAT]]`, with `--release`.
 //!
 //! Prints the best of ROUNDS (5) of `wc -l`, of records alone, of records with what they say, and of each analysis of the whole
 //! file (marks do not count), with one thread and with two: seconds on the clock, and seconds of processor time of all threads,
@@ -24,7 +24,7 @@ enum What {
 fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
     let (Some(name), rounds) = (words.next(), words.next()) else {
-        eprintln!("usage: speed FILE [ROUNDS [WHAT]]");
+        eprintln!("usage: trace_speed FILE [ROUNDS [WHAT]]");
         return ExitCode::from(2);
     };
     let rounds = rounds.and_then(|r| r.parse().ok()).unwrap_or(5);
