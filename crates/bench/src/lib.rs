@@ -39,7 +39,6 @@ pub mod control;
 pub mod crew;
 pub mod deferral;
 pub mod domain;
-pub mod error;
 pub mod figures;
 pub mod flood;
 pub mod host;
@@ -76,5 +75,5 @@ pub mod waves;
 pub mod whatif;
 
 pub use control::{Control, Progress};
-pub use error::Error;
+pub use quiescent_live::Error;
 pub use report::{Report, Row};

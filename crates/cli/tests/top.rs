@@ -172,7 +172,7 @@ fn the_kernels_rates_are_for_everybody() {
     assert!(none.is_none(), "what is not known is left out");
     let said = text(&run(&words).stdout);
     assert_eq!(said.matches("exact rates").count(), 2, "{said}");
-    assert!(said.contains("grace periods/s -"), "{said}");
+    assert!(!said.contains("grace periods"), "{said}");
 }
 
 #[test]

@@ -1,19 +1,29 @@
-//! Why something of a live kernel could not be had.
+//! One error type: what was asked, where it went wrong, and what to do about it.
 
 use std::fmt;
 
-/// The text names the input, the place and the remedy.
+/// Why something could not be had or measured. The text names the input, the place and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Error {
-    /// The request makes no sense.
+    /// The request makes no sense (exit code 2).
     Usage(String),
-    /// The machine refuses.
+    /// The machine or a program refused (exit code 1).
     Failed(String),
 }
 
 impl Error {
-    pub(crate) fn failed(what: impl fmt::Display, why: impl fmt::Display, remedy: &str) -> Self {
+    /// A failure while doing `what`, because of `why`; `remedy` is what a person can do.
+    pub fn failed(what: impl fmt::Display, why: impl fmt::Display, remedy: &str) -> Self {
         Error::Failed(format!("{what}: {why}; {remedy}"))
+    }
+
+    /// With the name of who asked before it.
+    #[must_use]
+    pub fn of(self, who: &str) -> Self {
+        match self {
+            Error::Usage(text) => Error::Usage(format!("{who}: {text}")),
+            Error::Failed(text) => Error::Failed(format!("{who}: {text}")),
+        }
     }
 }
 

@@ -106,7 +106,7 @@ impl Snapshot {
 }
 
 /// What kind of thing is queued.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum What {
     /// A block of memory, given back without running code.

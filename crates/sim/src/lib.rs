@@ -108,7 +108,7 @@ pub use stats::{Credits, Func, GracePeriod, Held, Intervals, Stats, Synchronized
 pub use syscalls::{Name as SysCallName, Owed as SysCallback, SysCall};
 pub use tally::{Point, points};
 pub use task::{Op, Work};
-pub use threads::{Threads, Verb};
+pub use threads::{Counted, Threads, Verb};
 pub use work::{
     Arrivals, Caller, Churn, Closer, Hog, Queued, Queuer, Reads, Reclaimer, Rounds, Switcher, Turns,
 };

@@ -88,6 +88,14 @@ pub fn assignment(text: &str) -> Result<(&str, &str), Error> {
     parts.ok_or_else(|| Error::NotAnAssignment(text.into()))
 }
 
+/// Takes all of them apart ([`assignment`]).
+///
+/// # Errors
+/// If one is none.
+pub fn assignments(texts: &[String]) -> Result<Vec<(&str, &str)>, Error> {
+    texts.iter().map(|it| assignment(it)).collect()
+}
+
 /// All settings of a machine, in the order of the table: those that a machine of its kind has.
 pub fn listed(options: &Options) -> Vec<(&'static str, String)> {
     let text = |it: &Setting| (it.key, it.get(options));

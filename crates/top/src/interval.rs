@@ -1,13 +1,13 @@
 //! What happened between two samples, as rates.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use quiescent::telemetry::What;
 
-use crate::kernel;
-use crate::sample::{Function, Holdout, Sample};
+use crate::sample::{Function, Holdout, Sample, Subject};
 
-/// A callback function, in an interval.
+/// A callback function, in an interval; none: the source does not tell, or there was nothing to tell.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// Its name.
@@ -16,20 +16,20 @@ pub struct Row {
     pub domain: String,
     /// What kind of thing it is.
     pub what: What,
-    /// Times it was queued, a second; no number where a source does not know it.
-    pub queued_per_s: f64,
+    /// Times it was queued, a second.
+    pub queued_per_s: Option<f64>,
     /// Times it was executed, a second.
     pub executed_per_s: f64,
     /// Queued and not executed at the end.
-    pub held: u64,
+    pub held: Option<u64>,
     /// Their bytes.
-    pub held_bytes: u64,
-    /// How long those executed had waited on average, at most, ms; none if none was.
+    pub held_bytes: Option<u64>,
+    /// How long those executed had waited on average, at most, ms.
     pub delay_ms: Option<f64>,
-    /// How many of those queued were queued lazily, per cent; none if none was.
+    /// How many of those queued were queued lazily, per cent.
     pub lazy_pct: Option<f64>,
-    /// Times it broke the laziness of others, a second; no number where a source does not know it.
-    pub broke_per_s: f64,
+    /// Times it broke the laziness of others, a second.
+    pub broke_per_s: Option<f64>,
 }
 
 /// A thread, in an interval.
@@ -48,6 +48,8 @@ pub struct ThreadRow {
 /// What happened between two samples.
 #[derive(Clone, Debug)]
 pub struct Interval {
+    /// Of what.
+    pub subject: Subject,
     /// How long it is.
     pub length: Duration,
     /// Callback functions, in the order in which they were met.
@@ -68,15 +70,15 @@ impl Interval {
         let length = after.at.saturating_duration_since(before.at);
         let seconds = length.as_secs_f64().max(1e-9);
         let rate = |before: u64, after: u64| after.saturating_sub(before) as f64 / seconds;
-        let functions = after.functions.iter().map(|now| {
-            let then = before.functions.iter().find(|it| it.is_alike(now));
-            row(then, now, rate)
-        });
+        let then = by(&before.functions, alike);
+        let functions = after.functions.iter();
+        let functions = functions.map(|now| row(then.get(&alike(now)).copied(), now, rate));
+        let then = by(&before.threads, |it| it.id);
         let mut threads: Vec<ThreadRow> = after
             .threads
             .iter()
             .map(|now| {
-                let then = before.threads.iter().find(|it| it.id == now.id);
+                let then = then.get(&now.id);
                 let (sleeps, cpu_ns) = then.map_or((0, 0), |it| (it.sleeps, it.cpu_ns));
                 ThreadRow {
                     id: now.id,
@@ -87,13 +89,15 @@ impl Interval {
             })
             .collect();
         threads.sort_by(|a, b| b.wakeups_per_s.total_cmp(&a.wakeups_per_s));
-        let counters = after
-            .counters
-            .iter()
-            .map(|(name, now)| (name.clone(), *now, rate(before.counter(name), *now)));
+        let then = by(&before.counters, |it| it.0.as_str());
+        let counters = after.counters.iter().map(|(name, now)| {
+            let then = then.get(name.as_str()).map_or(0, |it| it.1);
+            (name.clone(), *now, rate(then, *now))
+        });
         Interval {
+            subject: after.subject,
             length,
-            functions: kernel::known(after, functions.collect()),
+            functions: functions.collect(),
             threads,
             more_threads: after.more_threads,
             counters: counters.collect(),
@@ -110,11 +114,6 @@ impl Interval {
     /// Does the source count this?
     pub fn counts(&self, name: &str) -> bool {
         self.counters.iter().any(|it| it.0 == name)
-    }
-
-    /// Is it of a kernel, and not of a program?
-    pub fn is_of_kernel(&self) -> bool {
-        self.counters.iter().any(|it| it.0 == kernel::SOFTIRQS)
     }
 
     /// A counter at the end.
@@ -136,29 +135,48 @@ impl Interval {
         })
     }
 
-    /// All that is held, and its bytes.
-    pub fn held(&self) -> (u64, u64) {
-        let sum = |of: fn(&Row) -> u64| self.functions.iter().map(of).fold(0, u64::saturating_add);
-        (sum(|it| it.held), sum(|it| it.held_bytes))
+    /// All that is held, as far as the source tells; none if it tells of no function.
+    pub fn held(&self) -> Option<u64> {
+        sum(self.functions.iter().filter_map(|it| it.held))
+    }
+
+    /// The bytes of all that is held; none as in [`Interval::held`].
+    pub fn held_bytes(&self) -> Option<u64> {
+        sum(self.functions.iter().filter_map(|it| it.held_bytes))
     }
 }
 
+fn sum(values: impl Iterator<Item = u64>) -> Option<u64> {
+    values.reduce(u64::saturating_add)
+}
+
+/// By what it is found at another moment.
+fn by<'a, T, K: Eq + std::hash::Hash>(all: &'a [T], key: impl Fn(&'a T) -> K) -> HashMap<K, &'a T> {
+    all.iter().map(|it| (key(it), it)).collect()
+}
+
+/// The same in two functions that are one, at two moments.
+fn alike(it: &Function) -> (&str, &str, What) {
+    (&it.domain, &it.name, it.what)
+}
+
 fn row(then: Option<&Function>, now: &Function, rate: impl Fn(u64, u64) -> f64) -> Row {
-    let before = |of: fn(&Function) -> u64| then.map_or(0, of);
-    let more = |of: fn(&Function) -> u64| of(now).saturating_sub(before(of));
-    let per_s = |of: fn(&Function) -> u64| rate(before(of), of(now));
-    let (queued, executed) = (more(|it| it.queued), more(|it| it.executed));
-    let waited_ms = more(|it| it.waited_ns) as f64 / 1e6;
+    let both = |of: fn(&Function) -> Option<u64>| Some((then.and_then(of).unwrap_or(0), of(now)?));
+    let per_s = |of| both(of).map(|(then, now)| rate(then, now));
+    let more = |of| both(of).map(|(then, now)| now.saturating_sub(then) as f64);
+    let share = |part: Option<f64>, of: Option<f64>| Some(part? / of.filter(|&of| of > 0.0)?);
+    let (queued, executed) = (more(|it| it.queued), more(|it| Some(it.executed)));
+    let held = now.held();
     Row {
         name: now.name.clone(),
         domain: now.domain.clone(),
         what: now.what,
         queued_per_s: per_s(|it| it.queued),
-        executed_per_s: per_s(|it| it.executed),
-        held: now.held(),
-        held_bytes: now.held().saturating_mul(now.bytes_each),
-        delay_ms: (executed > 0).then(|| waited_ms / executed as f64),
-        lazy_pct: (queued > 0).then(|| 100.0 * more(|it| it.lazily) as f64 / queued as f64),
+        executed_per_s: per_s(|it| Some(it.executed)).unwrap_or(0.0),
+        held,
+        held_bytes: held.zip(now.bytes_each).map(|(n, of)| n.saturating_mul(of)),
+        delay_ms: share(more(|it| it.waited_ns), executed).map(|ns| ns / 1e6),
+        lazy_pct: share(more(|it| it.lazily), queued).map(|part| 100.0 * part),
         broke_per_s: per_s(|it| it.broke),
     }
 }

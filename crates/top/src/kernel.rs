@@ -1,7 +1,7 @@
 //! The running kernel's RCU as a source, by the best that it shows ([`Activity`]).
 //!
 //! A kernel counts other things than the library, and by most sources not all of what the columns ask for. What is not known is no zero: a rate that is
-//! no number is printed as `-`. Functions whose callbacks were invoked without having been seen queued have a row of their own, so that the others' delays are right.
+//! not there is printed as `-`. Functions whose callbacks were invoked without having been seen queued have a row of their own, so that the others' delays are right.
 
 use std::io;
 use std::path::PathBuf;
@@ -12,16 +12,8 @@ use quiescent_live::files::Root;
 use quiescent_live::{Activity, Rung, Tally, softirqs};
 use quiescent_trace::{Role, role};
 
-use crate::interval::{Interval, Row};
 use crate::process::thread;
-use crate::sample::{Function, Sample, Source, Thread};
-use crate::text::rate;
-
-/// Soft interrupts of RCU's; only a kernel has this counter. By CPU it is `kernel_softirqs.cpu0`.
-pub(crate) const SOFTIRQS: &str = "kernel_softirqs";
-
-/// It is there where nothing is known of what is queued.
-const EXECUTED_ONLY: &str = "executed_only";
+use crate::sample::{Function, SOFTIRQS, Sample, Source, Subject, Thread};
 
 /// Behind the name of a function whose callbacks were not seen when they were queued.
 const UNSEEN: &str = " (not seen queued)";
@@ -90,8 +82,7 @@ impl Kernel {
                 counters.push(("grace_periods".to_owned(), tallies.grace_periods));
                 counters.push(("scans".to_owned(), tallies.scans));
             }
-            Rung::Frees => counters.push((EXECUTED_ONLY.to_owned(), 1)),
-            Rung::Rates => {}
+            Rung::Frees | Rung::Rates => {}
         }
         if self.activity.rung != Rung::Rates {
             counters.push(("lost_events".to_owned(), self.activity.lost()));
@@ -111,6 +102,7 @@ impl Source for Kernel {
         let rung = self.activity.rung;
         let functions = self.activity.tallies.functions.iter();
         Ok(Sample {
+            subject: Subject::Kernel,
             at: Instant::now(),
             functions: functions
                 .flat_map(|(name, tally)| rows(rung, name, tally))
@@ -133,91 +125,39 @@ fn rows(rung: Rung, name: &str, tally: &Tally) -> Vec<Function> {
             name,
             what: What::Head,
             queued,
-            lazily: 0,
+            lazily: None,
             executed,
             waited_ns,
-            bytes_each: 0,
-            broke: 0,
+            bytes_each: None,
+            broke: None,
         });
     };
-    let timed = match rung {
-        Rung::Frees => tally.executed,
-        _ => tally.timed,
-    };
-    if rung == Rung::Frees || tally.queued + tally.timed > 0 {
-        row(name.to_owned(), tally.queued, timed, tally.waited_ns);
-    }
-    if rung == Rung::Events && unseen > 0 {
-        row(format!("{name}{UNSEEN}"), 0, unseen, 0);
-    }
-    rows
-}
-
-/// Rows without what a kernel does not tell; those of a program as they are.
-pub(crate) fn known(sample: &Sample, mut rows: Vec<Row>) -> Vec<Row> {
-    let has = |name: &str| sample.counters.iter().any(|it| it.0 == name);
-    if !has(SOFTIRQS) {
+    if rung == Rung::Frees {
+        row(name.to_owned(), None, tally.executed, None);
         return rows;
     }
-    for row in &mut rows {
-        (row.lazy_pct, row.broke_per_s) = (None, f64::NAN);
-        if has(EXECUTED_ONLY) || row.name.ends_with(UNSEEN) {
-            (row.queued_per_s, row.delay_ms) = (f64::NAN, None);
-        }
+    if tally.queued + tally.timed > 0 {
+        let (queued, waited_ns) = (Some(tally.queued), Some(tally.waited_ns));
+        row(name.to_owned(), queued, tally.timed, waited_ns);
+    }
+    if unseen > 0 {
+        row(format!("{name}{UNSEEN}"), None, unseen, None);
     }
     rows
-}
-
-/// What happened in all, in three lines.
-pub(crate) fn summary(interval: &Interval) -> [String; 3] {
-    let known = |name: &str| {
-        let found = interval.counters.iter().find(|it| it.0 == name);
-        rate(found.map_or(f64::NAN, |it| it.2))
-    };
-    let executed = interval.functions.iter().map(|it| it.executed_per_s).sum();
-    let is_by_function = interval.counters.iter().any(|it| it.0 == "lost_events");
-    let executed = if is_by_function { executed } else { f64::NAN };
-    let mut by_cpu: Vec<String> = interval
-        .causes(SOFTIRQS)
-        .filter(|it| it.1 > 0.0)
-        .take(16)
-        .map(|(cpu, value)| format!("{cpu} {}", rate(value)))
-        .collect();
-    if by_cpu.is_empty() {
-        by_cpu.push("none".to_owned());
-    }
-    let lost = interval.counter("lost_events");
-    [
-        format!(
-            "executed/s {}   grace periods/s {}   scans/s {}   RCU's soft interrupts/s {}",
-            rate(executed),
-            known("grace_periods"),
-            known("scans"),
-            known(SOFTIRQS),
-        ),
-        format!("soft interrupts/s by CPU: {}", by_cpu.join(", ")),
-        match lost {
-            _ if !is_by_function => {
-                "by function nothing is known: that takes root, and the kernel's events".to_owned()
-            }
-            0 => "events lost: none".to_owned(),
-            lost => format!(
-                "events lost: {lost} in all, {}/s: counts are too low; look more often (--delay)",
-                known("lost_events")
-            ),
-        },
-    ]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::interval::Interval;
     use crate::order::{Order, View};
+    use crate::summary::summary;
     use crate::text;
     use std::time::Duration;
 
     fn sample(at: Instant, counters: &[(&str, u64)], functions: Vec<Function>) -> Sample {
         Sample {
+            subject: Subject::Kernel,
             at,
             functions,
             counters: counters.iter().map(|it| (it.0.to_owned(), it.1)).collect(),
@@ -243,7 +183,7 @@ mod tests {
         let counters = |n: u64| {
             [
                 (SOFTIRQS, 50 * n),
-                ("kernel_softirqs.cpu1", 50 * n),
+                ("softirqs.cpu1", 50 * n),
                 ("grace_periods", 10 * n),
                 ("lost_events", 0),
             ]
@@ -255,28 +195,29 @@ mod tests {
             of(Rung::Events, 40, 50, 20),
         );
         let interval = Interval::between(&before, &after);
-        assert!(interval.is_of_kernel());
         let seen = &interval.functions[0];
         assert_eq!(
             (seen.queued_per_s, seen.executed_per_s, seen.held),
-            (30.0, 10.0, 20)
+            (Some(30.0), 10.0, Some(20))
         );
         assert_eq!((seen.delay_ms, seen.lazy_pct), (Some(4.0), None));
         let unseen = &interval.functions[1];
-        assert!(unseen.name.ends_with(UNSEEN) && unseen.queued_per_s.is_nan());
+        assert!(unseen.name.ends_with(UNSEEN) && unseen.queued_per_s.is_none());
         assert_eq!((unseen.executed_per_s, unseen.delay_ms), (30.0, None));
-        let [first, second, third] = summary(&interval);
         assert_eq!(
-            first,
-            "executed/s 40.0   grace periods/s 10.0   scans/s -   RCU's soft interrupts/s 50.0"
+            summary(&interval),
+            [
+                "held 20   executed/s 40.0   grace periods/s 10.0",
+                "soft interrupts/s 50.0   by cpu1 50.0",
+                "events lost: none",
+            ]
         );
-        assert!(second.ends_with("cpu1 50.0") && third.ends_with("none"));
     }
 
     #[test]
     fn frees_say_nothing_of_what_is_queued() {
         let begin = Instant::now();
-        let counters = [(SOFTIRQS, 5), (EXECUTED_ONLY, 1), ("lost_events", 7)];
+        let counters = [(SOFTIRQS, 5), ("lost_events", 7)];
         let before = sample(begin, &counters, Vec::new());
         let after = sample(
             begin + Duration::from_secs(1),
@@ -309,7 +250,7 @@ mod tests {
         assert!(kernel.about().contains("exact rates"));
         let said = text(&Interval::between(&sample, &sample), &View::default(), 80);
         assert!(
-            said.contains("by function nothing is known") && said.contains("executed/s -"),
+            said.contains("by function nothing is known") && !said.contains("executed/s"),
             "{said}"
         );
     }

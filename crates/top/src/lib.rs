@@ -7,6 +7,7 @@
 //! | `kernel` | [`Kernel`]: a source, the RCU of the running kernel, by the best that it shows |
 //! | `interval` | [`Interval`]: what happened between two samples, as rates |
 //! | `order` | [`Order`] and [`View`]: sorted by which column, which rows |
+//! | `summary` | what happened in all, in the words of what is looked at |
 //! | `text` | an interval as lines, for pipes and files |
 //! | `state`, `screen` | keys, and what is drawn on a terminal |
 //! | `watch` | [`watch()`]: the loop on a terminal |
@@ -37,6 +38,7 @@ mod process;
 mod sample;
 mod screen;
 mod state;
+mod summary;
 mod text;
 mod watch;
 
@@ -45,6 +47,6 @@ pub use kernel::Kernel;
 pub use order::{Order, View};
 pub use process::Process;
 pub use quiescent::telemetry::What;
-pub use sample::{Function, Holdout, Sample, Source, Thread};
+pub use sample::{Function, Holdout, SOFTIRQS, Sample, Source, Subject, Thread};
 pub use text::text;
 pub use watch::watch;

@@ -57,15 +57,19 @@ impl Order {
     }
 
     fn of(self, a: &Row, b: &Row) -> Ordering {
-        let delay = |row: &Row| row.delay_ms.unwrap_or(-1.0);
+        // What is not known comes last.
+        let by = |of: fn(&Row) -> Option<f64>| {
+            let value = |row: &Row| of(row).unwrap_or(-1.0);
+            value(b).total_cmp(&value(a))
+        };
         match self {
             Order::Name => a.name.cmp(&b.name),
-            Order::Queued => b.queued_per_s.total_cmp(&a.queued_per_s),
-            Order::Executed => b.executed_per_s.total_cmp(&a.executed_per_s),
+            Order::Queued => by(|it| it.queued_per_s),
+            Order::Executed => by(|it| Some(it.executed_per_s)),
             Order::Held => b.held.cmp(&a.held),
             Order::Bytes => b.held_bytes.cmp(&a.held_bytes),
-            Order::Delay => delay(b).total_cmp(&delay(a)),
-            Order::Broke => b.broke_per_s.total_cmp(&a.broke_per_s),
+            Order::Delay => by(|it| it.delay_ms),
+            Order::Broke => by(|it| it.broke_per_s),
         }
     }
 }

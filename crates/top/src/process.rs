@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use quiescent::telemetry;
 
-use crate::sample::{Function, Holdout, Sample, Source, Thread};
+use crate::sample::{Function, Holdout, Sample, Source, Subject, Thread};
 
 /// Threads that are looked at, at most.
 const MOST_THREADS: usize = 512;
@@ -63,6 +63,7 @@ impl Source for Process {
         let (threads, more_threads) = self.threads();
         let holdouts = snapshot.holdouts.iter();
         Ok(Sample {
+            subject: Subject::Process,
             at: Instant::now(),
             holdouts: holdouts.map(|&it| self.holdout(it)).collect(),
             functions: snapshot.functions.into_iter().map(Function::from).collect(),
@@ -119,7 +120,10 @@ mod tests {
             std::thread::sleep(std::time::Duration::from_millis(1));
             source.read().expect("it counts")
         });
-        let told = |sample: &Sample| sample.counter("barriers") > 0;
+        let told = |sample: &Sample| {
+            let mut counters = sample.counters.iter();
+            counters.any(|it| it.0 == "barriers" && it.1 > 0)
+        };
         let sample = looks.find(told).expect("it is told some time");
         assert!(sample.functions.iter().any(|it| it.executed > 0));
         let worker = sample.threads.iter().find(|it| it.name == "quiescent");

@@ -5,7 +5,32 @@ use std::time::Instant;
 
 use quiescent::telemetry::{self, What};
 
-/// A callback function, and what has been counted of it. Counts only grow.
+/// What is looked at, by which other words and counters belong to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// A program with this library.
+    Process,
+    /// A simulated kernel.
+    Machine,
+    /// The running kernel.
+    Kernel,
+}
+
+impl Subject {
+    /// In one word.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Subject::Process => "process",
+            Subject::Machine => "machine",
+            Subject::Kernel => "kernel",
+        }
+    }
+}
+
+/// RCU's soft interrupts: a counter of every kernel. By CPU it is `softirqs.cpu0`.
+pub const SOFTIRQS: &str = "softirqs";
+
+/// A callback function, and what has been counted of it; none: this source does not tell. Counts only grow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
     /// Its domain.
@@ -15,46 +40,41 @@ pub struct Function {
     /// What kind of thing it is.
     pub what: What,
     /// Times it was queued.
-    pub queued: u64,
+    pub queued: Option<u64>,
     /// Times it was queued to wait for company.
-    pub lazily: u64,
+    pub lazily: Option<u64>,
     /// Times it was executed.
     pub executed: u64,
     /// What those executed had waited in all, at most, ns.
-    pub waited_ns: u64,
+    pub waited_ns: Option<u64>,
     /// Bytes that one holds.
-    pub bytes_each: u64,
+    pub bytes_each: Option<u64>,
     /// Times it ended the laziness of others.
-    pub broke: u64,
+    pub broke: Option<u64>,
 }
 
 impl Function {
     /// Queued and not executed.
-    pub fn held(&self) -> u64 {
-        self.queued.saturating_sub(self.executed)
-    }
-
-    /// Whether it is the same function, at another moment.
-    pub fn is_alike(&self, other: &Function) -> bool {
-        (&self.domain, &self.name, self.what) == (&other.domain, &other.name, other.what)
+    pub fn held(&self) -> Option<u64> {
+        Some(self.queued?.saturating_sub(self.executed))
     }
 }
 
 impl From<telemetry::Function> for Function {
     fn from(it: telemetry::Function) -> Function {
         Function {
-            lazily: match it.lazy {
+            lazily: Some(match it.lazy {
                 true => it.queued.saturating_sub(it.hurried),
                 false => 0,
-            },
-            waited_ns: u64::try_from(it.waited_at_most.as_nanos()).unwrap_or(u64::MAX),
-            broke: it.hurried.saturating_add(it.prompt),
+            }),
+            waited_ns: Some(u64::try_from(it.waited_at_most.as_nanos()).unwrap_or(u64::MAX)),
+            broke: Some(it.hurried.saturating_add(it.prompt)),
             domain: it.domain,
             name: it.name,
             what: it.what,
-            queued: it.queued,
+            queued: Some(it.queued),
             executed: it.executed,
-            bytes_each: it.bytes_each,
+            bytes_each: Some(it.bytes_each),
         }
     }
 }
@@ -101,6 +121,8 @@ pub enum Holdout {
 /// What a source said at one moment. All counts only grow.
 #[derive(Clone, Debug)]
 pub struct Sample {
+    /// Of what.
+    pub subject: Subject,
     /// When.
     pub at: Instant,
     /// What was queued and executed, by domain and function.
@@ -113,14 +135,6 @@ pub struct Sample {
     pub more_threads: usize,
     /// Who is in the way.
     pub holdouts: Vec<Holdout>,
-}
-
-impl Sample {
-    /// A counter; 0 if there is none of this name.
-    pub fn counter(&self, name: &str) -> u64 {
-        let found = self.counters.iter().find(|it| it.0 == name);
-        found.map_or(0, |it| it.1)
-    }
 }
 
 /// Where samples come from.

@@ -9,6 +9,7 @@ use ratatui::widgets::{Clear, Paragraph, Row as TableRow, Table};
 use crate::interval::Interval;
 use crate::order::Order;
 use crate::state::State;
+use crate::summary::summary;
 use crate::text;
 
 /// Lines for threads, with their heading.
@@ -24,7 +25,7 @@ h or ?   this                           q   quit";
 pub(crate) fn draw(frame: &mut Frame<'_>, state: &State) {
     let bold = Style::new().add_modifier(Modifier::BOLD);
     let holdouts = state.interval.as_ref().map_or(0, |it| it.holdouts.len());
-    let [title, summary, table, threads, readers, foot] = Layout::vertical([
+    let [title, above, table, threads, readers, foot] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Length(3),
         Constraint::Min(3),
@@ -41,8 +42,8 @@ pub(crate) fn draw(frame: &mut Frame<'_>, state: &State) {
     );
     frame.render_widget(Line::styled(line, bold), title);
     if let Some(interval) = &state.interval {
-        let lines = text::summary(interval).map(Line::from);
-        frame.render_widget(Paragraph::new(lines.to_vec()), summary);
+        let lines = summary(interval).into_iter().map(Line::from);
+        frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), above);
         functions(frame, table, state, interval);
         let mut lines = vec![Line::styled(text::THREAD_HEADING, bold)];
         let shown = interval.threads.iter().map(text::thread);
@@ -54,7 +55,7 @@ pub(crate) fn draw(frame: &mut Frame<'_>, state: &State) {
             .collect();
         frame.render_widget(Paragraph::new(named), readers);
     } else {
-        frame.render_widget("the first interval is not over yet", summary);
+        frame.render_widget("the first interval is not over yet", above);
     }
     frame.render_widget(last_line(state), foot);
     if state.help {

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use crate::interval::{Interval, Row, ThreadRow};
-use crate::kernel;
 use crate::order::{Order, View};
-use crate::sample::Holdout;
+use crate::sample::{Holdout, Subject};
+use crate::summary::summary;
 
 /// Columns behind the name: heading, width, and what sorts by it.
 pub(crate) const COLUMNS: [(&str, usize, Option<Order>); 8] = [
@@ -45,7 +45,6 @@ pub(crate) fn name_width(width: usize) -> usize {
 /// A number with as many digits as mean something.
 pub(crate) fn rate(value: f64) -> String {
     match value {
-        v if v.is_nan() => "-".to_owned(),
         0.0 => "0".to_owned(),
         v if v < 10.0 => format!("{v:.2}"),
         v if v < 1000.0 => format!("{v:.1}"),
@@ -71,19 +70,17 @@ pub(crate) fn bytes(value: u64) -> String {
 
 /// The cell of a row in the `n`th column.
 pub(crate) fn cell(row: &Row, n: usize) -> String {
-    let some = |value: Option<f64>, text: fn(f64) -> String| value.map_or("-".to_owned(), text);
-    match n {
-        0 => short(&row.domain, COLUMNS[0].1),
-        1 => rate(row.queued_per_s),
-        2 => rate(row.executed_per_s),
-        3 if row.queued_per_s.is_nan() => "-".to_owned(),
-        3 => row.held.to_string(),
-        4 if row.broke_per_s.is_nan() => "-".to_owned(),
-        4 => bytes(row.held_bytes),
-        5 => some(row.delay_ms, rate),
-        6 => some(row.lazy_pct, |it| format!("{it:.0}%")),
-        _ => rate(row.broke_per_s),
-    }
+    let cell = match n {
+        0 => Some(short(&row.domain, COLUMNS[0].1)),
+        1 => row.queued_per_s.map(rate),
+        2 => Some(rate(row.executed_per_s)),
+        3 => row.held.map(|it| it.to_string()),
+        4 => row.held_bytes.map(bytes),
+        5 => row.delay_ms.map(rate),
+        6 => row.lazy_pct.map(|it| format!("{it:.0}%")),
+        _ => row.broke_per_s.map(rate),
+    };
+    cell.unwrap_or_else(|| "-".to_owned())
 }
 
 /// The end of a name matters more than the path before it.
@@ -96,86 +93,10 @@ pub(crate) fn short(name: &str, width: usize) -> String {
     format!("…{}", kept.collect::<String>())
 }
 
-/// What happened in all, in three lines: of what the source counts.
-pub(crate) fn summary(interval: &Interval) -> [String; 3] {
-    if interval.is_of_kernel() {
-        return kernel::summary(interval);
-    }
-    let of_budget = match interval.counter("budget_bytes") {
-        0 => String::new(),
-        budget => format!(" of {}", bytes(budget)),
-    };
-    let (held, held_bytes) = interval.held();
-    let mut first = format!("held {held}, {}{of_budget}", bytes(held_bytes));
-    let counted = [("grace periods", "grace_periods"), ("scans", "scans")];
-    first += &rates(interval, "   ", &counted);
-    match interval.counts(SOFTIRQS) {
-        true => kernel(interval, first),
-        false => program(interval, first),
-    }
-}
-
-/// A counter that every kernel has, and no program.
-const SOFTIRQS: &str = "softirqs";
-
-/// Counters as rates with their words, those that there are.
-fn rates(interval: &Interval, before: &str, counters: &[(&str, &str)]) -> String {
-    let there = counters.iter().filter(|it| interval.counts(it.1));
-    let said =
-        |(words, name): &(&str, &str)| format!("{before}{words}/s {}", rate(interval.rate(name)));
-    there.map(said).collect()
-}
-
-fn program(interval: &Interval, first: String) -> [String; 3] {
-    let per_s = |name| rate(interval.rate(name));
-    let (for_all, takes) = (rate(interval.fences_per_s()), per_s("fences_take"));
-    [
-        format!("{first}   fences/s {for_all} + {takes}"),
-        format!(
-            "wake-ups/s: waiters {}, drivers {}, worker by {}",
-            per_s("wakeups"),
-            per_s("reader_wakeups"),
-            causes(interval, "worker_wakeups"),
-        ),
-        format!("flushes/s by cause: {}", causes(interval, "flushes")),
-    ]
-}
-
-fn kernel(interval: &Interval, first: String) -> [String; 3] {
-    let interrupts = [
-        ("soft interrupts", SOFTIRQS),
-        ("batches", "batches"),
-        ("sent to CPUs", "ipis"),
-    ];
-    let ticks = [("idle", "idle_ticks"), ("others", "busy_ticks")];
-    let cpu = match interval.counts("rcu_ns") {
-        true => format!("   RCU {:.2} % of a CPU", interval.rate("rcu_ns") / 1e7),
-        false => String::new(),
-    };
-    let listed = |parts: String| parts.trim_start_matches([',', ' ']).to_owned();
-    [
-        first + &cpu,
-        listed(rates(interval, "   ", &interrupts)),
-        format!("ticks of CPUs: {}", listed(rates(interval, ", ", &ticks))),
-    ]
-}
-
-/// The causes of what is counted by cause.
-fn causes(interval: &Interval, of: &str) -> String {
-    let some = interval.causes(of).filter(|it| it.1 > 0.0);
-    let words: Vec<String> = some
-        .map(|(name, value)| format!("{name} {}", rate(value)))
-        .collect();
-    match words.is_empty() {
-        true => "none".to_owned(),
-        false => words.join(", "),
-    }
-}
-
 /// Why there is no row, if there is none.
 pub(crate) fn nothing(interval: &Interval, rows: usize) -> &'static str {
     match (rows, interval.functions.is_empty()) {
-        (0, true) if interval.is_of_kernel() => "(no callback was seen)\n",
+        (0, true) if interval.subject == Subject::Kernel => "(no callback was seen)\n",
         (0, true) => "(nothing was queued yet)\n",
         (0, false) => "(no callback has this in its name)\n",
         _ => "",
@@ -222,8 +143,8 @@ pub fn text(interval: &Interval, view: &View, width: usize) -> String {
     let rows = view.rows(interval);
     text += nothing(interval, rows.len());
     let is_idle = |row: &&Row| {
-        // `max` passes over what is no number.
-        row.queued_per_s.max(0.0) + row.executed_per_s == 0.0 && row.held == 0
+        let moves = row.queued_per_s.unwrap_or(0.0) + row.executed_per_s > 0.0;
+        !moves && row.held.unwrap_or(0) == 0
     };
     let (idle, active): (Vec<&Row>, Vec<&Row>) = rows.into_iter().partition(is_idle);
     for row in &active {

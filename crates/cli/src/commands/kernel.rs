@@ -18,12 +18,10 @@ pub fn run(kernel: &Kernel) -> Result<u8, Error> {
 }
 
 fn bench(options: &Bench) -> Result<u8, Error> {
-    let mut sets = Vec::new();
-    for set in &options.set {
-        let (key, value) =
-            settings::assignment(set).map_err(|why| Error::Usage(why.to_string()))?;
-        sets.push((key.to_owned(), value.to_owned()));
-    }
+    let sets = settings::assignments(&options.set);
+    let sets = sets.map_err(|why| Error::Usage(why.to_string()))?;
+    let owned = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
+    let sets = sets.into_iter().map(owned).collect();
     let wanted = KernelOptions {
         calls: options.calls,
         pause: options.pause,

@@ -26,21 +26,22 @@ pub fn run(options: &Record) -> Result<u8, Error> {
         return Err(Error::Usage(why.into()));
     }
     let wanted = Options {
-        events: events::list(&options.events).map_err(asked("--events"))?,
+        events: events::list(&options.events).map_err(|why| why.of("--events"))?,
         buffer_kb: options.buffer,
         length: options.length,
         command: options.command.clone(),
     };
     let mut target = settle(&options.output)?;
     // Both before there is any thread.
-    let tracing = quiescent_live::tracing(options.mount).map_err(asked("record"))?;
+    let tracing = quiescent_live::tracing(options.mount).map_err(|why| why.of("record"))?;
     let (stop, told) = stop_pipe()?;
     let mut writer: Box<dyn Write> = match &mut target {
         Target::Output => Box::new(BufWriter::new(io::stdout().lock())),
         Target::Special(file) => Box::new(BufWriter::new(file)),
         Target::File(file, _) => Box::new(BufWriter::new(file)),
     };
-    let outcome = record(&tracing, &wanted, &mut *writer, told.as_fd()).map_err(asked("record"))?;
+    let outcome =
+        record(&tracing, &wanted, &mut *writer, told.as_fd()).map_err(|why| why.of("record"))?;
     drop(writer);
     if let Target::File(file, path) = target {
         file.persist(&path).map_err(|why| {
@@ -62,13 +63,6 @@ pub fn run(options: &Record) -> Result<u8, Error> {
         DONE if failed => FINDING,
         code => code,
     })
-}
-
-fn asked(what: &'static str) -> impl Fn(quiescent_live::Error) -> Error {
-    move |why| match why {
-        quiescent_live::Error::Usage(text) => Error::Usage(format!("{what}: {text}")),
-        quiescent_live::Error::Failed(text) => Error::Failed(format!("{what}: {text}")),
-    }
 }
 
 /// Where the trace goes.

@@ -77,9 +77,7 @@ fn variants(options: &Sim, workload: &Workload) -> Result<Vec<Variant>, Error> {
         fixed.extend(value.as_deref().map(|value| (key, value)));
     }
     let unnamed = fixed.len();
-    for set in &options.set {
-        fixed.push(settings::assignment(set).map_err(usage)?);
-    }
+    fixed.extend(settings::assignments(&options.set).map_err(usage)?);
     let mut points: Vec<Vec<(&str, &str)>> = vec![fixed];
     for sweep in &options.sweep {
         let (key, values) = settings::assignment(sweep).map_err(usage)?;

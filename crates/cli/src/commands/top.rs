@@ -87,10 +87,7 @@ fn show(options: &Top, sort: Order, origin: Origin, source: &mut dyn Source) -> 
         };
         let interval = Interval::between(&before, &now);
         if options.json {
-            match origin {
-                Origin::Process | Origin::Simulated => figures.add(&interval, &view),
-                Origin::Kernel(_) => figures.add_kernel(&interval, &view),
-            }
+            figures.add(&interval, &view);
         } else {
             let about = source.about();
             let head = format!("{about}, {:.1} s\n", interval.length.as_secs_f64());
@@ -112,12 +109,8 @@ fn show(options: &Top, sort: Order, origin: Origin, source: &mut dyn Source) -> 
 fn simulated(options: &Top, workload: &str, pace: Pace) -> Result<Simulated, Error> {
     let wrong = |why: quiescent_sim::Error| Error::Usage(why.to_string());
     let workload = Workload::named(workload).map_err(wrong)?;
-    let sets: Result<Vec<_>, _> = options
-        .set
-        .iter()
-        .map(|it| settings::assignment(it))
-        .collect();
-    let mut plan = workload.plan(&sets.map_err(wrong)?).map_err(wrong)?;
+    let sets = settings::assignments(&options.set).map_err(wrong)?;
+    let mut plan = workload.plan(&sets).map_err(wrong)?;
     if let Some(seed) = options.seed {
         plan.options.seed = seed;
     }

@@ -39,6 +39,20 @@ impl Cause {
         Cause::Pressure,
         Cause::Budget,
     ];
+
+    /// As counters are named by it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Cause::Lazy => "lazy",
+            Cause::Prompt => "prompt",
+            Cause::Batch => "batch",
+            Cause::Hurry => "hurry",
+            Cause::Barrier => "barrier",
+            Cause::Drain => "drain",
+            Cause::Pressure => "pressure",
+            Cause::Budget => "budget",
+        }
+    }
 }
 
 /// How often callbacks of a queue were sent on their way for each [`Cause`].

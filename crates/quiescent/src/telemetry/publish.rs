@@ -185,3 +185,15 @@ fn write(page: &Page) {
         .published_ns
         .store(sync::now_ns(), Ordering::Relaxed);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::NAMES;
+    use quiescent_engine::credit::Cause;
+
+    #[test]
+    fn flushes_are_in_the_order_of_the_engine_s_causes() {
+        let causes = NAMES.iter().filter_map(|it| it.strip_prefix("flushes."));
+        assert!(causes.eq(Cause::ALL.iter().map(|it| it.name())));
+    }
+}

@@ -56,6 +56,11 @@ impl Counted {
         self.fences_gp + self.fences_flag + self.fences_take
     }
 
+    /// Callbacks that were sent on their way, times: each cause by its name.
+    pub fn flushes_by_cause(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        Cause::ALL.iter().map(|it| it.name()).zip(self.flushes)
+    }
+
     /// With what the engine counts.
     pub(super) fn with(mut self, counts: &Counts) -> Counted {
         self.grace_periods = counts.grace_periods;

@@ -14,7 +14,7 @@ use ratatui::buffer::{Buffer, Cell};
 
 use crate::interval::{Row, ThreadRow};
 use crate::order::View;
-use crate::sample::Holdout;
+use crate::sample::{Holdout, Subject};
 
 /// Name, domain, queued and executed a second, held, bytes a piece, delay, lazy, what broke laziness.
 type Made = (
@@ -141,13 +141,13 @@ fn state() -> State {
                 true => What::Memory,
                 false => What::Code,
             },
-            queued_per_s: queued,
+            queued_per_s: Some(queued),
             executed_per_s: executed,
-            held,
-            held_bytes: held * bytes,
+            held: Some(held),
+            held_bytes: Some(held * bytes),
             delay_ms: delay,
             lazy_pct: Some(lazy),
-            broke_per_s: broke,
+            broke_per_s: Some(broke),
         }
     };
     let thread = |id, name: &str, wakeups_per_s, cpu_pct| ThreadRow {
@@ -159,6 +159,7 @@ fn state() -> State {
     let about = "process 4711 (server), made up".into();
     let mut state = State::new(about, View::default(), Duration::from_secs(2));
     state.interval = Some(Interval {
+        subject: Subject::Process,
         length: Duration::from_secs(2),
         functions: ROWS.iter().map(row).collect(),
         threads: vec![

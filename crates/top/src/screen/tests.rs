@@ -7,20 +7,20 @@ use ratatui::backend::TestBackend;
 
 use crate::interval::{Row, ThreadRow};
 use crate::order::View;
-use crate::sample::Holdout;
+use crate::sample::{Holdout, Subject};
 
 fn row(name: &str, queued: f64) -> Row {
     Row {
         name: name.into(),
         domain: "process".into(),
         what: What::Code,
-        queued_per_s: queued,
+        queued_per_s: Some(queued),
         executed_per_s: queued,
-        held: 17,
-        held_bytes: 17 * 96,
+        held: Some(17),
+        held_bytes: Some(17 * 96),
         delay_ms: Some(12.5),
         lazy_pct: Some(100.0),
-        broke_per_s: 0.0,
+        broke_per_s: Some(0.0),
     }
 }
 
@@ -31,6 +31,7 @@ fn state() -> State {
         Duration::from_secs(1),
     );
     state.interval = Some(Interval {
+        subject: Subject::Process,
         length: Duration::from_secs(1),
         functions: vec![
             row("server::routes::Table", 12.0),

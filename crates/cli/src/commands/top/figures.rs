@@ -4,7 +4,7 @@ use super::Origin;
 use crate::arguments::top::Top;
 use quiescent_bench::{Report, Row};
 use quiescent_live::Rung;
-use quiescent_top::{Interval, Order, View};
+use quiescent_top::{Interval, Order, SOFTIRQS, Subject, View};
 use std::collections::BTreeMap;
 
 /// Counters that are told as rates, of those that the source counts.
@@ -12,11 +12,24 @@ const RATES: [(&str, &str); 8] = [
     ("grace_periods", "grace_periods_per_s"),
     ("fences_take", "fences_take_per_s"),
     ("scans", "scans_per_s"),
-    ("softirqs", "softirqs_per_s"),
+    (SOFTIRQS, "softirqs_per_s"),
     ("batches", "batches_per_s"),
     ("ipis", "ipis_per_s"),
     ("idle_ticks", "idle_ticks_per_s"),
     ("busy_ticks", "busy_ticks_per_s"),
+];
+
+/// Counters that are counted by cause as well, and told as rates.
+const CAUSES: [(&str, &str); 3] = [
+    ("worker_wakeups", "wakeups_per_s"),
+    ("flushes", "flushes_per_s"),
+    (SOFTIRQS, "softirqs_per_s"),
+];
+
+/// Counters of what went wrong, told as they are at the end.
+const TOTALS: [(&str, &str, &str); 2] = [
+    ("lost_events", "lost_events", "events"),
+    ("unread_lines", "errors", "lines"),
 ];
 
 /// A row of the report: case, metric, unit.
@@ -30,56 +43,30 @@ pub struct Figures {
 
 impl Figures {
     pub fn add(&mut self, interval: &Interval, view: &View) {
-        let mut put = |case: &str, metric, unit, value| self.put(case, metric, unit, value);
-        let whole = match interval.counts("softirqs") {
-            true => "machine",
-            false => "process",
-        };
+        let whole = interval.subject.word();
         for (counter, metric) in RATES {
             if interval.counts(counter) {
-                put(whole, metric, "1/s", interval.rate(counter));
+                self.put(whole, metric, "1/s", interval.rate(counter));
             }
         }
         if interval.counts("fences_gp") {
-            put(whole, "fences_per_s", "1/s", interval.fences_per_s());
+            self.put(whole, "fences_per_s", "1/s", interval.fences_per_s());
         }
         if interval.counts("rcu_ns") {
-            put(whole, "rcu_cpu_pct", "%", interval.rate("rcu_ns") / 1e7);
+            self.put(whole, "rcu_cpu_pct", "%", interval.rate("rcu_ns") / 1e7);
         }
-        let (held, held_bytes) = interval.held();
-        let holdouts = interval.holdouts.len() as f64;
-        put(whole, "backlog", "callbacks", held as f64);
-        put(whole, "held_bytes", "bytes", held_bytes as f64);
-        put(whole, "holdouts", "readers", holdouts);
-        for (of, metric) in [
-            ("worker_wakeups", "wakeups_per_s"),
-            ("flushes", "flushes_per_s"),
-        ] {
+        for (counter, metric, unit) in TOTALS {
+            if interval.counts(counter) {
+                self.put(whole, metric, unit, interval.counter(counter) as f64);
+            }
+        }
+        self.add_held(interval);
+        for (of, metric) in CAUSES {
             for (cause, rate) in interval.causes(of) {
-                put(&format!("by {cause}"), metric, "1/s", rate);
+                self.put(&format!("by {cause}"), metric, "1/s", rate);
             }
         }
-        for row in view.rows(interval) {
-            let case = match row.domain.as_str() {
-                "process" | "machine" => row.name.clone(),
-                domain => format!("{domain}: {}", row.name),
-            };
-            put(&case, "queued_per_s", "1/s", row.queued_per_s);
-            put(&case, "executed_per_s", "1/s", row.executed_per_s);
-            put(&case, "backlog", "callbacks", row.held as f64);
-            put(&case, "held_bytes", "bytes", row.held_bytes as f64);
-            put(&case, "broke_per_s", "1/s", row.broke_per_s);
-            if let Some(delay) = row.delay_ms {
-                put(&case, "delay_ms", "ms", delay);
-            }
-            if let Some(lazy) = row.lazy_pct {
-                put(&case, "lazy_pct", "%", lazy);
-            }
-        }
-        self.add_threads(interval);
-    }
-
-    pub(super) fn add_threads(&mut self, interval: &Interval) {
+        self.add_rows(interval, view);
         for thread in &interval.threads {
             let case = format!("thread {} {}", thread.id, thread.name);
             self.put(&case, "wakeups_per_s", "1/s", thread.wakeups_per_s);
@@ -87,11 +74,50 @@ impl Figures {
         }
     }
 
-    /// What is no number is not known.
-    pub(super) fn put(&mut self, case: &str, metric: &'static str, unit: &'static str, value: f64) {
-        if !value.is_nan() {
-            let key = (case.to_owned(), metric, unit);
-            self.values.entry(key).or_default().push(value);
+    /// What is held, and by whom. The running kernel does not say who is in the way; others have nothing before the first callback.
+    fn add_held(&mut self, interval: &Interval) {
+        let whole = interval.subject.word();
+        let (held, held_bytes) = (interval.held(), interval.held_bytes());
+        if interval.subject == Subject::Kernel {
+            self.put_if(whole, "backlog", "callbacks", held.map(|it| it as f64));
+            return;
+        }
+        self.put(whole, "backlog", "callbacks", held.unwrap_or(0) as f64);
+        self.put(whole, "held_bytes", "bytes", held_bytes.unwrap_or(0) as f64);
+        let holdouts = interval.holdouts.len() as f64;
+        self.put(whole, "holdouts", "readers", holdouts);
+    }
+
+    fn add_rows(&mut self, interval: &Interval, view: &View) {
+        for row in view.rows(interval) {
+            let case = match row.domain == interval.subject.word() {
+                true => row.name.clone(),
+                false => format!("{}: {}", row.domain, row.name),
+            };
+            let (held, held_bytes) = (row.held, row.held_bytes);
+            self.put(&case, "executed_per_s", "1/s", row.executed_per_s);
+            for (metric, unit, value) in [
+                ("queued_per_s", "1/s", row.queued_per_s),
+                ("backlog", "callbacks", held.map(|it| it as f64)),
+                ("held_bytes", "bytes", held_bytes.map(|it| it as f64)),
+                ("broke_per_s", "1/s", row.broke_per_s),
+                ("delay_ms", "ms", row.delay_ms),
+                ("lazy_pct", "%", row.lazy_pct),
+            ] {
+                self.put_if(&case, metric, unit, value);
+            }
+        }
+    }
+
+    fn put(&mut self, case: &str, metric: &'static str, unit: &'static str, value: f64) {
+        let key = (case.to_owned(), metric, unit);
+        self.values.entry(key).or_default().push(value);
+    }
+
+    /// What is not known is left out.
+    fn put_if(&mut self, case: &str, metric: &'static str, unit: &'static str, value: Option<f64>) {
+        if let Some(value) = value {
+            self.put(case, metric, unit, value);
         }
     }
 

@@ -3,8 +3,8 @@
 //! Virtual time passes at each look: on a terminal as much as has passed outside, else exactly an interval, and nobody waits for it. The first look is at the
 //! machine's beginning. A machine that is too large to keep up goes slower than it should rather than make the terminal wait.
 
-use quiescent_sim::{InTheWay, Live, Look, Plan};
-use quiescent_top::{Function, Holdout, Sample, Source, Thread, What};
+use quiescent_sim::{Counted, InTheWay, Live, Look, Plan};
+use quiescent_top::{Function, Holdout, SOFTIRQS, Sample, Source, Subject, Thread, What};
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -82,21 +82,21 @@ impl Simulated {
             *sum += func.delays.iter().sum::<u64>();
         }
         let counters = self.counters(&look);
-        let domain = match look.counted {
-            Some(_) => "process",
-            None => "machine",
+        let subject = match look.counted {
+            Some(_) => Subject::Process,
+            None => Subject::Machine,
         };
         let functions = look.functions.into_iter().zip(&self.waited_ns);
         let functions = functions.map(|(it, &waited_ns)| Function {
-            domain: domain.into(),
+            domain: subject.word().into(),
             name: it.name,
             what: What::Code,
-            queued: it.queued,
-            lazily: it.lazily,
+            queued: Some(it.queued),
+            lazily: Some(it.lazily),
             executed: it.invoked,
-            waited_ns,
-            bytes_each: it.bytes,
-            broke: it.broke,
+            waited_ns: Some(waited_ns),
+            bytes_each: Some(it.bytes),
+            broke: Some(it.broke),
         });
         let mut threads: Vec<Thread> = look
             .tasks
@@ -112,6 +112,7 @@ impl Simulated {
         let more_threads = threads.len().saturating_sub(MOST_TASKS);
         threads.truncate(MOST_TASKS);
         Sample {
+            subject,
             at: self.origin + Duration::from_nanos(look.at),
             functions: functions.collect(),
             counters,
@@ -125,21 +126,17 @@ impl Simulated {
     fn counters(&self, look: &Look) -> Vec<(String, u64)> {
         let mut all = vec![("grace_periods", self.grace_periods), ("scans", self.scans)];
         match &look.counted {
-            Some(it) => {
-                all.extend([
-                    ("fences_gp", it.fences_gp),
-                    ("fences_flag", it.fences_flag),
-                    ("fences_take", it.fences_take),
-                    ("reader_wakeups", it.reader_wakeups),
-                    ("barriers", it.barriers),
-                    ("worker_wakeups.timer", it.woken_timer),
-                    ("worker_wakeups.kick", it.woken_kick),
-                ]);
-                let causes = it.flushes.iter().zip(FLUSHES);
-                all.extend(causes.map(|(&times, name)| (name, times)));
-            }
+            Some(it) => all.extend([
+                ("fences_gp", it.fences_gp),
+                ("fences_flag", it.fences_flag),
+                ("fences_take", it.fences_take),
+                ("reader_wakeups", it.reader_wakeups),
+                ("barriers", it.barriers),
+                ("worker_wakeups.timer", it.woken_timer),
+                ("worker_wakeups.kick", it.woken_kick),
+            ]),
             None => all.extend([
-                ("softirqs", look.totals.softirqs),
+                (SOFTIRQS, look.totals.softirqs),
                 ("batches", look.totals.batches),
                 ("ipis", look.totals.ipis),
                 ("idle_ticks", look.totals.idle_ticks),
@@ -147,22 +144,12 @@ impl Simulated {
                 ("rcu_ns", look.totals.rcu_ns),
             ]),
         }
+        let flushes = look.counted.iter().flat_map(Counted::flushes_by_cause);
+        let flushes = flushes.map(|(cause, times)| (format!("flushes.{cause}"), times));
         let named = all.into_iter().map(|(name, n)| (name.to_owned(), n));
-        named.collect()
+        named.chain(flushes).collect()
     }
 }
-
-/// In the order of the engine's causes.
-const FLUSHES: [&str; 8] = [
-    "flushes.lazy",
-    "flushes.prompt",
-    "flushes.batch",
-    "flushes.hurry",
-    "flushes.barrier",
-    "flushes.drain",
-    "flushes.pressure",
-    "flushes.budget",
-];
 
 fn holdout(it: InTheWay) -> Holdout {
     match it {
@@ -220,8 +207,8 @@ mod tests {
             assert_eq!(last.length, Duration::from_secs(1));
             let lazy = last.functions.iter().filter_map(|it| it.lazy_pct);
             assert_eq!(lazy.fold(0.0, f64::max) > 0.0, rcu == "lazy");
-            let queued: f64 = last.functions.iter().map(|it| it.queued_per_s).sum();
-            (queued, last.rate("grace_periods"), last.rate("softirqs"))
+            let queued: f64 = last.functions.iter().filter_map(|it| it.queued_per_s).sum();
+            (queued, last.rate("grace_periods"), last.rate(SOFTIRQS))
         };
         let (default, lazy) = (rates("default"), rates("lazy"));
         assert!(default.0 > 100.0 && lazy.0 > 100.0);
@@ -234,7 +221,7 @@ mod tests {
     #[test]
     fn a_program_s_threads_have_the_words_of_a_program() {
         let all = intervals("trickle", &[], 12);
-        assert!(all.iter().all(|it| !it.counts("softirqs")));
+        assert!(all.iter().all(|it| it.subject == Subject::Process));
         let flushes: f64 = all
             .iter()
             .flat_map(|it| it.causes("flushes"))

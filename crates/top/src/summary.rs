@@ -1,0 +1,126 @@
+//! What happened in all, in three lines at most: of what the source counts, in the words of what it is.
+
+use crate::interval::Interval;
+use crate::sample::{SOFTIRQS, Subject};
+use crate::text::{bytes, rate};
+
+/// CPUs that are named, at most.
+const CPUS: usize = 16;
+
+/// In all, in lines.
+pub(crate) fn summary(interval: &Interval) -> Vec<String> {
+    let lines = match interval.subject {
+        Subject::Process => program(interval),
+        Subject::Machine | Subject::Kernel => kernel(interval),
+    };
+    lines.into_iter().filter(|it| !it.is_empty()).collect()
+}
+
+/// Counters as rates with their words, those that there are.
+fn rates<'a>(
+    interval: &'a Interval,
+    counters: &'a [(&str, &str)],
+) -> impl Iterator<Item = String> + 'a {
+    let there = counters.iter().filter(|it| interval.counts(it.1));
+    there.map(|(words, name)| format!("{words}/s {}", rate(interval.rate(name))))
+}
+
+const GRACE_PERIODS: [(&str, &str); 2] = [("grace periods", "grace_periods"), ("scans", "scans")];
+
+fn program(interval: &Interval) -> [String; 3] {
+    let per_s = |name| rate(interval.rate(name));
+    let held = interval.held().unwrap_or(0);
+    let of_budget = match interval.counter("budget_bytes") {
+        0 => String::new(),
+        budget => format!(" of {}", bytes(budget)),
+    };
+    let held_bytes = bytes(interval.held_bytes().unwrap_or(0));
+    let mut first = vec![format!("held {held}, {held_bytes}{of_budget}")];
+    first.extend(rates(interval, &GRACE_PERIODS));
+    let (for_all, takes) = (rate(interval.fences_per_s()), per_s("fences_take"));
+    first.push(format!("fences/s {for_all} + {takes}"));
+    [
+        first.join("   "),
+        format!(
+            "wake-ups/s: waiters {}, drivers {}, worker by {}",
+            per_s("wakeups"),
+            per_s("reader_wakeups"),
+            causes(interval, "worker_wakeups"),
+        ),
+        format!("flushes/s by cause: {}", causes(interval, "flushes")),
+    ]
+}
+
+fn kernel(interval: &Interval) -> [String; 3] {
+    let mut first = Vec::new();
+    match (interval.held(), interval.held_bytes()) {
+        (Some(held), Some(held_bytes)) => first.push(format!("held {held}, {}", bytes(held_bytes))),
+        (Some(held), None) => first.push(format!("held {held}")),
+        (None, _) => {}
+    }
+    if is_by_function(interval) {
+        let executed = interval.functions.iter().map(|it| it.executed_per_s).sum();
+        first.push(format!("executed/s {}", rate(executed)));
+    }
+    first.extend(rates(interval, &GRACE_PERIODS));
+    let mut second: Vec<String> = rates(interval, &[("soft interrupts", SOFTIRQS)]).collect();
+    let of_cpus = causes(interval, SOFTIRQS);
+    if of_cpus != NONE {
+        second.push(format!("by {of_cpus}"));
+    }
+    second.extend(rates(
+        interval,
+        &[("batches", "batches"), ("sent to CPUs", "ipis")],
+    ));
+    let third = match interval.subject {
+        Subject::Machine => cpus(interval),
+        _ => lost(interval),
+    };
+    [first.join("   "), second.join("   "), third]
+}
+
+/// What a simulated machine's CPUs did.
+fn cpus(interval: &Interval) -> String {
+    let ticks = [("idle", "idle_ticks"), ("others", "busy_ticks")];
+    let ticks: Vec<String> = rates(interval, &ticks).collect();
+    let rcu = interval.rate("rcu_ns") / 1e7;
+    format!(
+        "ticks of CPUs: {}   RCU {rcu:.2} % of a CPU",
+        ticks.join(", ")
+    )
+}
+
+/// How much of what the running kernel told was lost.
+fn lost(interval: &Interval) -> String {
+    match interval.counter("lost_events") {
+        _ if !is_by_function(interval) => {
+            "by function nothing is known: that takes root, and the kernel's events".to_owned()
+        }
+        0 => "events lost: none".to_owned(),
+        lost => format!(
+            "events lost: {lost} in all, {}/s: counts are too low; look more often (--delay)",
+            rate(interval.rate("lost_events"))
+        ),
+    }
+}
+
+/// Without events there is nothing by function.
+fn is_by_function(interval: &Interval) -> bool {
+    interval.subject != Subject::Kernel || interval.counts("lost_events")
+}
+
+/// No cause.
+const NONE: &str = "none";
+
+/// The causes of what is counted by cause, the first of them.
+fn causes(interval: &Interval, of: &str) -> String {
+    let some = interval.causes(of).filter(|it| it.1 > 0.0);
+    let words: Vec<String> = some
+        .take(CPUS)
+        .map(|(name, value)| format!("{name} {}", rate(value)))
+        .collect();
+    match words.is_empty() {
+        true => NONE.to_owned(),
+        false => words.join(", "),
+    }
+}
