@@ -203,37 +203,6 @@ fn tables_name_the_machine_and_the_subjects() {
 }
 
 #[test]
-fn reproduce_has_all_its_parts() {
-    let report = report(&run(&["reproduce", "--quick", "--json"]));
-    assert_eq!(report.command, "reproduce");
-    for (subject, case, metric) in [
-        ("quiescent", "load", "cpu_ns"),
-        ("quiescent", "sole thread", "latency_us"),
-        ("quiescent", "early-qs-v2 sole thread", "latency_us_mean"),
-        ("published", "early-qs-v2 early_qs=off", "latency_us_mean"),
-        (
-            "published",
-            "early-qs-v2 early_qs=init run 10",
-            "latency_us_max",
-        ),
-        ("published", "early-qs-rfc early_qs=scan", "latency_us_mean"),
-        ("quiescent", "push", "cpu_ns"),
-        ("quiescent", "all-in 2t", "peak_rss_bytes"),
-        ("quiescent", "at rest", "wakeups"),
-        ("quiescent", "update", "ops_per_s"),
-    ] {
-        assert!(
-            report.find(subject, case, metric).is_some(),
-            "{subject}, {case}, {metric}"
-        );
-    }
-    // The kernel is measured, or it is said why not.
-    let measured = report.rows.iter().any(|row| row.subject == "kernel");
-    let notes = report.options["notes"].to_string();
-    assert!(measured || notes.contains("kernel:"), "{notes}");
-}
-
-#[test]
 fn completions_and_manual() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let output = run(&["completions", shell]);

@@ -234,7 +234,7 @@ fn what_is_lost_under_srcus_is_found() {
     let within = |run: [&'static str; 6], stall| [&run[..], &["--stall", stall]].concat();
     found_in(Broken::NeverRun, &within(brief, "3"), &[Finding::NeverRan]);
     found_in(Broken::Leak, &within(brief, "3"), &[Finding::Leaked]);
-    found_in(Broken::LostFlood, &within(run, "9"), &[Finding::Hang]);
+    found_in(Broken::LostFlood, &within(brief, "3"), &[Finding::Hang]);
     let stuck = [Finding::Hang, Finding::Late];
     found_in(Broken::StuckReader, &within(run, "9"), &stuck);
     found_in(

@@ -1,6 +1,7 @@
 //! Running the command, for all tests of it.
 
 use quiescent_bench::Report;
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
 /// The command.
@@ -114,4 +115,52 @@ pub fn ctrl_c(child: &Child) {
     let id = libc::pid_t::try_from(child.id()).unwrap();
     // SAFETY: `kill` takes two numbers; the process is our child and not yet waited for.
     assert_eq!(unsafe { libc::kill(id, libc::SIGINT) }, 0);
+}
+
+/// A command with these arguments, in this folder.
+#[allow(dead_code)] // not every test file makes pages
+pub fn within(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = quiescent();
+    command
+        .current_dir(folder)
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+/// A command with these arguments, in this folder, interrupted as soon as it can be.
+#[allow(dead_code)] // not every test file stops what it starts
+pub fn interrupted(folder: &Path, arguments: &[&str]) -> Output {
+    let mut child = quiescent()
+        .current_dir(folder)
+        .args(arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    assert!(catches_ctrl_c(&mut child));
+    ctrl_c(&child);
+    child.wait_with_output().unwrap()
+}
+
+/// The page is whole, and its body well-formed.
+#[track_caller]
+#[allow(dead_code)] // as above
+pub fn check_page(page: &str) {
+    assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>"));
+    let body = page.find("<body>").unwrap()..page.find("</html>").unwrap();
+    roxmltree::Document::parse(&page[body]).unwrap();
+    assert!(!page.contains("NaN") && !page.contains("src=") && !page.contains("<script"));
+}
+
+/// Every row of the report is in a table of the page, and the page is linked within itself only.
+#[track_caller]
+#[allow(dead_code)] // as above
+pub fn check_rows(page: &str, report: &Report) {
+    check_page(page);
+    for row in &report.rows {
+        let cells = format!("<td>{}</td><td>{}</td>", row.case, row.metric);
+        assert!(page.contains(&cells), "{row:?}");
+    }
+    assert!(!page.contains("http"), "nothing elsewhere is named");
 }

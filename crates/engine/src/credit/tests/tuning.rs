@@ -114,7 +114,7 @@ fn flushes_are_counted_by_their_cause() {
     for cause in Cause::ALL {
         let count = if cause == Cause::Hurry { 2 } else { 0 };
         assert_eq!(flushes.of(cause), count, "{cause:?}");
-        assert_eq!(cause.name(), format!("{cause:?}").to_lowercase());
+        assert_eq!(cause.name(), alloc::format!("{cause:?}").to_lowercase());
     }
 }
 
