@@ -1,6 +1,6 @@
 //! The events of which most of a trace is made, as the tracefs file has them and no other way: every field at its place, and `None` at
 //! the first byte that is not as expected. Then the reader of all forms looks; where this one does not give up, both say the
-//! same (checked on every event of a trace, and on damaged ones).
+//! same (checked on hundreds of events of each kind, and on damaged ones).
 //!
 //! ```text
 //! cpu_idle              state=4294967295 cpu_id=6
