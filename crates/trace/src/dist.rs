@@ -82,11 +82,15 @@ impl Distribution {
     }
 }
 
-/// The percentile `p` of `n` values, counted; `None` without values.
-pub(crate) fn percentile(counts: &BTreeMap<u64, u64>, n: u64, p: u64) -> Option<u64> {
+/// The percentile `p` of `n` values, counted, in their order; `None` without values.
+pub(crate) fn percentile<'a>(
+    counts: impl IntoIterator<Item = (&'a u64, &'a u64)>,
+    n: u64,
+    p: u64,
+) -> Option<u64> {
     let place = u128::from(n) * u128::from(p) / 100;
     let mut before = 0u128;
-    let found = counts.iter().find(|(_, count)| {
+    let found = counts.into_iter().find(|(_, count)| {
         before += u128::from(**count);
         before > place
     });

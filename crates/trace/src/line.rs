@@ -29,6 +29,7 @@ use crate::Fault;
 pub(crate) use fast::Before;
 use latency::{glued, latency};
 use other::{is_bare, is_raw, lost, special};
+use std::ops::Range;
 
 /// CPU numbers from here on are taken for damage: tables by CPU must not grow without bound.
 const CPUS_MOST: u32 = 1 << 16;
@@ -121,12 +122,16 @@ pub(crate) enum Met<'a> {
     Other(Line<'a>),
 }
 
-/// Reads a line (without its end) that follows another one.
+/// Reads the line at this place of `text` (without its end) that follows another one.
 #[inline(always)]
-pub(crate) fn places<'a>(line: &'a str, before: &mut Before) -> Result<Met<'a>, Fault> {
-    match fast::parse(line.as_bytes(), before) {
+pub(crate) fn places<'a>(
+    text: &'a str,
+    place: Range<usize>,
+    before: &mut Before,
+) -> Result<Met<'a>, Fault> {
+    match fast::parse(&text.as_bytes()[place.clone()], before) {
         Some(places) => Ok(Met::Record(places)),
-        None => slow_places(line),
+        None => slow_places(&text[place]),
     }
 }
 

@@ -164,7 +164,13 @@ fn read(
     // One thread reads and parses, this one looks: results are those of one.
     let mut reader = Reader::ahead(name, source.input);
     let (mut shown, mut records) = (0, 0u32);
-    while let Some(record) = reader.next_record().map_err(unreadable)? {
+    loop {
+        // No `map_err`, which would copy each record.
+        let record = match reader.next_record() {
+            Ok(Some(record)) => record,
+            Ok(None) => break,
+            Err(why) => return Err(unreadable(why)),
+        };
         analysis.feed(&record);
         records += 1;
         if records == RECORDS_AT_A_TIME {

@@ -12,7 +12,7 @@
 //! | [`Room`](super::spread::Room), for all rows of an analysis | [`VALUES_MOST`](super::VALUES_MOST) different values | the row that wants one more is rounded as above, and without room even then its percentiles are given up; counted |
 //! | [`ByCpu`] | [`CPUS_MOST`] CPUs | events of higher numbers are counted |
 //!
-//! What that takes at most, by the sizes of the tables: 10 MB for values (a tree's node may be half empty), 16 MB for what waits, and 1 to
+//! What that takes at most, by the sizes of the tables: 10 MB for values (a table may be half empty), 16 MB for what waits, and 1 to
 //! 12 MB for rows and names. `tests/memory.rs` measures it with a trace that meets every bound.
 
 use crate::names::short;
@@ -168,15 +168,25 @@ pub(crate) struct ByCpu<T> {
 impl<T: Default> ByCpu<T> {
     #[inline]
     pub(crate) fn row(&mut self, cpu: u32) -> &mut T {
+        if self.get(cpu).is_none() {
+            self.add(cpu);
+        }
+        match self.rows.get_mut(cpu as usize) {
+            Some(Some(row)) => row,
+            _ => &mut self.beyond,
+        }
+    }
+
+    /// A row for a CPU that has none, if there is to be one.
+    #[cold]
+    fn add(&mut self, cpu: u32) {
         if cpu >= CPUS_MOST {
             self.refused += 1;
-            return &mut self.beyond;
+            return;
         }
-        let place = cpu as usize;
-        if place >= self.rows.len() {
-            self.rows.resize_with(place + 1, || None);
-        }
-        self.rows[place].get_or_insert_default()
+        let rows = self.rows.len().max(cpu as usize + 1);
+        self.rows.resize_with(rows, || None);
+        self.rows[cpu as usize] = Some(T::default());
     }
 
     #[inline]

@@ -168,8 +168,8 @@ impl Part for Idle {
         let (record, event) = (seen.record, seen.event);
         self.entered |= seen.inside;
         // There may be a window in which nothing happens at all.
-        let past = seen.filter.to_ns.is_some_and(|to| record.time_ns > to);
-        let after = !seen.inside && (self.entered || past);
+        let past = || seen.filter.to_ns.is_some_and(|to| record.time_ns > to);
+        let after = !seen.inside && (self.entered || past());
         self.switches(seen, after);
         match *event {
             Event::IdleEntry { cpu, state } => self.enter(seen, cpu, state, after),
@@ -279,15 +279,18 @@ impl Idle {
     fn switches(&mut self, seen: &Seen<'_>, after: bool) {
         let record = seen.record;
         let cpu = self.cpus.row(record.cpu);
-        match *seen.event {
-            Event::Switch { next_pid: 0, .. } => cpu.by_switch.enter(seen, after),
-            Event::Switch { prev_pid: 0, .. } => {
-                cpu.by_switch.leave(seen, after, Some(&mut self.room))
+        let leaves = match *seen.event {
+            Event::Switch { next_pid: 0, .. } => {
+                cpu.by_switch.enter(seen, after);
+                false
             }
-            _ if record.pid != 0 && cpu.by_switch.since.is_some() => {
-                cpu.by_switch.leave(seen, after, Some(&mut self.room))
-            }
-            _ => {}
+            Event::Switch { prev_pid: 0, .. } => true,
+            _ => record.pid != 0 && cpu.by_switch.since.is_some(),
+        };
+        if leaves {
+            // Where there is `cpu_idle`, the lengths that it tells are those that are shown.
+            let room = (!cpu.by_event.seen).then_some(&mut self.room);
+            cpu.by_switch.leave(seen, after, room);
         }
     }
 

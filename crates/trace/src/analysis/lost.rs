@@ -9,21 +9,22 @@
 //! Interruptions count if they start and end in the window; CPUs without `cpu_idle` have none. Filters select the CPU and, by the
 //! thread that was woken, the interruption.
 
-use super::bounded::{ByCpu, NAMES_MOST, OTHERS};
+use super::bounded::{ByCpu, Map, NAMES_MOST, OTHERS};
 use super::chains::RCU_SOFTIRQ;
 use super::findings::{Findings, Table, count, ms, us};
 use super::idle::share;
 use super::{Seen, per_second};
 use crate::names::key;
 use crate::{Event, Filter, Role, Window, role};
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 
 /// Follows interruptions through a trace.
 #[derive(Debug, Default)]
 pub(crate) struct Lost {
     cpus: ByCpu<Cpu>,
-    causes: BTreeMap<String, Of>,
-    filter: Filter,
+    causes: Map<Cow<'static, str>, Of>,
+    /// As the first record brought it: it is the same for all.
+    filter: Option<Filter>,
 }
 
 /// A CPU since its last idle entry.
@@ -31,7 +32,7 @@ pub(crate) struct Lost {
 struct Cpu {
     entry: Option<u64>,
     started: Option<(u64, bool)>,
-    cause: Option<String>,
+    cause: Option<Cow<'static, str>>,
     ticked: bool,
     /// The filter selects what was woken; without a filter everything.
     wanted: bool,
@@ -58,13 +59,11 @@ impl Lost {
 
     /// Whether the filter shows a CPU.
     pub(crate) fn wants(&self, cpu: u32) -> bool {
-        self.filter.cpu(cpu)
+        self.filter.as_ref().is_none_or(|filter| filter.cpu(cpu))
     }
 
     pub(crate) fn see(&mut self, seen: &Seen<'_>) {
-        if self.filter != *seen.filter {
-            self.filter = seen.filter.clone();
-        }
+        self.filter.get_or_insert_with(|| seen.filter.clone());
         let record = seen.record;
         if let Event::IdleEntry { cpu, .. } = *seen.event {
             self.entered(seen, cpu);
@@ -88,10 +87,9 @@ impl Lost {
                     .get_mut(target)
                     .filter(|cpu| cpu.entry.is_some() && cpu.cause.is_none())
                 {
-                    cpu.cause = Some(if role(task) == Role::Other {
-                        "a task".to_owned()
-                    } else {
-                        key(task)
+                    cpu.cause = Some(match role(task) {
+                        Role::Other => "a task".into(),
+                        _ => key(task).into(),
                     });
                     cpu.wanted = wanted;
                 }
@@ -102,7 +100,7 @@ impl Lost {
                     .get_mut(record.cpu)
                     .filter(|cpu| cpu.entry.is_some())
                 {
-                    cpu.cause.get_or_insert_with(|| "RCU softirq".to_owned());
+                    cpu.cause.get_or_insert("RCU softirq".into());
                 }
             }
             Event::Tick { .. } => {
@@ -126,12 +124,11 @@ impl Lost {
         if !seen.inside || !before.wanted || !seen.filter.cpu(number) {
             return;
         }
-        let cause = before
-            .cause
-            .unwrap_or_else(|| if before.ticked { "tick" } else { "other" }.to_owned());
+        let unnamed = if before.ticked { "tick" } else { "other" };
+        let cause = before.cause.unwrap_or(unnamed.into());
         let rcu = cause.starts_with("rcu") || cause.starts_with("RCU");
         let room = self.causes.len() < NAMES_MOST || self.causes.contains_key(&cause);
-        let cause = if room { cause } else { OTHERS.to_owned() };
+        let cause = if room { cause } else { OTHERS.into() };
         let of = self.causes.entry(cause).or_default();
         of.n += 1;
         of.rcu = rcu;
@@ -169,7 +166,7 @@ impl Lost {
             );
         };
         let (mut rcu, mut all) = (Of::default(), Of::default());
-        let mut rows: Vec<(&String, &Of)> = self.causes.iter().collect();
+        let mut rows: Vec<(&Cow<'_, str>, &Of)> = self.causes.iter().collect();
         rows.sort_by_key(|(name, of)| (std::cmp::Reverse(of.n), *name));
         for (name, of) in rows {
             add(name, of);

@@ -4,8 +4,8 @@
 //! first. All rows of an analysis share the [`Room`] of [`VALUES_MOST`]: the row that wants one more is rounded, and gives its percentiles up if that is not
 //! enough. Number, sum, smallest and largest are exact in every case.
 
+use super::bounded::Map;
 use crate::dist::percentile;
-use std::collections::BTreeMap;
 
 /// Different durations of one row that are kept exactly.
 pub const DISTINCT_MOST: usize = 4096;
@@ -18,7 +18,8 @@ pub const VALUES_MOST: usize = 1 << 18;
 /// The percentile `p` of `n` values is the one at place `floor(n*p/100)` in their order, from 0, as everywhere in this crate.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Spread {
-    counts: BTreeMap<u64, u64>,
+    /// Values with how often they occurred. Added to at every event and sorted once, at the end: no tree.
+    counts: Map<u64, u64>,
     pub(crate) n: u64,
     sum: u128,
     min: u64,
@@ -59,7 +60,7 @@ impl Spread {
         }
         if room.left == 0 {
             room.left += self.counts.len();
-            self.counts = BTreeMap::new();
+            self.counts = Map::default();
             self.given_up = true;
             return;
         }
@@ -125,7 +126,9 @@ impl Spread {
     }
 
     pub(crate) fn percentile(&self, p: u64) -> Option<f64> {
-        let found = percentile(&self.counts, self.n, p);
+        let mut sorted: Vec<(&u64, &u64)> = self.counts.iter().collect();
+        sorted.sort_unstable();
+        let found = percentile(sorted, self.n, p);
         found.map(|value| value.clamp(self.min, self.max) as f64)
     }
 

@@ -36,6 +36,8 @@ pub(crate) struct Before {
     first: usize,
     pid: u32,
     cpu: u32,
+    /// The column of its seconds, and how many ns these are: of a thousand lines nearly all are in the same second.
+    seconds: Option<(u64, u64)>,
 }
 
 #[inline(always)]
@@ -47,7 +49,7 @@ pub(super) fn parse(bytes: &[u8], before: &mut Before) -> Option<Places> {
         Some(head) => head,
         None => anywhere(bytes)?,
     };
-    let (time_ns, at) = match column_of_time(bytes, head.rest) {
+    let (time_ns, at) = match column_of_time(bytes, head.rest, before) {
         Some(time) => time,
         None => time(bytes, blanks(bytes, head.rest))?,
     };
@@ -122,6 +124,7 @@ fn columns(bytes: &[u8], before: &mut Before) -> Option<Head> {
             first,
             pid,
             cpu,
+            seconds: before.seconds,
         };
     }
     // Letters from `!` to `~`, and no colon at the end. What is no ASCII has its highest bit.
@@ -170,19 +173,25 @@ fn who_and_where(head: &[u8; 40]) -> Option<(usize, u32, u32)> {
 
 /// `%5lu.%06lu: ` at this place: nanoseconds, and the place behind the colon.
 #[inline(always)]
-fn column_of_time(bytes: &[u8], start: usize) -> Option<(u64, usize)> {
+fn column_of_time(bytes: &[u8], start: usize, before: &mut Before) -> Option<(u64, usize)> {
     let column: &[u8; 16] = bytes.get(start..)?.first_chunk()?;
     if [column[5], column[12], column[13]] != *b".: " {
         return None;
     }
-    // Blanks in front of the digits become zeros.
     let seconds = u64_at(column, 0) << 24 | 0x20_2020;
-    let blank = (seconds ^ (ONES * 0x20)).trailing_zeros() / 8 * 8;
-    let zeros = ((1u64 << blank.min(56)) - 1) & (ONES * 0x10);
-    let seconds = eight_digits(seconds | zeros)?;
+    let ns = match before.seconds {
+        Some((same, ns)) if same == seconds => ns,
+        _ => {
+            // Blanks in front of the digits become zeros.
+            let blank = (seconds ^ (ONES * 0x20)).trailing_zeros() / 8 * 8;
+            let zeros = ((1u64 << blank.min(56)) - 1) & (ONES * 0x10);
+            let ns = u64::from(eight_digits(seconds | zeros)?) * 1_000_000_000;
+            before.seconds = Some((seconds, ns));
+            ns
+        }
+    };
     let us = eight_digits(zeros_before(u64_at(column, 6), 48))?;
-    let ns = u64::from(seconds) * 1_000_000_000 + u64::from(us) * 1000;
-    Some((ns, start + 13))
+    Some((ns + u64::from(us) * 1000, start + 13))
 }
 
 #[inline(always)]

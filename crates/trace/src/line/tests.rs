@@ -2,7 +2,7 @@ use super::*;
 
 /// Reads a line as the reader of traces does.
 fn parse(line: &str) -> Result<Line<'_>, Fault> {
-    Ok(match places(line, &mut Before::default())? {
+    Ok(match places(line, 0..line.len(), &mut Before::default())? {
         Met::Record(places) => Line::Record(places.on(line, 0, 0)),
         Met::Other(line) => line,
     })

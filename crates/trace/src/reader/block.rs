@@ -59,7 +59,7 @@ impl Block {
             let end = start + length;
             self.met.lines += 1;
             let met = match length <= super::LINE_MOST {
-                true => line::places(&self.text[start..end], &mut line_before),
+                true => line::places(&self.text, start..end, &mut line_before),
                 false => Err(Fault::Long),
             };
             match met {
