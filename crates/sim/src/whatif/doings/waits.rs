@@ -216,5 +216,5 @@ pub(super) fn is_models(task: &str) -> bool {
     task == DRIVER || task == "kworker/rcu" || task.starts_with("rcu_exp_")
 }
 
-/// Since when it is driven where: by CPU, in nanoseconds.
+/// Where it was driven: from when on, in nanoseconds, on which CPU.
 pub type Driven = Vec<(u64, CpuId)>;
