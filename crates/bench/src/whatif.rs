@@ -5,6 +5,7 @@
 
 use crate::table::{Table, figure};
 use crate::{Control, Error, Report, Row};
+use quiescent_sim::whatif::doings::Awaited;
 use quiescent_sim::whatif::{self, BAD_FIT, Fit, Line, Trace};
 use quiescent_sim::{Options, Stats, settings};
 
@@ -44,6 +45,8 @@ pub struct Answer {
     pub lines: Vec<Line>,
     /// Lengths of grace periods in order, in milliseconds: recorded, model as recorded, with the change.
     pub gps: [Vec<f64>; 3],
+    /// Seconds before the end of the window in which some thread has nothing left to do, as it waits less with the change than in the trace.
+    pub uncovered: f64,
     /// What makes the figures doubtful.
     pub doubts: Vec<String>,
 }
@@ -61,8 +64,10 @@ pub struct Fed {
     pub threads: usize,
     /// Callbacks.
     pub callbacks: usize,
-    /// Waits for a grace period.
+    /// Waits for a grace period, expedited or not.
     pub waits: usize,
+    /// Waits for all callbacks (`rcu_barrier`).
+    pub barriers: usize,
 }
 
 /// Settings that are the trace's, and why another value makes no sense.
@@ -181,11 +186,13 @@ pub fn ask(
             hz: trace.recorded.hz,
             threads: trace.doings.threads().count(),
             callbacks: trace.doings.calls(),
-            waits: trace.waits().0,
+            waits: trace.waits(Awaited::GracePeriod).0 + trace.waits(Awaited::Expedited).0,
+            barriers: trace.waits(Awaited::Callbacks).0,
         },
         gps: [recorded_gps(trace), lengths(&before), lengths(&after)],
         machines,
         lines,
+        uncovered: after.uncovered as f64 / 1e9,
         doubts: Vec::new(),
     };
     answer.doubts = doubts::of(&answer, trace, !fit.alike.is_empty());
@@ -248,9 +255,20 @@ impl Answer {
     /// In one line: what the trace is, and what of it was fed.
     pub fn about(&self) -> String {
         let it = &self.fed;
+        let barriers = match it.barriers {
+            0 => String::new(),
+            n => format!(", {n} calls of rcu_barrier"),
+        };
         let mut text = format!(
-            "{}: {} CPUs at {} ticks a second, {:.1} s; {} threads, {} callbacks, {} waits for a grace period are fed to the model",
-            self.request.file, it.cpus, it.hz, it.seconds, it.threads, it.callbacks, it.waits
+            "{}: {} CPUs at {} ticks a second, {:.1} s; {} threads, {} callbacks, {} waits for a grace period{} are fed to the model",
+            self.request.file,
+            it.cpus,
+            it.hz,
+            it.seconds,
+            it.threads,
+            it.callbacks,
+            it.waits,
+            barriers
         );
         if self.times > 1 {
             text += &format!(", {} times over", self.times);
@@ -308,6 +326,7 @@ pub fn report(answer: &Answer, stopped: bool) -> Report {
     report.option("threads", answer.fed.threads);
     report.option("callbacks", answer.fed.callbacks);
     report.option("waits", answer.fed.waits);
+    report.option("barriers", answer.fed.barriers);
     report.option("fits", answer.misfits().next().is_none());
     report.option("warnings", answer.doubts.clone());
     report.option("stopped", stopped);

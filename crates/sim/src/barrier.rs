@@ -14,6 +14,8 @@ use quiescent_engine::{CpuId, Seq};
 use crate::cpu::{Callback, Then};
 use crate::exec::Act;
 use crate::machine::Machine;
+use crate::notes::What;
+use crate::task::Waits;
 
 /// The barrier in flight, and who wants the next one.
 #[derive(Debug, Default)]
@@ -54,6 +56,11 @@ impl Machine {
 
     /// A task waits for all callbacks.
     pub(crate) fn barrier(&mut self, cpu: CpuId, task: usize) -> Act {
+        self.tasks[task].waits = Some(Waits::ForCallbacks {
+            start: self.now,
+            made: None,
+        });
+        self.barrier_says("Begin", None, self.barrier.engine.snap());
         let caller = Caller {
             task,
             snap: self.barrier.engine.snap(),
@@ -79,9 +86,16 @@ impl Machine {
     pub(crate) fn barrier_goes_on(&mut self, cpu: CpuId) -> Act {
         let mut cost = self.options.costs.callback;
         let turn = self.barrier.turn.expect("it has its turn");
-        if turn.visited.is_none() && self.barrier.engine.start(turn.snap) == Begin::Covered {
-            self.barrier_over(cpu);
-            return Act::Busy(cost);
+        if turn.visited.is_none() {
+            let Begin::Started { seq } = self.barrier.engine.start(turn.snap) else {
+                self.barrier_says("EarlyExit", None, self.barrier.engine.seq());
+                self.barrier_over(cpu);
+                return Act::Busy(cost);
+            };
+            if let Some(Waits::ForCallbacks { made, .. }) = &mut self.tasks[turn.task].waits {
+                *made = Some(seq);
+            }
+            self.barrier_says("Inc1", None, seq);
         }
         for whose in turn.visited.unwrap_or(0)..self.options.cpus {
             self.barrier_visits(whose, cpu);
@@ -118,9 +132,19 @@ impl Machine {
             None => (it.entrain_barrier(barrier), Todo::default()),
         };
         let itself = !it.is_offloaded();
+        let seq = barrier.seq();
+        match visit {
+            Visit::Empty => self.barrier_says("NQ", Some(whose), seq),
+            Visit::Noted if self.is_online(whose) => {
+                self.barrier_says("OnlineQ", Some(whose), seq);
+            }
+            Visit::Noted => self.barrier_says("OfflineNoCBQ", Some(whose), seq),
+            Visit::Already => {}
+        }
         if visit == Visit::Noted {
             self.push_barrier(whose);
             if itself {
+                self.cores[whose as usize].barrier_asked = whose != cpu;
                 self.send_ipi(whose, cpu);
             }
         }
@@ -147,11 +171,29 @@ impl Machine {
 
     /// The barrier's callback was invoked on `cpu`.
     pub(crate) fn barrier_callback(&mut self, cpu: CpuId) {
-        if self.barrier.engine.one_done() {
+        let seq = self.barrier.engine.seq();
+        let last = self.barrier.engine.one_done();
+        self.barrier_says(if last { "LastCB" } else { "CB" }, None, seq);
+        if last {
             self.barrier.engine.end();
             let caller = self.barrier_over(cpu);
             self.wake(caller, cpu);
         }
+    }
+
+    /// A line of the trace, in the kernel's words.
+    pub(crate) fn barrier_says(&self, step: &'static str, whose: Option<CpuId>, seq: Seq) {
+        let engine = &self.barrier.engine;
+        let remaining = match seq == engine.seq() {
+            true => engine.remaining(),
+            false => 0, // not begun, or over
+        };
+        self.rcu.told.notes.say(What::Barrier {
+            step,
+            whose,
+            remaining,
+            seq,
+        });
     }
 
     /// Whoever's turn it was, a task that is returned, has what it wanted; the next one has its turn.

@@ -60,6 +60,8 @@ pub(crate) struct Core {
     pub ipi: bool,
     /// An expedited grace period wants to know what that interrupt finds.
     pub exp_asked: bool,
+    /// A barrier has put a callback behind the others here.
+    pub barrier_asked: bool,
     /// Sleeps that have ended here.
     pub alarms: Vec<(usize, u64)>,
     /// Sleeps that have ended here and wait for a tick.

@@ -160,6 +160,9 @@ impl Machine {
             if std::mem::take(&mut self.cores[cpu as usize].exp_asked) {
                 self.exp_interrupt(cpu);
             }
+            if std::mem::take(&mut self.cores[cpu as usize].barrier_asked) {
+                self.barrier_says("IRQ", None, self.barrier.engine.seq());
+            }
         }
         Act::Busy(cost)
     }
@@ -225,7 +228,12 @@ impl Machine {
             let Some(timer) = self.wheel.take_due(cpu, now, ticking) else {
                 break;
             };
-            self.rcu.told.notes.say(What::Timer { jiffies: now });
+            let function = match timer {
+                Timer::Wake(_) => "process_timeout",
+                Timer::Group(_) => "do_nocb_deferred_wakeup_timer",
+            };
+            let jiffies = now;
+            self.rcu.told.notes.say(What::Timer { jiffies, function });
             match timer {
                 Timer::Wake(task) => self.wake(task, cpu),
                 Timer::Group(group) => {

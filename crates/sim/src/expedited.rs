@@ -19,6 +19,7 @@ use quiescent_engine::{CpuId, Seq};
 
 use crate::exec::Act;
 use crate::machine::Machine;
+use crate::task::Waits;
 use crate::wheel::{Timer, expiry};
 
 /// Callers, and what the worker does.
@@ -50,7 +51,7 @@ enum Stage {
 impl Machine {
     /// A task waits for a grace period of this kind, or of the one that the options prescribe.
     pub(crate) fn synchronize(&mut self, cpu: CpuId, task: usize, asked: GpKind) -> Act {
-        self.tasks[task].waits_since = Some((self.now, self.oracle.since()));
+        self.waits_for_gp(task, asked == GpKind::Expedited);
         match self.rcu.global.choose(asked) {
             Choice::Expedited => self.expedite(cpu, task),
             Choice::Nothing | Choice::Normal => self.synchronize_normal(cpu, task),
@@ -73,6 +74,9 @@ impl Machine {
                 self.exp.job = Some((cookie, task));
                 self.wake(self.exp.worker, cpu);
             }
+        }
+        if let Some(Waits::ForGp { cookie: got, .. }) = &mut self.tasks[task].waits {
+            *got = Some(cookie);
         }
         self.then_sleeps(cpu, cost)
     }
@@ -125,6 +129,7 @@ impl Machine {
                     let next = self.exp_step(cpu, next, &mut cost);
                     if next == ExpNext::Done {
                         self.tally.exp_ends(&mut self.oracle);
+                        self.stats.totals.expedited += u64::from(self.stats.counts(self.now));
                     }
                     next
                 }

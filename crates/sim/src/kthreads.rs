@@ -1,5 +1,6 @@
 //! What tasks do when they run: the grace-period thread, the threads of offloaded callbacks, the workload.
 
+use quiescent_engine::event::{Event, ExpEvent};
 use quiescent_engine::limits::Context;
 use quiescent_engine::offload::{GroupId, Rest};
 use quiescent_engine::polled::GpKind;
@@ -8,9 +9,10 @@ use quiescent_engine::{CpuId, Next, Phase, Pos, Until};
 use crate::cpu::Then;
 use crate::exec::Act;
 use crate::machine::Machine;
+use crate::notes::What;
 use crate::options::Smp;
 use crate::stats::{GracePeriod, Synchronized};
-use crate::task::{Kind, Op, State};
+use crate::task::{Kind, Op, State, Waits};
 use crate::wheel::{Timer, expiry};
 
 impl Machine {
@@ -231,19 +233,10 @@ impl Machine {
         if left > 0 {
             return Act::Compute(left);
         }
-        if let Some((start, since)) = self.tasks[task].waits_since.take() {
-            self.oracle.waited(since);
-            let call = Synchronized {
-                start,
-                end: self.now,
-            };
-            if self.stats.counts(self.now) {
-                self.stats.calls.push(call);
-            }
-        }
         if self.has_turn(task) {
             return self.barrier_goes_on(cpu);
         }
+        self.returns(task);
         let now = self.now;
         let Kind::Work(work) = &mut self.tasks[task].kind else {
             unreachable!("the kernel's threads have their own work");
@@ -276,7 +269,7 @@ impl Machine {
             Op::Shrink(lazy) => self.shrink(cpu, lazy),
             Op::Reclaim { above, lazy } => self.reclaim(cpu, above, lazy),
             Op::AwaitCallback { func, lazy } => {
-                self.tasks[task].waits_since = Some((self.now, self.oracle.since()));
+                self.waits_for_gp(task, false);
                 self.call(cpu, (func, Then::Wakes(task)), lazy, true);
                 self.then_sleeps(cpu, self.options.costs.callback)
             }
@@ -301,6 +294,53 @@ impl Machine {
                 self.live_tasks -= 1;
                 self.then_sleeps(cpu, 0)
             }
+        }
+    }
+
+    /// From now on the task waits for a grace period.
+    pub(crate) fn waits_for_gp(&mut self, task: usize, expedited: bool) {
+        self.tasks[task].waits = Some(Waits::ForGp {
+            start: self.now,
+            since: self.oracle.since(),
+            expedited,
+            cookie: None,
+        });
+    }
+
+    /// What the task waited for, if anything, is over.
+    fn returns(&mut self, task: usize) {
+        let (end, counts) = (self.now, self.stats.counts(self.now));
+        match self.tasks[task].waits.take() {
+            Some(Waits::ForGp {
+                start,
+                since,
+                expedited,
+                cookie,
+            }) => {
+                self.oracle.waited(since);
+                if let Some(gp_seq) = cookie {
+                    // A kernel's caller looks once more when it wakes up.
+                    let event = ExpEvent::Done;
+                    let done = Event::ExpGracePeriod { gp_seq, event };
+                    self.rcu.told.notes.say(What::Rcu(done));
+                }
+                if counts {
+                    self.stats.calls.push(Synchronized {
+                        start,
+                        end,
+                        expedited,
+                    });
+                }
+            }
+            Some(Waits::ForCallbacks { start, made }) => {
+                if let Some(seq) = made {
+                    self.barrier_says("Inc2", None, seq);
+                }
+                if counts {
+                    self.stats.barriers.push((start, end));
+                }
+            }
+            None => {}
         }
     }
 

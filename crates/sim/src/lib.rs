@@ -75,6 +75,7 @@ mod machine;
 mod notes;
 mod options;
 mod oracle;
+mod outside;
 mod pending;
 mod rcu;
 pub mod replay;

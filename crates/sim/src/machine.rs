@@ -19,7 +19,7 @@ use crate::rcu::Rcu;
 use crate::stats::{Func, GracePeriod, Stats};
 use crate::syscalls::SysCalls;
 use crate::tally::Tally;
-use crate::task::{Endless, Kind, State, Task, Work};
+use crate::task::{Endless, Kind, State, Task, Waits, Work};
 use crate::wheel::{For, Timer, Wheel};
 
 /// A machine.
@@ -208,16 +208,6 @@ impl Machine {
         }
     }
 
-    /// Ticks that have nothing to do with RCU: whose, and when, in nanoseconds.
-    pub(crate) fn outside_ticks(&mut self, ticks: &[(CpuId, u64)]) {
-        let (jiffy, first) = (self.options.jiffy_ns(), self.options.jiffies);
-        for &(cpu, at) in ticks {
-            let cpu = cpu.min(self.options.cpus - 1);
-            self.wheel.ring_outside(cpu, first + at / jiffy);
-        }
-        self.expect_jiffy();
-    }
-
     /// What things cost.
     pub(crate) fn costs(&self) -> Costs {
         self.options.costs
@@ -404,7 +394,7 @@ impl Machine {
             }
             State::Over => return,
         }
-        if let Some((_, since)) = it.waits_since {
+        if let Some(Waits::ForGp { since, .. }) = it.waits {
             self.oracle.waited(since);
         }
         self.balance(task);

@@ -7,8 +7,8 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
-use quiescent_engine::CpuId;
 use quiescent_engine::event::{Event, FqsEvent, GpEvent};
+use quiescent_engine::{CpuId, Seq};
 
 use crate::full::KeptBy;
 use crate::stats::Credits;
@@ -67,6 +67,14 @@ pub(crate) enum What {
     TickStop(Option<KeptBy>),
     Timer {
         jiffies: u64,
+        function: &'static str,
+    },
+    /// A step of `rcu_barrier`, by its name: about a CPU or none, callbacks and guards that are left, its number.
+    Barrier {
+        step: &'static str,
+        whose: Option<CpuId>,
+        remaining: u32,
+        seq: Seq,
     },
     SoftirqEntry(Softirq),
     SoftirqExit(Softirq),

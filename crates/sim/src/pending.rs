@@ -4,7 +4,7 @@ use quiescent_engine::exp::ExpPhase;
 use quiescent_engine::{Lane, Phase};
 
 use crate::machine::Machine;
-use crate::task::{Kind, State};
+use crate::task::{Kind, State, Waits};
 
 /// More of a kind than this are counted, and not listed.
 const MOST: usize = 8;
@@ -111,12 +111,14 @@ impl Machine {
             .filter(|it| matches!(it.kind, Kind::Work(_)));
         working
             .filter_map(|it| {
-                let (since, _) = it.waits_since?;
+                let Some(Waits::ForGp { start, .. }) = it.waits else {
+                    return None;
+                };
                 let inside = match it.sections.depth {
                     0 => "",
                     _ => ", in a section: it waits for itself",
                 };
-                let ms = (self.now - since) / 1_000_000;
+                let ms = (self.now - start) / 1_000_000;
                 Some(format!(
                     "{} waits for a grace period since {ms} ms{inside}",
                     it.name

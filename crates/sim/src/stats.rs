@@ -24,6 +24,8 @@ pub struct Synchronized {
     pub start: u64,
     /// When it returned.
     pub end: u64,
+    /// The caller asked for an expedited grace period, whatever it got.
+    pub expedited: bool,
 }
 
 /// A callback's function.
@@ -120,6 +122,8 @@ pub struct Totals {
     pub busy_ticks: u64,
     /// Passes of the idle loop.
     pub idle_entries: u64,
+    /// Expedited grace periods that ended.
+    pub expedited: u64,
     /// Interrupts sent to other CPUs.
     pub ipis: u64,
     /// RCU's soft interrupts.
@@ -143,6 +147,8 @@ pub struct Stats {
     pub grace_periods: Vec<GracePeriod>,
     /// Calls that returned in it.
     pub calls: Vec<Synchronized>,
+    /// Calls of `rcu_barrier` that returned in it: from when until when, in nanoseconds.
+    pub barriers: Vec<(u64, u64)>,
     /// By function.
     pub funcs: Vec<Func>,
     /// Wake-ups, by task.
@@ -163,6 +169,8 @@ pub struct Stats {
     pub syscalls: Vec<crate::SysCall>,
     /// Idle states, if the machine has any.
     pub idled: Option<crate::idling::Idled>,
+    /// Of a replay: how long before the end of the window some thread has come to the end of the trace, because it waited less than there, in nanoseconds.
+    pub uncovered: u64,
     /// What the library has counted, on a machine of threads.
     pub counted: Option<crate::threads::Counted>,
     /// Callbacks that had not been invoked at the end, on a machine of threads.

@@ -1,7 +1,7 @@
 //! Tasks: the kernel's threads that RCU needs, and what a workload does.
 
-use quiescent_engine::CpuId;
 use quiescent_engine::offload::GroupId;
+use quiescent_engine::{CpuId, Seq};
 
 use crate::roaming::Roaming;
 use crate::sections::Sections;
@@ -83,6 +83,29 @@ pub enum Op {
     Exit,
 }
 
+/// What a task waits for that only RCU can end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waits {
+    /// A grace period.
+    ForGp {
+        /// Since when, in nanoseconds.
+        start: u64,
+        /// The first section that it need not wait for.
+        since: u64,
+        /// It asked for an expedited one.
+        expedited: bool,
+        /// It has got one: its cookie.
+        cookie: Option<Seq>,
+    },
+    /// All callbacks.
+    ForCallbacks {
+        /// Since when.
+        start: u64,
+        /// The barrier that it made; none if that of another covered it.
+        made: Option<Seq>,
+    },
+}
+
 /// A workload's task.
 pub trait Work {
     /// What it does next; `now` is the time in nanoseconds.
@@ -151,8 +174,7 @@ pub(crate) struct Task {
     pub left: u64,
     /// It had to give its CPU to another: those that are woken come first.
     pub gave_way: bool,
-    /// When it began to wait for a grace period, and the first section that it need not wait for.
-    pub waits_since: Option<(u64, u64)>,
+    pub waits: Option<Waits>,
     pub sections: Sections,
     pub wakeups: u64,
     pub intervals: Intervals,
@@ -175,7 +197,7 @@ impl Task {
             round: 0,
             left: 0,
             gave_way: false,
-            waits_since: None,
+            waits: None,
             sections: Sections::default(),
             wakeups: 0,
             intervals: Intervals::default(),

@@ -3,7 +3,8 @@
 //! RCU's events are the engine's and print themselves; scheduler, idle, soft interrupt, timer and (of tasks that make some) system call events
 //! are the machine's, in the same layout. The clock is the machine's own, in seconds with six digits. Two things are simpler than in a kernel: a
 //! wake-up is printed on the CPU that wakes, not on the one that is interrupted for it, and everything that one piece of work does has the
-//! time of its beginning. Addresses are positions: the engine holds no callbacks.
+//! time of its beginning. Addresses are positions: the engine holds no callbacks. The interrupt of `rcu_barrier` (`IRQ`) comes after its
+//! `OnlineQ`: the caller has put the callback in its place already.
 
 use std::io::{self, Write};
 
@@ -157,11 +158,23 @@ impl Machine {
             What::TickStop(Some(by)) => {
                 writeln!(out, "tick_stop: success=0 dependency={}", by.name())
             }
-            What::Timer { jiffies } => writeln!(
+            What::Timer { jiffies, function } => writeln!(
                 out,
-                "timer_expire_entry: timer={} function=process_timeout now={jiffies} baseclk={jiffies}",
+                "timer_expire_entry: timer={} function={function} now={jiffies} baseclk={jiffies}",
                 address(cpu, 1)
             ),
+            What::Barrier {
+                step,
+                whose,
+                remaining,
+                seq,
+            } => {
+                let (whose, seq) = (whose.map_or(-1, i64::from), seq.raw());
+                writeln!(
+                    out,
+                    "rcu_barrier: rcu_preempt {step} cpu {whose} remaining {remaining} # {seq}"
+                )
+            }
             What::SoftirqEntry(which) => writeln!(out, "softirq_entry: {}", vector(which)),
             What::SoftirqExit(which) => writeln!(out, "softirq_exit: {}", vector(which)),
             What::SysEnter(name, argument) => {

@@ -12,8 +12,9 @@
 //! | `fit` | which of the few machines that a trace does not tell apart it was |
 //!
 //! # What is input, and what the model produces
-//! Input: wake-ups of every thread but RCU's, with CPU and time on it; callbacks, as steps of those threads; wheel timers that are not RCU's; where RCU's threads ran. The
-//! model's: RCU's threads' wake-ups, grace periods and scans, delays, every tick and idle entry, and how long synchronous waits take. What follows
+//! Input: wake-ups of every thread but RCU's, with CPU and time on it; callbacks, as steps of those threads; wheel timers that are not RCU's; interrupts
+//! that only end a halt; where RCU's threads ran. The
+//! model's: RCU's threads' wake-ups, grace periods and scans, delays, every tick and idle entry, and how long synchronous, expedited and barriers' waits take. What follows
 //! a wait moves with it (`feed`).
 //!
 //! # What a change makes of the input
@@ -60,7 +61,7 @@ pub use fit::{FITTED, Fit};
 pub use lines::{Line, lines, spread};
 pub use told::Told;
 
-use doings::Doings;
+use doings::{Awaited, Doings};
 
 /// A figure of the model as recorded that is off by more than this share is a bad fit.
 pub const BAD_FIT: f64 = 0.15;
@@ -201,7 +202,8 @@ impl Trace {
         gp_thread: Option<CpuId>,
         stop: impl Fn() -> bool,
     ) -> Option<Stats> {
-        let mut machine = feed::machine(&self.recorded, &self.doings, options.clone(), times);
+        let mut fed = feed::machine(&self.recorded, &self.doings, options.clone(), times);
+        let machine = &mut fed.machine;
         if let Some(cpu) = gp_thread {
             for name in ["rcu_preempt", "rcu_sched"] {
                 machine.place(name, vec![(0, cpu)]);
@@ -217,18 +219,27 @@ impl Trace {
             machine.run(now);
         }
         let mut stats = machine.stats();
+        stats.uncovered = fed.uncovered();
         let uncounted = self.doings.uncounted(self.recorded.window) * times.max(1);
         stats.wakeups.retain(|it| !it.0.starts_with(feed::NOBODY));
         uncount(&mut stats, uncounted);
         Some(stats)
     }
 
-    /// Waits of the window: how many were over in it, and how long they took on average, in milliseconds.
-    pub fn waits(&self) -> (usize, f64) {
+    /// Waits of the window for this: how many were over in it, and how long they took on average, in milliseconds.
+    pub fn waits(&self, what: Awaited) -> (usize, f64) {
         let window: Window = self.recorded.window;
-        let all = self.doings.waits.iter().filter(|it| window.contains(it.1));
-        let long: Vec<f64> = all.map(|it| (it.1 - it.0) as f64 / 1e6).collect();
+        let all = self.doings.waits.iter();
+        let those = all.filter(|it| it.what == what && window.contains(it.until));
+        let long: Vec<f64> = those.map(|it| (it.until - it.from) as f64 / 1e6).collect();
         (long.len(), mean(long))
+    }
+
+    /// Expedited grace periods that ended in the window.
+    pub fn expedited(&self) -> usize {
+        let window: Window = self.recorded.window;
+        let ends = self.doings.expedited.iter();
+        ends.filter(|it| window.contains(**it)).count()
     }
 }
 

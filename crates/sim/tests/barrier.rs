@@ -76,3 +76,50 @@ fn callers_that_come_while_one_is_under_way_share_the_next() {
     assert!(machine.run_tasks(1_000 * MS), "somebody waits for ever");
     assert_eq!((machine.barriers(), machine.too_early()), (2, 0));
 }
+
+#[test]
+fn a_trace_has_its_steps_in_the_kernels_words() {
+    let mut machine = Machine::new(Options::kernel_6_12(2, 1000));
+    machine.func("callback");
+    machine.keep_trace();
+    let ops = vec![call(false), Op::Barrier];
+    machine.spawn("queues", 0, MS, List::new(vec![call(false)]));
+    machine.spawn("first", 1, MS + MS / 10, List::new(ops));
+    machine.spawn("second", 0, MS + MS / 2, List::new(vec![Op::Barrier]));
+    machine.spawn("third", 1, MS + MS / 2, List::new(vec![Op::Barrier]));
+    assert!(machine.run_tasks(1_000 * MS));
+    let mut text = Vec::new();
+    machine.write_trace(&mut text).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    assert!(text.contains("rcu_barrier: rcu_preempt IRQ cpu -1 remaining "));
+    let said: Vec<(&str, &str)> = text
+        .lines()
+        .filter_map(|it| {
+            let (place, step) = it.split_once(": rcu_barrier: rcu_preempt ")?;
+            Some((place.trim_start().split('-').next()?, step))
+        })
+        .filter(|it| !it.1.starts_with("IRQ "))
+        .collect();
+    let wanted = [
+        ("first", "Begin cpu -1 remaining 0 # 4"),
+        ("first", "Inc1 cpu -1 remaining 2 # 1"),
+        ("first", "OnlineQ cpu 0 remaining 3 # 1"),
+        ("first", "OnlineQ cpu 1 remaining 4 # 1"),
+        ("second", "Begin cpu -1 remaining 0 # 8"),
+        ("third", "Begin cpu -1 remaining 0 # 8"),
+    ];
+    assert_eq!(said[..6], wanted);
+    let rest: Vec<&str> = said[6..].iter().map(|it| it.1).collect();
+    assert_eq!(
+        rest[..2],
+        ["CB cpu -1 remaining 1 # 1", "LastCB cpu -1 remaining 0 # 1"]
+    );
+    for step in [
+        "NQ cpu 0 remaining 2 # 5",
+        "Inc2 cpu -1 remaining 0 # 1",
+        "Inc2 cpu -1 remaining 0 # 5",
+        "EarlyExit cpu -1 remaining 0 # 8",
+    ] {
+        assert!(rest.contains(&step), "{step}: {rest:?}");
+    }
+}

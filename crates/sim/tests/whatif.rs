@@ -2,7 +2,7 @@
 
 use quiescent_engine::EarlyQs;
 use quiescent_sim::experiments::{Basis, what_if};
-use quiescent_sim::whatif::doings::{Run, Step};
+use quiescent_sim::whatif::doings::{Awaited, Run, Step, Waited};
 use quiescent_sim::whatif::{self, Line, Trace};
 use quiescent_sim::{IdleLoop, Options, Smp, settings};
 use quiescent_trace::{Options as Known, Window, open};
@@ -80,6 +80,7 @@ fn a_life_is_wake_ups_work_callbacks_and_waits() {
     };
     assert_eq!((b.at, b.counted), (at(1040), false));
     let until = |us: Option<u64>| Step::Wait {
+        what: Awaited::GracePeriod,
         until: us.map(|it| it * 1000),
     };
     let steps = [
@@ -90,7 +91,12 @@ fn a_life_is_wake_ups_work_callbacks_and_waits() {
     ];
     // What it does between asking and sleeping is a part of the wait.
     assert_eq!(b.steps, steps);
-    assert_eq!(trace.doings.waits, [(at(1050), at(6010))]);
+    let waited = Waited {
+        what: Awaited::GracePeriod,
+        from: at(1050),
+        until: at(6010),
+    };
+    assert_eq!(trace.doings.waits, [waited]);
     let [interrupt] = runs(&trace, "interrupts/2") else {
         panic!("one callback")
     };
@@ -159,7 +165,7 @@ fn waits_take_as_long_as_the_settings_make_them() {
         end_ns: 2_121_200_000,
     };
     let trace = file("s-sync-classic-8", Some(window));
-    let (waits, ms) = trace.waits();
+    let (waits, ms) = trace.waits(Awaited::GracePeriod);
     assert_eq!(waits, 50);
     let recorded = with(&trace, &[]);
     let near = |it: f64, real: f64| (it / real - 1.0).abs() < 0.03;
@@ -284,4 +290,22 @@ fn changes_are_predicted_within_20_per_cent_but_for_ticks_that_depend_on_placeme
     for it in explained {
         assert!(it.holds(), "{it:?} {}", it.ratio());
     }
+}
+
+#[test]
+fn interrupts_that_only_end_a_halt_are_fed() {
+    // Other timers of a machine that does nothing, and a clock that is early: of 82 passes of the idle loop 54.
+    let mut trace = file("classic-idle", None);
+    let window = trace.recorded.window;
+    let inside = trace.doings.interrupts.iter();
+    assert_eq!(inside.filter(|it| window.contains(it.1)).count(), 54);
+    let ratio = |trace: &Trace| {
+        let lines = with(trace, &[]);
+        let entries = lines.iter().find(|it| it.metric == "idle_entries_per_s");
+        entries.unwrap().ratio().unwrap()
+    };
+    let fed = ratio(&trace);
+    trace.doings.interrupts.clear();
+    let without = ratio(&trace);
+    assert!((fed - 1.0).abs() < 0.15 && without < 0.6, "{fed} {without}");
 }

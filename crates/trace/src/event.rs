@@ -118,7 +118,14 @@ pub enum Event<'a> {
     },
     /// `rcu_exp_grace_period`: an expedited one.
     Expedited {
-        /// `start`, `wait`, `end`…
+        /// The expedited sequence number, as printed.
+        seq: i64,
+        /// `snap`, `start`, `end`, `done`…
+        what: &'a str,
+    },
+    /// `rcu_barrier`: somebody waits for all callbacks.
+    Barrier {
+        /// `Begin`, `LastCB`, `Inc2`…
         what: &'a str,
     },
     /// `rcu_grace_period_init`: a node is set up.

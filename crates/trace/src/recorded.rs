@@ -58,7 +58,7 @@ pub struct Recorded {
     pub offloaded: CpuSet,
     /// Laziness was on.
     pub lazy: bool,
-    /// Callbacks that were invoked and whose queueing is not in the trace.
+    /// Callbacks that were invoked and whose queueing is not in the trace, but for those of `rcu_barrier`.
     pub unseen: u64,
     /// Known events that could not be decoded.
     pub undecoded: Faults,
@@ -116,6 +116,11 @@ impl Recorder {
         match event {
             Event::Callback { head, function } => return self.arrives(record, head, function),
             Event::Kvfree { head } => return self.arrives(record, head, "kvfree"),
+            // A kernel writes no `rcu_callback` for those of `rcu_barrier`.
+            Event::Invoke {
+                function: "rcu_barrier_callback",
+                ..
+            } => {}
             Event::Invoke { head, .. } => self.unseen += u64::from(!self.waiting.remove(&head)),
             Event::NocbWake { cpu, what } => return self.offload(record, cpu, what),
             Event::Wakeup {

@@ -2,10 +2,14 @@
 
 use super::Answer;
 use quiescent_sim::settings;
+use quiescent_sim::whatif::doings::Awaited;
 use quiescent_sim::whatif::{Line, Trace};
 
 /// Fewer events in the window are a matter of chance.
 const FEW: u64 = 25;
+
+/// More than this share of the window without a thread that had something to do is worth a word.
+const UNCOVERED: f64 = 0.05;
 
 /// More callbacks than this share that were queued unseen are worth a word.
 const UNSEEN: f64 = 0.05;
@@ -72,6 +76,11 @@ fn lacks(trace: &Trace) -> Vec<String> {
                 .into(),
         );
     }
+    let doings = &trace.doings;
+    let barriers = doings.waits.iter().any(|it| it.what == Awaited::Callbacks);
+    if doings.barrier_callbacks > 0 && !barriers {
+        said.push("barriers end in the trace and nobody is seen to wait for them: those waits are not replayed; record rcu_barrier too".into());
+    }
     let undecoded = trace.recorded.undecoded.count();
     if undecoded > 0 {
         said.push(format!(
@@ -98,10 +107,18 @@ fn unknown(answer: &Answer, trace: &Trace, alike: bool) -> Vec<String> {
             answer.machines[1].gp_cpu
         ));
     }
-    if answer.fed.waits > 0 {
+    let length = answer.fed.seconds * answer.times as f64;
+    if answer.uncovered > UNCOVERED * length {
         said.push(format!(
-            "{} waits for a grace period take as long as the model says, and what those threads do later moves with them",
-            answer.fed.waits
+            "with the change threads wait less, and come to the end of the trace up to {:.1} s before the window ends: what they do is counted too rarely in \
+             `model with change`; choose a shorter window with --to, so that there is more of the trace behind it",
+            answer.uncovered
+        ));
+    }
+    let waits = answer.fed.waits + answer.fed.barriers;
+    if waits > 0 {
+        said.push(format!(
+            "{waits} waits for a grace period or a barrier take as long as the model says, and what those threads do later moves with them"
         ));
     }
     said

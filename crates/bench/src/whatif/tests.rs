@@ -116,3 +116,39 @@ fn who_is_stopped_answers_nothing() {
     );
     assert!(answer.unwrap().is_none());
 }
+
+/// `c` calls `rcu_barrier`, and one callback is waited for.
+const BARRIER: &str = "\
+x-5 [000] d..2. 0.001000: sched_switch: prev_comm=x prev_pid=5 prev_prio=120 prev_state=S ==> next_comm=c next_pid=7 next_prio=120
+c-7 [000] ..... 0.001010: rcu_barrier: rcu_preempt Begin cpu -1 remaining 0 # 4
+c-7 [000] d..2. 0.001020: sched_switch: prev_comm=c prev_pid=7 prev_prio=120 prev_state=D ==> next_comm=swapper/0 next_pid=0 next_prio=120
+<idle>-0 [000] ..s1. 0.006000: rcu_invoke_callback: rcu_preempt rhp=ff30 func=rcu_barrier_callback
+<idle>-0 [000] d..2. 0.006005: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=c next_pid=7 next_prio=120
+c-7 [000] ..... 0.006009: rcu_barrier: rcu_preempt Inc2 cpu -1 remaining 0 # 1
+";
+
+#[test]
+fn a_barrier_is_fed_or_it_is_said_what_is_missing() {
+    let missing = "record rcu_barrier too";
+    for (seen, fed) in [(true, 1), (false, 0)] {
+        let lines = BARRIER
+            .lines()
+            .filter(|it| seen || !it.contains(": rcu_barrier:"));
+        let text: String = lines.map(|it| format!("{it}\n")).collect();
+        let known = quiescent_trace::Options {
+            hz: Some(1000),
+            window: Some(quiescent_trace::Window {
+                start_ns: 0,
+                end_ns: 9_000_000,
+            }),
+        };
+        let trace = whatif::read("text", text.as_bytes(), known).unwrap();
+        let stop = AtomicBool::new(false);
+        let control = Control::new(&stop, &Silent);
+        let answer = ask(&trace, &request(&[], &["rcu_normal=1"]), control);
+        let answer = answer.unwrap().unwrap();
+        assert_eq!(answer.fed.barriers, fed);
+        assert_eq!(answer.about().contains("1 calls of rcu_barrier"), seen);
+        assert_eq!(answer.doubts.iter().any(|it| it.contains(missing)), !seen);
+    }
+}

@@ -24,6 +24,7 @@ pub(super) struct Wait {
     /// When it called, and the first section that it need not wait for.
     start: u64,
     since: u64,
+    expedited: bool,
     /// It drives, in this reign.
     drives: Option<u32>,
     /// It sleeps until this time of the library's clock, at most.
@@ -49,6 +50,7 @@ impl Threads {
                 ticket,
                 start: self.now,
                 since: self.oracle.since(),
+                expedited,
                 drives: None,
                 look: None,
             }),
@@ -120,6 +122,7 @@ impl Threads {
             self.stats.calls.push(crate::stats::Synchronized {
                 start: it.start,
                 end: self.now + self.threads[me].debt,
+                expedited: it.expedited,
             });
         }
         Flow::Go

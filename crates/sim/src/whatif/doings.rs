@@ -4,27 +4,36 @@
 //! queued, a wait for a grace period. Time on a CPU is from `sched_switch` to `sched_switch`, whatever interrupts took of it. Where a thread is
 //! seen running that nobody woke, the run begins there, and its wake-up is not counted.
 //!
-//! **Waits.** `rcu_sr_normal: event=request`, or a queued `wakeme_after_rcu`, is a wait: how long it takes is not the thread's doing, so its length is
-//! left out, and the wake-up that ends it begins no run. When it ended in the trace is kept, for what the thread does later ([`Step::Wait`]).
+//! **Waits** for grace periods, expedited ones and `rcu_barrier` (`waits`): how long one takes is not the thread's doing, so its length is
+//! left out, and wake-ups in it begin no run. When it ended in the trace is kept, for what the thread does later ([`Step::Wait`]). Callbacks that
+//! a wait queues are no steps: the model's wait queues its own.
 //!
 //! **Ticks of others.** Where a timer of the wheel that is not RCU's was taken, idle CPUs had a tick for its sake: all those that had one at that instant, since several may have
 //! set their clocks for it. They are kept by CPU and jiffy. `process_timeout` is RCU's if the grace-period thread wakes up within 100 µs, and
 //! `do_nocb_deferred_wakeup_timer` always is. A timer that may be deferred (its `baseclk` is behind) causes no tick where RCU's own was taken, too: it was
 //! taken along. A tick that only RCU had need of is not kept: the model has to have it by itself.
 //!
+//! **Interrupts** that are neither, and only end a halt (`interrupts`), are kept by CPU and time.
+//!
 //! What cannot be told: whom a thread waited for if not RCU. Its wake-ups are taken as coming from outside.
 
 mod again;
+mod interrupts;
 mod ticks;
+mod waits;
 
 pub use again::period;
+pub use waits::{Awaited, Driven, Waited};
 
 use std::collections::HashMap;
 
 use quiescent_engine::CpuId;
 use quiescent_trace::{Event, Record, Role, Window, role};
 
+use interrupts::Halts;
 use ticks::{CLAIM, Instant, ONE_JIFFY, is_late};
+pub(super) use waits::DRIVER;
+use waits::{Driving, Waiting, is_models};
 
 /// A step of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,9 +42,11 @@ pub enum Step {
     Busy(u64),
     /// It queues this callback: an index into [`Recorded::arrivals`](quiescent_trace::Recorded::arrivals).
     Call(usize),
-    /// It waits for a grace period, which in the trace it had done at this instant, in nanoseconds.
+    /// It waits for something of RCU's, which in the trace it had done at this instant, in nanoseconds.
     Wait {
-        /// When it ran again; none if the trace ends before.
+        /// For what.
+        what: Awaited,
+        /// When it went on; none if the trace ends before.
         until: Option<u64>,
     },
 }
@@ -64,9 +75,6 @@ pub struct Life {
     pub runs: Vec<Run>,
 }
 
-/// A wait for a grace period, as it was in the trace: from when until when, in nanoseconds.
-pub type Waited = (u64, u64);
-
 /// All that came from outside RCU.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Doings {
@@ -74,8 +82,18 @@ pub struct Doings {
     pub lives: Vec<Life>,
     /// Ticks on idle CPUs at instants at which a timer was taken that is none of RCU's: the CPU, and when, in nanoseconds.
     pub ticks: Vec<(CpuId, u64)>,
+    /// Interrupts that only ended a halt: the CPU, and when, in nanoseconds.
+    pub interrupts: Vec<(CpuId, u64)>,
+    /// The time of the last record, in nanoseconds.
+    pub end: u64,
     /// Waits that were over before the trace was.
     pub waits: Vec<Waited>,
+    /// When expedited grace periods ended, in nanoseconds.
+    pub expedited: Vec<u64>,
+    /// Where those were driven.
+    pub driver: Driven,
+    /// Callbacks of barriers that were invoked.
+    pub barrier_callbacks: u64,
     /// The trace has context switches: how long threads ran is known.
     pub switches: bool,
 }
@@ -95,8 +113,8 @@ struct Now {
     since: u64,
     running: bool,
     asleep: bool,
-    /// It waits for a grace period, since then.
-    waits: Option<u64>,
+    /// It waits for something of RCU's.
+    waits: Option<Waiting>,
 }
 
 /// A CPU's tick that is under way: its jiffy began then, and the timer that it takes is late.
@@ -117,6 +135,8 @@ pub struct Follow {
     callbacks: usize,
     ticking: HashMap<u32, Ticking>,
     instant: Instant,
+    driving: Driving,
+    halts: Halts,
 }
 
 impl Follow {
@@ -125,7 +145,11 @@ impl Follow {
         let Ok(event) = record.decode() else {
             return;
         };
+        self.out.end = self.out.end.max(record.time_ns);
         self.ticks(record, &event);
+        self.wait_events(record, &event);
+        let alone = self.halts.see(record, &event);
+        self.out.interrupts.extend(alone);
         match event {
             Event::Wakeup {
                 task,
@@ -150,19 +174,14 @@ impl Follow {
             Event::Callback { function, .. } => {
                 let index = self.callbacks;
                 self.callbacks += 1;
-                match function {
-                    "wakeme_after_rcu" => self.waits(record),
-                    _ => self.step(record, Step::Call(index)),
+                // A wait queues these, as the model's will.
+                if !matches!(function, "wakeme_after_rcu" | "rcu_barrier_callback") {
+                    self.step(record, Step::Call(index));
                 }
             }
             Event::Kvfree { .. } => {
                 self.step(record, Step::Call(self.callbacks));
                 self.callbacks += 1;
-            }
-            Event::Other
-                if record.event == "rcu_sr_normal" && record.text.ends_with("event=request") =>
-            {
-                self.waits(record);
             }
             _ => {}
         }
@@ -254,8 +273,13 @@ impl Follow {
             None => time,
         };
         let (now, life) = self.meet(who);
-        if !std::mem::take(&mut now.asleep) || now.waits.is_some() {
-            return; // it had not slept yet, or RCU's wait is over
+        let slept = std::mem::take(&mut now.asleep);
+        if let Some(waiting) = &mut now.waits {
+            waiting.slept = true;
+            return;
+        }
+        if !slept {
+            return;
         }
         now.since = time;
         life.runs.push(Run {
@@ -270,10 +294,8 @@ impl Follow {
     fn comes(&mut self, who: (&str, u32), record: &Record<'_>) {
         let (time, cpu) = (record.time_ns, record.cpu);
         let (now, life) = self.meet(who);
-        let waited = now.waits.take();
-        if let (Some(_), Some(Step::Wait { until })) = (waited, last(life)) {
-            *until = Some(time);
-        } else if std::mem::take(&mut now.asleep) || life.runs.is_empty() {
+        let asleep = std::mem::take(&mut now.asleep);
+        if now.waits.is_none() && (asleep || life.runs.is_empty()) {
             life.runs.push(Run {
                 at: time,
                 cpu,
@@ -282,38 +304,35 @@ impl Follow {
                 steps: Vec::new(),
             });
         }
-        (now.since, now.running, now.asleep) = (time, true, false);
-        self.out.waits.extend(waited.map(|from| (from, time)));
+        (now.since, now.running) = (time, true);
+        self.came_back(who.1, time);
     }
 
     fn leaves(&mut self, (_, pid): (&str, u32), record: &Record<'_>) {
         let sleeps = !is_runnable(record.text);
+        self.goes_on(pid);
         let Some((now, life)) = self.of(pid) else {
             return;
         };
         // From asking until it sleeps is a part of the wait.
-        if std::mem::take(&mut now.running) && now.waits.is_none() {
-            busy(life, record.time_ns.saturating_sub(now.since));
+        let ran = std::mem::take(&mut now.running);
+        match &mut now.waits {
+            Some(waiting) => waiting.slept |= sleeps,
+            None if ran => busy(life, record.time_ns.saturating_sub(now.since)),
+            None => {}
         }
         now.asleep = sleeps;
     }
 
-    fn waits(&mut self, record: &Record<'_>) {
-        let already = self.of(record.pid).is_some_and(|it| it.0.waits.is_some());
-        if already || !is_outside(record.task, record.pid) {
-            return; // its own callback, which the wait will queue
-        }
-        self.step(record, Step::Wait { until: None });
-        if let Some((now, _)) = self.of(record.pid) {
-            now.waits = Some(record.time_ns);
-        }
-    }
-
-    /// The task that runs does something. What the idle loop and RCU's threads do belongs to a life of that CPU's interrupts.
+    /// The task that runs does something. What the idle loop and RCU's threads do, and those who wait, belongs to a life of that CPU's interrupts.
     fn step(&mut self, record: &Record<'_>, step: Step) {
         let (time, cpu) = (record.time_ns, record.cpu);
+        if !record.flags.softirq() && !record.flags.hardirq() {
+            self.goes_on(record.pid);
+        }
+        let waits = self.of(record.pid).is_some_and(|it| it.0.waits.is_some());
         let nobody = format!("interrupts/{cpu}");
-        let who = match is_outside(record.task, record.pid) {
+        let who = match is_outside(record.task, record.pid) && !waits {
             true => (record.task, record.pid),
             false => (nobody.as_str(), u32::MAX - cpu),
         };
@@ -339,6 +358,7 @@ impl Follow {
     /// What was collected. The jiffy of a tick began when all of them began: at a whole number of jiffies.
     pub fn finish(mut self, hz: u32) -> Doings {
         self.instant.over(&mut self.out.ticks);
+        self.leave_out_driving();
         let jiffy = 1_000_000_000 / u64::from(hz.max(1));
         for at in self.out.ticks.iter_mut().map(|it| &mut it.1) {
             *at -= *at % jiffy;
@@ -366,6 +386,7 @@ fn busy(life: &mut Life, ns: u64) {
 fn is_outside(task: &str, pid: u32) -> bool {
     let role = role(task);
     pid != 0
+        && !is_models(task)
         && !matches!(
             role,
             Role::GracePeriods | Role::OffloadGroup | Role::OffloadInvoker

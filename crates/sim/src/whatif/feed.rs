@@ -8,10 +8,13 @@
 //!
 //! A thread that is late (its CPU was taken by others) skips a sleep that would have ended more than 100 µs ago.
 
+use std::cell::Cell;
+use std::rc::Rc;
+
 use quiescent_engine::CpuId;
 use quiescent_trace::Recorded;
 
-use super::doings::{Doings, Life, Run, Step, period};
+use super::doings::{Awaited, DRIVER, Doings, Life, Run, Step, period};
 use crate::task::{Op, Work};
 use crate::{Machine, Options};
 
@@ -34,10 +37,12 @@ type Call = (usize, bool, bool);
 struct Again {
     runs: std::vec::IntoIter<Run>,
     steps: std::vec::IntoIter<Step>,
-    calls: std::rc::Rc<[Call]>,
+    calls: Rc<[Call]>,
     cpus: u32,
     /// How much later it is than in the trace, in nanoseconds; earlier below 0.
     shift: i64,
+    /// The same, for whoever asks when all is over.
+    told: Rc<Cell<i64>>,
     /// It waits, and in the trace that ended then.
     waits: Option<u64>,
     /// The next run has been slept for.
@@ -69,6 +74,7 @@ impl Work for Again {
     fn next(&mut self, now: u64) -> Op {
         if let Some(until) = self.waits.take() {
             self.shift = now as i64 - until as i64;
+            self.told.set(self.shift);
         }
         if let Some(run) = self.slept.take() {
             self.steps = run.steps.into_iter();
@@ -96,24 +102,47 @@ impl Work for Again {
                         can_wake,
                     };
                 }
-                Step::Wait { until } => {
+                Step::Wait { what, until } => {
                     self.waits = until;
-                    return Op::Synchronize;
+                    return match what {
+                        Awaited::GracePeriod => Op::Synchronize,
+                        Awaited::Expedited => Op::SynchronizeExpedited,
+                        Awaited::Callbacks => Op::Barrier,
+                    };
                 }
             }
         }
     }
 }
 
-/// A machine that has all of it before it, the window so many times. Run it to [`end`].
-pub fn machine(recorded: &Recorded, doings: &Doings, options: Options, times: u64) -> Machine {
+/// A machine that has all of a trace before it.
+pub struct Fed {
+    /// Run it to [`end`].
+    pub machine: Machine,
+    /// How much later than in the trace each thread is.
+    shifts: Vec<Rc<Cell<i64>>>,
+    /// When what it was fed with ends, and when the window does.
+    ends: (u64, u64),
+}
+
+impl Fed {
+    /// How long before the end of the window somebody has come to the end of the trace, in nanoseconds.
+    pub fn uncovered(&self) -> u64 {
+        let least = self.shifts.iter().map(|it| it.get()).min();
+        let (doings, window) = self.ends;
+        window.saturating_sub(doings.saturating_add_signed(least.unwrap_or(0)))
+    }
+}
+
+/// A machine that has all of it before it, the window so many times.
+pub fn machine(recorded: &Recorded, doings: &Doings, options: Options, times: u64) -> Fed {
     let mut machine = Machine::new(options);
-    place(&mut machine, recorded, times);
+    place(&mut machine, recorded, doings, times);
     let calls = recorded.arrivals.iter().map(|it| {
         let func = machine.func(&it.func);
         (func, it.may_be_lazy(), !it.irqs_off)
     });
-    let calls: std::rc::Rc<[Call]> = calls.collect();
+    let calls: Rc<[Call]> = calls.collect();
     let repeated;
     let doings = match times {
         0 | 1 => doings,
@@ -122,12 +151,19 @@ pub fn machine(recorded: &Recorded, doings: &Doings, options: Options, times: u6
             &repeated
         }
     };
+    let mut shifts = Vec::new();
     for life in &doings.lives {
-        spawn(&mut machine, recorded, life, &calls);
+        shifts.extend(spawn(&mut machine, recorded, life, &calls));
     }
     machine.outside_ticks(&doings.ticks);
-    machine.window(recorded.window.start_ns, end(recorded, times));
-    machine
+    machine.outside_interrupts(&doings.interrupts);
+    let end = end(recorded, times);
+    machine.window(recorded.window.start_ns, end);
+    Fed {
+        machine,
+        shifts,
+        ends: (doings.end, end),
+    }
 }
 
 /// When a machine has lived through it, in nanoseconds.
@@ -139,12 +175,17 @@ pub fn end(recorded: &Recorded, times: u64) -> u64 {
 }
 
 /// RCU's threads are where they were.
-fn place(machine: &mut Machine, recorded: &Recorded, times: u64) {
+fn place(machine: &mut Machine, recorded: &Recorded, doings: &Doings, times: u64) {
     let (start, period) = (recorded.window.start_ns, period(recorded));
-    for (name, places) in &recorded.placements {
+    let threads = recorded.placements.iter().map(|(name, places)| {
+        let places = places.iter().map(|it| (it.time_ns, it.cpu));
+        (&**name, places.collect())
+    });
+    let driver = (DRIVER, doings.driver.clone());
+    for (name, places) in threads.chain([driver]) {
         let known = places
-            .iter()
-            .map(|it| (it.time_ns.saturating_sub(AHEAD), it.cpu));
+            .into_iter()
+            .map(|(at, cpu): (u64, CpuId)| (at.saturating_sub(AHEAD), cpu));
         let mut all: Vec<(u64, CpuId)> = known.collect();
         if times > 1 {
             let inside: Vec<_> = all
@@ -162,22 +203,29 @@ fn place(machine: &mut Machine, recorded: &Recorded, times: u64) {
     }
 }
 
-fn spawn(machine: &mut Machine, recorded: &Recorded, life: &Life, calls: &std::rc::Rc<[Call]>) {
-    let Some(first) = life.runs.first() else {
-        return;
-    };
+/// How much later the thread is, from now on.
+fn spawn(
+    machine: &mut Machine,
+    recorded: &Recorded,
+    life: &Life,
+    calls: &Rc<[Call]>,
+) -> Option<Rc<Cell<i64>>> {
+    let first = life.runs.first()?;
     let (at, cpu) = (first.at, first.cpu.min(recorded.cpus - 1));
     let mut runs = life.runs.clone().into_iter();
+    let told = Rc::new(Cell::new(0));
     let work = Again {
         slept: runs.next(),
         runs,
         steps: Vec::new().into_iter(),
-        calls: std::rc::Rc::clone(calls),
+        calls: Rc::clone(calls),
         cpus: recorded.cpus,
         shift: 0,
+        told: Rc::clone(&told),
         waits: None,
         switch: machine.costs().switch,
     };
     machine.spawn(&life.name, cpu, at, work);
     machine.defer(first.deferred);
+    Some(told)
 }

@@ -4,6 +4,7 @@
 
 use quiescent_trace::{Role, role};
 
+use super::doings::Awaited;
 use super::{BAD_FIT, Trace};
 use crate::Stats;
 use crate::experiments::mean;
@@ -67,9 +68,19 @@ struct Of {
     delay_p50: f64,
     scans: f64,
     gp_ms: f64,
-    waits: f64,
-    wait_ms: f64,
+    exp_gps: f64,
+    waits: [Waits; 3],
 }
+
+/// Waits of one kind: how many a second, and how long.
+#[derive(Clone, Copy, Debug, Default)]
+struct Waits {
+    rate: f64,
+    ms: f64,
+}
+
+/// Kinds of waits, in the order in which [`Of`] has them.
+const KINDS: [Awaited; 3] = [Awaited::GracePeriod, Awaited::Expedited, Awaited::Callbacks];
 
 impl Of {
     fn model(stats: &Stats) -> Of {
@@ -85,7 +96,21 @@ impl Of {
         );
         let others = of(|it| matches!(it, Role::Other | Role::OtherRcu));
         let gps = &stats.grace_periods;
-        let calls = stats.calls.iter();
+        let of_calls = |expedited| -> Vec<(u64, u64)> {
+            let those = stats.calls.iter().filter(|it| it.expedited == expedited);
+            those.map(|it| (it.start, it.end)).collect()
+        };
+        let waits = KINDS.map(|what| {
+            let all = match what {
+                Awaited::GracePeriod => of_calls(false),
+                Awaited::Expedited => of_calls(true),
+                Awaited::Callbacks => stats.barriers.clone(),
+            };
+            Waits {
+                rate: rate(all.len() as u64),
+                ms: mean(all.iter().map(|it| (it.1 - it.0) as f64 / 1e6)),
+            }
+        });
         Of {
             wakeups: preempt + rcuog + rcuop + others,
             preempt,
@@ -98,8 +123,8 @@ impl Of {
             delay_p50: median_delay(stats),
             scans: mean(gps.iter().map(|it| f64::from(it.scans))),
             gp_ms: mean(gps.iter().map(|it| (it.end - it.start) as f64 / 1e6)),
-            waits: rate(stats.calls.len() as u64),
-            wait_ms: mean(calls.map(|it| (it.end - it.start) as f64 / 1e6)),
+            exp_gps: rate(stats.totals.expedited),
+            waits,
         }
     }
 
@@ -111,7 +136,11 @@ impl Of {
             rate(those.map(|it| it.1).sum())
         };
         let ended = || figures.gps.iter().filter(|it| it.end_ns.is_some());
-        let (waits, wait_ms) = trace.waits();
+        let waits = KINDS.map(|what| {
+            let (count, ms) = trace.waits(what);
+            let rate = rate(count as u64);
+            Waits { rate, ms }
+        });
         Of {
             wakeups: rate(figures.total_wakeups()),
             preempt: of(|it| it == Role::GracePeriods),
@@ -127,8 +156,8 @@ impl Of {
                 .map_or(0.0, |it| it.p50 as f64 / 1e6),
             scans: mean(ended().map(|it| f64::from(it.scans))),
             gp_ms: figures.gp_duration.as_ref().map_or(0.0, |it| it.mean / 1e6),
-            waits: rate(waits as u64),
-            wait_ms,
+            exp_gps: rate(trace.expedited() as u64),
+            waits,
         }
     }
 }
@@ -136,7 +165,7 @@ impl Of {
 /// What a line is about: its name, its unit, whether it decides, whether it is a rate, and how it is taken.
 type About = (&'static str, &'static str, bool, bool, fn(&Of) -> f64);
 
-const LINES: [About; 13] = [
+const LINES: [About; 18] = [
     ("wakeups_per_s", "1/s", true, true, |it| it.wakeups),
     ("grace_periods_per_s", "1/s", true, true, |it| it.gps),
     ("idle_ticks_per_s", "1/s", true, true, |it| it.idle_ticks),
@@ -150,8 +179,21 @@ const LINES: [About; 13] = [
     ("delay_ms_p50", "ms", false, false, |it| it.delay_p50),
     ("scans_per_gp", "scans", false, false, |it| it.scans),
     ("gp_duration_ms_mean", "ms", false, false, |it| it.gp_ms),
-    ("synchronize_per_s", "1/s", false, true, |it| it.waits),
-    ("synchronize_ms_mean", "ms", false, false, |it| it.wait_ms),
+    ("synchronize_per_s", "1/s", false, true, |it| {
+        it.waits[0].rate
+    }),
+    ("synchronize_ms_mean", "ms", false, false, |it| {
+        it.waits[0].ms
+    }),
+    ("expedited_gps_per_s", "1/s", false, true, |it| it.exp_gps),
+    ("synchronize_expedited_per_s", "1/s", false, true, |it| {
+        it.waits[1].rate
+    }),
+    ("synchronize_expedited_ms_mean", "ms", false, false, |it| {
+        it.waits[1].ms
+    }),
+    ("barriers_per_s", "1/s", false, true, |it| it.waits[2].rate),
+    ("barrier_ms_mean", "ms", false, false, |it| it.waits[2].ms),
 ];
 
 /// The three columns. What none of them has is left out.
@@ -189,7 +231,12 @@ pub fn spread(lines: &mut [Line], runs: &[Stats]) {
 }
 
 fn median_delay(stats: &Stats) -> f64 {
-    let all = stats.funcs.iter().flat_map(|it| it.delays.iter().copied());
+    // A trace has no `rcu_callback` for those of barriers, so it cannot tell their delay.
+    let queued = stats
+        .funcs
+        .iter()
+        .filter(|it| it.name != "rcu_barrier_callback");
+    let all = queued.flat_map(|it| it.delays.iter().copied());
     let mut delays: Vec<u64> = all.collect();
     delays.sort_unstable();
     delays

@@ -120,10 +120,10 @@ impl Part for Gps {
                 cleared,
                 left,
             } => self.reported(record, (level, first_cpu, cleared), left),
-            Event::Expedited { what: "start" } => {
+            Event::Expedited { what: "start", .. } => {
                 self.expedited = seen.inside.then_some(record.time_ns)
             }
-            Event::Expedited { what: "end" } => {
+            Event::Expedited { what: "end", .. } => {
                 if let (Some(start), true) = (self.expedited.take(), seen.inside) {
                     let room = &mut self.counts.room;
                     self.counts.phases[EXPEDITED].between(start, record.time_ns, room);

@@ -144,7 +144,7 @@ impl Timeline {
                 self.end(now, track)
             }
             Event::GracePeriod { seq, what } => self.grace_period(now, seq, what),
-            Event::Expedited { what } => {
+            Event::Expedited { what, .. } => {
                 self.described(EXPEDITED, RCU, "expedited", false)?;
                 match what {
                     "start" => self.begin(now, EXPEDITED, "expedited", "expedited grace period"),

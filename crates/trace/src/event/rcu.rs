@@ -33,8 +33,10 @@ pub(super) fn decode<'a>(event: &str, text: &'a str) -> Result<Event<'a>, Fault>
             what: at(3, "gpevent")?,
         },
         "exp_grace_period" => Event::Expedited {
-            what: at(1, "gpevent")?,
+            seq: sequence(at(0, "gpseq").or_else(|_| at(0, "gp_seq"))?)?,
+            what: at(0, "gpevent")?,
         },
+        "barrier" => Event::Barrier { what: at(0, "s")? },
         "grace_period_init" => Event::NodeInit {
             level: parsed(at(1, "level")?, "level")?,
             first_cpu: cpu(parsed(at(0, "grplo")?, "grplo"), "grplo")?,

@@ -283,11 +283,22 @@ fn what_is_asked_for_and_what_needs_the_tick() {
         ),
         Ok(wanted)
     );
-    let expedited = Event::Expedited { what: "start" };
+    let expedited = Event::Expedited {
+        seq: -4,
+        what: "snap",
+    };
+    for text in [
+        "rcu_preempt -4 snap",
+        "rcuname=(0xff:rcu_preempt) gpseq=-4 gpevent=(0xff:snap)",
+    ] {
+        assert_eq!(decode("rcu_exp_grace_period", text), Ok(expedited));
+    }
+    let barrier = "rcu_preempt LastCB cpu -1 remaining 0 # 5";
     assert_eq!(
-        decode("rcu_exp_grace_period", "rcu_preempt 4 start"),
-        Ok(expedited)
+        decode("rcu_barrier", barrier),
+        Ok(Event::Barrier { what: "LastCB" })
     );
+    assert_eq!(decode("rcu_barrier", "rcu_preempt"), Err(Fault::Field("s")));
     let kept = Event::TickStop {
         stopped: false,
         dependency: "RCU",

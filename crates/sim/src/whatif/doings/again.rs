@@ -11,6 +11,7 @@ impl Doings {
         let Window { start_ns, .. } = recorded.window;
         let end = start_ns + period;
         let mut all = self.clone();
+        all.end = start_ns + times * period;
         for (life, from) in all.lives.iter_mut().zip(&self.lives) {
             life.runs.retain(|it| it.at < end);
             let again = |it: &&Run| (start_ns..end).contains(&it.at);
@@ -23,13 +24,15 @@ impl Doings {
                 life.runs.extend(later);
             }
         }
-        all.ticks.retain(|it| it.1 < end);
-        for n in 1..times {
-            let inside = self
-                .ticks
-                .iter()
-                .filter(|it| (start_ns..end).contains(&it.1));
-            all.ticks.extend(inside.map(|it| (it.0, it.1 + n * period)));
+        for (all, from) in [
+            (&mut all.ticks, &self.ticks),
+            (&mut all.interrupts, &self.interrupts),
+        ] {
+            all.retain(|it| it.1 < end);
+            for n in 1..times {
+                let inside = from.iter().filter(|it| (start_ns..end).contains(&it.1));
+                all.extend(inside.map(|it| (it.0, it.1 + n * period)));
+            }
         }
         all
     }
@@ -45,7 +48,8 @@ pub fn period(recorded: &Recorded) -> u64 {
 impl Run {
     fn later(&self, by: u64) -> Run {
         let later = |step: &Step| match step {
-            Step::Wait { until } => Step::Wait {
+            Step::Wait { what, until } => Step::Wait {
+                what: *what,
                 until: until.map(|it| it + by),
             },
             step => step.clone(),
