@@ -185,7 +185,7 @@ impl Recorder {
         let hz = hz.filter(|hz| *hz > 0).ok_or(Error::Missing {
             what: "tick or timer that tells HZ",
             lines: summary.lines,
-            remedy: "give the tick rate (`grep CONFIG_HZ= /boot/config-$(uname -r)`)",
+            remedy: "give the tick rate: `--hz N` (`grep CONFIG_HZ= /boot/config-$(uname -r)` says which)",
         })?;
         for arrival in &mut self.arrivals {
             let silent = arrival.queued == Queued::Unknown;

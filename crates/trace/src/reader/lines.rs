@@ -41,48 +41,45 @@ impl<R: BufRead> Lines<R> {
         bytes: &mut Vec<u8>,
         met: &mut Summary,
     ) -> Result<bool, Error> {
-        bytes.clear();
-        bytes.append(&mut self.carried);
+        // Bytes that belong to the block. What was in it is written over by the input itself: nothing is copied or cleared before.
+        let mut kept = self.carried.len();
+        bytes.resize(kept + BLOCK, 0);
+        bytes[..kept].copy_from_slice(&self.carried);
+        self.carried.clear();
         loop {
-            let part = match self.input.fill_buf() {
+            bytes.resize(kept + BLOCK, 0);
+            let used = match self.input.read(&mut bytes[kept..]) {
                 Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
-                part => part.map_err(|source| Error::Input {
+                used => used.map_err(|source| Error::Input {
                     name: format!("{}, after line {}", self.name, self.read + met.lines),
                     source,
                     remedy: "the file is cut short or damaged: copy or record it again",
                 })?,
             };
-            let part = &part[..part.len().min(BLOCK)];
-            let used = part.len();
             if used == 0 {
                 self.skipping = false;
-                return Ok(!bytes.is_empty());
+                bytes.truncate(kept);
+                return Ok(kept > 0);
             }
-            let mut part = part;
-            if self.skipping
-                && let Some(end) = memchr::memchr(b'\n', part)
-            {
-                part = &part[end + 1..];
+            let mut end = kept + used;
+            if self.skipping {
+                // Nothing is kept of such a line.
+                let Some(rest) = memchr::memchr(b'\n', &bytes[..end]).map(|at| at + 1) else {
+                    continue;
+                };
+                bytes.copy_within(rest..end, 0);
+                end -= rest;
                 self.skipping = false;
             }
-            if self.skipping {
-                self.input.consume(used);
-                continue;
-            }
-            let whole = memchr::memrchr(b'\n', part).map_or(0, |end| end + 1);
-            let (lines, rest) = part.split_at(whole);
-            if whole > 0 {
-                bytes.extend_from_slice(lines);
-                self.carried.extend_from_slice(rest);
-            } else {
-                bytes.extend_from_slice(rest);
-            }
-            self.input.consume(used);
-            if whole > 0 {
+            if let Some(last) = memchr::memrchr(b'\n', &bytes[kept..end]) {
+                let whole = kept + last + 1;
+                self.carried.extend_from_slice(&bytes[whole..end]);
+                bytes.truncate(whole);
                 return Ok(true);
             }
-            if bytes.len() > LINE_MOST {
-                bytes.clear();
+            kept = end;
+            if kept > LINE_MOST {
+                kept = 0;
                 self.skipping = true;
                 met.lines += 1;
                 met.malformed.add(self.read + met.lines, Fault::Long);
