@@ -37,6 +37,7 @@ fn program(interval: &Interval) -> [String; 3] {
     let held_bytes = bytes(interval.held_bytes().unwrap_or(0));
     let mut first = vec![format!("held {held}, {held_bytes}{of_budget}")];
     first.extend(rates(interval, &GRACE_PERIODS));
+    let none_or = |of| causes(interval, of).unwrap_or_else(|| "none".to_owned());
     let (for_all, takes) = (rate(interval.fences_per_s()), per_s("fences_take"));
     first.push(format!("fences/s {for_all} + {takes}"));
     [
@@ -45,9 +46,9 @@ fn program(interval: &Interval) -> [String; 3] {
             "wake-ups/s: waiters {}, drivers {}, worker by {}",
             per_s("wakeups"),
             per_s("reader_wakeups"),
-            causes(interval, "worker_wakeups"),
+            none_or("worker_wakeups"),
         ),
-        format!("flushes/s by cause: {}", causes(interval, "flushes")),
+        format!("flushes/s by cause: {}", none_or("flushes")),
     ]
 }
 
@@ -64,10 +65,7 @@ fn kernel(interval: &Interval) -> [String; 3] {
     }
     first.extend(rates(interval, &GRACE_PERIODS));
     let mut second: Vec<String> = rates(interval, &[("soft interrupts", SOFTIRQS)]).collect();
-    let of_cpus = causes(interval, SOFTIRQS);
-    if of_cpus != NONE {
-        second.push(format!("by {of_cpus}"));
-    }
+    second.extend(causes(interval, SOFTIRQS).map(|of_cpus| format!("by {of_cpus}")));
     second.extend(rates(
         interval,
         &[("batches", "batches"), ("sent to CPUs", "ipis")],
@@ -109,18 +107,12 @@ fn is_by_function(interval: &Interval) -> bool {
     interval.subject != Subject::Kernel || interval.counts("lost_events")
 }
 
-/// No cause.
-const NONE: &str = "none";
-
-/// The causes of what is counted by cause, the first of them.
-fn causes(interval: &Interval, of: &str) -> String {
+/// The causes of what is counted by cause, the first of them; none if nothing was counted.
+fn causes(interval: &Interval, of: &str) -> Option<String> {
     let some = interval.causes(of).filter(|it| it.1 > 0.0);
     let words: Vec<String> = some
         .take(CPUS)
         .map(|(name, value)| format!("{name} {}", rate(value)))
         .collect();
-    match words.is_empty() {
-        true => NONE.to_owned(),
-        false => words.join(", "),
-    }
+    (!words.is_empty()).then(|| words.join(", "))
 }

@@ -39,10 +39,8 @@ struct Again {
     steps: std::vec::IntoIter<Step>,
     calls: Rc<[Call]>,
     cpus: u32,
-    /// How much later it is than in the trace, in nanoseconds; earlier below 0.
-    shift: i64,
-    /// The same, for whoever asks when all is over.
-    told: Rc<Cell<i64>>,
+    /// How much later it is than in the trace, in nanoseconds; earlier below 0. [`Fed`] looks at it when all is over.
+    shift: Rc<Cell<i64>>,
     /// It waits, and in the trace that ended then.
     waits: Option<u64>,
     /// The next run has been slept for.
@@ -54,7 +52,7 @@ struct Again {
 impl Again {
     fn run(&mut self, now: u64) -> Option<Op> {
         let run = self.runs.next()?;
-        let at = run.at.saturating_add_signed(self.shift);
+        let at = run.at.saturating_add_signed(self.shift.get());
         if at + LATE < now {
             self.steps = run.steps.into_iter();
             return Some(Op::Kernel(0));
@@ -73,8 +71,7 @@ impl Again {
 impl Work for Again {
     fn next(&mut self, now: u64) -> Op {
         if let Some(until) = self.waits.take() {
-            self.shift = now as i64 - until as i64;
-            self.told.set(self.shift);
+            self.shift.set(now as i64 - until as i64);
         }
         if let Some(run) = self.slept.take() {
             self.steps = run.steps.into_iter();
@@ -203,7 +200,7 @@ fn place(machine: &mut Machine, recorded: &Recorded, doings: &Doings, times: u64
     }
 }
 
-/// How much later the thread is, from now on.
+/// The thread of a life, if there is anything in it; what is returned tells how much later it is, from now on.
 fn spawn(
     machine: &mut Machine,
     recorded: &Recorded,
@@ -213,19 +210,18 @@ fn spawn(
     let first = life.runs.first()?;
     let (at, cpu) = (first.at, first.cpu.min(recorded.cpus - 1));
     let mut runs = life.runs.clone().into_iter();
-    let told = Rc::new(Cell::new(0));
+    let shift = Rc::new(Cell::new(0));
     let work = Again {
         slept: runs.next(),
         runs,
         steps: Vec::new().into_iter(),
         calls: Rc::clone(calls),
         cpus: recorded.cpus,
-        shift: 0,
-        told: Rc::clone(&told),
+        shift: Rc::clone(&shift),
         waits: None,
         switch: machine.costs().switch,
     };
     machine.spawn(&life.name, cpu, at, work);
     machine.defer(first.deferred);
-    Some(told)
+    Some(shift)
 }

@@ -69,7 +69,9 @@ struct Of {
     scans: f64,
     gp_ms: f64,
     exp_gps: f64,
-    waits: [Waits; 3],
+    synchronize: Waits,
+    synchronize_expedited: Waits,
+    barrier: Waits,
 }
 
 /// Waits of one kind: how many a second, and how long.
@@ -78,9 +80,6 @@ struct Waits {
     rate: f64,
     ms: f64,
 }
-
-/// Kinds of waits, in the order in which [`Of`] has them.
-const KINDS: [Awaited; 3] = [Awaited::GracePeriod, Awaited::Expedited, Awaited::Callbacks];
 
 impl Of {
     fn model(stats: &Stats) -> Of {
@@ -96,21 +95,14 @@ impl Of {
         );
         let others = of(|it| matches!(it, Role::Other | Role::OtherRcu));
         let gps = &stats.grace_periods;
-        let of_calls = |expedited| -> Vec<(u64, u64)> {
-            let those = stats.calls.iter().filter(|it| it.expedited == expedited);
-            those.map(|it| (it.start, it.end)).collect()
+        let waits = |all: &[(u64, u64)]| Waits {
+            rate: rate(all.len() as u64),
+            ms: mean(all.iter().map(|it| (it.1 - it.0) as f64 / 1e6)),
         };
-        let waits = KINDS.map(|what| {
-            let all = match what {
-                Awaited::GracePeriod => of_calls(false),
-                Awaited::Expedited => of_calls(true),
-                Awaited::Callbacks => stats.barriers.clone(),
-            };
-            Waits {
-                rate: rate(all.len() as u64),
-                ms: mean(all.iter().map(|it| (it.1 - it.0) as f64 / 1e6)),
-            }
-        });
+        let of_calls = |expedited| {
+            let those = stats.calls.iter().filter(|it| it.expedited == expedited);
+            waits(&those.map(|it| (it.start, it.end)).collect::<Vec<_>>())
+        };
         Of {
             wakeups: preempt + rcuog + rcuop + others,
             preempt,
@@ -124,7 +116,9 @@ impl Of {
             scans: mean(gps.iter().map(|it| f64::from(it.scans))),
             gp_ms: mean(gps.iter().map(|it| (it.end - it.start) as f64 / 1e6)),
             exp_gps: rate(stats.totals.expedited),
-            waits,
+            synchronize: of_calls(false),
+            synchronize_expedited: of_calls(true),
+            barrier: waits(&stats.barriers),
         }
     }
 
@@ -136,11 +130,11 @@ impl Of {
             rate(those.map(|it| it.1).sum())
         };
         let ended = || figures.gps.iter().filter(|it| it.end_ns.is_some());
-        let waits = KINDS.map(|what| {
+        let waits = |what| {
             let (count, ms) = trace.waits(what);
             let rate = rate(count as u64);
             Waits { rate, ms }
-        });
+        };
         Of {
             wakeups: rate(figures.total_wakeups()),
             preempt: of(|it| it == Role::GracePeriods),
@@ -157,7 +151,9 @@ impl Of {
             scans: mean(ended().map(|it| f64::from(it.scans))),
             gp_ms: figures.gp_duration.as_ref().map_or(0.0, |it| it.mean / 1e6),
             exp_gps: rate(trace.expedited() as u64),
-            waits,
+            synchronize: waits(Awaited::GracePeriod),
+            synchronize_expedited: waits(Awaited::Expedited),
+            barrier: waits(Awaited::Callbacks),
         }
     }
 }
@@ -180,20 +176,20 @@ const LINES: [About; 18] = [
     ("scans_per_gp", "scans", false, false, |it| it.scans),
     ("gp_duration_ms_mean", "ms", false, false, |it| it.gp_ms),
     ("synchronize_per_s", "1/s", false, true, |it| {
-        it.waits[0].rate
+        it.synchronize.rate
     }),
     ("synchronize_ms_mean", "ms", false, false, |it| {
-        it.waits[0].ms
+        it.synchronize.ms
     }),
     ("expedited_gps_per_s", "1/s", false, true, |it| it.exp_gps),
     ("synchronize_expedited_per_s", "1/s", false, true, |it| {
-        it.waits[1].rate
+        it.synchronize_expedited.rate
     }),
     ("synchronize_expedited_ms_mean", "ms", false, false, |it| {
-        it.waits[1].ms
+        it.synchronize_expedited.ms
     }),
-    ("barriers_per_s", "1/s", false, true, |it| it.waits[2].rate),
-    ("barrier_ms_mean", "ms", false, false, |it| it.waits[2].ms),
+    ("barriers_per_s", "1/s", false, true, |it| it.barrier.rate),
+    ("barrier_ms_mean", "ms", false, false, |it| it.barrier.ms),
 ];
 
 /// The three columns. What none of them has is left out.

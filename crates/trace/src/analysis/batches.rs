@@ -175,10 +175,10 @@ impl Of {
             self.invoked.max(),
             self.ready.max(),
             us(self.duration.mean()),
-            us(self.duration.percentile(50)),
+            us(self.duration.median()),
             us(self.duration.max()),
             ms(self.spacing.min()),
-            ms(self.spacing.percentile(50)),
+            ms(self.spacing.median()),
             ms(self.spacing.mean()),
         ]
     }

@@ -292,6 +292,7 @@ impl Callbacks {
     }
 
     fn figures(&self, of: &Of) -> [Option<f64>; 10] {
+        let [p50, p99] = of.delay.percentiles([50, 99]);
         [
             count(of.queued),
             count(of.invoked),
@@ -300,8 +301,8 @@ impl Callbacks {
             count(of.left),
             ms(of.delay.min()),
             ms(of.delay.mean()),
-            ms(of.delay.percentile(50)),
-            ms(of.delay.percentile(99)),
+            ms(p50),
+            ms(p99),
             ms(of.delay.max()),
         ]
     }

@@ -125,11 +125,19 @@ impl Spread {
         (self.n > 0).then(|| self.sum as f64 / self.n as f64)
     }
 
-    pub(crate) fn percentile(&self, p: u64) -> Option<f64> {
+    /// Those percentiles; the values are sorted once for all of them.
+    pub(crate) fn percentiles<const N: usize>(&self, wanted: [u64; N]) -> [Option<f64>; N] {
         let mut sorted: Vec<(&u64, &u64)> = self.counts.iter().collect();
         sorted.sort_unstable();
-        let found = percentile(sorted, self.n, p);
-        found.map(|value| value.clamp(self.min, self.max) as f64)
+        wanted.map(|p| {
+            let found = percentile(sorted.iter().copied(), self.n, p);
+            found.map(|value| value.clamp(self.min, self.max) as f64)
+        })
+    }
+
+    pub(crate) fn median(&self) -> Option<f64> {
+        let [median] = self.percentiles([50]);
+        median
     }
 
     /// Whether percentiles are rounded.
@@ -177,8 +185,8 @@ mod tests {
         }
         listed.sort_unstable();
         assert!(spread.is_coarse() && spread.counts.len() < 2 * DISTINCT_MOST);
-        for p in [1, 50, 99] {
-            let (exact, ours) = (listed[500 * p] as f64, spread.percentile(p as u64).unwrap());
+        for (p, ours) in [1, 50, 99].into_iter().zip(spread.percentiles([1, 50, 99])) {
+            let (exact, ours) = (listed[500 * p] as f64, ours.unwrap());
             assert!(
                 ours <= exact && ours >= exact * 127.0 / 128.0 - 1.0,
                 "{p}: {ours} {exact}"
@@ -206,16 +214,16 @@ mod tests {
         assert!(rows.iter().any(Spread::is_coarse));
         for row in &rows {
             assert_eq!(row.n, 3000);
-            assert_eq!(row.percentile(50).is_none(), row.is_given_up());
+            assert_eq!(row.median().is_none(), row.is_given_up());
         }
         // One that is there already needs none.
         let mut none = Room { left: 0 };
         let mut row = Spread::default();
         row.add(5, &mut Room { left: 1 });
         row.add(5, &mut none);
-        assert_eq!((row.percentile(50), row.is_coarse()), (Some(5.0), false));
+        assert_eq!((row.median(), row.is_coarse()), (Some(5.0), false));
         row.add(6, &mut none);
-        assert_eq!((row.percentile(50), row.mean()), (None, Some(16.0 / 3.0)));
+        assert_eq!((row.median(), row.mean()), (None, Some(16.0 / 3.0)));
     }
 
     #[test]
@@ -227,6 +235,6 @@ mod tests {
             (spread.n, spread.negative, spread.mean()),
             (1, 1, Some(2.0))
         );
-        assert_eq!(Spread::default().percentile(50), None);
+        assert_eq!(Spread::default().median(), None);
     }
 }

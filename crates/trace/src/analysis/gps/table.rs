@@ -20,13 +20,8 @@ impl Gps {
             ],
         );
         for (name, spread) in PHASES.iter().zip(&counts.phases) {
-            let times = [
-                spread.min(),
-                spread.mean(),
-                spread.percentile(50),
-                spread.percentile(99),
-                spread.max(),
-            ];
+            let [p50, p99] = spread.percentiles([50, 99]);
+            let times = [spread.min(), spread.mean(), p50, p99, spread.max()];
             let [min, avg, p50, p99, max] = times.map(us);
             phases.row(&[name], &[count(spread.n), min, avg, p50, p99, max]);
         }

@@ -41,7 +41,7 @@ impl Idle {
                     per_second(of.entries, window),
                     share(of.idle_ns(window), window, 1),
                     ms(lengths.mean()),
-                    ms(lengths.percentile(50)),
+                    ms(lengths.median()),
                     ms(lengths.max()),
                     count(cpu.ticks),
                     per_second(cpu.ticks, window),
