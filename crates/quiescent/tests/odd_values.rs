@@ -342,7 +342,8 @@ impl Drop for NotedPage {
     }
 }
 
-#[repr(align(65536))]
+// Not more: without optimisation it is on the stack several times in each way.
+#[repr(align(16384))]
 struct Huge(#[allow(dead_code, reason = "it makes it a size")] u8);
 
 #[test]
