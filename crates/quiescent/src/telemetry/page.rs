@@ -7,12 +7,12 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
+use std::sync::PoisonError;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::kind;
 use crate::queue::{CODE, PLAIN};
-use crate::sync;
+use crate::sync::{self, Mutex, MutexGuard};
 
 /// The first eight bytes.
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"quiescnt");
