@@ -18,9 +18,9 @@ use common::{PATIENCE, Reader, on_thread, sleepers, until};
 use shifted::{WALL, WALL_ASKED, catch_up, jump, jump_ahead};
 
 use quiescent::{
-    FlushTimes, Options, RcuCell, Refusal, Report, SyncError, barrier, call_hurry, call_lazy,
-    drain, flush_times, init, memory_is_low, on_report, read, retire_ptr, set_budget,
-    set_flush_times, set_stall_after, statistics, synchronize, synchronize_timeout,
+    FlushTimes, RcuCell, Refusal, Report, SyncError, barrier, call_hurry, call_lazy, drain,
+    flush_times, memory_is_low, on_report, read, retire_ptr, set_budget, set_flush_times,
+    set_stall_after, statistics, synchronize, synchronize_timeout,
 };
 
 const SECOND: i64 = 1_000_000_000;
@@ -54,8 +54,6 @@ fn reports(kind: &str) -> usize {
 }
 
 fn flush_after(lazy: Duration, prompt: Duration) {
-    // The kernel may be short of memory while this runs: its word does not count.
-    init(Options::new().memory_pressure(false)).expect("nothing is against it");
     set_flush_times(FlushTimes { lazy, prompt });
 }
 

@@ -253,36 +253,38 @@ fn each_has_a_budget_of_its_own() {
 
 #[test]
 fn each_flushes_in_its_own_time() {
-    let (lazy, quick) = (Domain::new(), Domain::new());
-    lazy.set_flush_times(FlushTimes {
-        lazy: Duration::from_secs(3600),
-        prompt: Duration::from_secs(3600),
-    });
-    quick.set_flush_times(FlushTimes {
-        lazy: Duration::from_millis(1),
-        prompt: Duration::from_millis(1),
-    });
-    let ran = Arc::new(AtomicU32::new(0));
-    for domain in [&lazy, &quick] {
-        let ran = Arc::clone(&ran);
-        domain.call_lazy(move || {
-            ran.fetch_add(1, Ordering::Relaxed);
+    isolated("each_flushes_in_its_own_time", || {
+        let (lazy, quick) = (Domain::new(), Domain::new());
+        lazy.set_flush_times(FlushTimes {
+            lazy: Duration::from_secs(3600),
+            prompt: Duration::from_secs(3600),
         });
-    }
-    until("it is run", || ran.load(Ordering::Relaxed) == 1);
-    until_at_rest(&quick);
-    assert_eq!(
-        quick.flush_times().lazy,
-        Duration::from_millis(1),
-        "kept while it rests"
-    );
-    assert_eq!(lazy.statistics().queued, 1);
-    lazy.set_flush_times(FlushTimes {
-        lazy: Duration::ZERO,
-        ..lazy.flush_times()
-    });
-    until("what was queued follows", || {
-        ran.load(Ordering::Relaxed) == 2
+        quick.set_flush_times(FlushTimes {
+            lazy: Duration::from_millis(1),
+            prompt: Duration::from_millis(1),
+        });
+        let ran = Arc::new(AtomicU32::new(0));
+        for domain in [&lazy, &quick] {
+            let ran = Arc::clone(&ran);
+            domain.call_lazy(move || {
+                ran.fetch_add(1, Ordering::Relaxed);
+            });
+        }
+        until("it is run", || ran.load(Ordering::Relaxed) == 1);
+        until_at_rest(&quick);
+        assert_eq!(
+            quick.flush_times().lazy,
+            Duration::from_millis(1),
+            "kept while it rests"
+        );
+        assert_eq!(lazy.statistics().queued, 1);
+        lazy.set_flush_times(FlushTimes {
+            lazy: Duration::ZERO,
+            ..lazy.flush_times()
+        });
+        until("what was queued follows", || {
+            ran.load(Ordering::Relaxed) == 2
+        });
     });
 }
 

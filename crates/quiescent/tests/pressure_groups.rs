@@ -89,7 +89,8 @@ fn make_groups() -> Result<Groups, String> {
 fn pressure_in_a_real_control_group_frees_what_is_lazy() {
     let test = "pressure_in_a_real_control_group_frees_what_is_lazy";
     if let Ok(groups) = std::env::var(GROUPS) {
-        return Isolated::new(test).run(|| hold_and_use_memory(&groups));
+        let child = Isolated::new(test).hears_the_kernel();
+        return child.run(|| hold_and_use_memory(&groups));
     }
     let groups = match make_groups() {
         Ok(groups) => groups,

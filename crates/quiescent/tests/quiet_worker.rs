@@ -218,7 +218,8 @@ fn what_is_lazy_goes_after_the_flush_time() {
         ledger.assert_all_once();
         idle.join().expect("no panic");
         // Lazy: nobody was in a hurry. (At most a second less than the flush time, for the clock's grid.)
-        assert!(start.elapsed() > quiescent::FLUSH / 2);
+        let (took, now) = (start.elapsed(), statistics());
+        assert!(took > quiescent::FLUSH / 2, "after {took:?}: {now:#?}");
         until_at_rest();
         let passes = statistics().worker_passes;
         assert!(passes <= 4, "{passes}");

@@ -3,6 +3,9 @@
 //! A process has one domain: its counters, its fence mode and its registered threads are everybody's. So
 //! a test re-executes its own binary for itself alone, and its parent is the watchdog: a child that does
 //! not end is reported with what each of its threads is doing, and killed.
+//!
+//! The machine may be short of memory while tests run, and say so to whoever listens: what is lazy would go at once. So
+//! a child does not listen, unless its test is about that.
 
 use std::fs;
 use std::io;
@@ -10,6 +13,8 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Output, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
+
+use quiescent::{Options, init};
 
 /// Tells a child which test it is.
 const CHILD: &str = "QUIESCENT_TEST_CHILD";
@@ -27,11 +32,13 @@ pub fn isolated(test: &str, body: impl FnOnce()) {
 }
 
 /// How to start the child.
+#[derive(Clone)]
 pub struct Isolated {
     test: String,
     tag: String,
     environment: Vec<(&'static str, &'static str)>,
     before_exec: Option<fn() -> io::Result<()>>,
+    hears_the_kernel: bool,
 }
 
 impl Isolated {
@@ -43,6 +50,7 @@ impl Isolated {
             tag,
             environment: Vec::new(),
             before_exec: None,
+            hears_the_kernel: false,
         }
     }
 
@@ -55,6 +63,12 @@ impl Isolated {
     /// With an environment variable.
     pub fn env(mut self, name: &'static str, value: &'static str) -> Isolated {
         self.environment.push((name, value));
+        self
+    }
+
+    /// As programs are: they listen when the kernel says that memory is low.
+    pub fn hears_the_kernel(mut self) -> Isolated {
+        self.hears_the_kernel = true;
         self
     }
 
@@ -78,6 +92,9 @@ impl Isolated {
         let mark = format!("<< ran {name} >>");
         match std::env::var(CHILD) {
             Ok(child) if child == name => {
+                if !self.hears_the_kernel {
+                    init(Options::new().memory_pressure(false)).expect("the first call of all");
+                }
                 quiescent::set_stall_after(STALL);
                 body();
                 println!("{mark}");

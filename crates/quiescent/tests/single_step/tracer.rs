@@ -90,6 +90,26 @@ fn wait_for(thread: pid_t) -> (pid_t, c_int) {
     }
 }
 
+/// Calls `work` in a child that traces children of its own.
+pub fn in_fork(work: impl FnOnce()) -> pid_t {
+    // SAFETY: this process has one thread, so the child may do anything.
+    let worker = unsafe { libc::fork() };
+    assert!(worker >= 0, "fork: {}", std::io::Error::last_os_error());
+    if worker == 0 {
+        // SAFETY: integers; a child whose parent dies ends.
+        unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+        let result = std::panic::catch_unwind(AssertUnwindSafe(work));
+        std::process::exit(i32::from(result.is_err()));
+    }
+    worker
+}
+
+/// Waits for the end of a worker; did it return?
+pub fn wait_for_worker(worker: pid_t) -> bool {
+    let (_, status) = wait_for(worker);
+    libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0
+}
+
 /// One run: a handler after `step` instructions of the region.
 pub fn run_child(scenario: &Scenario, fenced: bool, step: u64, shared: &'static Shared) -> End {
     shared.ended.store(0, Ordering::Relaxed);
