@@ -37,7 +37,7 @@ fn program(interval: &Interval) -> [String; 3] {
     let held_bytes = bytes(interval.held_bytes().unwrap_or(0));
     let mut first = vec![format!("held {held}, {held_bytes}{of_budget}")];
     first.extend(rates(interval, &GRACE_PERIODS));
-    let none_or = |of| causes(interval, of).unwrap_or_else(|| "none".to_owned());
+    let causes_of = |what| causes(interval, what).unwrap_or_else(|| "none".to_owned());
     let (for_all, takes) = (rate(interval.fences_per_s()), per_s("fences_take"));
     first.push(format!("fences/s {for_all} + {takes}"));
     [
@@ -46,9 +46,9 @@ fn program(interval: &Interval) -> [String; 3] {
             "wake-ups/s: waiters {}, drivers {}, worker by {}",
             per_s("wakeups"),
             per_s("reader_wakeups"),
-            none_or("worker_wakeups"),
+            causes_of("worker_wakeups"),
         ),
-        format!("flushes/s by cause: {}", none_or("flushes")),
+        format!("flushes/s by cause: {}", causes_of("flushes")),
     ]
 }
 

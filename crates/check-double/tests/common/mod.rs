@@ -220,18 +220,17 @@ impl Depth {
     /// on the weaker machine only, whose buffers let through what the other one's do, and more; on that one it walks by chance, and a quarter
     /// as often as otherwise on both (`.ci/run`).
     fn get() -> Depth {
+        const BOTH: &[Model] = &[Model::Tso, Model::Pso];
+        const WEAKER: &[Model] = &[Model::Pso];
         let depth = std::env::var("QUIESCENT_EXPLORE");
-        let (more, max_executions, whole, walks) = match depth.as_deref() {
-            Ok("deep") => (1, 2_000_000, false, 200_000),
-            Ok("brief") => (0, 1_500, false, 300),
-            Ok("weakest") => (0, 150_000, true, 1_000),
-            _ => (0, 150_000, true, 4_000),
+        let (systematic, more, max_executions, whole, walks) = match depth.as_deref() {
+            Ok("deep") => (BOTH, 1, 2_000_000, false, 200_000),
+            Ok("brief") => (BOTH, 0, 1_500, false, 300),
+            Ok("weakest") => (WEAKER, 0, 150_000, true, 1_000),
+            _ => (BOTH, 0, 150_000, true, 4_000),
         };
         Depth {
-            systematic: match depth.as_deref() {
-                Ok("weakest") => &[Model::Pso],
-                _ => &[Model::Tso, Model::Pso],
-            },
+            systematic,
             more,
             max_executions,
             whole,

@@ -47,7 +47,6 @@ impl<R: BufRead> Lines<R> {
         bytes[..kept].copy_from_slice(&self.carried);
         self.carried.clear();
         loop {
-            bytes.resize(kept + BLOCK, 0);
             let used = match self.input.read(&mut bytes[kept..]) {
                 Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
                 used => used.map_err(|source| Error::Input {
@@ -84,6 +83,7 @@ impl<R: BufRead> Lines<R> {
                 met.lines += 1;
                 met.malformed.add(self.read + met.lines, Fault::Long);
             }
+            bytes.resize(kept + BLOCK, 0);
         }
     }
 
