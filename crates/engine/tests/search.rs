@@ -40,9 +40,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use actions::Action;
 use bounds::Bounds;
 use explore::{Report, explore, walk};
-use marks::{Mark, Marks};
+use marks::{Mark, Marks, Pad};
+use model::State;
 
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use quiescent_engine::EarlyQs;
@@ -168,4 +170,28 @@ fn planted_defects_of_a_host_are_found() {
             bounds.broken
         );
     }
+}
+
+/// Found by `ci/fuzz`: the rules said that everybody sleeps, where nobody was left whom a preempted task could go on at.
+#[test]
+fn the_last_cpu_stays_for_a_preempted_task() {
+    let may_depart_after = |absent, actions: &[Action]| {
+        let bounds = Bounds {
+            absent,
+            preempts: 1,
+            departures: 1,
+            ..Bounds::KERNEL
+        };
+        let mut state = State::new(&bounds);
+        for &action in actions {
+            let applied = state.apply(action, &bounds, &Pad::default());
+            applied.expect("no rule is broken");
+        }
+        state.actions(&bounds).all.contains(&Action::Depart(1))
+    };
+    let preempted = [Action::Enter(1), Action::Preempt(1)];
+    let over = [Action::Resume(0, 1), Action::Exit(1)];
+    assert!(!may_depart_after(0b1, &preempted));
+    assert!(may_depart_after(0b1, &[preempted, over].concat()));
+    assert!(may_depart_after(0, &preempted), "there is another one");
 }

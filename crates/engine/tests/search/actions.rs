@@ -154,11 +154,11 @@ impl State {
             && !self.machine.cpus.get(agent).is_some_and(between)
     }
 
-    /// A kernel's CPU dies awake, and not below the grace-period thread.
+    /// A kernel's CPU dies awake, and not below the grace-period thread; nor does the last one while a preempted task waits to go on.
     fn may_depart(&self, i: usize) -> bool {
         match &self.machine.cpus[i].word {
             Word::Thread(_) => true,
-            Word::Kernel(kernel) => kernel.is_awake() && !self.drives(i),
+            Word::Kernel(kernel) => kernel.is_awake() && !self.drives(i) && !self.is_needed(i),
         }
     }
 

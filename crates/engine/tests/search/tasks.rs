@@ -32,6 +32,14 @@ impl State {
         }
     }
 
+    /// Is there a preempted task that can go on nowhere else?
+    pub fn is_needed(&self, i: usize) -> bool {
+        let mut cpus = self.machine.cpus.iter().enumerate();
+        let elsewhere = cpus.any(|(j, cpu)| j != i && cpu.present && !cpu.leaving);
+        let waits = |task: &Preempted| task.used && task.on.is_none();
+        !elsewhere && self.machine.tasks.iter().any(waits)
+    }
+
     /// Sections open now, as the oracle knows them.
     pub fn open_sections(&self) -> u32 {
         let tasks = &self.machine.tasks;
