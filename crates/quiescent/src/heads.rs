@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(pop(&mut heads), None);
         push(&mut heads, 1);
         assert_eq!(pop(&mut heads), Some(three[1]));
-        assert_eq!(heads.report().end, 4); // of all times
+        assert_eq!([heads.end(), heads.report().end], [4; 2]); // of all times
         push(&mut heads, 0);
         heads.abandon();
         assert_eq!(pop(&mut heads), None);
