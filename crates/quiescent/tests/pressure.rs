@@ -14,7 +14,7 @@ use common::children::in_child;
 use common::deferral::{
     Ledger, flag, in_both_modes, library_threads, queue_somehow, until_at_rest,
 };
-use common::{Isolated, isolated, on_thread, until};
+use common::{Isolated, on_thread, until};
 use quiescent::{
     FlushTimes, Options, PressureSource, PressureSources, RcuCell, barrier, call, drain, init,
     memory_is_low, read_lock, set_flush_times, statistics,
@@ -289,9 +289,9 @@ fn pressure_that_cannot_be_listened_to_is_no_error() {
 
 #[test]
 fn pressure_is_not_listened_to_where_that_is_switched_off() {
-    isolated(
-        "pressure_is_not_listened_to_where_that_is_switched_off",
-        || {
+    Isolated::new("pressure_is_not_listened_to_where_that_is_switched_off")
+        .hears_the_kernel()
+        .run(|| {
             init(Options::new().memory_pressure(false)).expect("nothing is against it");
             lazy_for_ever();
             let ledger = Ledger::new(3);
@@ -302,8 +302,7 @@ fn pressure_is_not_listened_to_where_that_is_switched_off() {
             assert_eq!(statistics().pressure_sources, PressureSources::default());
             assert_eq!(listened_to(), ALWAYS);
             end();
-        },
-    );
+        });
 }
 
 #[test]

@@ -90,18 +90,18 @@ fn wait_for(thread: pid_t) -> (pid_t, c_int) {
     }
 }
 
-/// Calls `work` in a child that traces children of its own.
+/// Calls `work` in a child, which ends with it, or with its parent.
 pub fn in_fork(work: impl FnOnce()) -> pid_t {
     // SAFETY: this process has one thread, so the child may do anything.
-    let worker = unsafe { libc::fork() };
-    assert!(worker >= 0, "fork: {}", std::io::Error::last_os_error());
-    if worker == 0 {
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0, "fork: {}", std::io::Error::last_os_error());
+    if child == 0 {
         // SAFETY: integers; a child whose parent dies ends.
         unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
         let result = std::panic::catch_unwind(AssertUnwindSafe(work));
         std::process::exit(i32::from(result.is_err()));
     }
-    worker
+    child
 }
 
 /// Waits for the end of a worker; did it return?
@@ -114,12 +114,7 @@ pub fn wait_for_worker(worker: pid_t) -> bool {
 pub fn run_child(scenario: &Scenario, fenced: bool, step: u64, shared: &'static Shared) -> End {
     shared.ended.store(0, Ordering::Relaxed);
     shared.handled.store(0, Ordering::Relaxed);
-    // SAFETY: this process has one thread, so the child may do anything.
-    let child = unsafe { libc::fork() };
-    assert!(child >= 0, "fork: {}", std::io::Error::last_os_error());
-    if child == 0 {
-        be_the_child(scenario, fenced, shared);
-    }
+    let child = in_fork(|| be_the_child(scenario, fenced, shared));
     let (thread, status) = wait_for(-1);
     if !libc::WIFSTOPPED(status) || libc::WSTOPSIG(status) != libc::SIGSTOP {
         return until_its_end(child, thread, status);
@@ -167,11 +162,8 @@ fn until_its_end(child: pid_t, mut thread: pid_t, mut status: c_int) -> End {
 
 /// The child: the scenario, the checks, the end.
 fn be_the_child(scenario: &Scenario, fenced: bool, shared: &'static Shared) -> ! {
-    // SAFETY: integers; a child whose parent dies ends, and one that hangs is killed.
-    unsafe {
-        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-        libc::alarm(PATIENCE_SECONDS);
-    }
+    // SAFETY: an integer; one that hangs is killed.
+    unsafe { libc::alarm(PATIENCE_SECONDS) };
     let result = std::panic::catch_unwind(AssertUnwindSafe(|| {
         if fenced {
             init(Options::new().fence(FenceMode::Fenced)).expect("nobody has read");
