@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The tables of `quiescent trace`, computed a second time and in another way than crates/trace does: the whole trace in memory, looking back
+"""The tables of `quiescent trace`, computed a second time and in another way than tools/trace does: the whole trace in memory, looking back
 in lists where the program keeps states.
 
   analyses.py TRACE.txt.xz...    one JSON object: trace, analysis, case, metric
 
-`analyses.json` is what it prints for the traces that crates/trace/tests/analyses.rs names; the definitions are in the module texts of
-crates/trace/src/analysis/.
+`analyses.json` is what it prints for the traces that tools/trace/tests/analyses.rs names; the definitions are in the module texts of
+tools/trace/src/analysis/.
 """
 import bisect, collections, json, lzma, os, re, sys
 from collections import Counter, defaultdict, namedtuple

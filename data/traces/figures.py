@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Figures of a trace, computed a second time and in another way than crates/trace does: the whole trace in memory, lists instead of counts.
+"""Figures of a trace, computed a second time and in another way than tools/trace does: the whole trace in memory, lists instead of counts.
 
   figures.py TRACE.txt.xz...    one JSON object, a key a trace, in the form of ../kernel-measurements.json, callback_traces
 

@@ -45,7 +45,7 @@ struct Part {
 const PARTS: [Part; 2] = [
     Part {
         name: "engine",
-        crates: &["crates/engine"],
+        crates: &["lib/engine"],
         check: &["-p", "quiescent-engine"],
         build: &[
             &["-p", "quiescent-engine", "--lib", "--tests"],
@@ -61,9 +61,9 @@ const PARTS: [Part; 2] = [
     Part {
         name: "library",
         crates: &[
-            "crates/quiescent",
-            "crates/check-double",
-            "crates/check-loom",
+            "lib/quiescent",
+            "check/models/check-double",
+            "check/models/check-loom",
         ],
         check: &[
             "-p",

@@ -1,6 +1,0 @@
-//! Switches the primitives: see `crates/quiescent/src/sync.rs`.
-
-fn main() {
-    println!("cargo:rustc-cfg=quiescent_double");
-    println!("cargo:rerun-if-changed=build.rs");
-}

@@ -1,7 +1,0 @@
-//! Switches the primitives to those of a model: see `crates/quiescent/src/sync.rs`. The cfg is the double's, whose
-//! name the primitives of shuttle have in this crate's manifest.
-
-fn main() {
-    println!("cargo:rustc-cfg=quiescent_double");
-    println!("cargo:rerun-if-changed=build.rs");
-}
