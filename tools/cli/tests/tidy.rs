@@ -86,7 +86,10 @@ fn every_ordering_edge_is_explained_listed_and_removed_once() {
             .expect("the planted bugs")
             .filter_map(Result::ok)
             .any(|e| e.file_name().to_string_lossy().starts_with(&prefix));
-        assert!(removed, "{id}: no check/mutations/{prefix}*.patch removes it");
+        assert!(
+            removed,
+            "{id}: no check/mutations/{prefix}*.patch removes it"
+        );
     }
 }
 
