@@ -51,16 +51,13 @@ use crate::process::{Core, Process};
 use crate::reader;
 use crate::run;
 use crate::sync::{self, AtomicU32, MutexGuard, Ordering, full_fence};
+use crate::tasks::Tasks;
 
 mod future;
 mod gate;
-mod wakers;
 
 pub use future::{Barrier, barrier_async};
 pub(crate) use gate::{Awaited, Gate, Look, Seen, Ticket, Who};
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
-pub(crate) use wakers::List;
-pub(crate) use wakers::Wakers;
 
 /// Whoever has a barrier.
 pub(crate) trait Barriers: Driven {
@@ -68,7 +65,7 @@ pub(crate) trait Barriers: Driven {
     fn barrier_word(&self) -> &AtomicU32;
 
     /// The tasks that wait.
-    fn wakers(&self) -> &Wakers;
+    fn wakers(&self) -> &Tasks;
 
     /// Sends everything that is queued on its way, and has the barrier visit all queues.
     ///
@@ -145,7 +142,7 @@ pub(crate) trait Barriers: Driven {
                     Err(error) => error,
                 },
                 Look::InFlight(_) if who == Who::Passing => {
-                    if self.wakers().put(&mut awaited.place, waker) {
+                    if self.wakers().put(&mut awaited.place, (), waker) {
                         who = Who::Task;
                         continue;
                     }
@@ -288,7 +285,7 @@ impl Barriers for Process {
         &self.barrier_word
     }
 
-    fn wakers(&self) -> &Wakers {
+    fn wakers(&self) -> &Tasks {
         &self.wakers
     }
 

@@ -57,14 +57,15 @@ use std::fmt;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::barrier;
 use crate::driven::Driven as _;
 use crate::future;
 use crate::grounds;
 use crate::process::{Core, Process};
 use crate::queue::Queue;
 use crate::sync::{self, CELL_FORKING, Mutex, MutexGuard};
+use crate::tasks::List;
 use crate::telemetry;
+use crate::wait::Cookie;
 use crate::yard::{self, Yard};
 
 /// What a program wants of a fork.
@@ -142,8 +143,8 @@ impl<T> Parked<T> {
 struct Held {
     core: MutexGuard<'static, Core>,
     timer: MutexGuard<'static, u64>,
-    tasks: MutexGuard<'static, future::Waiting>,
-    wakers: MutexGuard<'static, barrier::List>,
+    tasks: MutexGuard<'static, List<Cookie>>,
+    wakers: MutexGuard<'static, List<()>>,
     sweep: MutexGuard<'static, ()>,
     turn: MutexGuard<'static, ()>,
     names: MutexGuard<'static, telemetry::Names>,
@@ -184,7 +185,7 @@ unsafe extern "C" fn prepare() {
     let names = telemetry::names();
     let yards = lock_yards();
     let sweep = domain.sweeping();
-    let tasks = future::waiting();
+    let tasks = future::TASKS.lock();
     let wakers = domain.wakers.lock();
     let timer = domain.alarm.timer();
     let core = lock_queues_and_core(domain);
@@ -342,7 +343,7 @@ unsafe extern "C" fn child() {
         .store(dropped, Ordering::Relaxed);
     held.core.forked();
     domain.forget_waits();
-    held.tasks.forked();
+    future::forked();
     drop((held.core, held.timer, held.wakers, held.tasks, held.sweep));
     adopt_yards(&mut held.yards, run_code);
     unlock_yards(held.yards);

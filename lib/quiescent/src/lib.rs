@@ -269,6 +269,7 @@ mod stats;
 mod sweep;
 mod sync;
 mod table;
+mod tasks;
 #[cfg(not(any(quiescent_loom, quiescent_double)))]
 pub mod telemetry;
 #[cfg(any(quiescent_loom, quiescent_double))]

@@ -19,7 +19,7 @@ use quiescent_engine::barrier::Barrier;
 use quiescent_engine::{Config, CpuId, Global, Host, LeafId, Now, Pace, Seen};
 
 use crate::alarm::Alarm;
-use crate::barrier::{Barriers as _, Gate, Wakers};
+use crate::barrier::{Barriers as _, Gate};
 use crate::breakers::Breakers;
 use crate::drive::Drives as _;
 use crate::engine::Part;
@@ -35,6 +35,7 @@ use crate::sync::{
     self, AtomicU32, AtomicU64, CELL_CROWD, CELL_EXIT, CELL_FENCED, LEAF_SLOTS, Mutex, MutexGuard,
     Ordering, const_new, full_fence,
 };
+use crate::tasks::Tasks;
 use crate::waitlist::WaitList;
 use crate::watch::Watch;
 
@@ -78,7 +79,7 @@ pub(crate) struct Process {
     sweep: Mutex<()>,
     pub(crate) barrier_word: AtomicU32,
     /// Tasks that wait for the barrier.
-    pub(crate) wakers: Wakers,
+    pub(crate) wakers: Tasks,
     /// Drains that wait for what others are running, and the word that changes when some has returned.
     pub(crate) drainers: AtomicU32,
     pub(crate) drain_word: AtomicU32,
@@ -171,7 +172,7 @@ impl Process {
                 made: Queues::new(),
                 sweep: Mutex::new(()),
                 barrier_word: AtomicU32::new(0),
-                wakers: Wakers::new(),
+                wakers: Tasks::new(),
                 drainers: AtomicU32::new(0),
                 drain_word: AtomicU32::new(0),
                 drain_turn: AtomicU32::new(0),

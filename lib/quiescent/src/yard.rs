@@ -17,7 +17,7 @@ use quiescent_engine::barrier::Barrier;
 use quiescent_engine::stall::Stalled;
 use quiescent_engine::{Config, CpuId, FullCookie, Global, Pace, Seq};
 
-use crate::barrier::{Gate, Wakers};
+use crate::barrier::Gate;
 use crate::counted::Counted;
 use crate::drive::{Drives as _, How};
 use crate::driven::Driven;
@@ -34,6 +34,7 @@ use crate::stats::Holdout;
 use crate::sync::{
     self, AtomicPtr, AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering, const_new, full_fence,
 };
+use crate::tasks::Tasks;
 #[cfg(not(any(quiescent_loom, quiescent_double)))]
 use crate::telemetry;
 use crate::waiting::Waits as _;
@@ -44,8 +45,6 @@ mod deliver;
 pub(crate) mod lent;
 mod readers;
 pub(crate) mod rounds;
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
-pub(crate) mod tasks;
 
 /// Somebody's.
 const OWNED: u32 = 0;
@@ -73,7 +72,7 @@ pub(crate) struct Yard {
     look_at: AtomicU64,
     barrier_word: AtomicU32,
     /// Tasks that wait for its barrier.
-    pub(crate) wakers: Wakers,
+    pub(crate) wakers: Tasks,
     /// Somebody reports a stall.
     telling: AtomicU32,
     state: AtomicU32,
@@ -90,7 +89,7 @@ pub(crate) struct Yard {
     /// The next of those that no domain has.
     next_spare: AtomicPtr<Yard>,
     #[cfg(not(any(quiescent_loom, quiescent_double)))]
-    pub(crate) tasks: tasks::Tasks,
+    pub(crate) tasks: Tasks<FullCookie>,
     /// Its lock, while this process forks.
     #[cfg(not(any(quiescent_loom, quiescent_double)))]
     pub(crate) parked: crate::fork::Parked<Core>,
@@ -144,7 +143,7 @@ impl Yard {
                 called: AtomicU32::new(0),
                 look_at: AtomicU64::new(0),
                 barrier_word: AtomicU32::new(0),
-                wakers: Wakers::new(),
+                wakers: Tasks::new(),
                 telling: AtomicU32::new(0),
                 state: AtomicU32::new(OWNED),
                 grounds: AtomicPtr::new(std::ptr::null_mut()),
@@ -154,7 +153,7 @@ impl Yard {
                 made_before: AtomicPtr::new(std::ptr::null_mut()),
                 next_spare: AtomicPtr::new(std::ptr::null_mut()),
                 #[cfg(not(any(quiescent_loom, quiescent_double)))]
-                tasks: tasks::Tasks::new(),
+                tasks: Tasks::new(),
                 #[cfg(not(any(quiescent_loom, quiescent_double)))]
                 parked: crate::fork::Parked::new(),
             }

@@ -11,7 +11,7 @@ use quiescent_engine::credit::{Cause, Refill, Urgency};
 use quiescent_engine::{Interest, Pos};
 
 use super::{Yard, care};
-use crate::barrier::{Barriers, Wakers};
+use crate::barrier::Barriers;
 use crate::chain::Garbage;
 use crate::deliver::Parcel;
 use crate::drive::{Drives as _, How};
@@ -23,6 +23,7 @@ use crate::queue::{CODE, Core, PLAIN};
 use crate::run;
 use crate::sweep::Until;
 use crate::sync::{self, AtomicU32, MAX_EXTRACT, Ordering, full_fence};
+use crate::tasks::Tasks;
 
 impl Yard {
     /// Queues a parcel.
@@ -305,7 +306,7 @@ impl Barriers for Yard {
         &self.barrier_word
     }
 
-    fn wakers(&self) -> &Wakers {
+    fn wakers(&self) -> &Tasks {
         &self.wakers
     }
 
