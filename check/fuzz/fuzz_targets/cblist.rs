@@ -12,8 +12,11 @@ extern crate alloc;
 mod model;
 
 use libfuzzer_sys::fuzz_target;
+
 // The model names them as a part of the engine does.
-use quiescent_engine::{cblist, host, seq};
+mod common {
+    pub use quiescent_engine::{cblist, host, seq};
+}
 
 fuzz_target!(|bytes: &[u8]| {
     let actions: Vec<_> = bytes
