@@ -193,7 +193,7 @@
 #![deny(missing_docs)]
 // What these primitives leave out cannot be linked to.
 #![cfg_attr(
-    any(quiescent_loom, quiescent_double),
+    quiescent_model,
     allow(rustdoc::broken_intra_doc_links, rustdoc::private_intra_doc_links)
 )]
 
@@ -203,7 +203,7 @@ compile_error!(
 );
 
 mod alarm;
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 mod arena;
 mod barrier;
 mod breakers;
@@ -212,7 +212,7 @@ mod call;
 mod callbacks;
 mod cell;
 mod chain;
-#[cfg(any(quiescent_loom, quiescent_double))]
+#[cfg(quiescent_model)]
 pub mod check;
 mod counted;
 mod deliver;
@@ -222,23 +222,23 @@ mod drive;
 mod driven;
 mod engine;
 mod error;
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 mod exit;
 mod exited;
 mod fence;
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 mod fork;
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 mod future;
 mod grounds;
 mod guard;
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 pub mod guide;
 mod heads;
 mod kind;
 mod lane;
 mod leafmap;
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 #[doc = include_str!("limitations.md")]
 pub mod limitations {}
 mod list;
@@ -270,9 +270,9 @@ mod sweep;
 mod sync;
 mod table;
 mod tasks;
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 pub mod telemetry;
-#[cfg(any(quiescent_loom, quiescent_double))]
+#[cfg(quiescent_model)]
 #[path = "telemetry/model.rs"]
 mod telemetry;
 mod tuning;
@@ -295,10 +295,10 @@ pub use domain::{
     Domain, DomainCell, DomainCookie, DomainGuard, DomainRetired, DomainStatistics, InDomain,
     OwnedDomainGuard,
 };
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 pub use domain::{DomainBarrier, DomainGracePeriod};
 pub use error::{InitError, SyncError};
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 pub use future::{GracePeriod, grace_period};
 pub use guard::{Guard, in_section, read, read_lock};
 pub use heads::Head;
@@ -314,7 +314,7 @@ pub use retire::{
     retire_ptr_no_reclaim,
 };
 pub use retired::Retired;
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 pub use srcu::SrcuGracePeriod;
 pub use srcu::{
     InSrcu, OwnedSrcuGuard, Srcu, SrcuBarrier, SrcuCell, SrcuCookie, SrcuGuard, SrcuRetired,

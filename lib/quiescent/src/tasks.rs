@@ -20,7 +20,7 @@ use crate::sync::{Mutex, MutexGuard, const_new};
 pub(crate) struct Tasks<W: 'static = ()> {
     list: Mutex<List<W>>,
     /// Its lock, while this process forks.
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    #[cfg(not(quiescent_model))]
     pub(crate) parked: crate::fork::Parked<List<W>>,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct List<W> {
 struct Task<W> {
     place: u64,
     #[cfg_attr(
-        any(quiescent_loom, quiescent_double),
+        quiescent_model,
         allow(dead_code, reason = "in a model tasks wait for barriers only")
     )]
     awaits: W,
@@ -56,7 +56,7 @@ impl<W> Tasks<W> {
         pub(crate) fn new() -> Tasks<W> {
             Tasks {
                 list: Mutex::new(List { last: 0, waiting: Vec::new() }),
-                #[cfg(not(any(quiescent_loom, quiescent_double)))]
+                #[cfg(not(quiescent_model))]
                 parked: crate::fork::Parked::new(),
             }
         }
@@ -119,7 +119,7 @@ impl<W: Copy> Tasks<W> {
     }
 }
 
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 impl<W: Copy> Tasks<W> {
     /// Does nobody wait?
     pub(crate) fn is_empty(&self) -> bool {
@@ -162,7 +162,7 @@ impl<W> Chosen<W> {
     }
 
     /// Wakes them, on a thread for which nothing waits.
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    #[cfg(not(quiescent_model))]
     pub(crate) fn wake_at_leisure(self) {
         self.wake_with(Waker::wake);
     }
