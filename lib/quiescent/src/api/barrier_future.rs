@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use super::{Awaited, Barriers as _};
+use crate::barrier::{Awaited, Barriers as _};
 use crate::error::SyncError;
 use crate::guard::in_section;
 use crate::sync;

@@ -53,8 +53,8 @@
 use std::fmt;
 use std::sync::PoisonError;
 
+use crate::api::ptr::{RcuPtr, Shared};
 use crate::guard::{Guard, read_lock};
-use crate::rcu_ptr::{RcuPtr, Shared};
 use crate::sync::{Mutex, MutexGuard, const_new};
 
 /// A singly linked list: any number of readers at any time, one writer at a time.

@@ -6,8 +6,8 @@ use std::time::Duration;
 use quiescent_engine::credit::Urgency;
 
 use super::Domain;
+use crate::api::call::Drained;
 use crate::barrier::Barriers as _;
-use crate::call::Drained;
 use crate::deliver::Parcel;
 use crate::error::SyncError;
 use crate::kind;

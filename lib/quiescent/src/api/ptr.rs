@@ -99,8 +99,8 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 use std::ptr::{self, NonNull};
 
+use crate::api::cell::Exchanged;
 use crate::guard::Guard;
-use crate::pointer::Exchanged;
 use crate::retire;
 use crate::retired::Retired;
 use crate::sync::{AtomicPtr, Ordering, const_new};

@@ -1,5 +1,5 @@
 //! A value that is read under a [`Domain`], and replaced whole: [`DomainCell`], and what comes back: [`DomainRetired`]. A load looks whether
-//! the guard is of the cell's own domain, and panics if not; the rest is [`cell`](crate::cell).
+//! the guard is of the cell's own domain, and panics if not; the rest is [`ground`](crate::api::ground).
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -10,7 +10,7 @@ use quiescent_engine::credit::Urgency;
 
 use super::guard::Section;
 use super::{Domain, InDomain};
-use crate::cell::{Cell, Ground, Old};
+use crate::api::ground::{Cell, Ground, Old};
 use crate::deliver::Parcel;
 use crate::drive::How;
 use crate::error::SyncError;

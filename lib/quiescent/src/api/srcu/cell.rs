@@ -1,5 +1,5 @@
 //! A value that is read under an [`Srcu`], and replaced whole: [`SrcuCell`], and what comes back: [`SrcuRetired`]. A load looks whether the
-//! guard is of the cell's own `Srcu`, and panics if not; the rest is [`cell`](crate::cell).
+//! guard is of the cell's own `Srcu`, and panics if not; the rest is [`ground`](crate::api::ground).
 
 use std::fmt;
 use std::ops::Deref;
@@ -7,7 +7,7 @@ use std::ops::Deref;
 use quiescent_engine::credit::Urgency;
 
 use super::{InSrcu, Section, Srcu};
-use crate::cell::{Cell, Ground, Old};
+use crate::api::ground::{Cell, Ground, Old};
 use crate::deliver::Parcel;
 use crate::drive::How;
 use crate::error::SyncError;
