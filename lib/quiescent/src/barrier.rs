@@ -56,7 +56,7 @@ mod gate;
 mod wakers;
 
 pub(crate) use gate::{Awaited, Gate, Look, Seen, Ticket, Who};
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 pub(crate) use wakers::List;
 pub(crate) use wakers::Wakers;
 

@@ -193,7 +193,7 @@
 #![deny(missing_docs)]
 // What these primitives leave out cannot be linked to.
 #![cfg_attr(
-    any(quiescent_loom, quiescent_double),
+    quiescent_model,
     allow(rustdoc::broken_intra_doc_links, rustdoc::private_intra_doc_links)
 )]
 
@@ -204,14 +204,14 @@ compile_error!(
 
 mod alarm;
 mod api;
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 mod arena;
 mod barrier;
 mod breakers;
 mod budget;
 mod callbacks;
 mod chain;
-#[cfg(any(quiescent_loom, quiescent_double))]
+#[cfg(quiescent_model)]
 pub mod check;
 mod counted;
 mod deliver;
@@ -219,11 +219,11 @@ mod doubling;
 mod drive;
 mod driven;
 mod engine;
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 mod exit;
 mod exited;
 mod fence;
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 mod fork;
 mod grounds;
 mod heads;
@@ -248,9 +248,9 @@ mod stall;
 mod sweep;
 mod sync;
 mod table;
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 pub mod telemetry;
-#[cfg(any(quiescent_loom, quiescent_double))]
+#[cfg(quiescent_model)]
 #[path = "telemetry/model.rs"]
 mod telemetry;
 mod waiting;
@@ -260,7 +260,7 @@ mod weight;
 mod worker;
 mod yard;
 
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 use api::future;
 use api::{error, guard, refused, report, retire, retired, statistics as stats, tuning, wait};
 
@@ -274,15 +274,15 @@ pub use api::domain::{
     Domain, DomainCell, DomainCookie, DomainGuard, DomainRetired, DomainStatistics, InDomain,
     OwnedDomainGuard,
 };
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 pub use api::domain::{DomainBarrier, DomainGracePeriod};
 pub use api::error::{InitError, SyncError};
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 pub use api::future::{GracePeriod, grace_period};
 pub use api::guard::{Guard, in_section, read, read_lock};
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 pub use api::guide;
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 pub use api::limitations;
 pub use api::list::{ListIter, RcuList};
 pub use api::options::{Options, init};
@@ -294,7 +294,7 @@ pub use api::retire::{
     retire_ptr_no_reclaim,
 };
 pub use api::retired::Retired;
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 pub use api::srcu::SrcuGracePeriod;
 pub use api::srcu::{
     InSrcu, OwnedSrcuGuard, Srcu, SrcuBarrier, SrcuCell, SrcuCookie, SrcuGuard, SrcuRetired,

@@ -13,10 +13,10 @@ use crate::grounds::Grounds;
 use crate::stats::Holdout;
 use crate::sync::{AtomicPtr, Ordering, const_new};
 
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 mod barrier;
 mod cell;
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 mod future;
 mod guard;
 mod policy;
@@ -26,7 +26,7 @@ mod stats;
 pub use cell::{DomainCell, DomainRetired};
 pub use guard::{DomainGuard, InDomain, OwnedDomainGuard};
 pub use stats::DomainStatistics;
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 pub use {barrier::DomainBarrier, future::DomainGracePeriod};
 
 /// Grace periods, budget, times and reports of its own, apart from those of the rest of the process.
@@ -125,7 +125,7 @@ impl<Tag: 'static> Domain<Tag> {
     }
 
     /// In a model.
-    #[cfg(any(quiescent_loom, quiescent_double))]
+    #[cfg(quiescent_model)]
     pub(crate) fn of(grounds: &'static Grounds) -> Domain<Tag> {
         Domain {
             grounds: AtomicPtr::new(std::ptr::from_ref(grounds).cast_mut()),
@@ -150,9 +150,9 @@ impl<Tag: 'static> Domain<Tag> {
     #[cold]
     #[inline(never)]
     fn first_use(&self) -> &'static Grounds {
-        #[cfg(any(quiescent_loom, quiescent_double))]
+        #[cfg(quiescent_model)]
         unreachable!("a model's has its grounds");
-        #[cfg(not(any(quiescent_loom, quiescent_double)))]
+        #[cfg(not(quiescent_model))]
         {
             let new = Grounds::found();
             let order = (Ordering::AcqRel, Ordering::Acquire);

@@ -5,13 +5,13 @@ pub(crate) mod call;
 pub(crate) mod cell;
 pub(crate) mod domain;
 pub(crate) mod error;
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 pub(crate) mod future;
 pub(crate) mod ground;
 pub(crate) mod guard;
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 pub mod guide;
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 #[doc = include_str!("limitations.md")]
 pub mod limitations {}
 pub(crate) mod list;

@@ -150,11 +150,11 @@ pub fn init(options: Options) -> Result<(), InitError> {
     if let Some(time) = options.stall_after {
         crate::stall::set_time(domain, time);
     }
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    #[cfg(not(quiescent_model))]
     for alarm in [&domain.alarm, crate::yard::care::alarm()] {
         alarm.set_sources_wanted(options.memory_pressure);
     }
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    #[cfg(not(quiescent_model))]
     domain
         .forking
         .set(options.ignore_forks, options.inherit_callbacks);

@@ -208,7 +208,7 @@ impl<T: Send + Sync + 'static> Retired<T> {
     ///
     /// # Panics
     /// As [`GracePeriod`](crate::GracePeriod).
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    #[cfg(not(quiescent_model))]
     pub async fn wait_async(self) -> Box<T> {
         crate::future::grace_period().await;
         self.into_box()

@@ -16,13 +16,13 @@ use crate::yard::Yard;
 
 mod barrier;
 mod cell;
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 mod future;
 mod queue;
 
 pub use barrier::SrcuBarrier;
 pub use cell::{SrcuCell, SrcuRetired};
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 pub use future::SrcuGracePeriod;
 
 /// Grace periods of its own, for readers that may sleep, wait, and go to another thread in the middle of a section.
@@ -84,7 +84,7 @@ impl Srcu {
     }
 
     /// In a model.
-    #[cfg(any(quiescent_loom, quiescent_double))]
+    #[cfg(quiescent_model)]
     pub(crate) fn of(yard: &'static Yard) -> Srcu {
         Srcu {
             yard: AtomicPtr::new(std::ptr::from_ref(yard).cast_mut()),
@@ -104,9 +104,9 @@ impl Srcu {
     #[cold]
     #[inline(never)]
     fn first_use(&self) -> &'static Yard {
-        #[cfg(any(quiescent_loom, quiescent_double))]
+        #[cfg(quiescent_model)]
         unreachable!("a model's has its yard");
-        #[cfg(not(any(quiescent_loom, quiescent_double)))]
+        #[cfg(not(quiescent_model))]
         {
             let new = Yard::found();
             let order = (Ordering::AcqRel, Ordering::Acquire);
