@@ -53,10 +53,8 @@ use crate::run;
 use crate::sync::{self, AtomicU32, MutexGuard, Ordering, full_fence};
 use crate::tasks::Tasks;
 
-mod future;
 mod gate;
 
-pub use future::{Barrier, barrier_async};
 pub(crate) use gate::{Awaited, Gate, Look, Seen, Ticket, Who};
 
 /// Whoever has a barrier.
