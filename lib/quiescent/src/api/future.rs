@@ -10,14 +10,14 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
-use crate::drive::Drives as _;
 use crate::error::SyncError;
 use crate::guard::in_section;
-use crate::looks::{count, uncount};
-use crate::staff;
-use crate::sync;
-use crate::tasks::Tasks;
+use crate::inner::defer::tasks::Tasks;
+use crate::inner::domain::counters::{count, uncount};
+use crate::inner::gp::driver::Drives as _;
+use crate::inner::prim;
 use crate::wait::{Cookie, start_poll, try_synchronize};
+use crate::workers::pool;
 
 /// The tasks that wait.
 pub(crate) static TASKS: Tasks<Cookie> = Tasks::new();
@@ -80,7 +80,7 @@ impl Future for GracePeriod {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        match sync::domain().poll(self.cookie.0) {
+        match prim::domain().poll(self.cookie.0) {
             Ok(true) => return Poll::Ready(()),
             Ok(false) if in_section() => {
                 panic!("GracePeriod: {}", SyncError::InsideSection)
@@ -91,7 +91,7 @@ impl Future for GracePeriod {
         let cookie = self.cookie;
         if !TASKS.put(&mut self.place, cookie, context.waker()) {
             context.waker().wake_by_ref(); // no room for it: busy, but right
-        } else if begin_to_serve() && staff::spawn(c"quiescent-gp", serve).is_err() {
+        } else if begin_to_serve() && pool::spawn(c"quiescent-gp", serve).is_err() {
             // Others may have come meanwhile and rely on the helper: all of them poll again.
             SERVED.store(false, Ordering::Release);
             TASKS.choose(|_| true).wake_at_leisure();
@@ -134,7 +134,7 @@ fn begin_to_serve() -> bool {
 /// It is the helper no more while it wakes tasks: a waker is the program's code and may take its time, or wait for another grace period.
 /// A task that comes meanwhile starts another one.
 fn serve() {
-    let domain = sync::domain();
+    let domain = prim::domain();
     count(&domain.counters.helpers);
     loop {
         // A fence that is refused for good is no reason to keep tasks asleep: they poll again.

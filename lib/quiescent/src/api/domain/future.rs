@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use super::{Domain, DomainCookie};
 use crate::error::SyncError;
-use crate::yard::{Yard, care};
+use crate::inner::domain::yard::{Yard, care};
 
 /// Resolves after a full grace period of a [`Domain`]. Made by [`Domain::grace_period`].
 #[must_use = "futures do nothing unless awaited"]
