@@ -51,14 +51,20 @@ use quiescent_trace::{
 use crate::experiments::mean;
 use crate::{Options, Smp, Stats};
 
+mod ask;
 pub mod doings;
+mod doubts;
 mod feed;
 mod fit;
 mod lines;
+pub mod page;
+mod show;
 mod told;
 
+pub use ask::{Answer, Fed, Request, ask, check};
 pub use fit::{FITTED, Fit};
 pub use lines::{Line, lines, spread};
+pub use show::{report, text};
 pub use told::Told;
 
 use doings::{Awaited, Doings};
