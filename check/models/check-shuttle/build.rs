@@ -2,6 +2,7 @@
 //! name the primitives of shuttle have in this crate's manifest.
 
 fn main() {
+    println!("cargo:rustc-cfg=quiescent_model");
     println!("cargo:rustc-cfg=quiescent_double");
     println!("cargo:rerun-if-changed=build.rs");
 }

@@ -80,7 +80,7 @@ impl Alarm {
     }
 
     /// In the child of a fork: the descriptors are the parent's, and nobody sleeps on them here.
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    #[cfg(not(quiescent_model))]
     pub(crate) fn forked(&self, set: &mut u64) {
         self.os.close();
         self.word.store(AWAKE, Ordering::Relaxed);
@@ -88,14 +88,14 @@ impl Alarm {
     }
 
     /// Opens the sources of memory pressure. The worker does that when it starts.
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    #[cfg(not(quiescent_model))]
     pub(crate) fn open_sources(&self) {
         let _set = self.timer();
         self.os.sources.open();
     }
 
     /// The program wants to hear the kernel about memory, or not.
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    #[cfg(not(quiescent_model))]
     pub(crate) fn set_sources_wanted(&self, wanted: bool) {
         let _set = self.timer();
         self.os.sources.set_wanted(wanted, self.os.epoll());
@@ -103,9 +103,9 @@ impl Alarm {
 
     /// How the sources of memory pressure stand.
     pub(crate) fn sources(&self) -> crate::pressure::PressureSources {
-        #[cfg(any(quiescent_loom, quiescent_double))]
+        #[cfg(quiescent_model)]
         return crate::pressure::PressureSources::default();
-        #[cfg(not(any(quiescent_loom, quiescent_double)))]
+        #[cfg(not(quiescent_model))]
         self.os.sources.states()
     }
 
@@ -178,7 +178,7 @@ fn is_worth(deadline: u64, now: u64) -> bool {
     deadline >= now.saturating_add(crate::pressure::WORTH_NS)
 }
 
-#[cfg(any(quiescent_loom, quiescent_double))]
+#[cfg(quiescent_model)]
 mod os {
     use super::Woken;
     use crate::sync::{AtomicU32, futex_wait, futex_wake};
@@ -217,7 +217,7 @@ mod os {
     }
 }
 
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 pub(crate) mod os {
     use std::io;
     use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};

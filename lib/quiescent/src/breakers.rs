@@ -8,9 +8,9 @@
 //! A row is one function that tells a type's name. The compiler may make several of them for one type;
 //! they are added up when somebody asks.
 
-#[cfg(any(quiescent_loom, quiescent_double))]
+#[cfg(quiescent_model)]
 pub(crate) use model::Breakers;
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 pub(crate) use real::Breakers;
 
 /// A function that tells the name of a callback's type.
@@ -43,7 +43,7 @@ pub fn breakers() -> Vec<Breaker> {
     crate::sync::domain().breakers.all()
 }
 
-#[cfg(any(quiescent_loom, quiescent_double))]
+#[cfg(quiescent_model)]
 mod model {
     use super::{Breaker, Name};
 
@@ -67,7 +67,7 @@ mod model {
     }
 }
 
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 mod real {
     use std::ptr;
     use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};

@@ -317,7 +317,7 @@ impl Process {
             return;
         }
         count(&self.counters.gave_way);
-        #[cfg(not(any(quiescent_loom, quiescent_double)))]
+        #[cfg(not(quiescent_model))]
         std::thread::yield_now();
     }
 

@@ -131,7 +131,7 @@ impl Core {
     }
 
     /// In the child of a fork.
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    #[cfg(not(quiescent_model))]
     pub(crate) fn forked_cpu(
         &mut self,
         cpu: &mut Part<Cpu>,
@@ -173,7 +173,7 @@ impl Core {
     }
 
     /// In the child of a fork, after the queues.
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    #[cfg(not(quiescent_model))]
     pub(crate) fn forked(&mut self) {
         self.waiters = crate::waitlist::WaitList::new();
         self.gate.forked();
@@ -221,7 +221,7 @@ impl Core {
         )
     }
 
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    #[cfg(not(quiescent_model))]
     pub(crate) fn set_workers(&mut self, workers: u32) {
         straight!(
             Input::SetWorkers { workers },

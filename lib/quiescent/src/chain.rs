@@ -71,13 +71,13 @@ impl Drop for Garbage {
             // SAFETY: made by `new_block`, out of every chain, followed by the next such block.
             unsafe {
                 self.0 = (*block).next.load(Ordering::Relaxed);
-                #[cfg(any(quiescent_loom, quiescent_double))]
+                #[cfg(quiescent_model)]
                 if crate::check::bury(block) {
                     continue;
                 }
                 dealloc(block.cast(), Layout::new::<Block>());
             }
-            #[cfg(all(test, not(any(quiescent_loom, quiescent_double))))]
+            #[cfg(all(test, not(quiescent_model)))]
             tests::FREED.with(|freed| freed.set(freed.get() + 1));
         }
     }
@@ -260,5 +260,5 @@ impl Chain {
     }
 }
 
-#[cfg(all(test, not(any(quiescent_loom, quiescent_double))))]
+#[cfg(all(test, not(quiescent_model)))]
 mod tests;

@@ -337,14 +337,14 @@ impl Counted {
     }
 }
 
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 fn new_leaf(layout: Layout) -> *mut Tally {
     // SAFETY: the layout has a size; zeros are a tally that was never used.
     unsafe { alloc_zeroed(layout).cast() }
 }
 
 /// A model's atomics are more than their bits.
-#[cfg(any(quiescent_loom, quiescent_double))]
+#[cfg(quiescent_model)]
 fn new_leaf(layout: Layout) -> *mut Tally {
     // SAFETY: the layout has a size; each place is written before anybody sees it.
     unsafe {
@@ -422,5 +422,5 @@ impl Readers for Counted {
     }
 }
 
-#[cfg(all(test, not(any(quiescent_loom, quiescent_double))))]
+#[cfg(all(test, not(quiescent_model)))]
 mod tests;

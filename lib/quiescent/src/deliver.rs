@@ -83,7 +83,7 @@ impl Process {
         }
         let words = &queue.lanes[lane];
         let crossed = words.cross(&self.root_seq);
-        #[cfg(any(quiescent_loom, quiescent_double))]
+        #[cfg(quiescent_model)]
         crate::check::helped(crossed);
         if crossed {
             return run::free(words.popped_before(popped));

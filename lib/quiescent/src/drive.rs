@@ -446,5 +446,5 @@ pub(crate) trait Drives: Driven {
 
 impl<D: Driven> Drives for D {}
 
-#[cfg(all(test, not(any(quiescent_loom, quiescent_double))))]
+#[cfg(all(test, not(quiescent_model)))]
 mod tests;

@@ -41,7 +41,7 @@ impl<T> Deref for Part<T> {
 /// call.
 macro_rules! through {
     ($slots:expr, $input:expr, $wrap:expr, |$host:ident| $call:expr) => {{
-        #[cfg(all(test, not(any(quiescent_loom, quiescent_double))))]
+        #[cfg(all(test, not(quiescent_model)))]
         let result = {
             let view = $slots.view();
             let $host = &quiescent_engine::replay::Recording::new(&view);
@@ -49,7 +49,7 @@ macro_rules! through {
             crate::engine::recording::push($input, $host.answers(), $wrap(&result));
             result
         };
-        #[cfg(not(all(test, not(any(quiescent_loom, quiescent_double)))))]
+        #[cfg(not(all(test, not(quiescent_model))))]
         let result = {
             let $host = &$slots.view();
             let _ = || ($input, $wrap); // the recording's view of this call stays compiled
@@ -62,13 +62,13 @@ macro_rules! through {
 /// The same for a call that asks nothing.
 macro_rules! straight {
     ($input:expr, $wrap:expr, $call:expr) => {{
-        #[cfg(all(test, not(any(quiescent_loom, quiescent_double))))]
+        #[cfg(all(test, not(quiescent_model)))]
         let result = {
             let result = $call;
             crate::engine::recording::push($input, Vec::new(), $wrap(&result));
             result
         };
-        #[cfg(not(all(test, not(any(quiescent_loom, quiescent_double)))))]
+        #[cfg(not(all(test, not(quiescent_model))))]
         let result = {
             let _ = || ($input, $wrap);
             $call
@@ -204,8 +204,8 @@ impl Core {
     }
 }
 
-#[cfg(all(test, not(any(quiescent_loom, quiescent_double))))]
+#[cfg(all(test, not(quiescent_model)))]
 pub(crate) mod recording;
 
-#[cfg(all(test, not(any(quiescent_loom, quiescent_double))))]
+#[cfg(all(test, not(quiescent_model)))]
 mod tests;

@@ -36,12 +36,12 @@ pub(crate) struct Taken {
     pub(crate) era: u64,
 }
 
-#[cfg(any(quiescent_loom, quiescent_double))]
+#[cfg(quiescent_model)]
 pub(crate) use model::{guarded, note, over};
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 pub(crate) use real::{guarded, is_noticed, note, over};
 
-#[cfg(any(quiescent_loom, quiescent_double))]
+#[cfg(quiescent_model)]
 mod model {
     use super::Taken;
 
@@ -54,7 +54,7 @@ mod model {
     }
 }
 
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 mod real {
     use std::cell::Cell;
     use std::ffi::c_void;

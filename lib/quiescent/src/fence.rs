@@ -198,7 +198,7 @@ impl Fences {
     }
 
     /// In the child of a fork: another process, in which nobody is under way.
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    #[cfg(not(quiescent_model))]
     pub(crate) fn forked(&self) {
         let begun = self.begun.load(Ordering::Relaxed);
         self.ended.store(begun, Ordering::Relaxed);
@@ -228,5 +228,5 @@ impl Process {
     }
 }
 
-#[cfg(all(test, not(any(quiescent_loom, quiescent_double))))]
+#[cfg(all(test, not(quiescent_model)))]
 mod tests;

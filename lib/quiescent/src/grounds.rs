@@ -68,12 +68,12 @@ pub(crate) struct Grounds {
     epoch: AtomicU64,
     /// Those made before these.
     #[cfg_attr(
-        any(quiescent_loom, quiescent_double),
+        quiescent_model,
         allow(dead_code, reason = "a model's are not looked for")
     )]
     made_before: AtomicPtr<Grounds>,
     /// Its lock, while this process forks.
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    #[cfg(not(quiescent_model))]
     pub(crate) parked: crate::fork::Parked<Gate>,
 }
 
@@ -91,7 +91,7 @@ pub(crate) struct Gate {
     beside: Numbers,
 }
 
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 pub(crate) mod all;
 
 impl Gate {
@@ -123,14 +123,14 @@ impl Grounds {
                 yard: AtomicPtr::new(std::ptr::null_mut()),
                 epoch: AtomicU64::new(0),
                 made_before: AtomicPtr::new(std::ptr::null_mut()),
-                #[cfg(not(any(quiescent_loom, quiescent_double)))]
+                #[cfg(not(quiescent_model))]
                 parked: crate::fork::Parked::new(),
             }
         }
     }
 
     /// A model's, with a yard that stays.
-    #[cfg(any(quiescent_loom, quiescent_double))]
+    #[cfg(quiescent_model)]
     pub(crate) fn with_yard(number: u32, yard: &'static Yard) -> &'static Grounds {
         let grounds: &Grounds = Box::leak(Box::new(Grounds::new(number)));
         grounds.attach(&mut grounds.lock(), yard);
@@ -368,7 +368,7 @@ impl Drop for Held {
     }
 }
 
-#[cfg(all(test, not(any(quiescent_loom, quiescent_double))))]
+#[cfg(all(test, not(quiescent_model)))]
 mod tests {
     use super::*;
 

@@ -95,7 +95,7 @@ impl Heads {
     }
 
     /// Forgets what is queued.
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    #[cfg(not(quiescent_model))]
     pub(crate) fn abandon(&mut self) {
         self.first = ptr::null_mut();
         self.last = ptr::null_mut();
@@ -114,7 +114,7 @@ impl Heads {
     }
 }
 
-#[cfg(all(test, not(any(quiescent_loom, quiescent_double))))]
+#[cfg(all(test, not(quiescent_model)))]
 mod tests {
     use super::*;
 

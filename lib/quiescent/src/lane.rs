@@ -90,14 +90,14 @@ impl Block {
 
     /// The next block.
     pub(crate) fn behind(&self) -> *mut Block {
-        #[cfg(any(quiescent_loom, quiescent_double))]
+        #[cfg(quiescent_model)]
         crate::check::touch(self);
         self.next.load(Ordering::Relaxed)
     }
 
     #[inline(always)]
     pub(crate) fn put(&self, at: u64, entry: Entry) {
-        #[cfg(any(quiescent_loom, quiescent_double))]
+        #[cfg(quiescent_model)]
         crate::check::touch(self);
         let index = at as usize % BLOCK;
         self.first[index].store(entry.object, Ordering::Relaxed);
@@ -108,7 +108,7 @@ impl Block {
     ///
     /// # Safety
     /// They are published, and leave the chain no earlier than the caller is through with them.
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    #[cfg(not(quiescent_model))]
     pub(crate) unsafe fn whats(&self, range: std::ops::Range<u64>) -> &[u64] {
         let first = range.start as usize % BLOCK;
         let length = ((range.end - range.start) as usize).min(BLOCK - first);
@@ -118,7 +118,7 @@ impl Block {
 
     #[inline(always)]
     pub(crate) fn get(&self, at: u64) -> Entry {
-        #[cfg(any(quiescent_loom, quiescent_double))]
+        #[cfg(quiescent_model)]
         crate::check::touch(self);
         let index = at as usize % BLOCK;
         Entry {
@@ -161,7 +161,7 @@ impl Entry {
     /// An entry of the plain lane, done, and taken out of its queue by the caller.
     #[inline(always)]
     pub(crate) unsafe fn free(self) {
-        #[cfg(any(quiescent_loom, quiescent_double))]
+        #[cfg(quiescent_model)]
         if crate::check::observed(self.object) {
             return;
         }
@@ -402,5 +402,5 @@ impl Lane {
     }
 }
 
-#[cfg(all(test, not(any(quiescent_loom, quiescent_double))))]
+#[cfg(all(test, not(quiescent_model)))]
 mod tests;

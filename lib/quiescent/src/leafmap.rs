@@ -96,7 +96,7 @@ impl LeafMap {
     }
 
     /// In the child of a fork: whoever was about to look again is not there.
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    #[cfg(not(quiescent_model))]
     pub(crate) fn forked(&self) {
         for group in &self.full {
             group.store(0, Ordering::Relaxed);
@@ -104,7 +104,7 @@ impl LeafMap {
     }
 }
 
-#[cfg(all(test, not(any(quiescent_loom, quiescent_double))))]
+#[cfg(all(test, not(quiescent_model)))]
 mod tests {
     use super::*;
 

@@ -77,7 +77,7 @@ impl Counters {
     }
 
     /// In the child of a fork: another process, and one fork more from the first.
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    #[cfg(not(quiescent_model))]
     pub(crate) fn forked(&self) {
         for counter in [
             &self.fences_gp,
@@ -126,7 +126,7 @@ pub(crate) fn add(counter: &Counter, some: u64) {
 }
 
 /// Takes one off a counter, unless it starts from nothing since a fork.
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 pub(crate) fn uncount(counter: &Counter) {
     let order = std::sync::atomic::Ordering::Relaxed;
     let _ = counter.fetch_update(order, order, |value| value.checked_sub(1));
@@ -151,9 +151,9 @@ impl Process {
 
     /// Callbacks that do not return.
     fn stuck(&self) -> u64 {
-        #[cfg(any(quiescent_loom, quiescent_double))]
+        #[cfg(quiescent_model)]
         return 0;
-        #[cfg(not(any(quiescent_loom, quiescent_double)))]
+        #[cfg(not(quiescent_model))]
         self.watch.stuck()
     }
 

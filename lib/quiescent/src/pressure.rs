@@ -24,7 +24,7 @@ use crate::looks::count;
 use crate::process::Process;
 use crate::sync;
 
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 pub(crate) mod sources;
 
 /// Sources are armed for what waits so long or longer. PSI needs up to two seconds itself.
@@ -50,7 +50,7 @@ pub fn memory_is_low() {
     let domain = sync::domain();
     count(&domain.counters.pressure_calls);
     domain.memory_low();
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    #[cfg(not(quiescent_model))]
     crate::yard::yards().for_each(crate::yard::Yard::memory_low);
 }
 

@@ -101,11 +101,11 @@ pub(crate) struct Process {
     pub(crate) alarm: Alarm,
     pub(crate) watch: Watch,
     pub(crate) breakers: Breakers,
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    #[cfg(not(quiescent_model))]
     pub(crate) staff: crate::staff::Staff,
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    #[cfg(not(quiescent_model))]
     pub(crate) forking: crate::fork::Policy,
-    #[cfg(any(quiescent_loom, quiescent_double))]
+    #[cfg(quiescent_model)]
     dummy_queue: std::sync::OnceLock<&'static Queue>,
 }
 
@@ -185,18 +185,18 @@ impl Process {
                 alarm: Alarm::new(),
                 watch: Watch::new(),
                 breakers: Breakers::new(),
-                #[cfg(not(any(quiescent_loom, quiescent_double)))]
+                #[cfg(not(quiescent_model))]
                 staff: crate::staff::Staff::new(),
-                #[cfg(not(any(quiescent_loom, quiescent_double)))]
+                #[cfg(not(quiescent_model))]
                 forking: crate::fork::Policy::new(),
-                #[cfg(any(quiescent_loom, quiescent_double))]
+                #[cfg(quiescent_model)]
                 dummy_queue: std::sync::OnceLock::new(),
             }
         }
     }
 
     /// In models every domain has a dummy queue of its own: executions share nothing.
-    #[cfg(any(quiescent_loom, quiescent_double))]
+    #[cfg(quiescent_model)]
     pub(crate) fn dummy_queue(&self) -> &'static Queue {
         self.dummy_queue
             .get_or_init(|| Queue::leak(0).expect("memory for a model"))
@@ -208,7 +208,7 @@ impl Process {
     }
 
     /// In the child of a fork: nobody drives, sleeps, reports or drains.
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    #[cfg(not(quiescent_model))]
     pub(crate) fn forget_waits(&self) {
         self.sleeper.store(SLEEPER_NOBODY, Ordering::Relaxed);
         self.telling.store(0, Ordering::Relaxed);
@@ -298,7 +298,7 @@ impl Process {
             sync::register_heavy_fence().map_err(|errno| InitError::NoMembarrier { errno })?;
         }
         // Nor a grace period of an `Srcu` or a domain that was asked for by somebody who has not read.
-        #[cfg(not(any(quiescent_loom, quiescent_double)))]
+        #[cfg(not(quiescent_model))]
         if crate::yard::yards().any(|yard| yard.is_driven_or_wanted()) {
             return Err(InitError::AlreadyReading);
         }
@@ -352,7 +352,7 @@ impl Process {
             self.slots.release(slot);
         }
         let own = self.own_slot();
-        #[cfg(not(any(quiescent_loom, quiescent_double)))]
+        #[cfg(not(quiescent_model))]
         if let Some(own) = own {
             crate::exit::arm(own);
         }
@@ -425,7 +425,7 @@ impl Process {
 
 /// Does the environment demand that readers carry the fence?
 fn fence_demanded() -> bool {
-    cfg!(not(any(quiescent_loom, quiescent_double)))
+    cfg!(not(quiescent_model))
         && std::env::var_os("QUIESCENT_FENCE")
             .is_some_and(|value| value.eq_ignore_ascii_case("fenced"))
 }

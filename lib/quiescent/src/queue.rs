@@ -61,7 +61,7 @@ pub(crate) struct Queue {
     spares: [Spares; BLOCK_LANES],
     core: Mutex<Core>,
     /// Its lock, while this process forks.
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    #[cfg(not(quiescent_model))]
     pub(crate) parked: crate::fork::Parked<Core>,
     /// The queue made before this one: [`Queues`](crate::queues::Queues).
     pub(crate) made_before: AtomicPtr<Queue>,
@@ -109,7 +109,7 @@ impl Queue {
                     offload: None,
                     hands_off: false,
                 }),
-                #[cfg(not(any(quiescent_loom, quiescent_double)))]
+                #[cfg(not(quiescent_model))]
                 parked: crate::fork::Parked::new(),
                 made_before: AtomicPtr::new(ptr::null_mut()),
             }
@@ -363,7 +363,7 @@ impl Queue {
 
     /// In the child of a fork: taken from an owner who is not there, or has to come back for it. The fork
     /// was the fence.
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    #[cfg(not(quiescent_model))]
     pub(crate) fn forked(&self, core: &mut Core, run_code: bool) -> [Queued; LANES] {
         self.ask_soon();
         core.revoking = core.owned;
@@ -420,5 +420,5 @@ impl Core {
 mod books;
 mod looks;
 mod room;
-#[cfg(all(test, not(any(quiescent_loom, quiescent_double))))]
+#[cfg(all(test, not(quiescent_model)))]
 mod tests;

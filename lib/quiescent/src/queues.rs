@@ -46,7 +46,7 @@ impl Queues {
     }
 
     /// In the child of a fork: forgets queues that `keep` does not name.
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    #[cfg(not(quiescent_model))]
     pub(crate) fn retain(&self, keep: impl Fn(&Queue) -> bool) {
         let mut place = &self.newest;
         for queue in self.iter() {
@@ -59,7 +59,7 @@ impl Queues {
     }
 }
 
-#[cfg(all(test, not(any(quiescent_loom, quiescent_double))))]
+#[cfg(all(test, not(quiescent_model)))]
 mod tests {
     use super::*;
 

@@ -304,5 +304,5 @@ pub(crate) fn own_fenced_slot() -> Option<&'static Slot> {
     }
 }
 
-#[cfg(all(test, not(any(quiescent_loom, quiescent_double))))]
+#[cfg(all(test, not(quiescent_model)))]
 mod tests;

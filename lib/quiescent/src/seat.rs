@@ -185,7 +185,7 @@ impl Seat {
     }
 
     /// Its thread is not in this process: no section is open. The generation stays.
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    #[cfg(not(quiescent_model))]
     pub(crate) fn end(&self) {
         let word = self.reader.word.load(Ordering::Relaxed);
         let outside = word - nesting(word);
@@ -195,5 +195,5 @@ impl Seat {
     }
 }
 
-#[cfg(all(test, not(any(quiescent_loom, quiescent_double))))]
+#[cfg(all(test, not(quiescent_model)))]
 mod tests;

@@ -23,9 +23,9 @@ use crate::queue::Queue;
 use crate::run;
 use crate::sweep::Until;
 
-#[cfg(any(quiescent_loom, quiescent_double))]
+#[cfg(quiescent_model)]
 pub(crate) use model::Second;
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 pub(crate) use real::Second;
 
 /// The name of the turns of whoever was made worker with this number.
@@ -93,7 +93,7 @@ impl Process {
     }
 
     /// Whoever had turns of this name was replaced.
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    #[cfg(not(quiescent_model))]
     pub(crate) fn end_turns(&'static self, who: TurnId) {
         for queue in self.queues() {
             if queue.lock().cpu.turn() == Some(who) {
@@ -125,7 +125,7 @@ impl Process {
     }
 }
 
-#[cfg(any(quiescent_loom, quiescent_double))]
+#[cfg(quiescent_model)]
 mod model {
     use crate::process::Process;
     use crate::sync::{self, AtomicU32, Ordering, const_new};
@@ -179,7 +179,7 @@ mod model {
     }
 }
 
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 mod real {
     use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
     use std::thread;

@@ -108,7 +108,7 @@ impl Slot {
     }
 
     /// Its thread is not in this process: no section is open.
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    #[cfg(not(quiescent_model))]
     fn end(&self) {
         self.seat.end();
         self.thread.store(0, Ordering::Relaxed);
@@ -237,7 +237,7 @@ impl Slots {
                 Some(leaf) => leaf,
                 None => self.add_leaf(index)?,
             };
-            #[cfg(all(test, not(any(quiescent_loom, quiescent_double))))]
+            #[cfg(all(test, not(quiescent_model)))]
             tests::LOOKS.with(|looks| looks.set(looks.get() + 1));
             // Before the claim, and whoever published the leaf: a scan must not miss a claimed slot.
             self.count_leaf(index);
@@ -308,7 +308,7 @@ impl Slots {
     }
 
     /// In the child of a fork: nobody is there but the thread that has `own`.
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    #[cfg(not(quiescent_model))]
     pub(crate) fn forked(&self, own: Option<&Slot>) {
         self.map.forked();
         for index in 0..self.leaves.load(Ordering::Acquire) as usize {
@@ -334,7 +334,7 @@ impl Slots {
 
     /// In the child of a fork: a queue that was being made when its thread was lost has nothing in it
     /// that was published.
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    #[cfg(not(quiescent_model))]
     pub(crate) fn forget_queues(&self, keep: impl Fn(&Queue) -> bool) {
         for slot in (0..self.cpus()).filter_map(|cpu| self.slot(cpu)) {
             if slot.queue().is_some_and(|queue| !keep(queue)) {
@@ -417,5 +417,5 @@ fn claim_bit(bitmap: &AtomicU64, reserved: u64) -> Option<usize> {
     }
 }
 
-#[cfg(all(test, not(any(quiescent_loom, quiescent_double))))]
+#[cfg(all(test, not(quiescent_model)))]
 mod tests;

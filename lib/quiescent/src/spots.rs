@@ -72,7 +72,7 @@ impl Spot {
     }
 
     /// What a thread has noted that has noted none.
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    #[cfg(not(quiescent_model))]
     pub(crate) const fn nowhere() -> Spot {
         let mut spot = Spot::new();
         spot.grounds = AtomicPtr::new(std::ptr::without_provenance_mut(1)); // nor those of a domain that was never used
@@ -284,13 +284,13 @@ impl Spots {
     }
 
     /// Is a section open, as far as one look can tell?
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    #[cfg(not(quiescent_model))]
     pub(crate) fn is_inside(&self) -> bool {
         (0..self.cpus()).any(|cpu| !self.look(cpu).0)
     }
 
     /// In the child of a fork: nobody is inside but the thread that has `own`.
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    #[cfg(not(quiescent_model))]
     pub(crate) fn forked(&self, own: Option<&Slot>) {
         let own = own.map(Slot::cpu);
         for spot in self.all().filter(|spot| own != Some(spot.slot())) {

@@ -1,6 +1,6 @@
 //! The worker's thread: starting it. (Models have none: a scenario's own thread plays the worker.)
 
-#[cfg(any(quiescent_loom, quiescent_double))]
+#[cfg(quiescent_model)]
 impl crate::process::Process {
     #[allow(clippy::unused_self, reason = "the same face as in the product")]
     pub(crate) fn start_worker(&'static self) -> bool {
@@ -13,10 +13,10 @@ impl crate::process::Process {
     }
 }
 
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 pub(crate) use real::{Staff, spawn};
 
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 mod real {
     use std::alloc::{Layout, alloc};
     use std::ffi::{CStr, c_void};

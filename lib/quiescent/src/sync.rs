@@ -28,9 +28,9 @@
 //! In fenced mode (`membarrier` missing, or unwelcome on isolated CPUs) both sides use
 //! [`full_fence`].
 
-#[cfg(any(quiescent_loom, quiescent_double))]
+#[cfg(quiescent_model)]
 pub(crate) use self::model::*;
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 pub(crate) use self::real::*;
 #[cfg(quiescent_double)]
 pub(crate) use quiescent_double_primitives::*;
@@ -72,28 +72,28 @@ pub(crate) const CELL_EXIT: usize = 2;
 /// Cell that counts the callbacks this thread is running, one inside the other.
 pub(crate) const CELL_CALLBACK: usize = 3;
 /// Cell that says as which worker this thread was appointed; 0 if it was not.
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 pub(crate) const CELL_ROLE: usize = 4;
 /// Cell that says that this thread is between *prepare* and the end of a fork.
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 pub(crate) const CELL_FORKING: usize = 5;
 /// Cell that says as which *second* worker this thread was appointed; 0 if it was not.
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 pub(crate) const CELL_SECOND: usize = 6;
 /// Cell that says that the callback this thread runs is watched.
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 pub(crate) const CELL_WATCHED: usize = 7;
 
 /// Cell that counts this thread's open sections in the crowds of the program's own domains.
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 pub(crate) const CELL_CROWDS: usize = 8;
 /// The same in models, which have nobody in the place of the role.
-#[cfg(any(quiescent_loom, quiescent_double))]
+#[cfg(quiescent_model)]
 pub(crate) const CELL_CROWDS: usize = 4;
 
-#[cfg(any(quiescent_loom, quiescent_double))]
+#[cfg(quiescent_model)]
 mod model;
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 mod real;
 #[cfg(quiescent_tsan)]
 mod tsan;

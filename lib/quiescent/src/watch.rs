@@ -7,12 +7,12 @@
 //!
 //! The stand-by is created before the first callback runs: afterwards there might be no thread to be had.
 
-#[cfg(any(quiescent_loom, quiescent_double))]
+#[cfg(quiescent_model)]
 pub(crate) use model::Watch;
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 pub(crate) use real::{STUCK, Watch};
 
-#[cfg(any(quiescent_loom, quiescent_double))]
+#[cfg(quiescent_model)]
 mod model {
     use quiescent_engine::crew::TurnId;
 
@@ -58,7 +58,7 @@ mod model {
     }
 }
 
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 mod real {
     use std::io::ErrorKind;
     use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};

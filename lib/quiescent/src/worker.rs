@@ -17,7 +17,7 @@
 
 use quiescent_engine::credit::Cause;
 
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 use crate::alarm::Woken;
 use crate::drive::How;
 use crate::error::SyncError;
@@ -95,7 +95,7 @@ impl Process {
     }
 
     /// The worker has slept, and this woke it.
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    #[cfg(not(quiescent_model))]
     pub(crate) fn woken(&'static self, by: Woken) {
         let counters = &self.counters;
         match by {

@@ -34,7 +34,7 @@ use crate::stats::Holdout;
 use crate::sync::{
     self, AtomicPtr, AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering, const_new, full_fence,
 };
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 use crate::telemetry;
 use crate::waiting::Waits as _;
 use crate::waitlist::WaitList;
@@ -44,7 +44,7 @@ mod deliver;
 pub(crate) mod lent;
 mod readers;
 pub(crate) mod rounds;
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 pub(crate) mod tasks;
 
 /// Somebody's.
@@ -89,10 +89,10 @@ pub(crate) struct Yard {
     made_before: AtomicPtr<Yard>,
     /// The next of those that no domain has.
     next_spare: AtomicPtr<Yard>,
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    #[cfg(not(quiescent_model))]
     pub(crate) tasks: tasks::Tasks,
     /// Its lock, while this process forks.
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    #[cfg(not(quiescent_model))]
     pub(crate) parked: crate::fork::Parked<Core>,
 }
 
@@ -101,21 +101,21 @@ pub(crate) struct Yard {
 impl std::panic::RefUnwindSafe for Yard {}
 
 /// The yard made last.
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 static NEWEST: AtomicPtr<Yard> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Yards are made, and given to somebody, by one at a time. A fork takes it.
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 static MAKING: Mutex<()> = Mutex::new(());
 
 /// Nobody makes a yard meanwhile.
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 pub(crate) fn making() -> MutexGuard<'static, ()> {
     MAKING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// All there are.
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 pub(crate) fn yards() -> impl Iterator<Item = &'static Yard> {
     // SAFETY: null, or a yard, and those live for ever.
     let at = |place: &AtomicPtr<Yard>| unsafe { place.load(Ordering::Acquire).as_ref() };
@@ -153,9 +153,9 @@ impl Yard {
                 untold: AtomicU32::new(0),
                 made_before: AtomicPtr::new(std::ptr::null_mut()),
                 next_spare: AtomicPtr::new(std::ptr::null_mut()),
-                #[cfg(not(any(quiescent_loom, quiescent_double)))]
+                #[cfg(not(quiescent_model))]
                 tasks: tasks::Tasks::new(),
-                #[cfg(not(any(quiescent_loom, quiescent_double)))]
+                #[cfg(not(quiescent_model))]
                 parked: crate::fork::Parked::new(),
             }
         }
@@ -171,7 +171,7 @@ impl Yard {
     }
 
     /// A yard for a new owner: one that nobody has any more, or a new one.
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    #[cfg(not(quiescent_model))]
     pub(crate) fn found() -> &'static Yard {
         sync::domain().resolve_mode();
         let free = |yard: &&Yard| yard.state.load(Ordering::Acquire) == LEFT && yard.is_at_rest();
@@ -184,7 +184,7 @@ impl Yard {
         Yard::made(Yard::config())
     }
 
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    #[cfg(not(quiescent_model))]
     fn made(config: Config) -> &'static Yard {
         let yard = Box::leak(Box::new(Yard::with_config(config)));
         let _one_at_a_time = making();
@@ -209,7 +209,7 @@ impl Yard {
         if !self.queue.lock().cpu.is_empty() {
             return false; // as a rule, while something goes on: no other lock is taken
         }
-        #[cfg(not(any(quiescent_loom, quiescent_double)))]
+        #[cfg(not(quiescent_model))]
         if !self.tasks.is_empty() || !self.wakers.is_empty() {
             return false;
         }
@@ -220,7 +220,7 @@ impl Yard {
     }
 
     /// Does somebody drive a grace period here, or want one?
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    #[cfg(not(quiescent_model))]
     pub(crate) fn is_driven_or_wanted(&self) -> bool {
         let core = self.lock();
         core.engine.busy() || core.engine.is_driven()
@@ -375,7 +375,7 @@ impl Driven for Yard {
 }
 
 /// In the child of a fork, under the locks that *prepare* took: nobody drives, waits or looks after it.
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 impl Yard {
     pub(crate) fn forked(
         &'static self,

@@ -66,7 +66,7 @@ impl Gate {
     }
 
     /// In the child of a fork: nobody waits, and what was in flight was the parent's.
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    #[cfg(not(quiescent_model))]
     pub(crate) fn forked(&mut self) {
         self.sleepers = 0;
         self.awaited = false;

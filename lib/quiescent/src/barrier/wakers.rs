@@ -15,7 +15,7 @@ use crate::sync::{Mutex, MutexGuard, const_new};
 pub(crate) struct Wakers {
     list: Mutex<List>,
     /// Its lock, while this process forks.
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    #[cfg(not(quiescent_model))]
     pub(crate) parked: crate::fork::Parked<List>,
 }
 
@@ -38,7 +38,7 @@ impl Wakers {
         pub(crate) fn new() -> Wakers {
             Wakers {
                 list: Mutex::new(List { last: 0, waiting: Vec::new() }),
-                #[cfg(not(any(quiescent_loom, quiescent_double)))]
+                #[cfg(not(quiescent_model))]
                 parked: crate::fork::Parked::new(),
             }
         }
@@ -49,7 +49,7 @@ impl Wakers {
     }
 
     /// Does nobody wait?
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    #[cfg(not(quiescent_model))]
     pub(crate) fn is_empty(&self) -> bool {
         self.lock().waiting.is_empty()
     }

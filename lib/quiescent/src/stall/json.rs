@@ -89,7 +89,7 @@ fn string(out: &mut String, text: Option<&str>) -> std::fmt::Result {
     Ok(())
 }
 
-#[cfg(all(test, not(any(quiescent_loom, quiescent_double))))]
+#[cfg(all(test, not(quiescent_model)))]
 mod tests {
     use std::panic::Location;
     use std::time::Duration;

@@ -35,7 +35,7 @@ pub(super) fn wait_channel(thread: u32) -> Option<String> {
     read(thread, "wchan").filter(|name| !name.is_empty() && name != "0")
 }
 
-#[cfg(all(test, not(any(quiescent_loom, quiescent_double))))]
+#[cfg(all(test, not(quiescent_model)))]
 mod tests {
     use super::*;
 

@@ -89,7 +89,7 @@ impl Yard {
     /// Whoever waits for the caretaker looks for himself.
     fn tell_all(&self) {
         self.give_up_barrier();
-        #[cfg(not(any(quiescent_loom, quiescent_double)))]
+        #[cfg(not(quiescent_model))]
         self.tasks.wake(|_| true);
     }
 
@@ -125,7 +125,7 @@ impl Yard {
 
     /// A pass ends.
     pub(super) fn end_pass(&self) {
-        #[cfg(not(any(quiescent_loom, quiescent_double)))]
+        #[cfg(not(quiescent_model))]
         self.tasks
             .wake(|cookie| crate::drive::Drives::is_done(self, cookie));
         if !self.runs_code() && self.code_is_ready() {
@@ -146,7 +146,7 @@ impl Yard {
 
     /// Does something wait for a grace period?
     pub(super) fn waits(&self) -> bool {
-        #[cfg(not(any(quiescent_loom, quiescent_double)))]
+        #[cfg(not(quiescent_model))]
         if self
             .tasks
             .any(|cookie| !crate::drive::Drives::is_done(self, cookie))
@@ -179,12 +179,12 @@ impl Yard {
     }
 }
 
-#[cfg(any(quiescent_loom, quiescent_double))]
+#[cfg(quiescent_model)]
 pub(crate) use model::{alarm, hire, is_there, start};
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 pub(crate) use real::{alarm, forked, hire, is_there, start};
 
-#[cfg(any(quiescent_loom, quiescent_double))]
+#[cfg(quiescent_model)]
 mod model {
     use super::Alarm;
     use crate::sync;
@@ -207,7 +207,7 @@ mod model {
     }
 }
 
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 mod real {
     use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -14,7 +14,7 @@ use crate::report::{Report, report};
 use crate::sweep::Until;
 use crate::sync::{self, Ordering};
 
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 mod spare {
     use std::sync::PoisonError;
 
@@ -29,7 +29,7 @@ mod spare {
         SPARES.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
-#[cfg(not(any(quiescent_loom, quiescent_double)))]
+#[cfg(not(quiescent_model))]
 pub(crate) use spare::spares;
 
 /// What goes on in a yard that nobody holds.
@@ -45,7 +45,7 @@ pub(crate) enum Rest {
 
 impl Yard {
     /// The policy of one for domains, until it is told another.
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    #[cfg(not(quiescent_model))]
     fn for_domains() -> quiescent_engine::Config {
         let mut config = quiescent_engine::Config::threads();
         config.geometry.leaf_fanout = sync::LEAF_SLOTS as u32;
@@ -54,9 +54,9 @@ impl Yard {
 
     /// One that nobody has.
     pub(crate) fn spare() -> &'static Yard {
-        #[cfg(any(quiescent_loom, quiescent_double))]
+        #[cfg(quiescent_model)]
         unreachable!("a model's domain keeps its yard");
-        #[cfg(not(any(quiescent_loom, quiescent_double)))]
+        #[cfg(not(quiescent_model))]
         {
             let mut first = spares();
             if let Some(yard) = *first {
@@ -71,7 +71,7 @@ impl Yard {
 
     /// Nobody has it any more.
     pub(crate) fn spare_again(&'static self) {
-        #[cfg(not(any(quiescent_loom, quiescent_double)))]
+        #[cfg(not(quiescent_model))]
         {
             let mut first = spares();
             let next = first.map_or(std::ptr::null(), std::ptr::from_ref);
@@ -202,7 +202,7 @@ impl Yard {
     }
 
     /// Somebody says that memory is low: what waits for company here goes at once, as in the process's domain.
-    #[cfg(not(any(quiescent_loom, quiescent_double)))]
+    #[cfg(not(quiescent_model))]
     pub(crate) fn memory_low(&'static self) {
         let queue = self.queue.lock(); // as long as something is queued it is not given back
         if queue.cpu.is_empty() {

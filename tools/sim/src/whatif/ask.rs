@@ -4,7 +4,9 @@ use quiescent_report::{Control, Error};
 
 use super::doings::Awaited;
 use super::{Fit, Line, Trace, doubts, lines, spread};
-use crate::{Options, Stats, settings};
+use crate::input::options::Options;
+use crate::load::settings;
+use crate::record::stats::Stats;
 
 /// What is asked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -93,7 +95,7 @@ fn assignments<'a>(option: &str, sets: &'a [String]) -> Result<Vec<(&'a str, &'a
     Ok(all)
 }
 
-fn usage(why: crate::Error) -> Error {
+fn usage(why: crate::base::error::Error) -> Error {
     Error::Usage(why.to_string())
 }
 

@@ -3,7 +3,7 @@
 use super::Answer;
 use super::doings::Awaited;
 use super::{Line, Trace};
-use crate::settings;
+use crate::load::settings;
 
 /// Fewer events in the window are a matter of chance.
 const FEW: u64 = 25;

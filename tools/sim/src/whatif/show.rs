@@ -8,8 +8,8 @@ use quiescent_report::text::number::short;
 use quiescent_report::{Report, Row};
 
 use super::{Answer, BAD_FIT, Line};
-use crate::Options;
-use crate::settings;
+use crate::input::options::Options;
+use crate::load::settings;
 
 /// As rows: subjects `recorded`, `model` and `changed`, and `changed_least` and `changed_most` wherever a scheduler has the grace-period thread run.
 pub fn report(answer: &Answer, stopped: bool) -> Report {

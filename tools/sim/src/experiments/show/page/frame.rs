@@ -3,8 +3,9 @@
 //! It is drawn from what the runs have recorded, span by span ([`Film`]). The nanoseconds of each kind, and not what the picture looks
 //! like, are what the words beside it are made of.
 
+use crate::base::span::Span;
 use crate::experiments::Frame;
-use crate::{Doing, Film, Span};
+use crate::record::film::{Doing, Film};
 use quiescent_report::html::chart::{Lane, LanePanel, Lanes, Paint, Stretch};
 use quiescent_report::html::{Markup, html};
 use quiescent_report::text::number::figure;
