@@ -38,8 +38,7 @@ impl Wake for Panics {
 
 #[test]
 fn a_waker_panics_with_a_panic_that_panics() {
-    let test = "tasks::a_waker_panics_with_a_panic_that_panics";
-    isolated(test, || {
+    isolated(|| {
         let panics = Arc::new(Panics(AtomicU32::new(0)));
         for round in 1..=3 {
             let inside = Reader::inside("inside");
@@ -92,8 +91,7 @@ impl Wake for Waits {
 
 #[test]
 fn a_waker_waits_for_another_grace_period() {
-    let test = "tasks::a_waker_waits_for_another_grace_period";
-    isolated(test, || {
+    isolated(|| {
         let inside = Reader::inside("inside");
         let waits = Arc::new(Waits::default());
         let (mut one, mut next) = (grace_period(), grace_period());
@@ -134,8 +132,7 @@ fn keeps_one_waker<F: Future + Unpin + Clone>(mut future: F) {
 
 #[test]
 fn a_dropped_future_keeps_no_waker() {
-    let test = "tasks::a_dropped_future_keeps_no_waker";
-    isolated(test, || {
+    isolated(|| {
         let inside = Reader::inside("inside");
         keeps_one_waker(grace_period());
         inside.end();
@@ -144,8 +141,7 @@ fn a_dropped_future_keeps_no_waker() {
 
 #[test]
 fn a_dropped_future_of_an_srcu_keeps_no_waker() {
-    let test = "tasks::a_dropped_future_of_an_srcu_keeps_no_waker";
-    isolated(test, || {
+    isolated(|| {
         let srcu = Srcu::new();
         let guard = srcu.read_lock();
         keeps_one_waker(srcu.grace_period());
@@ -156,8 +152,7 @@ fn a_dropped_future_of_an_srcu_keeps_no_waker() {
 
 #[test]
 fn a_dropped_future_of_a_domain_keeps_no_waker() {
-    let test = "tasks::a_dropped_future_of_a_domain_keeps_no_waker";
-    isolated(test, || {
+    isolated(|| {
         let domain = Domain::new();
         let (opened, is_open) = std::sync::mpsc::channel();
         let (end, ended) = std::sync::mpsc::channel::<()>();
