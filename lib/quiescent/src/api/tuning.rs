@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::inner::defer::sweep::Until;
-use crate::inner::domain::process::Process;
+use crate::inner::domain::state::State;
 use crate::inner::prim::{self, Ordering};
 
 /// No wait is longer than this: a hundred years, which no sum of times overflows.
@@ -133,7 +133,7 @@ pub fn drain_ready(most: u64, limit: Duration) -> crate::Drained {
     }
 }
 
-impl Process {
+impl State {
     /// Do owners run their callbacks themselves?
     pub(crate) fn runs_inline(&self) -> bool {
         self.inline.load(Ordering::Relaxed) != 0

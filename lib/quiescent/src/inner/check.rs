@@ -19,7 +19,11 @@ use std::collections::BTreeSet;
 use quiescent_engine::{Config, Pace};
 
 use crate::inner::defer::sweep::Until;
-use crate::inner::domain::process::Process;
+use crate::inner::domain::env::Env;
+use crate::inner::domain::state::State;
+use crate::inner::domain::{Domain, Readers};
+use crate::inner::reader::counted::Counted;
+use crate::inner::reader::spots::Spots;
 use crate::inner::prim;
 use crate::inner::queue::lane::Block;
 
@@ -106,7 +110,7 @@ pub struct Life {
 
 /// A domain for one execution of a model. Leaked: readers' words live for ever.
 #[derive(Clone, Copy, Debug)]
-pub struct Model(&'static Process);
+pub struct Model(&'static Env);
 
 impl Default for Model {
     fn default() -> Model {
@@ -179,10 +183,10 @@ impl Model {
         };
         config.usurp_after_ns = None; // where no scenario is about that: time-outs are choices
         adapt(&mut config);
-        let domain: &'static Process = Box::leak(Box::new(Process::with_config(config)));
-        domain.resolve_mode();
-        domain.slots.limit_leaves(1);
-        Model(domain)
+        let env: &'static Env = Box::leak(Box::new(Env::new(config)));
+        env.resolve_mode();
+        env.slots.limit_leaves(1);
+        Model(env)
     }
 
     /// Allows this many leaves; one otherwise, so that slots run out soon.
@@ -199,7 +203,7 @@ impl Model {
     /// The calling model thread ends: what the exit hook does.
     pub fn leave(self) {
         if let Some(slot) = self.0.own_slot() {
-            let _ = Process::leave_thread(slot);
+            let _ = self.0.leave_thread(slot);
         }
     }
 
@@ -213,7 +217,7 @@ impl Model {
 
     /// Owners run their callbacks themselves.
     pub fn inline(self) -> Model {
-        self.0.set_inline(true);
+        self.0.state.set_inline(true);
         self
     }
 
@@ -226,7 +230,7 @@ impl Model {
 
     /// What the worker does when it is woken: works until nothing is due.
     pub fn work(self) {
-        self.0.work(Until { deadline: None });
+        self.care_for_state(&self.0.state);
     }
 
     /// What the second worker does when it is called.
@@ -241,12 +245,12 @@ impl Model {
 
     /// Was the second worker called, and has not rested since?
     pub fn second_is_on_duty(self) -> bool {
-        self.0.lock().engine.second_is_on_duty()
+        self.0.state.lock().engine.second_is_on_duty()
     }
 
     /// Wakes whoever plays the second worker.
     pub fn call_second(self) {
-        self.0.call_second();
+        self.0.call_overflow(&self.0.state);
     }
 
     /// What it does then: sleeps until it is kicked (or until the timer fires, where the scenario lets
@@ -257,7 +261,7 @@ impl Model {
 
     /// Wakes whoever plays the worker.
     pub fn kick(self) {
-        self.0.alarm.kick();
+        self.0.state.call();
     }
 
     /// Is the worker's timer set? If not, and nobody kicks it, it sleeps for ever.
@@ -279,7 +283,7 @@ impl Model {
 
     /// Empties the domain in this thread.
     pub fn drain(self) {
-        self.0.drain(Until { deadline: None });
+        self.0.state.drain(Until { deadline: None });
     }
 
     /// How often an owner went on into the next block without a lock.
@@ -294,61 +298,67 @@ impl Model {
 
     /// An owner is to look at the engine at its next push: as when the program changes its mind about who reclaims.
     pub fn ask_soon(self) {
-        self.0.queues().for_each(|queue| queue.ask_soon());
+        self.0.state.queues().for_each(|queue| queue.ask_soon());
     }
 
     /// An [`Srcu`](crate::Srcu), with this model's policy for its callbacks and the fewest spins. Leaked.
     pub fn srcu(self) -> &'static crate::Srcu {
-        let mut config = *self.0.lock().engine.config();
+        let mut config = *self.0.state.lock().engine.config();
         config.readers = quiescent_engine::Readers::Indexed;
         config.skip_empty = false;
-        let yard = Box::leak(Box::new(crate::inner::domain::yard::Yard::with_config(
-            config,
-        )));
-        Box::leak(Box::new(crate::Srcu::of(yard)))
+        let domain = self.domain(0, Readers::Counted(Counted::new()), config);
+        Box::leak(Box::new(crate::Srcu::of(domain)))
+    }
+
+    fn domain(self, number: u32, readers: Readers, config: Config) -> &'static Domain {
+        let domain: &'static Domain = Box::leak(Box::new(Domain::new(number, readers)));
+        domain.set_state(State::new(config));
+        self.0.registry.add(domain);
+        domain
     }
 
     /// A heavy fence, this thread's own or one that somebody else issues.
     pub fn fence(self) {
-        self.0.heavy_fence().expect("models refuse nothing");
+        self.0.state.heavy_fence().expect("models refuse nothing");
     }
 
-    /// A domain of the program's, with this model's policy and the fewest spins: the one of this number. Leaked.
+    /// A domain of the program, with this model's policy and the fewest spins: the one of this number. Leaked.
     pub fn grounds(self, number: u32) -> &'static crate::Domain {
-        let config = *self.0.lock().engine.config();
-        let yard = Box::leak(Box::new(crate::inner::domain::yard::Yard::with_config(
-            config,
-        )));
-        let grounds = crate::inner::domain::grounds::Grounds::with_yard(number, yard);
-        Box::leak(Box::new(crate::Domain::of(grounds)))
+        let config = *self.0.state.lock().engine.config();
+        let domain = self.domain(number, Readers::Spots(Spots::new()), config);
+        Box::leak(Box::new(crate::Domain::of(domain)))
     }
 
-    /// What the caretaker does for it when it is woken.
+    /// What the worker does for it when it is woken.
     pub fn care_for(self, domain: &crate::Domain) {
-        let held = domain.grounds().hold();
-        let _ = crate::inner::domain::yard::rounds::look_after(std::iter::once(held.yard()));
+        self.care_for_state(domain.inner().state());
     }
 
-    /// What the caretaker does when it is woken.
+    /// What the worker does when it is woken.
     pub fn care(self, srcu: &crate::Srcu) {
-        self.care_together([srcu]);
+        self.care_for_state(srcu.inner().state());
     }
 
     /// The same, where there are several.
     pub fn care_together<const N: usize>(self, srcus: [&crate::Srcu; N]) {
-        let _ = crate::inner::domain::yard::rounds::look_after(
-            srcus.into_iter().map(crate::Srcu::yard),
-        );
+        self.0.look_after(srcus.into_iter().map(|srcu| srcu.inner().state()));
+        self.0.set_alarm();
+    }
+
+    fn care_for_state(self, state: &'static State) {
+        state.called.store(1, crate::inner::prim::Ordering::Release);
+        self.0.look_after(std::iter::once(state));
+        self.0.set_alarm();
     }
 
     /// What the budget counts as held: callbacks, and their bytes.
     pub fn accounted(self) -> (u64, u64) {
-        let held = self.0.lock().engine.held();
+        let held = self.0.state.lock().engine.held();
         (held.count, held.bytes)
     }
 
     /// Callbacks and objects that are queued.
     pub fn held(self) -> u64 {
-        self.0.held().0
+        self.0.state.held().0
     }
 }

@@ -21,7 +21,7 @@
 use quiescent_engine::credit::Refill;
 
 use crate::inner::domain::counters::count;
-use crate::inner::domain::process::Process;
+use crate::inner::domain::state::State;
 use crate::inner::prim;
 
 #[cfg(not(quiescent_model))]
@@ -47,11 +47,9 @@ pub(crate) const WORTH_NS: u64 = 1_000_000_000;
 /// quiescent::memory_is_low();    // … or at once
 /// ```
 pub fn memory_is_low() {
-    let domain = prim::domain();
-    count(&domain.counters.pressure_calls);
-    domain.memory_low();
-    #[cfg(not(quiescent_model))]
-    crate::inner::domain::yard::yards().for_each(crate::inner::domain::yard::Yard::memory_low);
+    let env = prim::env();
+    count(&env.state.counters.pressure_calls);
+    env.states().for_each(State::memory_low);
 }
 
 /// Where the kernel's word about memory comes from.
@@ -81,7 +79,7 @@ pub enum PressureSource {
     Armed,
 }
 
-impl Process {
+impl State {
     /// Somebody says that memory is low.
     pub(crate) fn memory_low(&'static self) {
         let on_the_way = self.lock().engine.memory_is_said_low();

@@ -24,9 +24,11 @@ use std::time::Duration;
 use quiescent_engine::stall::{Stalled, THREADS_NS};
 
 use crate::inner::defer::run;
-use crate::inner::domain::process::Process;
-use crate::inner::gp::driver::Drives;
+use crate::inner::domain::numbers::Number;
+use crate::inner::domain::state::State;
+use crate::inner::gp::readers::ReaderSet;
 use crate::inner::prim::{self, Ordering};
+use crate::inner::reader::record::Seat;
 use crate::inner::reader::threads::CROWD;
 use crate::inner::reader::word::{generation, nesting};
 use crate::report::{self, Report};
@@ -140,8 +142,7 @@ impl fmt::Display for StalledReader {
 }
 
 impl StalledReader {
-    /// A thread on which sections of an [`Srcu`](crate::Srcu) were begun.
-    pub(crate) fn begun_on(holdout: Holdout, held_for: Duration) -> StalledReader {
+    fn new(holdout: Holdout, held_for: Duration) -> StalledReader {
         StalledReader {
             state: proc::state(holdout.thread_id),
             wait_channel: proc::wait_channel(holdout.thread_id),
@@ -179,18 +180,19 @@ pub fn set_stall_after(time: Duration) {
     set_time(prim::domain(), time);
 }
 
-/// The same for whoever has grace periods.
-pub(crate) fn set_time(whose: &impl Drives, time: Duration) {
+/// The same for a domain.
+pub(crate) fn set_time(state: &State, time: Duration) {
     let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-    let asleep = whose.lock().set_stall_ns(ns);
+    let asleep = state.lock().set_stall_ns(ns);
     // A driver that sleeps until another time looks again, and learns the new one.
     if asleep {
-        whose.rouse_driver(false);
+        state.rouse_driver(false);
     }
+    state.tell_worker(); // it, too, looks at another time now
 }
 
-impl Process {
-    /// What there is to say about a stall; nothing if nobody listens. The caller drives, and has no lock.
+impl State {
+    /// What there is to say about a stall; nothing if no reporter is set. The caller drives, and has no lock.
     pub(crate) fn stall_report(&'static self, stalled: Stalled) -> Option<StallReport> {
         if !report::is_heard() {
             return None;
@@ -207,14 +209,17 @@ impl Process {
             all += 1;
         }
         drop(core);
-        let readers = seen[..found]
-            .iter()
-            .filter_map(|&(cpu, stamp)| self.stalled_reader(cpu, stamp, age));
-        let readers = readers.collect();
+        let seen = seen[..found].iter();
+        let readers = seen.flat_map(|&(cpu, stamp)| self.stalled_readers(cpu, stamp, age));
+        let readers = readers.take(MOST).collect();
         let (queued, queued_bytes) = self.held();
+        let before = match self.is_home() {
+            true => 0,
+            false => self.domain().settings().before.get(Number::GracePeriods),
+        };
         Some(StallReport {
-            domain: None,
-            grace_period: stalled.grace_period,
+            domain: self.name(),
+            grace_period: stalled.grace_period.wrapping_sub(before),
             report: stalled.nth,
             age,
             readers,
@@ -224,25 +229,31 @@ impl Process {
         })
     }
 
-    /// The reader with this number, if it still is in the section that the first look saw.
-    fn stalled_reader(&self, cpu: u32, stamp: u64, held_for: Duration) -> Option<StalledReader> {
-        let slot = self.slots.slot(cpu)?;
-        let word = slot.seat.reader.word.load(Ordering::Acquire);
-        let crowd = cpu < CROWD.count_ones();
-        let open = if crowd { word } else { nesting(word) };
-        if open == 0 || (!crowd && generation(word) != stamp) {
-            return None;
+    /// The threads behind a reader that was seen with this stamp, as far as they still are in the same section.
+    fn stalled_readers(&self, cpu: u32, stamp: u64, held_for: Duration) -> Vec<StalledReader> {
+        let (readers, threads) = (self.readers(), &self.env().slots);
+        let seat = match readers {
+            ReaderSet::Threads(slots) => slots.slot(cpu).map(|slot| &slot.seat),
+            ReaderSet::Spots(spots) => spots.of_cpu(cpu).map(|spot| &spot.seat),
+            ReaderSet::Counted(_) => None,
+        };
+        let seat = seat.filter(|_| cpu >= CROWD.count_ones());
+        let same = |seat: &Seat| {
+            let word = seat.reader.word.load(Ordering::Acquire);
+            nesting(word) != 0 && generation(word) == stamp
+        };
+        if seat.is_some_and(|seat| !same(seat)) {
+            return Vec::new();
         }
-        let thread = slot.thread();
-        let location = slot.seat.reader.location();
-        let still = slot.seat.reader.word.load(Ordering::Acquire);
-        Some(StalledReader {
-            holdout: Holdout::new(thread, open as u32),
-            state: proc::state(thread),
-            wait_channel: proc::wait_channel(thread),
-            held_for,
-            location: location.filter(|_| generation(still) == stamp),
-        })
+        let location = seat.and_then(|seat| seat.reader.location());
+        let named = readers.named(cpu, threads).into_iter();
+        let mut named: Vec<_> = named
+            .map(|holdout| StalledReader::new(holdout, held_for))
+            .collect();
+        if let (Some(reader), Some(seat)) = (named.first_mut(), seat) {
+            reader.location = location.filter(|_| same(seat));
+        }
+        named
     }
 
     /// Delivers a report. With no lock held, and without the driver role.
@@ -255,11 +266,12 @@ impl Process {
         if run::in_callback() {
             report(); // it polls, and is marked and watched already
         } else {
+            let watch = &self.env().watch;
             run::marked(|| {
-                self.watch.begin(self, || "the reporter");
+                watch.begin(self.env(), || "the reporter");
                 report();
-                self.watch.end();
-                self.watch.rest();
+                watch.end();
+                watch.rest();
             });
         }
         self.telling.store(0, Ordering::Relaxed);

@@ -62,7 +62,7 @@ mod real {
 
     use super::Taken;
     use crate::inner::domain::counters::{count, uncount};
-    use crate::inner::domain::process::Process;
+    use crate::inner::domain::env::Env;
     use crate::inner::prim::{self, CELL_CALLBACK, CELL_ROLE, CELL_SECOND};
     use crate::report::{Report, report};
     use crate::workers::overflow::turn_of_worker;
@@ -104,19 +104,19 @@ mod real {
         /// Unwinding: a panic, or the end of the thread.
         fn drop(&mut self) {
             if !std::thread::panicking() && is_ours() {
-                prim::domain().succeed();
+                prim::env().succeed();
                 end_here();
             }
         }
     }
 
-    impl Process {
+    impl Env {
         /// This thread ends inside the program's code, and is or was the worker. Returns once somebody else is.
         fn succeed(&'static self) {
             if let Some((taken, name)) = RUNNING.take() {
-                count(&self.counters.callbacks);
-                count(&self.counters.exits);
-                taken.report(self);
+                count(&self.state.counters.callbacks);
+                count(&self.state.counters.exits);
+                taken.report();
                 report(Report::Exited { name: name() });
             }
             // As if the callback had returned: the threads' own destructors may wait, and so may whom we serve below.
@@ -127,26 +127,26 @@ mod real {
             if let Some(role) = self.watch.resign() {
                 self.end_turns(turn_of_worker(role - 1)); // its frame is skipped, and with it what ends its turn
                 let successor = move || {
-                    count(&self.counters.helpers);
+                    count(&self.state.counters.helpers);
                     self.serve(role);
                 };
                 if pool::spawn(c"quiescent", successor).is_err() {
-                    count(&self.counters.worker_errors);
+                    count(&self.state.counters.worker_errors);
                     self.serve(role);
                 } else {
-                    uncount(&self.counters.helpers);
+                    uncount(&self.state.counters.helpers);
                 }
             } else {
                 self.watch.come_back();
-                uncount(&self.counters.helpers);
+                uncount(&self.state.counters.helpers);
             }
             self.watch.leave();
         }
     }
 
     impl Taken {
-        fn report(self, domain: &'static Process) {
-            domain.report_ran_since(self.era, self.queue, self.lane, self.start..self.end);
+        fn report(self) {
+            self.queue.state().report_ran_since(self.era, self.queue, self.lane, self.start..self.end);
         }
     }
 
@@ -179,7 +179,7 @@ mod real {
     /// A thread that has been a worker has ended.
     unsafe extern "C" fn at_end(_: *mut c_void) {
         if is_ours() {
-            prim::domain().succeed();
+            prim::env().succeed();
         }
     }
 

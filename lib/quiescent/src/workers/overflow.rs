@@ -20,7 +20,8 @@ use quiescent_engine::crew::TurnId;
 
 use crate::inner::defer::run;
 use crate::inner::defer::sweep::Until;
-use crate::inner::domain::process::Process;
+use crate::inner::domain::env::Env;
+use crate::inner::domain::state::State;
 use crate::inner::queue::per_thread::Queue;
 
 #[cfg(quiescent_model)]
@@ -40,18 +41,18 @@ pub(crate) fn turn_of_second(role: u32) -> TurnId {
 
 /// A worker's turn at a queue. It ends also where the thread is unwound.
 struct Turn {
-    domain: &'static Process,
+    state: &'static State,
     queue: &'static Queue,
     who: TurnId,
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        self.domain.end_turn(self.queue, self.who);
+        self.state.end_turn(self.queue, self.who);
     }
 }
 
-impl Process {
+impl State {
     /// Invokes what is done now of this queue's code, unless another worker is at it. Returns how much that was.
     pub(crate) fn run_turn(&'static self, queue: &'static Queue, who: TurnId, until: Until) -> u64 {
         let mut core = queue.lock();
@@ -61,19 +62,19 @@ impl Process {
         let mut global = self.lock();
         global.advance(&mut core.cpu);
         let takes = global.take_turn(&mut core.cpu, who);
-        let second = global.calls_second();
+        let overflow = global.calls_second();
         drop(global);
         let closures = core.cpu.list(quiescent_engine::Lane::Code).ready();
         let heads = core.cpu.list(quiescent_engine::Lane::Head).ready();
         drop(core);
-        if second {
-            self.call_second();
+        if overflow {
+            self.env().call_overflow(self);
         }
         if !takes {
             return 0;
         }
         let _turn = Turn {
-            domain: self,
+            state: self,
             queue,
             who,
         };
@@ -84,26 +85,17 @@ impl Process {
         let mut core = queue.lock();
         let mut global = self.lock();
         global.end_turn(&mut core.cpu, who);
-        let second = global.calls_second();
+        let overflow = global.calls_second();
         drop(global);
         drop(core);
-        if second {
-            self.call_second();
+        if overflow {
+            self.env().call_overflow(self);
         }
     }
 
-    /// Whoever had turns of this name was replaced.
-    #[cfg(not(quiescent_model))]
-    pub(crate) fn end_turns(&'static self, who: TurnId) {
-        for queue in self.queues() {
-            if queue.lock().cpu.turn() == Some(who) {
-                self.end_turn(queue, who);
-            }
-        }
-    }
-
-    /// What the second worker does when it is called, until it is to rest. The worker looks after what it leaves.
-    pub(crate) fn relieve(&'static self, who: TurnId) {
+    /// What the overflow worker does here when it is called, until it is to rest. The worker looks after what it
+    /// leaves.
+    fn relieve(&'static self, who: TurnId) {
         let until = Until { deadline: None };
         let mut rests = false;
         while !rests {
@@ -111,7 +103,7 @@ impl Process {
             for queue in self.queues() {
                 let now = self.run_turn(queue, who, until);
                 if until.is_over() {
-                    return; // replaced: somebody else has rested in its place
+                    return; // replaced: another thread has rested in its place
                 }
                 ran += now;
                 rests = now > 0 && self.lock().stand_down(false);
@@ -121,13 +113,40 @@ impl Process {
             }
             rests |= ran == 0 && self.lock().stand_down(true);
         }
-        self.alarm.kick();
+        self.call();
+    }
+}
+
+impl Env {
+    /// Whoever had turns of this name was replaced.
+    #[cfg(not(quiescent_model))]
+    pub(crate) fn end_turns(&'static self, who: TurnId) {
+        for state in self.states() {
+            for queue in state.queues() {
+                if queue.lock().cpu.turn() == Some(who) {
+                    state.end_turn(queue, who);
+                }
+            }
+        }
+    }
+
+    /// What the overflow worker does when it is called: it goes through the domains that have called.
+    pub(crate) fn relieve(&'static self, who: TurnId) {
+        for state in self.states() {
+            if state.lock().engine.second_is_on_duty() {
+                state.relieve(who);
+            }
+            if self.watch.is_dismissed() {
+                return;
+            }
+        }
     }
 }
 
 #[cfg(quiescent_model)]
 mod model {
-    use crate::inner::domain::process::Process;
+    use crate::inner::domain::env::Env;
+    use crate::inner::domain::state::State;
     use crate::inner::prim::{self, AtomicU32, Ordering, const_new};
 
     /// In models a scenario's own thread plays the second worker, and callbacks return.
@@ -162,18 +181,18 @@ mod model {
         pub(crate) fn end(&self) {}
     }
 
-    impl Process {
-        pub(crate) fn call_second(&'static self) {
+    impl Env {
+        pub(crate) fn call_overflow(&'static self, _: &State) {
             let calls = &self.watch.second.calls;
             calls.fetch_add(1, Ordering::Release);
             prim::futex_wake(calls);
         }
 
         #[allow(clippy::unused_self, reason = "the same face as in the product")]
-        pub(crate) fn look_at_second(&'static self) {}
+        pub(crate) fn look_at_overflow(&'static self) {}
 
         #[allow(clippy::unused_self, reason = "the same face as in the product")]
-        pub(crate) fn second_look(&self) -> Option<u64> {
+        pub(crate) fn overflow_look(&self) -> Option<u64> {
             None
         }
     }
@@ -186,7 +205,8 @@ mod real {
 
     use super::turn_of_second;
     use crate::inner::domain::counters::{count, uncount};
-    use crate::inner::domain::process::Process;
+    use crate::inner::domain::env::Env;
+    use crate::inner::domain::state::State;
     use crate::inner::prim::{self, CELL_SECOND};
     use crate::workers::pool;
     use crate::workers::watchdog::STUCK;
@@ -289,18 +309,18 @@ mod real {
         }
     }
 
-    impl Process {
-        /// A worker starts: there may be a second one, as far as is known.
-        pub(crate) fn hope_for_second(&'static self) {
-            self.lock().set_workers(2);
+    impl Env {
+        /// A worker starts: there may be an overflow worker, as far as is known.
+        pub(crate) fn hope_for_overflow(&'static self) {
+            self.states().for_each(|state| state.lock().set_workers(2));
         }
 
-        /// Wakes the second worker. The engine says so once, and not again before it was told to rest.
+        /// Wakes the overflow worker for a domain. Its engine says so once, and not again before it was told to rest.
         #[cold]
-        pub(crate) fn call_second(&'static self) {
+        pub(crate) fn call_overflow(&'static self, state: &'static State) {
             let second = &self.watch.second;
             // The worker has to look at it now and then, also if it sleeps.
-            self.arm_alarm(prim::now_ns() + STUCK);
+            state.arm_alarm(prim::now_ns() + STUCK);
             let first = (NONE, STARTED);
             let order = (Ordering::AcqRel, Ordering::Relaxed);
             if second
@@ -320,19 +340,20 @@ mod real {
             let refused = !full && !alone && pool::spawn(c"quiescent-3", body).is_err();
             if full || alone || refused {
                 second.state.store(NONE, Ordering::Release);
-                let mut core = self.lock();
+                let mut core = state.lock();
                 core.stand_down(true);
                 if alone || refused {
                     core.set_workers(1); // there is no processor for it, or no thread to be had
                 }
                 if refused {
-                    count(&self.counters.worker_errors);
+                    count(&state.counters.worker_errors);
                 }
             }
         }
 
         fn serve_as_second(&'static self, role: u32) {
-            count(&self.counters.helpers);
+            let counters = &self.state.counters;
+            count(&counters.helpers);
             prim::tls_set(CELL_SECOND, role as usize);
             let second = &self.watch.second;
             loop {
@@ -346,11 +367,17 @@ mod real {
                     prim::futex_wait(&second.calls, calls, None);
                 }
             }
-            uncount(&self.counters.helpers);
+            uncount(&counters.helpers);
         }
 
-        /// The calling thread, which has been the second worker, ends inside the program's code. Somebody else is at its
-        /// next call; until then the worker has all there is to do.
+        /// The overflow worker is gone: the worker has all there is to do, until another one is called.
+        fn stand_all_down(&'static self) {
+            self.states().for_each(|state| {
+                state.lock().stand_down(true);
+            });
+        }
+
+        /// The calling thread, which has been the overflow worker, ends inside the program's code.
         pub(crate) fn lose_second(&'static self) {
             let second = &self.watch.second;
             second.end();
@@ -360,27 +387,27 @@ mod real {
                 let role = second.role.fetch_add(1, Ordering::AcqRel);
                 second.state.store(NONE, Ordering::Release);
                 self.end_turns(turn_of_second(role));
-                self.lock().stand_down(true);
-                self.alarm.kick();
+                self.stand_all_down();
+                self.states().for_each(State::call);
             }
             prim::tls_set(CELL_SECOND, 0);
-            uncount(&self.counters.helpers);
+            uncount(&self.state.counters.helpers);
         }
 
-        /// The worker looks whether the second one is stuck.
-        pub(crate) fn look_at_second(&'static self) {
+        /// The worker looks whether the overflow worker is stuck.
+        pub(crate) fn look_at_overflow(&'static self) {
             if let Some(stuck) = self.watch.second.claim() {
                 self.watch.note_stuck();
                 self.end_turns(turn_of_second(stuck.role));
-                self.lock().stand_down(true);
+                self.stand_all_down();
                 self.watch.tell(self, (stuck.name)(), stuck.running);
             }
         }
 
         /// When the worker has to look at it again.
-        pub(crate) fn second_look(&self) -> Option<u64> {
-            let on_duty = self.lock().engine.second_is_on_duty();
-            on_duty.then(|| prim::now_ns() + STUCK)
+        pub(crate) fn overflow_look(&'static self) -> Option<u64> {
+            let on_duty = |state: &State| state.lock().engine.second_is_on_duty();
+            self.states().any(on_duty).then(|| prim::now_ns() + STUCK)
         }
     }
 }

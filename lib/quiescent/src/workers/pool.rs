@@ -1,7 +1,7 @@
 //! The worker's thread: starting it. (Models have none: a scenario's own thread plays the worker.)
 
 #[cfg(quiescent_model)]
-impl crate::inner::domain::process::Process {
+impl crate::inner::domain::env::Env {
     #[allow(clippy::unused_self, reason = "the same face as in the product")]
     pub(crate) fn start_worker(&'static self) -> bool {
         true
@@ -25,10 +25,11 @@ mod real {
     use std::sync::atomic::{AtomicU32, Ordering};
     use std::thread;
 
-    use crate::inner::defer::barrier::Barriers as _;
-    use crate::inner::defer::sweep::Until;
+        use crate::inner::defer::sweep::Until;
     use crate::inner::domain::counters::{count, uncount};
-    use crate::inner::domain::process::Process;
+    use crate::inner::domain::env::Env;
+    use crate::inner::domain::state::State;
+    use crate::watch::telemetry;
     use crate::workers::ended;
 
     const NONE: u32 = 0;
@@ -54,7 +55,7 @@ mod real {
         }
     }
 
-    impl Process {
+    impl Env {
         /// Sees to it that there is a worker, or that somebody is starting one. False: none can be
         /// started; the next who needs one tries again.
         pub(crate) fn start_worker(&'static self) -> bool {
@@ -84,51 +85,56 @@ mod real {
             }
             let role = self.watch.role();
             let worker = move || {
-                count(&self.counters.helpers);
+                count(&self.state.counters.helpers);
                 self.serve(role);
             };
             let started = self.alarm.open().and_then(|()| spawn(c"quiescent", worker));
             let now = if started.is_ok() { STARTED } else { NONE };
             state.store(now, Ordering::Release);
             if started.is_err() {
-                count(&self.counters.worker_errors);
+                count(&self.state.counters.worker_errors);
                 self.nobody_looks();
             }
             started.is_ok()
         }
 
-        /// There is no worker, though some have relied on one that was being started. Whoever queues next
-        /// tries again: no timer counts as set any more, and no owner has credit. (One that is granted
-        /// some after we had its lock has seen that, and tries again itself.)
+        /// There is no worker, though some have relied on one that was being started. The next thread that queues
+        /// tries again: no timer counts as set any more, and no owner has credit. (One that is granted some after
+        /// we had its lock has seen that, and tries again itself.)
         fn nobody_looks(&'static self) {
             self.alarm.forget();
-            self.lock().disarm();
-            for queue in self.queues() {
-                let _core = queue.lock();
-                queue.ask_soon();
+            for state in self.states() {
+                state.lock().disarm();
+                for queue in state.queues() {
+                    let _core = queue.lock();
+                    queue.ask_soon();
+                }
+                state.give_up_barrier();
+                state.tasks.wake();
             }
-            self.give_up_barrier();
         }
 
-        /// What the worker does, as long as nobody else has its role.
+        /// What the worker does, as long as no other thread has its role.
         pub(crate) fn serve(&'static self, role: u32) {
             self.watch.take_role(role);
             ended::is_noticed();
             self.alarm.open_sources();
-            self.hope_for_second();
+            self.hope_for_overflow();
+            self.states().for_each(State::call_at_start);
             loop {
-                count(&self.counters.worker_passes);
-                self.work(Until { deadline: None });
+                self.look_after(self.states());
                 if self.watch.is_dismissed() {
                     self.watch.come_back();
                     break;
                 }
+                self.set_alarm();
                 self.watch.rest();
+                telemetry::publish_if_on();
                 if let Some(woken) = self.alarm.sleep() {
                     self.woken(woken);
                 }
             }
-            uncount(&self.counters.helpers);
+            uncount(&self.state.counters.helpers);
             self.watch.leave();
         }
     }

@@ -16,7 +16,7 @@ pub(crate) use real::{STUCK, Watch};
 mod model {
     use quiescent_engine::crew::TurnId;
 
-    use crate::inner::domain::process::Process;
+    use crate::inner::domain::env::Env;
     use crate::workers::overflow::Second;
 
     /// Models do not watch: their callbacks return.
@@ -38,7 +38,7 @@ mod model {
         }
 
         #[allow(clippy::unused_self, reason = "the same face as in the product")]
-        pub(crate) fn begin(&self, _domain: &'static Process, _name: fn() -> &'static str) {}
+        pub(crate) fn begin(&self, _env: &'static Env, _name: fn() -> &'static str) {}
 
         #[allow(clippy::unused_self, reason = "the same face as in the product")]
         pub(crate) fn end(&self) {}
@@ -67,7 +67,7 @@ mod real {
     use quiescent_engine::crew::TurnId;
 
     use crate::inner::domain::counters::{count, uncount};
-    use crate::inner::domain::process::Process;
+    use crate::inner::domain::env::Env;
     use crate::inner::prim::alarm::os::{close, set_timer, timerfd};
     use crate::inner::prim::{self, CELL_ROLE, CELL_SECOND, CELL_WATCHED};
     use crate::report::{Report, report};
@@ -172,7 +172,7 @@ mod real {
         }
 
         /// A callback is about to run in this thread.
-        pub(crate) fn begin(&self, domain: &'static Process, name: fn() -> &'static str) {
+        pub(crate) fn begin(&self, env: &'static Env, name: fn() -> &'static str) {
             if !self.is_worker() {
                 return;
             }
@@ -181,7 +181,7 @@ mod real {
             self.name.store(name as *mut (), Ordering::Relaxed);
             self.since.store(now, Ordering::Release);
             if self.armed.load(Ordering::Relaxed) == 0 {
-                self.stand_by(domain);
+                self.stand_by(env);
                 self.armed.store(1, Ordering::Relaxed);
                 set_timer(self.timer.load(Ordering::Relaxed), now + STUCK);
             }
@@ -235,33 +235,33 @@ mod real {
         }
 
         /// Sees to it that there is a stand-by.
-        fn stand_by(&self, domain: &'static Process) {
+        fn stand_by(&self, env: &'static Env) {
             if self.standby.load(Ordering::Relaxed) != NOBODY || self.is_full() {
                 return;
             }
             if self.timer.load(Ordering::Relaxed) < 0 {
-                let _known_to_forks = domain.alarm.timer();
+                let _known_to_forks = env.alarm.timer();
                 self.timer.store(timerfd(), Ordering::Relaxed);
             }
             let started = self.timer.load(Ordering::Relaxed) >= 0
-                && pool::spawn(c"quiescent-2", move || domain.watch.watch(domain)).is_ok();
+                && pool::spawn(c"quiescent-2", move || env.watch.watch(env)).is_ok();
             if started {
                 self.standby.store(STANDING_BY, Ordering::Relaxed);
             } else {
-                count(&domain.counters.worker_errors);
+                count(&env.state.counters.worker_errors);
             }
         }
 
         /// The stand-by: sleeps until the timer fires and some callback has run for too long; then it is
         /// the worker.
-        fn watch(&'static self, domain: &'static Process) {
-            count(&domain.counters.helpers);
+        fn watch(&'static self, env: &'static Env) {
+            count(&env.state.counters.helpers);
             let Some(running) = self.claim() else {
                 // Somebody has closed the timer. The next round starts anew, with another one.
                 self.timer.store(-1, Ordering::Relaxed);
                 self.standby.store(NOBODY, Ordering::Release);
-                count(&domain.counters.worker_errors);
-                uncount(&domain.counters.helpers);
+                count(&env.state.counters.worker_errors);
+                uncount(&env.state.counters.helpers);
                 return;
             };
             let name = self.name.load(Ordering::Relaxed);
@@ -270,25 +270,25 @@ mod real {
             self.standby.store(NOBODY, Ordering::Relaxed);
             let role = self.role.fetch_add(1, Ordering::AcqRel) + 1;
             self.take_role(role);
-            domain.end_turns(turn_of_worker(role - 1));
+            env.end_turns(turn_of_worker(role - 1));
             // SAFETY: `begin` stored a function of this type before it stored `since`.
             let name = unsafe { std::mem::transmute::<*mut (), fn() -> &'static str>(name) };
-            self.tell(domain, name(), running);
-            domain.serve(role);
+            self.tell(env, name(), running);
+            env.serve(role);
         }
 
         /// Reports a stuck callback. The reporter is the program's code, and is watched like a callback:
         /// it may well want the lock that the stuck one holds. While it is out, nobody else is told.
         pub(crate) fn tell(
             &'static self,
-            domain: &'static Process,
+            env: &'static Env,
             name: &'static str,
             running: u64,
         ) {
             if self.telling.swap(1, Ordering::Acquire) != 0 {
                 return;
             }
-            self.begin(domain, || "the reporter");
+            self.begin(env, || "the reporter");
             report(Report::Stuck {
                 name,
                 running: Duration::from_nanos(running),

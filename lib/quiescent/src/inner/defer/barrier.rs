@@ -48,8 +48,8 @@ use crate::error::SyncError;
 use crate::inner::defer::run;
 use crate::inner::defer::tasks::Tasks;
 use crate::inner::domain::counters::count;
-use crate::inner::domain::process::{Core, Process};
-use crate::inner::gp::driven::Driven;
+use crate::inner::domain::env::Env;
+use crate::inner::domain::state::{Core, State};
 use crate::inner::prim::{self, AtomicU32, MutexGuard, Ordering, full_fence};
 use crate::inner::reader::word;
 
@@ -57,40 +57,9 @@ mod gate;
 
 pub(crate) use gate::{Awaited, Gate, Look, Seen, Ticket, Who};
 
-/// Whoever has a barrier.
-pub(crate) trait Barriers: Driven {
-    /// Changes when whoever sleeps on it has to look.
-    fn barrier_word(&self) -> &AtomicU32;
-
-    /// The tasks that wait.
-    fn wakers(&self) -> &Tasks;
-
-    /// Sends everything that is queued on its way, and has the barrier visit all queues.
-    ///
-    /// # Errors
-    /// The fence was refused: not all were visited.
-    fn visit_queues(&'static self) -> Result<(), SyncError>;
-
-    /// Is anything queued?
-    fn is_holding(&'static self) -> bool;
-
-    /// Sees to it that somebody runs callbacks, or that somebody starts him.
-    fn staff(&'static self) -> bool;
-
-    /// The same, for those who may wait: true if there is somebody.
-    fn hire(&'static self) -> bool;
-
-    /// Has him look.
-    fn call_staff(&self);
-
-    /// Why he cannot go on; `gave_up`: he has said lately that he cannot.
-    fn refusal(&self, gave_up: bool) -> Option<SyncError>;
-
-    /// Has him wake the tasks.
-    fn wake_later(&'static self);
-
+impl State {
     /// Waits until everything queued before this call has been freed or run.
-    fn barrier(&'static self) -> Result<(), SyncError> {
+    pub(crate) fn barrier(&'static self) -> Result<(), SyncError> {
         if word::in_section() || self.is_inside() {
             return Err(SyncError::InsideSection);
         }
@@ -102,7 +71,7 @@ pub(crate) trait Barriers: Driven {
             match self.look(&mut ticket, who) {
                 Look::Over => return Ok(()),
                 Look::Free => {
-                    self.begin(&ticket, Self::hire)?;
+                    self.begin(&ticket, Env::hire)?;
                     who = Who::Thread;
                 }
                 Look::InFlight(seen) => {
@@ -115,7 +84,7 @@ pub(crate) trait Barriers: Driven {
     }
 
     /// What somebody keeps who is going to wait for everything queued before this call.
-    fn awaited(&self) -> Awaited {
+    pub(crate) fn awaited(&self) -> Awaited {
         Awaited {
             ticket: self.ticket(),
             place: 0,
@@ -123,7 +92,7 @@ pub(crate) trait Barriers: Driven {
     }
 
     /// As [`barrier`](Barriers::barrier), but never waits: `waker` is woken when it is time to ask again.
-    fn poll_barrier(
+    pub(crate) fn poll_barrier(
         &'static self,
         awaited: &mut Awaited,
         waker: &Waker,
@@ -135,25 +104,25 @@ pub(crate) trait Barriers: Driven {
                     self.forget(awaited);
                     return Poll::Ready(Ok(()));
                 }
-                Look::Free => match self.begin(&awaited.ticket, Self::staff) {
+                Look::Free => match self.begin(&awaited.ticket, Env::start_worker) {
                     Ok(()) => continue,
                     Err(error) => error,
                 },
                 Look::InFlight(_) if who == Who::Passing => {
-                    if self.wakers().put(&mut awaited.place, (), waker) {
+                    if self.wakers.put(&mut awaited.place, (), waker) {
                         who = Who::Task;
                         continue;
                     }
                     SyncError::NoWorker // no room for it
                 }
                 Look::InFlight(seen) => {
-                    if !self.staff() {
+                    if !self.env().staff() {
                         SyncError::NoWorker
                     } else {
                         if seen.call {
-                            self.call_staff();
+                            self.call();
                         }
-                        match self.refusal(seen.gave_up).filter(is_final) {
+                        match self.refusal().filter(is_final) {
                             Some(error) => error,
                             None => return Poll::Pending,
                         }
@@ -169,42 +138,42 @@ pub(crate) trait Barriers: Driven {
     }
 
     /// Nobody asks again.
-    fn forget(&self, awaited: &mut Awaited) {
-        self.wakers().remove(std::mem::take(&mut awaited.place));
+    pub(crate) fn forget(&self, awaited: &mut Awaited) {
+        self.wakers.remove(std::mem::take(&mut awaited.place));
     }
 
-    fn ticket(&self) -> Ticket {
+    pub(crate) fn ticket(&self) -> Ticket {
         full_fence();
         self.lock().ticket()
     }
 
-    fn look(&self, ticket: &mut Ticket, who: Who) -> Look {
-        self.lock().look(ticket, who, self.barrier_word())
+    pub(crate) fn look(&self, ticket: &mut Ticket, who: Who) -> Look {
+        self.lock().look(ticket, who, &self.barrier_word)
     }
 
     /// Waits for the end of the barrier in flight, or for another reason to look again.
-    fn sleep(&'static self, seen: &Seen) -> Result<(), SyncError> {
-        if !self.hire() {
+    pub(crate) fn sleep(&'static self, seen: &Seen) -> Result<(), SyncError> {
+        if !self.env().hire() {
             return Err(SyncError::NoWorker);
         }
         if seen.call {
-            self.call_staff();
+            self.call();
         }
-        match self.refusal(seen.gave_up) {
+        match self.refusal() {
             Some(error) => return Err(error),
-            None => prim::futex_wait(self.barrier_word(), seen.word, None), // [BAR-1]
+            None => prim::futex_wait(&self.barrier_word, seen.word, None), // [BAR-1]
         }
         Ok(())
     }
 
     /// Begins a barrier, unless somebody was faster.
-    fn begin(
+    pub(crate) fn begin(
         &'static self,
         ticket: &Ticket,
-        staffed: fn(&'static Self) -> bool,
+        staffed: fn(&'static Env) -> bool,
     ) -> Result<(), SyncError> {
         // Asked before anything is taken from its owners: without a worker they go on by themselves.
-        if self.is_holding() && !staffed(self) {
+        if self.is_holding() && !staffed(self.env()) {
             return Err(SyncError::NoWorker);
         }
         let mut core = self.lock();
@@ -224,28 +193,28 @@ pub(crate) trait Barriers: Driven {
             drop(core);
         }
         if !complete || visited.is_err() {
-            self.call_staff(); // what was taken has no deadline
+            self.call(); // what was taken has no deadline
         }
         visited
     }
 
     /// The barrier is complete. The caller is in no call of the program that must not run its code.
-    fn end(&'static self, core: MutexGuard<'_, Core>) {
+    pub(crate) fn end(&'static self, core: MutexGuard<'_, Core>) {
         if self.end_quietly(core) {
-            self.wakers().wake();
+            self.wakers.wake();
         }
     }
 
     /// The same; true if there are tasks to be woken.
-    fn end_quietly(&self, mut core: MutexGuard<'_, Core>) -> bool {
+    pub(crate) fn end_quietly(&self, mut core: MutexGuard<'_, Core>) -> bool {
         core.barrier.end();
-        count(&self.counters().barriers);
+        count(&self.counters.barriers);
         self.open(core)
     }
 
     /// Has all threads look that wait for the barrier. True if there are tasks that have to, too.
-    fn open(&self, mut core: MutexGuard<'_, Core>) -> bool {
-        let word = self.barrier_word();
+    pub(crate) fn open(&self, mut core: MutexGuard<'_, Core>) -> bool {
+        let word = &self.barrier_word;
         let (sleepers, awaited) = core.gate.open();
         word.fetch_add(1, Ordering::Relaxed); // [BAR-1]
         drop(core);
@@ -254,7 +223,7 @@ pub(crate) trait Barriers: Driven {
     }
 
     /// A share is done; the last one ends the barrier. With no lock held.
-    fn barrier_share_done(&'static self) {
+    pub(crate) fn barrier_share_done(&'static self) {
         let mut core = self.lock();
         if core.barrier.one_done() && self.end_quietly(core) {
             self.wake_later();
@@ -262,11 +231,31 @@ pub(crate) trait Barriers: Driven {
     }
 
     /// Whoever waits for a barrier looks for the reason why it will not be complete now.
-    fn give_up_barrier(&self) {
+    pub(crate) fn give_up_barrier(&self) {
         let mut core = self.lock();
         core.gate.give_up();
         self.open(core);
-        self.wakers().wake(); // those as well that somebody else was to wake, who may not come
+        self.wakers.wake(); // those as well that somebody else was to wake, who may not come
+    }
+
+    /// Sends everything that is queued on its way, and has the barrier visit all queues.
+    ///
+    /// # Errors
+    /// The fence was refused: not all were visited.
+    fn visit_queues(&'static self) -> Result<(), SyncError> {
+        self.sweep(
+            |core| (!core.is_idle()).then_some(Cause::Barrier),
+            |core| self.lock().visit_barrier(&mut core.cpu),
+        )
+    }
+
+    fn is_holding(&'static self) -> bool {
+        self.held().0 > 0
+    }
+
+    /// Has the worker wake the tasks.
+    fn wake_later(&'static self) {
+        self.has_to_tell(crate::inner::defer::budget::TASKS_WAIT);
     }
 }
 
@@ -275,47 +264,5 @@ fn is_final(error: &SyncError) -> bool {
     match *error {
         SyncError::FenceRefused { errno } => errno != libc::ENOMEM,
         _ => false,
-    }
-}
-
-impl Barriers for Process {
-    fn barrier_word(&self) -> &AtomicU32 {
-        &self.barrier_word
-    }
-
-    fn wakers(&self) -> &Tasks {
-        &self.wakers
-    }
-
-    fn visit_queues(&'static self) -> Result<(), SyncError> {
-        let swept = self.sweep(
-            |core| (!core.is_idle()).then_some(Cause::Barrier),
-            |core| self.lock().visit_barrier(&mut core.cpu),
-        );
-        swept.map(|_| ())
-    }
-
-    fn is_holding(&'static self) -> bool {
-        self.held().0 > 0
-    }
-
-    fn staff(&'static self) -> bool {
-        self.start_worker()
-    }
-
-    fn hire(&'static self) -> bool {
-        Process::hire(self)
-    }
-
-    fn call_staff(&self) {
-        self.alarm.kick();
-    }
-
-    fn refusal(&self, _: bool) -> Option<SyncError> {
-        Process::refusal(self)
-    }
-
-    fn wake_later(&'static self) {
-        self.has_to_tell(crate::inner::defer::budget::TASKS_WAIT);
     }
 }

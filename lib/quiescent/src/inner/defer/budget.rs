@@ -34,9 +34,8 @@ use crate::error::SyncError;
 use crate::inner::defer::enqueue::{Parcel, Terms};
 use crate::inner::defer::sweep::Until;
 use crate::inner::domain::counters::{count, value};
-use crate::inner::domain::process::{Core, Process};
-use crate::inner::gp::driver::{Drives as _, How};
-use crate::inner::gp::waiting::Waits as _;
+use crate::inner::domain::state::{Core, State};
+use crate::inner::gp::driver::How;
 use crate::inner::prim::{self, Counter, MAX_EXTRACT, Ordering};
 use crate::inner::queue::chain::Garbage;
 use crate::inner::queue::lane::Entry;
@@ -188,7 +187,7 @@ impl LevelWord {
     }
 }
 
-impl Process {
+impl State {
     /// Shows the level to those who have no lock. Under the domain's lock, after every call that may have
     /// changed it.
     pub(crate) fn show_level(&self, core: &Core) {
@@ -253,7 +252,7 @@ impl Process {
 
     /// Frees what is done of this thread's own.
     fn free_own(&'static self, until: Until) -> u64 {
-        let queue = self.own_slot().and_then(|slot| slot.queue());
+        let queue = self.own_queue_or_new();
         let Some(queue) = queue else { return 0 };
         let mut garbage = Garbage::new();
         prim::full_fence(); // [SNAP-1]
@@ -322,7 +321,7 @@ impl Process {
     }
 
     /// How much is held, as far as the engine knows, and the budget.
-    fn fullness(&self) -> Fullness {
+    pub(crate) fn fullness(&self) -> Fullness {
         Fullness::of(&self.lock())
     }
 
@@ -332,30 +331,18 @@ impl Process {
         self.has_to_tell(OVER_BUDGET);
     }
 
-    /// The program is to be told `what`: by the worker, since this may be somebody's `retire`,
-    /// under whatever locks he holds. The worker may be waiting for a grace period: for the readers in question,
-    /// perhaps. With no lock held.
+    /// The program is to be told `what`: by the worker, since this may be in a `retire` of the program, under
+    /// whatever locks it holds. With no lock held.
     pub(crate) fn has_to_tell(&'static self, what: u32) {
         self.untold.fetch_or(what, Ordering::Release);
         self.kick_worker();
-        // A driver that sleeps looks again; if it is the worker, it finds this.
-        self.rouse_driver(false);
     }
 
-    /// Is the calling thread to tell the program something?
-    pub(crate) fn has_news(&self) -> bool {
-        self.untold.load(Ordering::Acquire) != 0 && self.watch.is_worker()
-    }
-
-    /// Tells the program what there is to be told. On the worker, with no lock held.
-    pub(crate) fn tell_news(&self) {
+    /// Tells the program what there is to be told. On the worker, with no lock held and no driver's role.
+    pub(crate) fn tell_news(&'static self) {
         let news = self.untold.swap(0, Ordering::Acquire);
         if news & TASKS_WAIT != 0 {
-            // Watched as a callback is. And no timer runs while the worker waits for readers.
-            self.watch.begin(prim::domain(), || "the waker of a task");
-            self.wakers.wake();
-            self.watch.end();
-            self.watch.rest();
+            self.env().watched(|| "the waker of a task", || self.wakers.wake());
         }
         if news & OVER_BUDGET == 0 {
             return;
@@ -365,7 +352,7 @@ impl Process {
         report(Report::OverBudget {
             full,
             holdouts,
-            domain: None,
+            domain: self.name(),
         });
     }
 

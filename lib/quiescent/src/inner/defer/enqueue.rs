@@ -15,8 +15,8 @@ use quiescent_engine::credit::{Refill, Urgency};
 use crate::inner::defer::laziness::Name;
 use crate::inner::defer::run;
 use crate::inner::domain::counters::{add, count};
-use crate::inner::domain::process::Process;
-use crate::inner::gp::driver::Drives as _;
+use crate::inner::domain::Readers;
+use crate::inner::domain::state::State;
 use crate::inner::prim::{self, MutexGuard, Ordering, full_fence};
 use crate::inner::queue::chain::Garbage;
 use crate::inner::queue::intrusive::{Head, RunHead};
@@ -67,7 +67,7 @@ impl Parcel {
 // SAFETY: entries and heads are under their callers' promise to be Send.
 unsafe impl Send for Parcel {}
 
-impl Process {
+impl State {
     /// A push of this thread needs help. The entry is published, unless `queue` is the dummy.
     fn help(
         &'static self,
@@ -115,8 +115,7 @@ impl Process {
     /// Queues a parcel under the lock; an entry, if `asks`, only where it fits into the budget. Was it
     /// queued? If not, it is the caller's still.
     pub(crate) fn deliver_if(&'static self, parcel: Parcel, terms: Terms, asks: bool) -> bool {
-        let own = self.own_slot_or_register();
-        let own = own.and_then(|slot| slot.queue_or_new());
+        let own = self.own_queue_or_new();
         let queue = own.unwrap_or_else(|| {
             count(&self.counters.crowd_queued);
             &self.shared
@@ -127,9 +126,9 @@ impl Process {
         let mut garbage = Garbage::new();
         full_fence(); // [SNAP-1]
         let mut core = queue.lock();
-        if own.is_some() && self.resolve_mode() == FenceMode::Membarrier {
+        if own.is_some() && self.resolve_mode() == FenceMode::Membarrier && self.is_busy(queue) {
             queue.attach(&mut core);
-            prim::set_queue(queue);
+            queue.show(true);
         }
         let fits = !asks || self.admit(queue, &mut core, &parcel);
         let breaks = fits && core.breaks(&parcel, terms.urgency);
@@ -153,13 +152,44 @@ impl Process {
         let range = queue.extract(&mut core, PLAIN, places, &mut garbage);
         drop(core);
         match (breaker, terms.urgency) {
-            (Some(name), Urgency::Hurry) => self.breakers.hurried(name),
-            (Some(name), _) => self.breakers.prompt(name),
+            (Some(name), Urgency::Hurry) => self.env().breakers.hurried(name),
+            (Some(name), _) => self.env().breakers.prompt(name),
             _ => {}
         }
         self.free_extracted(queue, places, range);
         self.carry_out(own, refill);
         fits
+    }
+
+    /// The calling thread's queue here; makes one. `None`: it has no slot, or there is no memory.
+    pub(crate) fn own_queue_or_new(&'static self) -> Option<&'static Queue> {
+        let slot = self.env().own_slot_or_register()?;
+        let (cpu, [made, attached]) = match &self.domain().readers {
+            Readers::Threads => (slot.cpu(), [slot.queue_place(); 2]),
+            Readers::Spots(spots) => {
+                let spot = spots.of_slot(self.domain(), slot)?;
+                (spot.cpu(), spot.queue_places())
+            }
+            Readers::Counted(counted) => (0, counted.of_slot(slot.cpu())?.queue_places()),
+        };
+        // SAFETY: null, or a queue that lives for ever.
+        if let Some(queue) = unsafe { made.load(Ordering::Acquire).as_ref() } {
+            return Some(queue);
+        }
+        let queue = Queue::leak(cpu)?;
+        if !self.is_home() {
+            queue.belong_to(self, attached);
+        }
+        self.add_queue(queue);
+        slot.add_queue(queue);
+        made.store(std::ptr::from_ref(queue).cast_mut(), Ordering::Release);
+        Some(queue)
+    }
+
+    /// Is a queue used so much that its thread is to push to it without the lock? A queue without an owner gives
+    /// its blocks back when it is empty, so a domain in which little happens is small at rest.
+    fn is_busy(&self, queue: &Queue) -> bool {
+        self.is_home() || queue.pushed() >= prim::ATTACH_AFTER
     }
 
     /// Asks the engine whether an entry fits into the budget.
@@ -192,7 +222,7 @@ impl Process {
         let queued = queue.report(core, hands_off);
         let now = prim::coarse_ns();
         let mut global = self.lock();
-        let refill = global.refill(&self.slots, &mut core.cpu, &queued, urgency, now);
+        let refill = global.refill(self.readers(), &mut core.cpu, &queued, urgency, now);
         self.show_level(&global);
         let published = global.engine.published().root.to_bits();
         drop(global);
@@ -242,27 +272,27 @@ impl Process {
     /// be had, the next push of any owner tries again.
     pub(crate) fn arm_and_kick(&'static self, refill: Refill) {
         if let Some(deadline) = refill.arm
-            && self.start_worker()
+            && self.env().start_worker()
         {
-            // One who is woken now looks for himself whether something is left.
-            self.alarm.arm(deadline, !refill.kick);
+            // A worker that is woken now looks for itself whether something is left.
+            self.env().alarm.arm(deadline, !refill.kick);
         }
         if refill.kick {
             self.kick_worker();
         }
         if refill.second {
-            self.call_second();
+            self.env().call_second();
         }
         if refill.over {
             self.over_budget();
         }
     }
 
-    /// Wakes the worker. If there is none and none to be had, what it was to do about the budget is not
-    /// on its way: whoever comes next tries again.
+    /// Has the worker look here. If there is none and none to be had, what it was to do about the budget is not
+    /// on its way: the next call tries again.
     pub(crate) fn kick_worker(&'static self) {
-        if self.start_worker() {
-            self.alarm.kick();
+        if self.env().start_worker() {
+            self.call();
         } else {
             self.lock().sweeps_all();
         }
@@ -270,7 +300,7 @@ impl Process {
 
     /// Drives a grace period as far as it goes without waiting. True if one has ended.
     fn drive_in_passing(&'static self) -> bool {
-        let cpu = self.own_slot().map(|slot| slot.cpu());
+        let cpu = self.own_cpu();
         let core = self.lock();
         let before = core.engine.published().root;
         self.drive_once(core, cpu, Interest::Passing);
@@ -280,7 +310,7 @@ impl Process {
 
     /// The calling thread ends: its queue stays with the slot, and has no owner.
     pub(crate) fn leave_queue(&'static self, queue: &'static Queue) {
-        prim::set_queue(prim::dummy_queue());
+        queue.show(false);
         let mut garbage = Garbage::new();
         full_fence(); // [SNAP-1]
         let mut core = queue.lock();
@@ -298,13 +328,12 @@ impl Process {
     }
 }
 
-/// Queues memory: the fast path, and its fall-backs.
+/// Queues memory: the fast path, and its fall-backs. The queue is the calling thread's, and attached; or the dummy.
 ///
 /// # Safety
 /// `entry` is of the plain lane, for an object that no new reader finds, retired once.
 #[inline(always)]
-pub(crate) unsafe fn plain(entry: Entry, bytes: u64, large: bool) {
-    let queue = prim::queue();
+pub(crate) unsafe fn plain(queue: &'static Queue, entry: Entry, bytes: u64, large: bool) {
     let lane = &queue.lanes[PLAIN];
     let help = |Popped { at, count }| help_plain(queue, entry.object, entry.what, bytes, at, count);
     let pop = |at, next| {
@@ -322,8 +351,7 @@ pub(crate) unsafe fn plain(entry: Entry, bytes: u64, large: bool) {
 /// # Safety
 /// As [`plain`].
 #[inline(always)]
-pub(crate) unsafe fn plain_only(entry: Entry, bytes: u64) {
-    let queue = prim::queue();
+pub(crate) unsafe fn plain_only(queue: &'static Queue, entry: Entry, bytes: u64) {
     if queue.lanes[PLAIN].push_only(entry, bytes) {
         help_only(queue, PLAIN, entry, bytes);
     }
@@ -331,8 +359,7 @@ pub(crate) unsafe fn plain_only(entry: Entry, bytes: u64) {
 
 /// Queues an object with a destructor; this thread runs none.
 #[inline(always)]
-pub(crate) fn code_only(entry: Entry, bytes: u64) {
-    let queue = prim::queue();
+pub(crate) fn code_only(queue: &'static Queue, entry: Entry, bytes: u64) {
     if queue.lanes[CODE].push_only(entry, bytes) {
         help_only(queue, CODE, entry, bytes);
     }
@@ -345,7 +372,7 @@ fn help_only(queue: &'static Queue, lane: usize, entry: Entry, bytes: u64) {
         urgency: Urgency::Lazy,
         hands_off: true,
     };
-    prim::domain().help(queue, lane, (entry, bytes), Popped::NOTHING, terms);
+    queue.state().help(queue, lane, (entry, bytes), Popped::NOTHING, terms);
 }
 
 /// The entries that the owner has popped, and the way to the next block.
@@ -360,29 +387,28 @@ fn free_last(lane: &Lane, at: u64, next: u64) {
 fn help_plain(queue: &'static Queue, object: *mut u8, what: u64, bytes: u64, at: u64, count: u64) {
     let pushed = (Entry { object, what }, bytes);
     let popped = Popped { at, count };
-    prim::domain().help(queue, PLAIN, pushed, popped, Terms::LAZY);
+    queue.state().help(queue, PLAIN, pushed, popped, Terms::LAZY);
 }
 
 /// As [`help_plain`].
 #[cold]
 #[inline(never)]
 fn help_code(queue: &'static Queue, pushed: (Entry, u64), popped: Popped, urgency: Urgency) {
-    prim::domain().help(queue, CODE, pushed, popped, Terms::of(urgency));
+    queue.state().help(queue, CODE, pushed, popped, Terms::of(urgency));
 }
 
 /// Queues code to run: the fast path, and its fall-backs.
 #[inline(always)]
-pub(crate) fn code(entry: Entry, bytes: u64, urgency: Urgency) {
-    let queue = prim::queue();
+pub(crate) fn code(queue: &'static Queue, entry: Entry, bytes: u64, urgency: Urgency) {
     let lane = &queue.lanes[CODE];
     if urgency == Urgency::Prompt && lane.prompt.load(Ordering::Relaxed) == 0 {
         let parcel = Parcel::Entry(CODE, entry, bytes);
-        return prim::domain().deliver(parcel, Terms::of(urgency));
+        return queue.state().deliver(parcel, Terms::of(urgency));
     }
     let help = |popped| help_code(queue, (entry, bytes), popped, urgency);
     lane.push(entry, bytes, true, help, |_, _| ()); // code is not popped
     let (head, done) = (&lane.head, &lane.done);
     if head.load(Ordering::Relaxed) < done.load(Ordering::Relaxed) {
-        prim::domain().run_inline(queue);
+        queue.state().run_inline(queue);
     }
 }

@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 
 use crate::inner::domain::counters::{Counters, count};
-use crate::inner::domain::process::Process;
+use crate::inner::domain::state::State;
 use crate::inner::prim::{self, CELL_CALLBACK};
 use crate::inner::queue::intrusive::{Head, RunHead};
 use crate::inner::queue::kind;
@@ -48,21 +48,22 @@ pub(crate) fn marked(run: impl FnOnce()) {
 }
 
 fn contained(
-    domain: &'static Process,
+    state: &'static State,
     taken: Taken,
     name: fn() -> &'static str,
     run: impl FnOnce(),
 ) {
     let marked = Marked::new();
     ended::note(taken, name);
-    domain.watch.begin(domain, name);
-    domain.watch.second.begin(name);
-    without_panic(&domain.counters, name, run);
-    domain.watch.end();
-    domain.watch.second.end();
+    let env = state.env();
+    env.watch.begin(env, name);
+    env.watch.second.begin(name);
+    without_panic(&state.counters, name, run);
+    env.watch.end();
+    env.watch.second.end();
     ended::over();
     drop(marked);
-    count(&domain.counters.callbacks);
+    count(&state.counters.callbacks);
 }
 
 /// Runs the program's code; a panic ends here.
@@ -74,24 +75,6 @@ fn without_panic(counters: &Counters, name: fn() -> &'static str, run: impl FnOn
         discard(payload);
         report(Report::Panicked { name: name() });
     }
-}
-
-/// Runs an entry of a yard's code lane that is done and taken out. Nobody watches over it.
-pub(crate) fn code_of(counters: &Counters, entry: Entry) {
-    // SAFETY: an entry of the code lane.
-    let kind = unsafe { kind::kind(entry.what) };
-    marked(|| {
-        // SAFETY: done, taken out, and run once.
-        without_panic(counters, kind.name, || unsafe { (kind.run)(entry.object) });
-    });
-    count(&counters.callbacks);
-}
-
-/// The same for an intrusive callback.
-pub(crate) fn head_of(counters: &Counters, head: NonNull<Head>, run: RunHead) {
-    // SAFETY: as whoever queued it promised.
-    marked(|| without_panic(counters, head_name, || unsafe { run(head) }));
-    count(&counters.callbacks);
 }
 
 /// Drops what a panic carried. It is the program's too: its destructor may panic as well, with another
@@ -107,10 +90,10 @@ pub(crate) fn discard(mut payload: Box<dyn Any + Send>) {
 }
 
 /// Runs an entry of the code lane that is done and taken out.
-pub(crate) fn code(domain: &'static Process, taken: Taken, entry: Entry) {
+pub(crate) fn code(state: &'static State, taken: Taken, entry: Entry) {
     // SAFETY: an entry of the code lane.
     let kind = unsafe { kind::kind(entry.what) };
-    contained(domain, taken, kind.name, || {
+    contained(state, taken, kind.name, || {
         // SAFETY: done, taken out, and run once.
         unsafe { (kind.run)(entry.object) };
     });
@@ -122,8 +105,8 @@ pub(crate) fn head_name() -> &'static str {
 }
 
 /// Runs an intrusive callback that is done and taken out.
-pub(crate) fn head(domain: &'static Process, taken: Taken, head: NonNull<Head>, run: RunHead) {
-    contained(domain, taken, head_name, || {
+pub(crate) fn head(state: &'static State, taken: Taken, head: NonNull<Head>, run: RunHead) {
+    contained(state, taken, head_name, || {
         // SAFETY: as whoever queued it promised.
         unsafe { run(head) };
     });

@@ -12,22 +12,14 @@ use quiescent_engine::cpu::{Cpu, LANES, Lane as Which};
 use quiescent_engine::credit::Cause;
 
 use crate::error::SyncError;
-use crate::inner::defer::barrier::Barriers as _;
 use crate::inner::defer::run;
 use crate::inner::domain::counters::count;
-use crate::inner::domain::process::Process;
-use crate::inner::prim::{self, MAX_EXTRACT, Ordering, full_fence};
+use crate::inner::domain::state::State;
+use crate::inner::prim::{self, MAX_EXTRACT, MutexGuard, Ordering, full_fence};
 use crate::inner::queue::chain::Garbage;
 use crate::inner::queue::lane::Entry;
 use crate::inner::queue::per_thread::{CODE, Core, PLAIN, Queue};
 use crate::workers::ended::Taken;
-
-/// What a sweep found.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Swept {
-    /// Queues that were chosen.
-    pub(crate) chosen: u32,
-}
 
 /// When to stop running callbacks.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +39,7 @@ impl Until {
 
     pub(crate) fn is_over(self) -> bool {
         let past = |deadline| prim::now_ns() >= deadline;
-        self.deadline.is_some_and(past) || prim::domain().watch.is_dismissed()
+        self.deadline.is_some_and(past) || prim::env().watch.is_dismissed()
     }
 
     /// How long that is; `None` for ever.
@@ -58,12 +50,81 @@ impl Until {
     }
 }
 
-impl Process {
-    /// All queues there are: the shared one and those of slots. Threads that only read cost nothing.
-    pub(crate) fn queues(&'static self) -> impl Iterator<Item = &'static Queue> {
-        std::iter::once(&self.shared).chain(self.made.iter())
+/// A sweep that has begun: queues were chosen, and their owners told to come for the lock.
+#[derive(Debug)]
+pub(crate) struct Sweep {
+    state: &'static State,
+    _one_at_a_time: MutexGuard<'static, ()>,
+    /// Given back when no lock is held: the sweep's is one as well.
+    garbage: Garbage,
+    /// Queues that were chosen.
+    pub(crate) chosen: u32,
+    left: u32,
+    /// One of those that are left has an owner.
+    owned: bool,
+}
+
+impl Sweep {
+    /// Chooses the queues for which there is a cause.
+    pub(crate) fn begin(state: &'static State, choose: impl Fn(&Core) -> Option<Cause>) -> Sweep {
+        let mut sweep = Sweep {
+            state,
+            _one_at_a_time: state.sweeping(),
+            garbage: Garbage::new(),
+            chosen: 0,
+            left: 0,
+            owned: false,
+        };
+        for queue in state.queues() {
+            let mut core = queue.lock();
+            core.chosen = choose(&core);
+            if core.chosen.is_some() {
+                sweep.chosen += 1;
+                sweep.owned |= queue.revoke(&mut core);
+            }
+        }
+        full_fence(); // [SNAP-1]
+        sweep.left = sweep.chosen;
+        sweep
     }
 
+    /// Is a heavy fence needed before the next step?
+    pub(crate) fn needs_fence(&self) -> bool {
+        self.left > 0 && self.owned
+    }
+
+    /// Everything that was chosen has been taken.
+    pub(crate) fn is_over(&self) -> bool {
+        self.left == 0
+    }
+
+    /// Takes what is chosen and not its owner's again: behind a heavy fence, if one was needed. `[RET-2]`
+    pub(crate) fn take(&mut self, mut visit: impl FnMut(&mut Core)) {
+        let state = self.state;
+        self.owned = false;
+        for queue in state.queues() {
+            let mut core = queue.lock();
+            let Some(cause) = core.chosen else {
+                continue;
+            };
+            match queue.take(&mut core, Some(&mut self.garbage)) {
+                Some(queued) => {
+                    core.chosen = None;
+                    self.left -= 1;
+                    let now = prim::coarse_ns();
+                    let mut global = state.lock();
+                    global.taken(state.readers(), &mut core.cpu, &queued, cause, now);
+                    state.show_level(&global);
+                    drop(global);
+                    visit(&mut core);
+                }
+                None => self.owned |= queue.revoke(&mut core),
+            }
+        }
+    }
+}
+
+impl State {
     /// Takes over the queues for which `choose` has a cause: everything in them is stamped, and consumed by
     /// whoever runs what is done. `visit` sees each of them then, under its lock.
     ///
@@ -73,49 +134,17 @@ impl Process {
         &'static self,
         choose: impl Fn(&Core) -> Option<Cause>,
         mut visit: impl FnMut(&mut Core),
-    ) -> Result<Swept, SyncError> {
-        let mut garbage = Garbage::new(); // given back when no lock is held: the sweep's is one as well
-        let _one_at_a_time = self.sweeping();
-        let mut swept = Swept::default();
-        let mut owned = false;
-        for queue in self.queues() {
-            let mut core = queue.lock();
-            core.chosen = choose(&core);
-            if core.chosen.is_some() {
-                swept.chosen += 1;
-                owned |= queue.revoke(&mut core);
-            }
-        }
-        full_fence(); // [SNAP-1]
-        let mut left = swept.chosen;
-        while left > 0 {
-            if owned {
+    ) -> Result<(), SyncError> {
+        let mut sweep = Sweep::begin(self, choose);
+        while !sweep.is_over() {
+            if sweep.needs_fence() {
                 count(&self.counters.fences_take);
                 self.heavy_fence() // [RET-2]
                     .map_err(|errno| SyncError::FenceRefused { errno })?;
             }
-            owned = false;
-            for queue in self.queues() {
-                let mut core = queue.lock();
-                let Some(cause) = core.chosen else {
-                    continue;
-                };
-                match queue.take(&mut core, Some(&mut garbage)) {
-                    Some(queued) => {
-                        core.chosen = None;
-                        left -= 1;
-                        let now = prim::coarse_ns();
-                        let mut global = self.lock();
-                        global.taken(&self.slots, &mut core.cpu, &queued, cause, now);
-                        self.show_level(&global);
-                        drop(global);
-                        visit(&mut core);
-                    }
-                    None => owned |= queue.revoke(&mut core),
-                }
-            }
+            sweep.take(&mut visit);
         }
-        Ok(swept)
+        Ok(())
     }
 
     /// Runs and frees whatever is done by now and not its owner's to free: one round over all queues, so
@@ -141,7 +170,7 @@ impl Process {
             }
             ran += self.run_queue(queue, u64::MAX, until, false);
             if code {
-                ran += self.run_turn(queue, self.watch.turn(), until);
+                ran += self.run_turn(queue, self.env().watch.turn(), until);
             }
         }
         ran
@@ -300,7 +329,7 @@ impl Process {
         }
         drop(core);
         if second {
-            self.call_second();
+            self.env().call_second();
         }
         if share_done {
             self.barrier_share_done();

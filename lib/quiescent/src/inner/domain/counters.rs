@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use quiescent_engine::CbList;
 
-use crate::inner::domain::process::Process;
+use crate::inner::domain::state::State;
 use crate::inner::prim::{self, Counter, Ordering};
 use crate::inner::queue::per_thread::Queue;
 use crate::stats::{Flushes, Holdout, Statistics, WorkerWakeups};
@@ -80,10 +80,10 @@ impl Counters {
     #[cfg(not(quiescent_model))]
     pub(crate) fn forked(&self) {
         for counter in [
-            &self.fences_gp,
-            &self.fences_flag,
-            &self.fences_take,
-            &self.fences_shared,
+            &self.env().fences_gp,
+            &self.env().fences_flag,
+            &self.env().fences_take,
+            &self.env().fences_shared,
             &self.callbacks,
             &self.panics,
             &self.exits,
@@ -136,25 +136,13 @@ pub(crate) fn value(counter: &Counter) -> u64 {
     counter.load(std::sync::atomic::Ordering::Relaxed)
 }
 
-impl Process {
-    /// How long the oldest that is queued has been so, at most: as far as the engine has been told.
-    fn oldest(&'static self) -> Duration {
-        let since = |queue: &Queue| {
-            let core = queue.lock();
-            let lists = core.cpu.lists().iter();
-            lists.filter_map(CbList::since).min()
-        };
-        let oldest = self.queues().filter_map(since).min();
-        let age = |since| prim::coarse_ns().saturating_sub(since);
-        Duration::from_nanos(oldest.map_or(0, age))
-    }
-
+impl State {
     /// Callbacks that do not return.
     fn stuck(&self) -> u64 {
         #[cfg(quiescent_model)]
         return 0;
         #[cfg(not(quiescent_model))]
-        self.watch.stuck()
+        self.env().watch.stuck()
     }
 
     /// Counters and state.
@@ -183,7 +171,7 @@ impl Process {
             hand_overs: value(&c.hand_overs),
             usurped: counts.usurped,
             fences_take: value(&c.fences_take),
-            fences_issued: self.fences.issued(),
+            fences_issued: self.env().fences.issued(),
             fences_shared: value(&c.fences_shared),
             queued,
             queued_bytes,
@@ -210,36 +198,19 @@ impl Process {
             pressure_events: value(&c.pressure_events),
             pressure_calls: value(&c.pressure_calls),
             pressure_passes: counts.pressure,
-            pressure_sources: self.alarm.sources(),
+            pressure_sources: self.env().alarm.sources(),
             worker_errors: value(&c.worker_errors),
-            timer_armed: self.alarm.is_armed(),
+            timer_armed: self.env().alarm.is_armed(),
             leaked: value(&c.leaked),
             crowd_sections: value(&c.crowd_sections),
             crowd_queued: value(&c.crowd_queued),
             helper_threads: value(&c.helpers),
             forks: value(&c.forks),
             not_inherited: value(&c.not_inherited),
-            registered: self.slots.registered(),
+            registered: self.env().slots.registered(),
             holdouts,
             busy,
             fence_mode: self.resolve_mode(),
         }
-    }
-
-    /// Who is in the way of the grace period in flight, at most 64 of them.
-    pub(crate) fn holdouts(&self) -> Vec<Holdout> {
-        let mut cpus = [0u32; 64];
-        let mut found = 0;
-        let core = self.lock();
-        for (place, cpu) in cpus.iter_mut().zip(core.engine.holdouts()) {
-            *place = cpu;
-            found += 1;
-        }
-        drop(core);
-        let slots = cpus[..found].iter().filter_map(|&cpu| self.slots.slot(cpu));
-        slots
-            .filter(|slot| slot.seat.reader.word.load(Ordering::Relaxed) != 0)
-            .map(|slot| Holdout::new(slot.thread(), slot.seat.reader.nesting() as u32))
-            .collect()
     }
 }

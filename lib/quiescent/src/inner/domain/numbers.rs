@@ -1,8 +1,7 @@
-//! What was done in a yard, in numbers that can be added up: a domain has one yard after the other.
+//! What was done in a domain, in numbers: its memory has one owner after the other, and each sees its own.
 
-use crate::inner::domain::counters::value;
-use crate::inner::domain::yard::Yard;
-use crate::inner::gp::driven::Driven as _;
+use crate::inner::domain::counters::{Counters, value};
+use crate::inner::domain::state::{Core, State};
 
 /// So many there are.
 const COUNT: usize = 14;
@@ -33,10 +32,19 @@ pub(crate) enum Number {
 impl Numbers {
     pub(crate) const ZERO: Numbers = Numbers([0; COUNT]);
 
-    /// Those of a yard now.
-    pub(crate) fn of(yard: &Yard) -> Numbers {
-        let counts = yard.lock().engine.counts();
-        let c = yard.counters();
+    /// Those of a state since it was made.
+    pub(crate) fn of(state: &State) -> Numbers {
+        Numbers::at(&state.lock(), &state.counters)
+    }
+
+    /// The same, if the lock is free.
+    #[cfg(not(quiescent_model))]
+    pub(crate) fn try_of(state: &State) -> Option<Numbers> {
+        Some(Numbers::at(&*state.try_lock()?, &state.counters))
+    }
+
+    fn at(core: &Core, c: &Counters) -> Numbers {
+        let counts = core.engine.counts();
         // In the order of `Number`.
         Numbers([
             counts.grace_periods,
@@ -60,13 +68,8 @@ impl Numbers {
         self.0[number as usize]
     }
 
-    /// Without those. May be less than nothing, until as many are added.
-    pub(crate) fn less(&self, other: Numbers) -> Numbers {
-        Numbers(std::array::from_fn(|n| self.0[n].wrapping_sub(other.0[n])))
-    }
-
-    /// Both together.
-    pub(crate) fn and(&self, other: Numbers) -> Numbers {
-        Numbers(std::array::from_fn(|n| self.0[n].wrapping_add(other.0[n])))
+    /// Without those of earlier owners.
+    pub(crate) fn less(&self, before: Numbers) -> Numbers {
+        Numbers(std::array::from_fn(|n| self.0[n].wrapping_sub(before.0[n])))
     }
 }

@@ -13,9 +13,9 @@ use quiescent_engine::pressure::Low;
 use quiescent_engine::replay::{BarrierInput, CpuInput, Input, Output};
 use quiescent_engine::{Now, Pos, Seq};
 
-use crate::inner::domain::process::{Core, Process};
+use crate::inner::gp::readers::ReaderSet;
+use crate::inner::domain::state::{Core, State};
 use crate::inner::gp::calls::{Part, straight, through};
-use crate::inner::gp::driven::Readers;
 
 fn done(done: &bool) -> Output {
     Output::Done(*done)
@@ -29,20 +29,20 @@ fn nothing((): &()) -> Output {
 impl Core {
     pub(crate) fn refill(
         &mut self,
-        slots: &impl Readers,
+        readers: ReaderSet<'_>,
         cpu: &mut Part<Cpu>,
         queued: &[Queued; LANES],
         urgency: Urgency,
         now_ns: u64,
     ) -> Refill {
-        let now = Process::now(now_ns);
+        let now = State::now(now_ns);
         let input = CpuInput::Refill {
             queued: *queued,
             urgency,
             now,
         };
         through!(
-            slots,
+            readers,
             Input::Cpu(cpu.id(), input),
             |r: &Refill| Output::Refill(*r),
             |host| cpu
@@ -53,19 +53,19 @@ impl Core {
 
     pub(crate) fn taken(
         &mut self,
-        slots: &impl Readers,
+        readers: ReaderSet<'_>,
         cpu: &mut Part<Cpu>,
         queued: &[Queued; LANES],
         cause: Cause,
         now_ns: u64,
     ) -> bool {
-        let now = Process::now(now_ns);
+        let now = State::now(now_ns);
         let input = CpuInput::Taken {
             queued: *queued,
             cause,
             now,
         };
-        through!(slots, Input::Cpu(cpu.id(), input), done, |host| cpu
+        through!(readers, Input::Cpu(cpu.id(), input), done, |host| cpu
             .inner()
             .taken(self.engine.inner(), queued, cause, now, host))
     }
@@ -77,7 +77,7 @@ impl Core {
         bytes: u64,
         now_ns: u64,
     ) -> bool {
-        let now = Process::now(now_ns);
+        let now = State::now(now_ns);
         let input = CpuInput::Admit {
             queued: *queued,
             bytes,
@@ -139,7 +139,7 @@ impl Core {
         run_code: bool,
         now_ns: u64,
     ) -> u64 {
-        let now = Process::now(now_ns);
+        let now = State::now(now_ns);
         let input = CpuInput::Forked {
             queued: *queued,
             run_code,
@@ -241,7 +241,7 @@ impl Core {
     }
 
     pub(crate) fn memory_low(&mut self, now_ns: u64) -> Low {
-        let now = Process::now(now_ns);
+        let now = State::now(now_ns);
         straight!(
             Input::MemoryLow { now },
             |r: &Low| Output::Low(*r),
@@ -250,7 +250,7 @@ impl Core {
     }
 
     pub(crate) fn take_pressure(&mut self, now_ns: u64) -> bool {
-        let now = Process::now(now_ns);
+        let now = State::now(now_ns);
         straight!(
             Input::TakePressure { now },
             done,

@@ -11,8 +11,8 @@ use std::ops::Deref;
 use quiescent_engine::replay::{Input, Output};
 use quiescent_engine::{CpuId, Effects, FullCookie, Interest, Look, Next, Pos, Tree};
 
-use crate::inner::domain::process::{Core, Process};
-use crate::inner::gp::driven::Readers;
+use crate::inner::gp::readers::ReaderSet;
+use crate::inner::domain::state::{Core, State};
 
 /// A part of the engine's state. Everybody may look at it.
 #[derive(Debug)]
@@ -37,26 +37,47 @@ impl<T> Deref for Part<T> {
     }
 }
 
+/// Does something with the engine's view of the readers, of whichever kind they are.
+macro_rules! with_view {
+    ($readers:expr, |$view:ident| $body:expr) => {
+        match $readers {
+            $crate::inner::gp::readers::ReaderSet::Threads(slots) => {
+                let $view = &$crate::inner::gp::readers::View(slots);
+                $body
+            }
+            $crate::inner::gp::readers::ReaderSet::Spots(spots) => {
+                let $view = &$crate::inner::reader::spots::View(spots);
+                $body
+            }
+            $crate::inner::gp::readers::ReaderSet::Counted(counted) => {
+                let $view = &counted.view();
+                $body
+            }
+        }
+    };
+}
+
 /// A call that asks the host something: recorded in tests, with the answers; in the product it is the
 /// call.
 macro_rules! through {
-    ($slots:expr, $input:expr, $wrap:expr, |$host:ident| $call:expr) => {{
-        #[cfg(all(test, not(quiescent_model)))]
-        let result = {
-            let view = $slots.view();
-            let $host = &quiescent_engine::replay::Recording::new(&view);
-            let result = $call;
-            crate::inner::gp::calls::recording::push($input, $host.answers(), $wrap(&result));
+    ($readers:expr, $input:expr, $wrap:expr, |$host:ident| $call:expr) => {
+        $crate::inner::gp::calls::with_view!($readers, |view| {
+            #[cfg(all(test, not(quiescent_model)))]
+            let result = {
+                let $host = &quiescent_engine::replay::Recording::new(view);
+                let result = $call;
+                crate::inner::gp::calls::recording::push($input, $host.answers(), $wrap(&result));
+                result
+            };
+            #[cfg(not(all(test, not(quiescent_model))))]
+            let result = {
+                let $host = view;
+                let _ = || ($input, $wrap); // the recording's view of this call stays compiled
+                $call
+            };
             result
-        };
-        #[cfg(not(all(test, not(quiescent_model))))]
-        let result = {
-            let $host = &$slots.view();
-            let _ = || ($input, $wrap); // the recording's view of this call stays compiled
-            $call
-        };
-        result
-    }};
+        })
+    };
 }
 
 /// The same for a call that asks nothing.
@@ -77,17 +98,17 @@ macro_rules! straight {
     }};
 }
 
-pub(crate) use {straight, through};
+pub(crate) use {straight, through, with_view};
 
 impl Core {
     pub(crate) fn wait_for_gp(
         &mut self,
-        slots: &impl Readers,
+        readers: ReaderSet<'_>,
         leaf: usize,
         expedited: bool,
     ) -> Pos {
         let (ticket, _) = through!(
-            slots,
+            readers,
             Input::WaitForGp { leaf, expedited },
             |r: &(Pos, Effects)| Output::Ticket(r.0, r.1),
             |host| self.engine.inner().wait_for_gp(leaf, expedited, host)
@@ -95,9 +116,9 @@ impl Core {
         ticket
     }
 
-    pub(crate) fn start_poll(&mut self, slots: &impl Readers, leaf: usize) -> FullCookie {
+    pub(crate) fn start_poll(&mut self, readers: ReaderSet<'_>, leaf: usize) -> FullCookie {
         let (cookie, _) = through!(
-            slots,
+            readers,
             Input::StartPoll { leaf },
             |r: &(FullCookie, Effects)| Output::Cookie(r.0, r.1),
             |host| self.engine.inner().start_poll(leaf, host)
@@ -113,10 +134,10 @@ impl Core {
         )
     }
 
-    pub(crate) fn step(&mut self, slots: &impl Readers, now_ns: u64) -> Effects {
-        let now = Process::now(now_ns);
+    pub(crate) fn step(&mut self, readers: ReaderSet<'_>, now_ns: u64) -> Effects {
+        let now = State::now(now_ns);
         through!(
-            slots,
+            readers,
             Input::Step { now },
             |r: &Effects| Output::Effects(*r),
             |host| self.engine.inner().step(now, host)

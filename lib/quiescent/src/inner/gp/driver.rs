@@ -34,10 +34,8 @@ use quiescent_engine::{
 
 use crate::error::SyncError;
 use crate::inner::domain::counters::count;
-use crate::inner::domain::process::{Core, SLEEPER_NOBODY};
-use crate::inner::gp::driven::{Driven, Readers as _};
+use crate::inner::domain::state::{Core, SLEEPER_NOBODY, State};
 use crate::inner::gp::waiters::Wakes;
-use crate::inner::gp::waiting::Waits as _;
 use crate::inner::prim::{self, LEAF_SLOTS, MutexGuard, Ordering, full_fence};
 use crate::inner::reader::word::{FLAG_CLEAR, FLAG_WAKE};
 
@@ -80,8 +78,6 @@ pub(crate) enum Drive {
     Usurped,
     /// The driver is to report this, and then to go on.
     Stalled(Stalled),
-    /// The driver is the worker, and has something to tell first.
-    News,
     /// The driver needs a fence, and [shares](apart) it with others.
     Fence,
 }
@@ -92,8 +88,8 @@ fn sleeper_of(reign: u32) -> u32 {
 }
 
 /// One turn of the driver: what the engine asked for, and whom to wake.
-pub(crate) struct Turn<'a, D: Driven> {
-    domain: &'a D,
+pub(crate) struct Turn<'a> {
+    state: &'a State,
     core: Option<MutexGuard<'a, Core>>,
     wakes: Wakes,
     steps: u32,
@@ -107,11 +103,11 @@ pub(crate) struct Turn<'a, D: Driven> {
     apart: bool,
 }
 
-impl<'a, D: Driven> Turn<'a, D> {
+impl<'a> Turn<'a> {
     #[inline]
-    fn new(domain: &'a D, core: MutexGuard<'a, Core>) -> Turn<'a, D> {
+    fn new(state: &'a State, core: MutexGuard<'a, Core>) -> Turn<'a> {
         Turn {
-            domain,
+            state,
             reign: core.engine.reign(),
             core: Some(core),
             wakes: Wakes::new(),
@@ -125,11 +121,11 @@ impl<'a, D: Driven> Turn<'a, D> {
 
     /// The role was `taken` just now.
     #[inline] // it is large
-    pub(crate) fn begin(domain: &'a D, core: MutexGuard<'a, Core>, taken: Look) -> Turn<'a, D> {
-        let mut turn = Turn::new(domain, core);
+    pub(crate) fn begin(state: &'a State, core: MutexGuard<'a, Core>, taken: Look) -> Turn<'a> {
+        let mut turn = Turn::new(state, core);
         if taken == Look::Usurped {
             // At most one driver sleeps, and a reader that wakes one wakes the one that drives.
-            turn.unlocked(|domain| prim::futex_wake(domain.sleeper()));
+            turn.unlocked(|state| prim::futex_wake(&state.sleeper));
         }
         turn
     }
@@ -138,7 +134,7 @@ impl<'a, D: Driven> Turn<'a, D> {
     pub(crate) fn core(&mut self) -> &mut MutexGuard<'a, Core> {
         let (reign, lost) = (self.reign, &mut self.lost);
         self.core.get_or_insert_with(|| {
-            let mut core = self.domain.lock();
+            let mut core = self.state.lock();
             *lost = *lost || !core.resume(reign);
             core
         })
@@ -151,17 +147,17 @@ impl<'a, D: Driven> Turn<'a, D> {
     }
 
     /// Does something with no lock held.
-    pub(crate) fn unlocked<T>(&mut self, what: impl FnOnce(&'a D) -> T) -> T {
+    pub(crate) fn unlocked<T>(&mut self, what: impl FnOnce(&'a State) -> T) -> T {
         self.core = None;
         self.steps = 0;
         let woken = self.wakes.wake();
         for _ in 0..woken {
-            count(&self.domain.counters().wakeups);
+            count(&self.state.counters.wakeups);
         }
         if std::mem::take(&mut self.ended) {
-            self.domain.gp_ended();
+            self.state.gp_ended();
         }
-        what(self.domain)
+        what(self.state)
     }
 
     /// One step of the engine, with its effects.
@@ -173,7 +169,7 @@ impl<'a, D: Driven> Turn<'a, D> {
         if !self.is_driver() {
             return Next::Done;
         }
-        let domain = self.domain;
+        let state = self.state;
         let Effects {
             publish,
             waiters_until,
@@ -182,20 +178,20 @@ impl<'a, D: Driven> Turn<'a, D> {
             join,
             next,
             ..
-        } = self.core().step(domain.readers(), now_ns);
+        } = self.core().step(state.readers(), now_ns);
         self.stall = stall;
         if let Some(published) = publish {
-            let (root, before) = (&published.root, domain.root_seq().load(Ordering::Relaxed));
+            let (root, before) = (&published.root, state.root_seq.load(Ordering::Relaxed));
             self.ended |= root.state() == 0 && root.to_bits() != before;
             domain
-                .root_seq()
+                .root_seq
                 .store(published.root.to_bits(), Ordering::Release); // [POLL-1]
         }
         if let Some(leaf) = vacated {
-            domain.readers().vacated(leaf);
+            state.readers().vacated(leaf);
         }
         if let Some(count) = join {
-            domain.readers().join(count);
+            state.readers().join(count);
         }
         if let Some(until) = waiters_until {
             // They are satisfied, whoever drives.
@@ -215,18 +211,18 @@ impl<'a, D: Driven> Turn<'a, D> {
 
     /// Flags every holdout; returns what comes next.
     fn flag_holdouts(&mut self, arm: bool) -> Next {
-        let domain = self.domain;
+        let state = self.state;
         if !self.is_driver() {
             return Next::Done;
         }
         if arm {
             let sleeper = sleeper_of(self.reign);
-            domain.sleeper().swap(sleeper, Ordering::AcqRel); // [FS-1]
+            state.sleeper.swap(sleeper, Ordering::AcqRel); // [FS-1]
         }
         let core = self.core();
         let mut newly = 0;
         for cpu in core.engine.holdouts() {
-            let Some(flag) = domain.readers().flag(cpu) else {
+            let Some(flag) = state.readers().flag(cpu) else {
                 continue;
             };
             if flag.load(Ordering::Acquire) == FLAG_CLEAR {
@@ -240,13 +236,13 @@ impl<'a, D: Driven> Turn<'a, D> {
     /// Drops the lock for a fence. `None`: it is [shared](apart).
     fn fence(&mut self, cause: FenceCause) -> Option<Result<(), i32>> {
         let apart = self.apart;
-        self.unlocked(|domain| {
+        self.unlocked(|state| {
             let counter = match cause {
-                FenceCause::GpStart => &domain.counters().fences_gp,
-                FenceCause::Flag => &domain.counters().fences_flag,
+                FenceCause::GpStart => &state.counters.fences_gp,
+                FenceCause::Flag => &state.counters.fences_flag,
             };
             count(counter);
-            (!apart).then(|| domain.heavy_fence()) // [GP-1] [GP-2]
+            (!apart).then(|| state.heavy_fence()) // [GP-1] [GP-2]
         })
     }
 
@@ -266,18 +262,18 @@ impl<'a, D: Driven> Turn<'a, D> {
     fn sleep(&mut self, until: Until, deadline: Option<u64>) -> bool {
         let Until::Ns(until) = until else { return true };
         let sleeper = sleeper_of(self.reign);
-        self.unlocked(|domain| {
+        self.unlocked(|state| {
             let now = prim::now_ns();
             let past = deadline.is_some_and(|deadline| now >= deadline);
             let end = deadline.map_or(until, |deadline| deadline.min(until));
             if !past && end > now {
-                domain.gp_waits();
+                state.gp_waits();
                 let timeout = Some(Duration::from_nanos(end - now));
-                prim::futex_wait(domain.sleeper(), sleeper, timeout);
+                prim::futex_wait(&state.sleeper, sleeper, timeout);
             }
             // Not if it is another driver's by now, who relies on being found there.
             let order = (Ordering::AcqRel, Ordering::Relaxed);
-            let _ = (domain.sleeper()).compare_exchange(sleeper, SLEEPER_NOBODY, order.0, order.1);
+            let _ = (state.sleeper).compare_exchange(sleeper, SLEEPER_NOBODY, order.0, order.1);
             !past
         })
     }
@@ -340,9 +336,6 @@ impl<'a, D: Driven> Turn<'a, D> {
                     if !self.sleep(until, deadline) {
                         return Drive::GaveUp;
                     }
-                    if self.domain.has_news() {
-                        return Drive::News;
-                    }
                     now = prim::now_ns();
                     Next::Again
                 }
@@ -359,19 +352,18 @@ impl<'a, D: Driven> Turn<'a, D> {
             if !self.wakes.is_empty() {
                 self.unlocked(|_| ());
             }
-            let core = self.core.get_or_insert_with(|| self.domain.lock());
+            let core = self.core.get_or_insert_with(|| self.state.lock());
             if !core.engine.is_driven() && core.waiters.hand_over(&mut self.wakes) {
-                count(&self.domain.counters().hand_overs);
+                count(&self.state.counters.hand_overs);
             }
         }
         self.unlocked(|_| ());
     }
 }
 
-/// What everybody with grace periods can be asked for without waiting.
-pub(crate) trait Drives: Driven {
+impl State {
     /// Drives once, if nobody does, until the engine sends the driver home or would have it wait.
-    fn drive_once<'a>(
+    pub(crate) fn drive_once<'a>(
         &'a self,
         mut core: MutexGuard<'a, Core>,
         cpu: Option<CpuId>,
@@ -385,25 +377,25 @@ pub(crate) trait Drives: Driven {
     }
 
     /// A driver that sleeps looks again: on account of a reader, or for another reason.
-    fn rouse_driver(&self, by_reader: bool) {
-        if self.sleeper().swap(SLEEPER_NOBODY, Ordering::AcqRel) != SLEEPER_NOBODY {
+    pub(crate) fn rouse_driver(&self, by_reader: bool) {
+        if self.sleeper.swap(SLEEPER_NOBODY, Ordering::AcqRel) != SLEEPER_NOBODY {
             if by_reader {
-                count(&self.counters().reader_wakeups);
+                count(&self.counters.reader_wakeups);
             }
-            prim::futex_wake(self.sleeper());
+            prim::futex_wake(&self.sleeper);
         }
     }
 
     /// Asks for a grace period.
-    fn start_poll(&self) -> FullCookie {
+    pub(crate) fn start_poll(&self) -> FullCookie {
         full_fence(); // [SNAP-1]
         let leaf = self.own_cpu().map_or(0, |cpu| cpu as usize / LEAF_SLOTS);
         self.lock().start_poll(self.readers(), leaf)
     }
 
     /// Has the grace period of `cookie` ended? One acquire load.
-    fn is_done(&self, cookie: FullCookie) -> bool {
-        let root = Seq::from_bits(self.root_seq().load(Ordering::Acquire)); // [POLL-1]
+    pub(crate) fn is_done(&self, cookie: FullCookie) -> bool {
+        let root = Seq::from_bits(self.root_seq.load(Ordering::Acquire)); // [POLL-1]
         let done = cookie.done(root, Seq::ZERO);
         if done {
             full_fence();
@@ -413,7 +405,7 @@ pub(crate) trait Drives: Driven {
 
     /// As [`is_done`](Process::is_done); if not, helps the grace period along as far as that needs no
     /// waiting.
-    fn poll(&'static self, cookie: FullCookie) -> Result<bool, SyncError> {
+    pub(crate) fn poll(&'static self, cookie: FullCookie) -> Result<bool, SyncError> {
         // A cookie taken during a grace period needs that one and the next.
         for _ in 0..2 {
             if self.is_done(cookie) {
@@ -435,7 +427,7 @@ pub(crate) trait Drives: Driven {
             }
             turn.leave();
             match end {
-                Drive::Home | Drive::Stalled(_) | Drive::News | Drive::Fence => {}
+                Drive::Home | Drive::Stalled(_) | Drive::Fence => {}
                 Drive::GaveUp | Drive::Usurped => break,
                 Drive::Failed(error) => return Err(error),
             }
@@ -444,7 +436,6 @@ pub(crate) trait Drives: Driven {
     }
 }
 
-impl<D: Driven> Drives for D {}
 
 #[cfg(all(test, not(quiescent_model)))]
 mod tests;

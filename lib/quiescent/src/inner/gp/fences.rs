@@ -47,11 +47,9 @@
 use std::time::Duration;
 
 use crate::inner::domain::counters::{add, value};
-use crate::inner::domain::process::Process;
 use crate::inner::prim::{
     self, AtomicU32, AtomicU64, Counter, FENCE_LOOKS, Ordering, const_new, full_fence,
 };
-use crate::stats::FenceMode;
 
 /// Somebody else's fence is waited for so long, in nanoseconds: ten times what one takes on a busy machine of today.
 const PATIENCE: u64 = 200_000;
@@ -205,26 +203,6 @@ impl Fences {
         self.bell.store(SILENT, Ordering::Relaxed);
         self.inherited
             .store(begun, std::sync::atomic::Ordering::Relaxed);
-    }
-}
-
-impl Process {
-    /// The fence of a grace period: reaches every CPU that runs one of our readers. Those who need one at the same time
-    /// share it.
-    pub(crate) fn heavy_fence(&self) -> Result<(), i32> {
-        self.heavy_fence_for(1)
-    }
-
-    /// One fence for so many who need one, none of whom has to come before another one.
-    pub(crate) fn heavy_fence_for(&self, needs: u64) -> Result<(), i32> {
-        if self.resolve_mode() != FenceMode::Membarrier {
-            full_fence(); // of this thread, and never another one's
-            return Ok(());
-        }
-        let whose = self.fences.pass(prim::heavy_fence)?;
-        let own = u64::from(whose == Whose::Own);
-        add(&self.counters.fences_shared, needs - own);
-        Ok(())
     }
 }
 

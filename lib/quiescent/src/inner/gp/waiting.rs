@@ -13,17 +13,15 @@ use std::time::Duration;
 use quiescent_engine::{CpuId, Interest, Look, Pos};
 
 use crate::error::SyncError;
-use crate::inner::domain::process::{Core, SLEEPER_NOBODY};
-use crate::inner::gp::driven::Driven;
+use crate::inner::domain::state::{Core, SLEEPER_NOBODY, State};
 use crate::inner::gp::driver::{Drive, How, Turn};
 use crate::inner::gp::waiters::{DONE, Waiter};
 use crate::inner::prim::{self, LEAF_SLOTS, MutexGuard, Ordering, full_fence};
 use crate::inner::reader::word;
 
-/// Waiting for grace periods.
-pub(crate) trait Waits: Driven {
+impl State {
     /// Waits for a full grace period.
-    fn synchronize(&'static self, how: How) -> Result<(), SyncError> {
+    pub(crate) fn synchronize(&'static self, how: How) -> Result<(), SyncError> {
         if word::in_section() || self.is_inside() {
             return Err(SyncError::InsideSection);
         }
@@ -41,11 +39,6 @@ pub(crate) trait Waits: Driven {
             if ticket < core.engine.waiters().done() {
                 core.waiters.unlink(&waiter);
                 return Ok(());
-            }
-            if self.has_news() {
-                drop(core);
-                self.tell_news();
-                core = self.lock();
             }
             core = match self.take_role(&mut core, cpu, interest) {
                 Look::At(look) => match self.wait_turn(core, &waiter, look, how.deadline)? {
@@ -65,11 +58,11 @@ pub(crate) trait Waits: Driven {
     }
 
     /// Takes the role if it is free, or if its driver has gone silent.
-    fn take_role(&self, core: &mut Core, cpu: Option<CpuId>, interest: Interest) -> Look {
+    pub(crate) fn take_role(&self, core: &mut Core, cpu: Option<CpuId>, interest: Interest) -> Look {
         if core.try_drive(cpu, interest) {
             return Look::Yours;
         }
-        let sleeping = self.sleeper().load(Ordering::Acquire) != SLEEPER_NOBODY;
+        let sleeping = self.sleeper.load(Ordering::Acquire) != SLEEPER_NOBODY;
         core.usurp(cpu, interest, prim::now_ns(), sleeping)
     }
 
@@ -123,12 +116,10 @@ pub(crate) trait Waits: Driven {
     }
 }
 
-impl<D: Driven> Waits for D {}
-
 /// Drives for the waiter `ticket`, who has the role, and leaves. `None`: the role was lost, or given up for a report,
 /// and the waiter has to go on waiting.
-fn drive_for<D: Driven>(
-    turn: &mut Turn<'static, D>,
+fn drive_for(
+    turn: &mut Turn<'static>,
     ticket: Pos,
     how: How,
 ) -> Option<Result<(), SyncError>> {
@@ -138,17 +129,13 @@ fn drive_for<D: Driven>(
             turn.tell(stalled);
             return None;
         }
-        Drive::News => {
-            turn.leave();
-            return None;
-        }
         _ => {}
     }
     // While the engine still knows them:
     let timed_out = end == Drive::GaveUp;
     let satisfied = ticket < turn.core().engine.waiters().done();
     let holdouts = if timed_out && !satisfied {
-        turn.unlocked(D::holdouts)
+        turn.unlocked(State::holdouts)
     } else {
         Vec::new()
     };

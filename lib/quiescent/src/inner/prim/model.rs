@@ -1,7 +1,8 @@
 //! What the models have in common: thread-locals as numbered cells, small sizes.
 
-use crate::inner::domain::grounds::Grounds;
-use crate::inner::domain::process::Process;
+use crate::inner::domain::Domain;
+use crate::inner::domain::env::Env;
+use crate::inner::domain::state::State;
 use crate::inner::queue::lane::Block;
 use crate::inner::queue::per_thread::Queue;
 use crate::inner::reader::counted::{Counted, Tally};
@@ -14,7 +15,9 @@ pub(crate) const NEST_LIMIT: u64 = 4;
 /// Nobody looks before it sleeps: sleeping is what there is to explore.
 pub(crate) const FENCE_LOOKS: u32 = 0;
 
-/// Yards that the caretaker looks after together.
+/// A thread pushes to its queue in a domain of the program without the lock once so much went through it.
+pub(crate) const ATTACH_AFTER: u64 = 0;
+/// Domains that the worker looks after together.
 pub(crate) const TOGETHER: usize = 2;
 
 /// Threads of a scenario, at most.
@@ -40,8 +43,8 @@ const CELL_TALLY: usize = 9;
 const CELL_SPOT: usize = 10;
 
 /// Model threads say which domain they work on.
-pub(crate) fn enter_domain(domain: &'static Process) {
-    super::tls_set(CELL_DOMAIN, std::ptr::from_ref(domain).expose_provenance());
+pub(crate) fn enter_domain(env: &'static Env) {
+    super::tls_set(CELL_DOMAIN, std::ptr::from_ref(env).expose_provenance());
     super::tls_set(CELL_READER, 0);
     super::tls_set(CELL_QUEUE, 0);
     forget_tally();
@@ -57,7 +60,7 @@ pub(crate) fn dummy_block() -> *mut Block {
 }
 
 pub(crate) fn dummy_queue() -> &'static Queue {
-    domain().dummy_queue()
+    env().dummy_queue()
 }
 
 pub(crate) fn queue() -> &'static Queue {
@@ -72,7 +75,11 @@ pub(crate) fn set_queue(queue: &'static Queue) {
     super::tls_set(CELL_QUEUE, std::ptr::from_ref(queue).expose_provenance());
 }
 
-pub(crate) fn domain() -> &'static Process {
+pub(crate) fn domain() -> &'static State {
+    &env().state
+}
+
+pub(crate) fn env() -> &'static Env {
     let address = super::tls_get(CELL_DOMAIN);
     assert!(address != 0, "a model thread starts with enter_domain");
     // SAFETY: only `enter_domain` writes the cell, from a 'static reference.
@@ -81,7 +88,7 @@ pub(crate) fn domain() -> &'static Process {
 
 pub(crate) fn reader() -> &'static Reader {
     match super::tls_get(CELL_READER) {
-        0 => domain().dummy(),
+        0 => env().dummy(),
         // SAFETY: only `swap_reader` writes the cell, from a 'static reference.
         address => unsafe { &*std::ptr::with_exposed_provenance(address) },
     }
@@ -104,11 +111,11 @@ pub(crate) fn forget_tally() {
     super::tls_set(CELL_COUNTS, 0);
 }
 
-pub(crate) fn noted_spot(grounds: *const Grounds) -> Option<*const Spot> {
+pub(crate) fn noted_spot(domain: *const Domain) -> Option<*const Spot> {
     let spot: *const Spot = std::ptr::with_exposed_provenance(super::tls_get(CELL_SPOT));
     // SAFETY: null, or what `note_spot` wrote, from a 'static reference.
     unsafe { spot.as_ref() }
-        .is_some_and(|spot| spot.is_of(grounds))
+        .is_some_and(|spot| spot.is_of(domain))
         .then_some(spot)
 }
 

@@ -12,8 +12,9 @@ use std::time::Duration;
 
 #[cfg(quiescent_tsan)]
 pub(crate) use super::tsan::{Mutex, MutexGuard};
-use crate::inner::domain::grounds::Grounds;
-use crate::inner::domain::process::Process;
+use crate::inner::domain::Domain;
+use crate::inner::domain::env::Env;
+use crate::inner::domain::state::State;
 use crate::inner::prim::arena;
 use crate::inner::queue::lane::Block;
 use crate::inner::queue::per_thread::Queue;
@@ -24,7 +25,9 @@ use crate::inner::reader::word::Reader;
 
 /// Looks at somebody else's fence before one sleeps for its end: together about as long as a fence takes that interrupts nobody.
 pub(crate) const FENCE_LOOKS: u32 = 4;
-/// Yards that the caretaker looks after together.
+/// A thread pushes to its queue in a domain of the program without the lock once so much went through it.
+pub(crate) const ATTACH_AFTER: u64 = 64;
+/// Domains that the worker looks after together.
 pub(crate) const TOGETHER: usize = 64;
 /// Slots in a leaf: one bitmap word.
 pub(crate) const LEAF_SLOTS: usize = 64;
@@ -244,13 +247,19 @@ pub(crate) fn set_queue(queue: &'static Queue) {
     QUEUE.with(|q| q.store(queue, Ordering::Relaxed));
 }
 
-/// The one domain of the process.
-pub(crate) static GLOBAL: Process = Process::new();
+/// What the process has once.
+pub(crate) static GLOBAL: Env = Env::new(State::config());
 
-/// The domain this thread works on.
+/// What there is one of, for this thread.
 #[inline(always)]
-pub(crate) fn domain() -> &'static Process {
+pub(crate) fn env() -> &'static Env {
     &GLOBAL
+}
+
+/// The state of the process's domain.
+#[inline(always)]
+pub(crate) fn domain() -> &'static State {
+    &GLOBAL.state
 }
 
 /// The reader word this thread uses.
@@ -288,13 +297,13 @@ pub(crate) fn forget_tally() {
 /// A spot of no domain.
 static NO_SPOT: Spot = Spot::nowhere();
 
-/// The spot that this thread has noted, if it is in these grounds. One load finds both, so that a handler may note another one at any
+/// The spot that this thread has noted, if it is in this domain. One load finds both, so that a handler may note another one at any
 /// instruction.
 #[inline(always)]
-pub(crate) fn noted_spot(grounds: *const Grounds) -> Option<*const Spot> {
+pub(crate) fn noted_spot(domain: *const Domain) -> Option<*const Spot> {
     let spot = SPOT.with(|spot| spot.load(Ordering::Relaxed)).cast_const();
     // SAFETY: a spot, and those live for ever.
-    unsafe { &*spot }.is_of(grounds).then_some(spot)
+    unsafe { &*spot }.is_of(domain).then_some(spot)
 }
 
 /// Notes a spot of this thread, in place of another.

@@ -38,6 +38,7 @@ use quiescent_engine::Pos;
 use quiescent_engine::cpu::{Cpu, LANES, Lane as Which};
 use quiescent_engine::credit::{Cause, Credit, Queued};
 
+use crate::inner::domain::state::State;
 use crate::inner::gp::calls::Part;
 use crate::inner::prim::{
     self, AtomicPtr, BLOCK, Mutex, MutexGuard, Ordering, array_of, const_new,
@@ -67,6 +68,12 @@ pub(crate) struct Queue {
     pub(crate) parked: crate::global::fork::Parked<Core>,
     /// The queue made before this one: [`Queues`](crate::inner::queue::all::Queues).
     pub(crate) made_before: AtomicPtr<Queue>,
+    /// The next one of the same slot, in another domain.
+    pub(crate) next_of_slot: AtomicPtr<Queue>,
+    /// The state of the domain that it belongs to; null for the process's.
+    state: AtomicPtr<State>,
+    /// Where its owner finds it in a domain of the program, as long as it is attached; null for the process's.
+    found_at: AtomicPtr<AtomicPtr<Queue>>,
 }
 
 /// What the lock protects.
@@ -114,7 +121,38 @@ impl Queue {
                 #[cfg(not(quiescent_model))]
                 parked: crate::global::fork::Parked::new(),
                 made_before: AtomicPtr::new(ptr::null_mut()),
+                next_of_slot: AtomicPtr::new(ptr::null_mut()),
+                state: AtomicPtr::new(ptr::null_mut()),
+                found_at: AtomicPtr::new(ptr::null_mut()),
             }
+        }
+    }
+
+    /// Belongs to a domain of the program from now on, whose thread looks for it here. Nobody else knows it yet.
+    pub(crate) fn belong_to(&self, state: &'static State, found_at: &'static AtomicPtr<Queue>) {
+        let state = ptr::from_ref(state).cast_mut();
+        self.state.store(state, Ordering::Relaxed);
+        let found_at = ptr::from_ref(found_at).cast_mut();
+        self.found_at.store(found_at, Ordering::Relaxed);
+    }
+
+    /// The state of its domain.
+    pub(crate) fn state(&self) -> &'static State {
+        // SAFETY: null, or a state, and those live for ever.
+        let state = unsafe { self.state.load(Ordering::Relaxed).as_ref() };
+        state.unwrap_or_else(prim::domain)
+    }
+
+    /// Its owner, the calling thread, finds it from now on without a lock, or does not. Only an attached one.
+    pub(crate) fn show(&'static self, is_shown: bool) {
+        // SAFETY: null, or a place in a reader record, and those live for ever.
+        let place = unsafe { self.found_at.load(Ordering::Relaxed).as_ref() };
+        let queue = ptr::from_ref(self).cast_mut();
+        match (place, is_shown) {
+            (Some(place), true) => place.store(queue, Ordering::Relaxed),
+            (Some(place), false) => place.store(ptr::null_mut(), Ordering::Relaxed),
+            (None, true) => prim::set_queue(self),
+            (None, false) => prim::set_queue(prim::dummy_queue()),
         }
     }
 
@@ -134,6 +172,12 @@ impl Queue {
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Core> {
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the lock, if it is free.
+    #[cfg(not(quiescent_model))]
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, Core>> {
+        self.core.try_lock().ok()
     }
 
     /// Puts an entry at the end, under the lock and by the owner or where there is none. False: there
@@ -179,6 +223,17 @@ impl Queue {
     /// The calling thread works on the lanes' words from now on.
     pub(crate) fn attach(&self, core: &mut Core) {
         core.owned = true;
+    }
+
+    /// Does a thread work on the lanes' words without the lock?
+    pub(crate) fn is_attached(core: &Core) -> bool {
+        core.owned
+    }
+
+    /// Entries pushed so far.
+    pub(crate) fn pushed(&self) -> u64 {
+        let ends = self.lanes.iter();
+        ends.map(|words| words.end.load(Ordering::Relaxed)).sum()
     }
 
     /// The owner is gone; without credit nobody pushes any more.

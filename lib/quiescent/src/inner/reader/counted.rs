@@ -32,11 +32,11 @@ use std::alloc::{Layout, alloc_zeroed};
 use quiescent_engine::indexed::{BOTH, COUNTS};
 use quiescent_engine::{CpuId, Host, LeafId, Seen};
 
-use crate::inner::gp::driven::Readers;
 use crate::inner::prim::growing::place;
 use crate::inner::prim::{
     self, AtomicPtr, AtomicU32, AtomicU64, Ordering, array_of, const_new, full_fence, light_fence,
 };
+use crate::inner::queue::per_thread::Queue;
 use crate::inner::reader::threads::Slot;
 use crate::inner::reader::word::FLAG_CLEAR;
 
@@ -56,6 +56,10 @@ const SEVERAL: u32 = u32::MAX;
 pub(crate) struct Tally {
     locks: [AtomicU64; 2],
     unlocks: [AtomicU64; 2],
+    /// What its slot's threads have queued here; made when the first of them queues something.
+    queue: AtomicPtr<Queue>,
+    /// The same, while a thread pushes to it without the lock.
+    attached: AtomicPtr<Queue>,
 }
 
 impl Tally {
@@ -64,8 +68,21 @@ impl Tally {
             Tally {
                 locks: array_of!(AtomicU64::new(0); 2),
                 unlocks: array_of!(AtomicU64::new(0); 2),
+                queue: AtomicPtr::new(std::ptr::null_mut()),
+                attached: AtomicPtr::new(std::ptr::null_mut()),
             }
         }
+    }
+
+    /// Where its queue is, and where its owner finds that without a lock.
+    pub(crate) fn queue_places(&self) -> [&AtomicPtr<Queue>; 2] {
+        [&self.queue, &self.attached]
+    }
+
+    /// The queue to which the calling thread, whose tally this is, pushes without a lock.
+    #[inline(always)]
+    pub(crate) fn attached(&self) -> *const Queue {
+        self.attached.load(Ordering::Relaxed)
     }
 
     /// Has a thread that had it made all its counts fit for use? The last of them is made so last.
@@ -125,7 +142,7 @@ impl Counted {
     #[inline(always)]
     fn own(&self) -> Option<&Tally> {
         let reader = prim::reader();
-        if std::ptr::eq(reader, prim::domain().dummy()) {
+        if std::ptr::eq(reader, prim::env().dummy()) {
             return None;
         }
         self.tally(Slot::of(reader).cpu())
@@ -228,7 +245,7 @@ impl Counted {
 
     /// The calling thread's tally, made fit for use. `None`: the crowd's.
     fn register(&self) -> Option<&Tally> {
-        let number = prim::domain().own_slot_or_register().map(Slot::cpu);
+        let number = prim::env().own_slot_or_register().map(Slot::cpu);
         let tally = number.and_then(|number| {
             self.add_leaf(place(number, FIRST).0);
             self.tally(number)
@@ -318,12 +335,6 @@ impl Counted {
         !self.is_empty(0) || !self.is_empty(1)
     }
 
-    /// Which counts are flagged, as bits.
-    pub(crate) fn flagged(&self) -> u32 {
-        let set = |count: usize| u32::from(self.flags[count].load(Ordering::Acquire) != FLAG_CLEAR);
-        set(0) | set(1) << 1
-    }
-
     /// A driver that waited for this count is not to wait any more. True for one of those who say so.
     pub(crate) fn unflag(&self, count: usize) -> bool {
         self.flags[count].swap(FLAG_CLEAR, Ordering::AcqRel) != FLAG_CLEAR // [FS-1]
@@ -331,7 +342,7 @@ impl Counted {
 
     /// Has nobody but the calling thread ever had a section here?
     fn is_alone(&self) -> bool {
-        let me = prim::domain().own_slot().map(|slot| slot.cpu() + 1);
+        let me = prim::env().own_slot().map(|slot| slot.cpu() + 1);
         let known = self.known.load(Ordering::Acquire);
         known == NOBODY || Some(known) == me
     }
@@ -404,21 +415,31 @@ impl Host for View<'_> {
     }
 }
 
-impl Readers for Counted {
-    type View<'a> = View<'a>;
-
-    fn view(&self) -> View<'_> {
+impl Counted {
+    pub(crate) fn view(&self) -> View<'_> {
         View(self)
     }
 
-    fn flag(&self, count: CpuId) -> Option<&AtomicU32> {
+    /// The wake flag of a count.
+    pub(crate) fn flag(&self, count: CpuId) -> Option<&AtomicU32> {
         self.flags.get(count as usize)
     }
 
-    fn vacated(&self, _: usize) {}
-
-    fn join(&self, count: CpuId) {
+    /// New sections join this count. Under the lock.
+    pub(crate) fn join(&self, count: CpuId) {
         self.joined.store(count, Ordering::Relaxed);
+    }
+
+    /// The tally of a slot, which may have none yet: then there is no memory for it.
+    pub(crate) fn of_slot(&self, number: u32) -> Option<&Tally> {
+        self.add_leaf(place(number, FIRST).0);
+        self.tally(number)
+    }
+
+    /// All tallies of threads.
+    #[cfg(not(quiescent_model))]
+    pub(crate) fn of_threads(&self) -> impl Iterator<Item = &Tally> {
+        self.tallies().filter_map(|(number, tally)| number.map(|_| tally))
     }
 }
 

@@ -30,11 +30,12 @@
 
 use quiescent_engine::{CpuId, Host, LeafId, Seen};
 
-use crate::inner::domain::grounds::Grounds;
+use crate::inner::domain::Domain;
 use crate::inner::prim::growing::{made, place};
 use crate::inner::prim::{
     self, AtomicPtr, AtomicU32, LEAF_SLOTS, Ordering, array_of, const_new, full_fence,
 };
+use crate::inner::queue::per_thread::Queue;
 use crate::inner::reader::record::Seat;
 use crate::inner::reader::threads::{FULL, Slot};
 use crate::inner::reader::word::{FLAG_CLEAR, Reader, SINK_CROWD, generation, nesting};
@@ -52,11 +53,15 @@ const CROWD: u32 = 2;
 pub(crate) struct Spot {
     pub(crate) seat: Seat,
     /// Of which domain.
-    grounds: AtomicPtr<Grounds>,
+    domain: AtomicPtr<Domain>,
     /// The number of its slot.
     slot: AtomicU32,
     /// Its number here, for the engine.
     cpu: AtomicU32,
+    /// What its slot's threads have queued here; made when the first of them queues something.
+    queue: AtomicPtr<Queue>,
+    /// The same, while a thread pushes to it without the lock.
+    attached: AtomicPtr<Queue>,
 }
 
 impl Spot {
@@ -64,9 +69,11 @@ impl Spot {
         pub(crate) fn new() -> Spot {
             Spot {
                 seat: Seat::new(),
-                grounds: AtomicPtr::new(std::ptr::null_mut()),
+                domain: AtomicPtr::new(std::ptr::null_mut()),
                 slot: AtomicU32::new(0),
                 cpu: AtomicU32::new(0),
+                queue: AtomicPtr::new(std::ptr::null_mut()),
+                attached: AtomicPtr::new(std::ptr::null_mut()),
             }
         }
     }
@@ -75,14 +82,25 @@ impl Spot {
     #[cfg(not(quiescent_model))]
     pub(crate) const fn nowhere() -> Spot {
         let mut spot = Spot::new();
-        spot.grounds = AtomicPtr::new(std::ptr::without_provenance_mut(1)); // nor those of a domain that was never used
+        spot.domain = AtomicPtr::new(std::ptr::without_provenance_mut(1)); // nor those of a domain that was never used
         spot
     }
 
     /// Is it a spot of these?
     #[inline(always)]
-    pub(crate) fn is_of(&self, grounds: *const Grounds) -> bool {
-        self.grounds.load(Ordering::Relaxed).cast_const() == grounds
+    pub(crate) fn is_of(&self, domain: *const Domain) -> bool {
+        self.domain.load(Ordering::Relaxed).cast_const() == domain
+    }
+
+    /// Where its queue is, and where its owner finds that without a lock.
+    pub(crate) fn queue_places(&self) -> [&AtomicPtr<Queue>; 2] {
+        [&self.queue, &self.attached]
+    }
+
+    /// The queue to which the calling thread, whose spot this is, pushes without a lock.
+    #[inline(always)]
+    pub(crate) fn attached(&self) -> *const Queue {
+        self.attached.load(Ordering::Relaxed)
     }
 
     /// The number of its slot.
@@ -180,16 +198,16 @@ impl Spots {
     /// A handler that comes meanwhile may be first; then its spot is the slot's, and the one that was claimed here stays empty for ever.
     pub(crate) fn of_slot(
         &'static self,
-        grounds: &'static Grounds,
+        domain: &'static Domain,
         slot: &Slot,
     ) -> Option<&'static Spot> {
-        let cell = slot.spots.cell(grounds.number())?;
+        let cell = slot.spots.cell(domain.number())?;
         let known = cell.load(Ordering::Acquire); // [SP-1]
         // SAFETY: null, or a spot, and those live for ever.
         if let Some(known) = unsafe { known.as_ref() } {
             return Some(known);
         }
-        let new = self.claim(grounds, slot)?;
+        let new = self.claim(domain, slot)?;
         let order = (Ordering::AcqRel, Ordering::Acquire);
         let raw = std::ptr::from_ref(new).cast_mut();
         match cell.compare_exchange(std::ptr::null_mut(), raw, order.0, order.1) {
@@ -199,7 +217,7 @@ impl Spots {
         }
     }
 
-    fn claim(&'static self, grounds: &'static Grounds, slot: &Slot) -> Option<&'static Spot> {
+    fn claim(&'static self, domain: &'static Domain, slot: &Slot) -> Option<&'static Spot> {
         let order = (Ordering::AcqRel, Ordering::Relaxed);
         let mut number = self.claimed.load(Ordering::Relaxed);
         loop {
@@ -218,8 +236,8 @@ impl Spots {
         spot.seat.furnish();
         spot.slot.store(slot.cpu(), Ordering::Relaxed);
         spot.cpu.store(CROWD + number, Ordering::Relaxed);
-        let grounds = std::ptr::from_ref(grounds).cast_mut();
-        spot.grounds.store(grounds, Ordering::Release); // [SP-1]
+        let domain = std::ptr::from_ref(domain).cast_mut();
+        spot.domain.store(domain, Ordering::Release); // [SP-1]
         Some(spot)
     }
 
@@ -235,13 +253,18 @@ impl Spots {
 
     // The crowd.
 
+    /// The side of the crowd that newcomers join.
+    pub(crate) fn crowd_side(&self) -> u32 {
+        self.crowd_side.load(Ordering::Relaxed) & 1
+    }
+
     /// Joins a side of the crowd; returns its sink.
-    pub(crate) fn crowd_enter(&'static self) -> &'static Reader {
+    pub(crate) fn crowd_enter(&'static self, side: u32) -> &'static Reader {
         if self.crowd_known.load(Ordering::Relaxed) == 0 {
             self.crowd_known.store(1, Ordering::Release);
             full_fence(); // [REG-1]
         }
-        let side = self.crowd_side.load(Ordering::Relaxed) as usize & 1;
+        let side = side as usize & 1;
         self.crowd[side].word.fetch_add(1, Ordering::AcqRel);
         full_fence(); // [RD-1]
         &self.crowd_sinks[side]

@@ -54,6 +54,8 @@ pub(crate) struct Slot {
     thread: AtomicU32,
     /// What its threads have queued; made when the first of them queues something.
     queue: AtomicPtr<Queue>,
+    /// All queues of its threads: this one, and those in the program's domains.
+    queues: AtomicPtr<Queue>,
     /// Its spots in the program's own domains.
     pub(crate) spots: Table,
 }
@@ -66,6 +68,7 @@ impl Slot {
                 cpu: AtomicU32::new(0),
                 thread: AtomicU32::new(0),
                 queue: AtomicPtr::new(std::ptr::null_mut()),
+                queues: AtomicPtr::new(std::ptr::null_mut()),
                 spots: Table::new(),
             }
         }
@@ -77,16 +80,24 @@ impl Slot {
         unsafe { self.queue.load(Ordering::Acquire).as_ref() }
     }
 
-    /// Its queue; makes one. Only its owner calls this. `None`: no memory.
-    pub(crate) fn queue_or_new(&self) -> Option<&'static Queue> {
-        if let Some(queue) = self.queue() {
-            return Some(queue);
-        }
-        let queue = Queue::leak(self.cpu())?;
-        prim::domain().made.add(queue);
+    /// Where its queue in the process's domain is.
+    pub(crate) fn queue_place(&self) -> &AtomicPtr<Queue> {
+        &self.queue
+    }
+
+    /// The queues of its threads, in whatever domain.
+    pub(crate) fn queues(&self) -> impl Iterator<Item = &'static Queue> + use<> {
+        // SAFETY: null, or a queue that lives for ever.
+        let at = |place: &AtomicPtr<Queue>| unsafe { place.load(Ordering::Acquire).as_ref() };
+        std::iter::successors(at(&self.queues), move |queue| at(&queue.next_of_slot))
+    }
+
+    /// One more. Only its owner calls this.
+    pub(crate) fn add_queue(&self, queue: &'static Queue) {
+        let first = self.queues.load(Ordering::Relaxed);
+        queue.next_of_slot.store(first, Ordering::Relaxed);
         let address = std::ptr::from_ref(queue).cast_mut();
-        self.queue.store(address, Ordering::Release);
-        Some(queue)
+        self.queues.store(address, Ordering::Release);
     }
 
     /// The slot whose reader word this is. Not for the dummy, nor for a sink.
@@ -327,7 +338,7 @@ impl Slots {
             leaf.bitmap.store(left, Ordering::Release);
         }
         for (side, slot) in self.first.slots.iter().take(2).enumerate() {
-            let sections = crate::inner::reader::word::crowd_sections(side as u32);
+            let sections = crate::inner::reader::word::crowd_sections(prim::CELL_CROWD, side as u32);
             slot.seat.reader.word.store(sections, Ordering::Release);
         }
     }
@@ -340,6 +351,14 @@ impl Slots {
             if slot.queue().is_some_and(|queue| !keep(queue)) {
                 slot.queue.store(std::ptr::null_mut(), Ordering::Release);
             }
+            let mut place = &slot.queues;
+            for queue in slot.queues() {
+                if keep(queue) {
+                    place.store(std::ptr::from_ref(queue).cast_mut(), Ordering::Relaxed);
+                    place = &queue.next_of_slot;
+                }
+            }
+            place.store(std::ptr::null_mut(), Ordering::Release);
         }
     }
 

@@ -36,7 +36,7 @@
 
 use std::panic::Location;
 
-use crate::inner::domain::process::Process;
+use crate::inner::domain::env::Env;
 use crate::inner::prim::{
     self, AtomicU32, AtomicU64, CELL_CROWD, CELL_FENCED, Ordering, const_new, light_fence,
 };
@@ -210,45 +210,60 @@ pub(crate) fn repin(reader: &'static Reader) -> &'static Reader {
 #[cold]
 #[inline(never)]
 fn lock_slow() -> &'static Reader {
-    let domain = prim::domain();
+    let env = prim::env();
     let reader = prim::reader();
-    if !std::ptr::eq(reader, domain.dummy()) {
+    if !std::ptr::eq(reader, env.dummy()) {
         return Slot::of(reader).seat.lock_overflow();
     }
-    match domain.own_slot_or_register() {
+    match env.own_slot_or_register() {
         Some(slot) if std::ptr::eq(prim::reader(), &slot.seat.reader) => lock(),
         Some(slot) => slot.seat.lock_fenced(),
-        None => lock_crowd(domain),
+        None => lock_crowd(env),
     }
 }
 
 /// No slot to be had: one of two shared counters, with locked instructions.
-///
-/// All of a thread's open guards are on the same side. Otherwise a grace period that has seen the other side empty would
-/// not wait for the one that is dropped last, and guards may be dropped in any order.
-fn lock_crowd(domain: &'static Process) -> &'static Reader {
-    let inside = prim::tls_get(CELL_CROWD);
-    let side = match inside {
-        0 => domain.slots.crowd_side(),
-        _ => u32::from(crowd_sections(0) == 0),
-    };
+fn lock_crowd(env: &'static Env) -> &'static Reader {
+    let before = prim::tls_get(CELL_CROWD);
     // Before it joins: a handler that comes from here on joins the same side, and does not register.
-    prim::tls_set(CELL_CROWD, inside + crowd_unit(side));
-    if inside == 0 && domain.own_slot().is_some() {
-        prim::tls_set(CELL_CROWD, inside); // one has registered just before
+    let side = join_crowd(CELL_CROWD, env.slots.crowd_side());
+    if before == 0 && env.own_slot().is_some() {
+        prim::tls_set(CELL_CROWD, before); // one has registered just before
         return lock();
     }
-    domain.slots.crowd_enter(side)
+    env.slots.crowd_enter(side)
 }
 
-/// One section on a side of the crowd, in the thread's cell: each side has half of it.
+/// One more section of this thread without a record, which the cell counts; its side.
+///
+/// All open guards that a cell counts are on the same side, whatever domains they are of. Otherwise a grace period
+/// that has seen the other side empty would not wait for the one that is dropped last, and guards may be dropped
+/// in any order.
+pub(crate) fn join_crowd(cell: usize, newcomers: u32) -> u32 {
+    let inside = prim::tls_get(cell);
+    let side = match inside {
+        0 => newcomers,
+        _ => u32::from(crowd_sections(cell, 0) == 0),
+    };
+    prim::tls_set(cell, inside + crowd_unit(side));
+    side
+}
+
+/// One less.
+pub(crate) fn leave_crowd(cell: usize, side: u32) {
+    if crowd_sections(cell, side) != 0 {
+        prim::tls_set(cell, prim::tls_get(cell) - crowd_unit(side));
+    }
+}
+
+/// One section on a side of the crowd, in a thread's cell: each side has half of it.
 fn crowd_unit(side: u32) -> usize {
     1 << (side * (usize::BITS / 2))
 }
 
 /// This thread's open sections on a side of the crowd.
-pub(crate) fn crowd_sections(side: u32) -> u64 {
-    let sections = prim::tls_get(CELL_CROWD) >> (side * (usize::BITS / 2));
+pub(crate) fn crowd_sections(cell: usize, side: u32) -> u64 {
+    let sections = prim::tls_get(cell) >> (side * (usize::BITS / 2));
     (sections & (crowd_unit(1) - 1)) as u64
 }
 
@@ -256,17 +271,15 @@ pub(crate) fn crowd_sections(side: u32) -> u64 {
 #[cold]
 #[inline(never)]
 fn unlock_slow(reader: &'static Reader) {
-    let domain = prim::domain();
+    let env = prim::env();
     let waited_for = Seat::close(reader, |sink| {
         let side = sink - SINK_CROWD;
-        let counter = domain.slots.crowd_leave(side);
-        if crowd_sections(side) != 0 {
-            prim::tls_set(CELL_CROWD, prim::tls_get(CELL_CROWD) - crowd_unit(side));
-        }
+        let counter = env.slots.crowd_leave(side);
+        leave_crowd(CELL_CROWD, side);
         counter
     });
     if let Some(reader) = waited_for {
-        domain.wake_driver(reader);
+        env.state.wake_driver(reader);
     }
 }
 
@@ -276,8 +289,9 @@ fn unlock_slow(reader: &'static Reader) {
 #[inline(never)]
 fn repin_slow(reader: &'static Reader) -> &'static Reader {
     let in_the_way = Seat::is_in_the_way(reader, |sink| {
-        let flagged = prim::domain().slots.crowd_flagged(sink - SINK_CROWD);
-        (flagged, crowd_sections(0) + crowd_sections(1))
+        let flagged = prim::env().slots.crowd_flagged(sink - SINK_CROWD);
+        let inside = crowd_sections(CELL_CROWD, 0) + crowd_sections(CELL_CROWD, 1);
+        (flagged, inside)
     });
     if in_the_way {
         unlock(reader);
@@ -289,7 +303,7 @@ fn repin_slow(reader: &'static Reader) -> &'static Reader {
 /// Is this thread inside a section?
 pub(crate) fn in_section() -> bool {
     let reader = prim::reader();
-    if !std::ptr::eq(reader, prim::domain().dummy()) && Slot::of(reader).is_inside() {
+    if !std::ptr::eq(reader, prim::env().dummy()) && Slot::of(reader).is_inside() {
         return true;
     }
     own_fenced_slot().is_some_and(Slot::is_inside) || prim::tls_get(CELL_CROWD) != 0

@@ -2,7 +2,7 @@
 
 use quiescent_engine::Seq;
 
-use crate::inner::domain::process::Core;
+use crate::inner::domain::state::Core;
 use crate::inner::prim::{AtomicU32, Ordering};
 
 /// What the lock of the core protects of the barrier, beside the engine's part.
@@ -18,8 +18,6 @@ pub(crate) struct Gate {
     given_up: u32,
     /// … and nobody has called them since.
     stopped: bool,
-    /// They are to wake the tasks of a barrier that has ended.
-    due: bool,
 }
 
 impl Gate {
@@ -30,18 +28,7 @@ impl Gate {
             failures: 0,
             given_up: 0,
             stopped: false,
-            due: false,
         }
-    }
-
-    /// Tasks are to be woken later.
-    pub(crate) fn set_due(&mut self) {
-        self.due = true;
-    }
-
-    /// It is time to.
-    pub(crate) fn take_due(&mut self) -> bool {
-        std::mem::take(&mut self.due)
     }
 
     /// A thread sleeps no more. (None is left after a fork.)
@@ -71,7 +58,6 @@ impl Gate {
         self.sleepers = 0;
         self.awaited = false;
         self.stopped = false;
-        self.due = false;
         self.fail();
     }
 }

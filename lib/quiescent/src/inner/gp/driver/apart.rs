@@ -10,12 +10,11 @@ use quiescent_engine::{Interest, Look, Next};
 
 use super::{Drive, Turn};
 use crate::error::SyncError;
-use crate::inner::domain::process::Core;
-use crate::inner::gp::driven::Driven;
+use crate::inner::domain::state::{Core, State};
 use crate::inner::prim::{self, MutexGuard};
 use crate::watch::stall::StallReport;
 
-impl<D: Driven> Turn<'_, D> {
+implTurn<'_> {
     /// The fence that the driver asked for was issued, by whomever, or refused; what comes next.
     pub(super) fn fenced(&mut self, fenced: Result<(), i32>) -> Result<Next, SyncError> {
         fenced.map_err(|errno| SyncError::FenceRefused { errno })?;
@@ -26,14 +25,14 @@ impl<D: Driven> Turn<'_, D> {
     }
 }
 
-impl<D: Driven> Turn<'static, D> {
+implTurn<'static> {
     /// As [`begin`](Turn::begin), for a driver that returns where it needs a fence.
     pub(crate) fn begin_apart(
-        domain: &'static D,
+        state: &'static State,
         core: MutexGuard<'static, Core>,
         taken: Look,
     ) -> Self {
-        let mut turn = Turn::begin(domain, core, taken);
+        let mut turn = Turn::begin(state, core, taken);
         turn.apart = true;
         turn
     }
@@ -50,12 +49,12 @@ impl<D: Driven> Turn<'static, D> {
     /// Reports a stall. The role is given up first: others may drive while the reporter runs.
     pub(crate) fn tell(&mut self, stalled: Stalled) {
         let report = self.leave_with_report(stalled);
-        self.domain.tell_stall(report);
+        self.state.tell_stall(report);
     }
 
     /// Gives the role up; what is to be said about a stall.
     pub(crate) fn leave_with_report(&mut self, stalled: Stalled) -> Option<StallReport> {
-        let report = self.unlocked(|domain| domain.stall_report(stalled));
+        let report = self.unlocked(|state| state.stall_report(stalled));
         self.leave();
         report
     }

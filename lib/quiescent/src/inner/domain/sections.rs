@@ -1,24 +1,34 @@
-//! Sections of a domain of the program's own, where they need more than a store and a look: a thread that reads in another
-//! domain than the last time, or for the first time; fenced mode; the crowd; and a driver that waits.
+//! Sections of a domain of the program, where they need more than a store and a look: a thread that reads in
+//! another domain than the last time, or for the first time; fenced mode; unregistered readers; a driver that waits.
 
-use super::Grounds;
-use crate::inner::domain::process::Process;
-use crate::inner::gp::driver::Drives as _;
+use super::{Domain, Readers};
+use crate::inner::domain::env::Env;
 use crate::inner::prim::{self, CELL_CROWDS, Ordering};
 use crate::inner::reader::record::Seat;
-use crate::inner::reader::spots::Spot;
+use crate::inner::reader::spots::{Spot, Spots};
 use crate::inner::reader::threads::Slot;
-use crate::inner::reader::word::{self, FLAG_CLEAR, Reader};
+use crate::inner::reader::word::{self, FLAG_CLEAR, Reader, SINK_CROWD};
 
-impl Grounds {
+impl Domain {
+    /// The records of its threads. (Only the methods of domains of the program come here.)
+    fn spots(&'static self) -> &'static Spots {
+        match &self.readers {
+            Readers::Spots(spots) => spots,
+            Readers::Threads | Readers::Counted(_) => unreachable!("a domain of threads"),
+        }
+    }
+
     /// The calling thread's spot here, if it has one; no new one is made.
     pub(crate) fn own_spot(&'static self) -> Option<&'static Spot> {
-        let slot = prim::domain().own_slot()?;
+        if !matches!(self.readers, Readers::Spots(_)) {
+            return None;
+        }
+        let slot = prim::env().own_slot()?;
         slot.spots.spot(self.number)
     }
 
     /// Is the calling thread inside a section, as far as that is known?
-    pub(crate) fn is_inside(&'static self) -> bool {
+    pub(crate) fn is_inside_here(&'static self) -> bool {
         prim::tls_get(CELL_CROWDS) != 0 || self.own_spot().is_some_and(|spot| spot.seat.is_inside())
     }
 
@@ -26,27 +36,27 @@ impl Grounds {
     #[cfg_attr(feature = "locations", track_caller)]
     #[inline(never)]
     pub(crate) fn lock_anew(&'static self) -> &'static Reader {
-        let domain = prim::domain();
+        let env = prim::env();
         let reader = prim::reader();
-        if !std::ptr::eq(reader, domain.dummy())
+        if !std::ptr::eq(reader, env.dummy())
             && let Some(spot) = Slot::of(reader).spots.spot(self.number)
         {
             prim::note_spot(spot);
             return spot.seat.lock();
         }
-        self.lock_slowly(domain)
+        self.lock_slowly(env)
     }
 
     /// The same for a thread that has not read here before, or does not go the fast way.
     #[cfg_attr(feature = "locations", track_caller)]
     #[cold]
     #[inline(never)]
-    fn lock_slowly(&'static self, domain: &'static Process) -> &'static Reader {
-        let slot = domain.own_slot_or_register();
-        let spot = slot.and_then(|slot| Some((slot, self.spots.of_slot(self, slot)?)));
+    fn lock_slowly(&'static self, env: &'static Env) -> &'static Reader {
+        let slot = env.own_slot_or_register();
+        let spot = slot.and_then(|slot| Some((slot, self.spots().of_slot(self, slot)?)));
         let Some((slot, spot)) = spot else {
-            prim::tls_set(CELL_CROWDS, prim::tls_get(CELL_CROWDS) + 1);
-            return self.spots.crowd_enter();
+            let side = word::join_crowd(CELL_CROWDS, self.spots().crowd_side());
+            return self.spots().crowd_enter(side);
         };
         if !std::ptr::eq(prim::reader(), &raw const slot.seat.reader) {
             return spot.seat.lock_fenced();
@@ -61,7 +71,7 @@ impl Grounds {
     #[inline(never)]
     pub(crate) fn repin_slowly(&'static self, reader: &'static Reader) -> &'static Reader {
         // In the crowd each is a section by itself.
-        let crowd = |sink| (self.spots.crowd_flagged(sink), 1);
+        let crowd = |sink| (self.spots().crowd_flagged(sink), 1);
         if !Seat::is_in_the_way(reader, crowd) {
             return reader;
         }
@@ -74,26 +84,16 @@ impl Grounds {
     /// A section has ended whose word is flagged: a driver waits, or it was a sink.
     #[cold]
     #[inline(never)]
-    pub(crate) fn unlock_slowly(&self, reader: &'static Reader) {
+    pub(crate) fn unlock_slowly(&'static self, reader: &'static Reader) {
         let waited_for = Seat::close(reader, |sink| {
-            let inside = prim::tls_get(CELL_CROWDS);
-            prim::tls_set(CELL_CROWDS, inside.saturating_sub(1));
-            self.spots.crowd_leave(sink)
+            word::leave_crowd(CELL_CROWDS, sink - SINK_CROWD);
+            self.spots().crowd_leave(sink)
         });
         if let Some(reader) = waited_for {
-            self.wake_driver(reader);
-        }
-    }
-
-    /// A reader that was flagged is outside: it clears its flag and wakes the driver, if one sleeps, and the caretaker, if that waits.
-    /// Perhaps in a signal handler: no lock.
-    fn wake_driver(&self, reader: &Reader) {
-        // Locked instructions, in this order: [FS-1].
-        reader.flag.swap(FLAG_CLEAR, Ordering::AcqRel); // [GR-1]
-        // SAFETY: null, or a yard, and those live for ever.
-        if let Some(yard) = unsafe { self.yard.load(Ordering::Acquire).as_ref() } {
-            yard.rouse_driver(true);
-            yard.tell_caretaker();
+            match self.state_if_any() {
+                Some(state) => state.wake_driver(reader),
+                None => reader.flag.store(FLAG_CLEAR, Ordering::Release),
+            }
         }
     }
 }
