@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use super::backend::{Backend, OfProcess};
 use super::handle::{Global, Handle, sealed::Sealed};
-use crate::error::SyncError;
+use crate::api::error::SyncError;
 
 /// Waits until everything that was queued before this call, by any thread, has been freed or run.
 ///
@@ -71,8 +71,8 @@ pub fn barrier_async() -> BarrierFuture {
 }
 
 /// As [`barrier_async`], with the reason why it cannot in place of a panic.
-pub fn try_barrier_async() -> impl Future<Output = Result<(), SyncError>> + Send + Sync + Unpin + 'static
-{
+pub fn try_barrier_async()
+-> impl Future<Output = Result<(), SyncError>> + Send + Sync + Unpin + 'static {
     Waits::<Global>::of(OfProcess)
 }
 

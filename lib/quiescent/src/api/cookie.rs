@@ -10,8 +10,8 @@ use super::backend::{Backend, OfProcess};
 #[cfg(not(quiescent_model))]
 use super::future::GracePeriod;
 use super::handle::{Global, Handle, sealed::Sealed};
-use crate::drive::How;
-use crate::error::SyncError;
+use crate::api::backend::How;
+use crate::api::error::SyncError;
 
 /// A point in the sequence of a domain's grace periods: "a full grace period from now".
 ///

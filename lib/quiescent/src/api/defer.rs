@@ -5,7 +5,7 @@ use std::time::Duration;
 use quiescent_engine::credit::Urgency;
 
 use super::backend::{Backend, OfProcess};
-use crate::sweep::Until;
+use crate::api::backend::Until;
 
 /// Runs `f` after a grace period, on the worker (or in [`drain`]). Never waits, never fails.
 ///

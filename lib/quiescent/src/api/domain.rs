@@ -4,12 +4,12 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use super::backend::Backend as _;
+use super::backend::{Backend as _, Settings as _};
 use super::guard::Guard;
 use super::handle::Singleton;
 use super::kind::{Kind, PerThread, Single};
 use super::statistics::{DomainStatistics, Holdout};
-use crate::sync::{AtomicPtr, Ordering, const_new};
+use crate::inner::prim::{AtomicPtr, Ordering, const_new};
 
 mod policy;
 mod queue;
@@ -114,15 +114,17 @@ impl<Tag: 'static> RcuDomain<Tag, PerThread> {
     }
 }
 
+#[cfg(not(quiescent_model))]
 impl<S: Singleton> RcuDomain<S, Single> {
-    const_new! {
-        /// For [`domain!`](crate::domain!).
-        ///
-        /// # Safety
-        /// Called once.
-        #[doc(hidden)]
-        pub unsafe fn single() -> RcuDomain<S, Single> {
-            RcuDomain { place: AtomicPtr::new(std::ptr::null_mut()), is: PhantomData }
+    /// For [`domain!`](crate::domain!).
+    ///
+    /// # Safety
+    /// Called once.
+    #[doc(hidden)]
+    pub const unsafe fn single() -> RcuDomain<S, Single> {
+        RcuDomain {
+            place: AtomicPtr::new(std::ptr::null_mut()),
+            is: PhantomData,
         }
     }
 }

@@ -1,52 +1,18 @@
 //! A grace period as a `Future`.
 //!
-//! Polling drives the grace period as far as it goes without waiting; usually that is all the way. If
-//! a reader is in the way, a helper thread is started that waits for it and wakes the tasks. It ends
-//! when no task waits: with nobody waiting there is no thread (rule R5).
+//! Polling drives the grace period as far as it goes without waiting; usually that is all the way. If a reader is in the way, somebody
+//! waits for it and wakes the tasks: a [helper thread](crate::inner::gp::helper), or the caretaker.
 
+use std::fmt;
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::PoisonError;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
-use crate::drive::Drives as _;
-use crate::error::SyncError;
-use crate::guard::in_section;
-use crate::looks::{count, uncount};
-use crate::staff;
-use crate::sync::{self, Mutex, MutexGuard};
-use crate::wait::{Cookie, start_poll, try_synchronize};
-
-/// Tasks that wait, and whether a helper serves them. No memory is allocated or freed under the lock, and
-/// nothing of the program's is called: a fork takes it.
-pub(crate) struct Waiting {
-    tasks: Vec<(Cookie, Waker)>,
-    served: bool,
-}
-
-impl Waiting {
-    /// In the child of a fork: nobody serves them. The next task that waits sees to it.
-    pub(crate) fn forked(&mut self) {
-        self.served = false;
-    }
-}
-
-static WAITING: Mutex<Waiting> = Mutex::new(Waiting {
-    tasks: Vec::new(),
-    served: false,
-});
-
-pub(crate) fn waiting() -> MutexGuard<'static, Waiting> {
-    WAITING.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Resolves after a full grace period. Made by [`grace_period`].
-#[derive(Debug, Clone)]
-#[must_use = "futures do nothing unless awaited"]
-pub struct GracePeriod {
-    cookie: Cookie,
-}
+use super::backend::{Backend, OfProcess};
+use super::cookie::Cookie;
+use super::handle::{Global, Handle, sealed::Sealed};
+use super::wait::start_grace_period;
+use crate::api::error::SyncError;
 
 /// A future that resolves once every section that is open now has ended.
 ///
@@ -54,11 +20,10 @@ pub struct GracePeriod {
 /// may be kept across an `await` (a [`Guard`](crate::Guard) may not: it is not `Send`).
 ///
 /// If the helper thread cannot be started, the task is woken at once and polls again: busy, but right.
-/// The helper learns that a future was dropped only when its grace period ends.
+/// A future that is dropped leaves nothing behind. (The helper ends with its grace period.)
 ///
 /// # Panics
-/// When polled inside a section of the same thread while the grace period is still to come (awaiting it
-/// there would wait for itself), and if `membarrier(2)` is refused after start-up.
+/// As [`GracePeriod`]; [`try_grace_period`] does not.
 ///
 /// ```
 /// # fn block_on<F: std::future::Future>(future: F) -> F::Output {
@@ -80,107 +45,92 @@ pub struct GracePeriod {
 /// # });
 /// ```
 pub fn grace_period() -> GracePeriod {
-    GracePeriod {
-        cookie: start_poll(),
+    start_grace_period().wait_async()
+}
+
+/// As [`grace_period`], with the reason why it cannot in place of a panic.
+pub fn try_grace_period()
+-> impl Future<Output = Result<(), SyncError>> + Send + Sync + Unpin + 'static {
+    Waits::<Global>::of(Cookie::start(OfProcess))
+}
+
+/// Resolves after a full grace period of its domain. Made by [`grace_period`], the method of that name, and
+/// [`Cookie::wait_async`].
+///
+/// # Panics
+/// When polled inside a section of the same thread in the same domain while the grace period is still to come (awaiting it
+/// there would wait for itself), and if `membarrier(2)` is refused after start-up.
+#[derive(Clone, Debug)]
+#[must_use = "futures do nothing unless awaited"]
+pub struct GracePeriod<D: Handle = Global> {
+    waits: Waits<D>,
+}
+
+impl<D: Handle> GracePeriod<D> {
+    pub(crate) fn of(cookie: Cookie<D>) -> GracePeriod<D> {
+        let waits = Waits::of(cookie);
+        GracePeriod { waits }
     }
 }
 
-impl Future for GracePeriod {
+impl<D: Handle> Future for GracePeriod<D> {
     type Output = ();
 
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        match sync::domain().poll(self.cookie.0) {
-            Ok(true) => return Poll::Ready(()),
-            Ok(false) if in_section() => {
-                panic!("GracePeriod: {}", SyncError::InsideSection)
+    #[track_caller]
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        match Pin::new(&mut self.waits).poll(context) {
+            Poll::Ready(Err(error)) => panic!("GracePeriod: {error}"),
+            polled => polled.map(|_| ()),
+        }
+    }
+}
+
+/// The same, with the reason why it cannot.
+pub(crate) struct Waits<D: Handle> {
+    cookie: Cookie<D>,
+    /// The task's place among those that wait.
+    task: <<D as Sealed>::Backend as Backend>::Task,
+}
+
+impl<D: Handle> Waits<D> {
+    pub(crate) fn of(cookie: Cookie<D>) -> Waits<D> {
+        let task = Default::default();
+        Waits { cookie, task }
+    }
+}
+
+impl<D: Handle> Future for Waits<D> {
+    type Output = Result<(), SyncError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let (backend, point) = (self.cookie.backend(), self.cookie.point());
+        let _kept = backend.keep();
+        match backend.poll(point) {
+            Ok(true) => Poll::Ready(Ok(())),
+            Ok(false) if backend.is_inside() => Poll::Ready(Err(SyncError::InsideSection)),
+            Ok(false) => {
+                backend.wake_then(point, &mut self.task, context.waker());
+                Poll::Pending
             }
-            Ok(false) => {}
-            Err(error) => panic!("GracePeriod: {error}"),
+            Err(error) => Poll::Ready(Err(error)),
         }
-        let Some(is_served) = enlist(self.cookie, context.waker()) else {
-            context.waker().wake_by_ref(); // no room for it: busy, but right
-            return Poll::Pending;
-        };
-        if !is_served && staff::spawn(c"quiescent-gp", serve).is_err() {
-            // Others may have come meanwhile and rely on the helper: all of them poll again.
-            wake_all(stop_serving());
-        }
-        Poll::Pending
     }
 }
 
-/// Puts a task into the list, once. True if a helper serves it; false if the caller has to start one; none if
-/// there is no memory for its place.
-fn enlist(cookie: Cookie, waker: &Waker) -> Option<bool> {
-    let mut task = Some((cookie, waker.clone()));
-    let mut room = Vec::new();
-    loop {
-        let mut list = waiting();
-        let known =
-            |(known, waiting): &(Cookie, Waker)| *known == cookie && waiting.will_wake(waker);
-        let is_new = !list.tasks.iter().any(known);
-        let count = list.tasks.len();
-        if is_new && count == list.tasks.capacity() {
-            if room.capacity() <= count {
-                drop(list);
-                room.try_reserve_exact(2 * count + 4).ok()?;
-                continue;
-            }
-            room.append(&mut list.tasks);
-            std::mem::swap(&mut room, &mut list.tasks);
-        }
-        if is_new {
-            list.tasks.extend(task.take());
-        }
-        return Some(std::mem::replace(&mut list.served, true));
+impl<D: Handle> Drop for Waits<D> {
+    fn drop(&mut self) {
+        self.cookie.backend().forget_task(&mut self.task);
     }
 }
 
-/// No helper serves any more; takes the tasks that are left.
-fn stop_serving() -> Vec<(Cookie, Waker)> {
-    let mut list = waiting();
-    list.served = false;
-    std::mem::take(&mut list.tasks)
-}
-
-/// Wakes tasks. A waker is the program's code: one that panics must not keep the others asleep.
-fn wake_all(tasks: Vec<(Cookie, Waker)>) {
-    for (_, waker) in tasks {
-        let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+impl<D: Handle> Clone for Waits<D> {
+    fn clone(&self) -> Waits<D> {
+        Waits::of(self.cookie)
     }
 }
 
-/// The helper: waits for grace periods while anybody waits for them.
-fn serve() {
-    let helpers = &sync::domain().counters.helpers;
-    count(helpers);
-    while let Some(ready) = next_ready() {
-        wake_all(ready);
+impl<D: Handle> fmt::Debug for Waits<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.cookie.fmt(f)
     }
-    uncount(helpers);
-}
-
-/// Waits for a grace period; the tasks it satisfies. `None`: nobody waits, and the helper ends.
-fn next_ready() -> Option<Vec<(Cookie, Waker)>> {
-    let mut ready = {
-        let mut list = waiting();
-        if list.tasks.is_empty() {
-            list.served = false;
-            return None;
-        }
-        let count = list.tasks.len();
-        drop(list);
-        let mut ready = Vec::new();
-        if ready.try_reserve_exact(count).is_err() {
-            return Some(std::mem::take(&mut waiting().tasks)); // all of them poll again
-        }
-        ready
-    };
-    // A fence that is refused for good is no reason to keep tasks asleep: they poll again.
-    let failed = try_synchronize().is_err();
-    let done = |(cookie, _): &mut (Cookie, Waker)| failed || sync::domain().is_done(cookie.0);
-    // As many as there is room for; who came meanwhile is not done yet, or has its turn next.
-    let room = ready.capacity();
-    ready.extend(waiting().tasks.extract_if(.., done).take(room));
-    Some(ready)
 }

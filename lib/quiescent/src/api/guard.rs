@@ -1,7 +1,7 @@
 //! Read-side critical sections.
 
 use super::backend::{Backend as _, OfProcess};
-use super::handle::{Global, Handle, sealed::Sealed as _};
+use super::handle::{Global, Handle};
 
 /// An open read-side critical section of a domain: the process's, unless it says otherwise. It ends when the guard is dropped.
 ///

@@ -5,10 +5,10 @@ use std::ptr::NonNull;
 use quiescent_engine::credit::Urgency;
 
 use super::backend::{Backend, OfProcess};
-use super::handle::{Handle, sealed::Sealed as _};
-use crate::deliver::{Parcel, Terms};
+use super::handle::Handle;
+use crate::api::backend::{Parcel, Terms};
 
-pub use crate::heads::Head;
+pub use crate::inner::queue::intrusive::Head;
 
 /// Runs `run(head)` after a grace period, as [`defer`](crate::defer()) does. Never allocates once the thread has queued
 /// something before, and never fails: the link is inside the object.

@@ -4,11 +4,11 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ptr;
 
-use super::backend::{Backend, OfGrounds, OfYard};
-use crate::grounds::Grounds;
-use crate::reader::{self, Reader};
-use crate::sync;
-use crate::yard::Yard;
+use super::backend::{OfGrounds, OfYard, Settings};
+use crate::inner::domain::grounds::Grounds;
+use crate::inner::domain::yard::Yard;
+use crate::inner::prim as sync;
+use crate::inner::reader::word::{self as reader, Reader};
 
 /// Readers are threads, each with a word of its own: a section belongs to its thread. The kind of [`Domain`](crate::Domain).
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +31,7 @@ impl Kind for Counted {}
 
 /// What a kind has to do for its sections. A *place* is the address of what a domain has in the layers below.
 pub trait Readers: Sized + 'static {
-    type Backend: Backend;
+    type Backend: Settings;
     type Section: fmt::Debug;
 
     /// A place for a new domain.
@@ -173,7 +173,7 @@ impl Readers for PerThread {
     }
 
     fn release(backend: OfGrounds) {
-        backend.0.release();
+        backend.0.drop_handle();
     }
 }
 
@@ -295,6 +295,6 @@ impl Readers for Counted {
     }
 
     fn release(backend: OfYard) {
-        backend.0.release();
+        backend.0.drop_handle();
     }
 }

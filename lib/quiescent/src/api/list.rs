@@ -55,9 +55,10 @@ use std::sync::PoisonError;
 
 use super::guard::Guard;
 use super::handle::{Global, Handle, Reads, is_same};
-use super::ptr::{RcuPtr, Shared};
+use super::ptr::RcuPtr;
 use super::retired::Retired;
-use crate::sync::{Mutex, MutexGuard, const_new};
+use super::shared::Shared;
+use crate::inner::prim::{Mutex, MutexGuard, const_new};
 
 /// A singly linked list: any number of readers at any time, one writer at a time.
 ///
@@ -155,10 +156,7 @@ impl<T: Send + Sync + 'static, D: Handle> RcuList<T, D> {
     /// If the guard is of another domain with the same tag.
     #[track_caller]
     #[inline]
-    pub fn iter<'g, E: Handle + Reads<D::Brand>>(
-        &'g self,
-        guard: &'g Guard<E>,
-    ) -> ListIter<'g, T> {
+    pub fn iter<'g, E: Handle + Reads<D::Brand>>(&'g self, guard: &'g Guard<E>) -> ListIter<'g, T> {
         assert!(
             is_same(&self.domain, guard.domain()),
             "a guard of another domain: this list is not read under it"

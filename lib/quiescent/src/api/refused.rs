@@ -6,7 +6,7 @@ use std::fmt;
 use quiescent_engine::budget::Held;
 
 use crate::error::SyncError;
-use crate::stats::Holdout;
+use crate::statistics::Holdout;
 
 /// Something was **not** retired, or not waited for: here it is back, and why. What [`Retired::try_retire`],
 /// [`Retired::try_wait`] and their kin return.
@@ -68,7 +68,7 @@ pub struct Fullness {
 
 impl Fullness {
     /// As the engine knows it.
-    pub(crate) fn of(core: &crate::process::Core) -> Fullness {
+    pub(crate) fn of(core: &crate::inner::domain::process::Core) -> Fullness {
         let budget = core.engine.budget();
         let budget = Held {
             count: budget.count,

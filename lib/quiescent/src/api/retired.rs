@@ -25,10 +25,10 @@ use super::backend::{Backend as _, Way};
 use super::cookie::Cookie;
 #[cfg(not(quiescent_model))]
 use super::future;
-use super::handle::{Global, Handle, sealed::Sealed as _};
+use super::handle::{Global, Handle};
 use super::refused::{Refusal, Refused};
-use crate::drive::How;
-use crate::error::SyncError;
+use crate::api::backend::How;
+use crate::api::error::SyncError;
 
 /// A value that was replaced and may still be read by sections that are open now.
 ///

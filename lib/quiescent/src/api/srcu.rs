@@ -48,5 +48,4 @@ use super::kind::Counted;
 /// Never waits. What is queued is run all the same, later.
 pub type Srcu<Tag = ()> = RcuDomain<Tag, Counted>;
 
-impl<Tag: 'static> RcuDomain<Tag, Counted> {
-}
+impl<Tag: 'static> RcuDomain<Tag, Counted> {}

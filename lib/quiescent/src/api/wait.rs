@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::backend::{Backend as _, OfProcess};
 use super::cookie::Cookie;
-use crate::drive::How;
-use crate::error::SyncError;
+use crate::api::backend::How;
+use crate::api::error::SyncError;
 
 /// Waits for a grace period: until every read-side critical section that was open when this was called
 /// has ended.

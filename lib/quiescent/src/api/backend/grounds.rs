@@ -7,27 +7,36 @@ use std::time::Duration;
 
 use quiescent_engine::FullCookie;
 
-use super::{Backend, when_room};
-use crate::barrier::{Awaited, Barriers as _};
-use crate::deliver::{Parcel, Terms};
-use crate::drive::How;
-use crate::driven::Driven as _;
-use crate::error::SyncError;
-use crate::grounds::Grounds;
-use crate::lane::Entry;
-use crate::refused::Refusal;
-use crate::statistics::{DomainStatistics, Holdout};
-use crate::sweep::Until;
-use crate::sync::full_fence;
-use crate::telemetry;
-use crate::tuning::{FlushTimes, in_ns};
-use crate::yard::Yard;
+use super::{Backend, Settings, when_room};
+use crate::api::error::SyncError;
+use crate::api::refused::Refusal;
+use crate::api::statistics::{DomainStatistics, Holdout};
+use crate::api::tuning::{FlushTimes, in_ns};
+use crate::inner::defer::barrier::{Awaited, Barriers as _};
+use crate::inner::defer::enqueue::{Parcel, Terms};
+use crate::inner::defer::sweep::Until;
+use crate::inner::domain::grounds::{Grounds, Held};
+use crate::inner::domain::yard::Yard;
 #[cfg(not(quiescent_model))]
-use crate::yard::care;
+use crate::inner::domain::yard::care;
+use crate::inner::gp::driven::Driven as _;
+use crate::inner::gp::driver::How;
+use crate::inner::prim::full_fence;
+use crate::inner::queue::lane::Entry;
+use crate::watch::telemetry;
 
 /// A domain of the program. It lives for ever.
 #[derive(Clone, Copy)]
 pub struct OfGrounds(pub(crate) &'static Grounds);
+
+/// Where a task waits, if it does, and its place there, which is nobody else's whoever has the yard.
+#[cfg(not(quiescent_model))]
+#[derive(Debug, Default)]
+pub struct Task(Option<(&'static Yard, u64)>);
+
+/// The grounds with their yard.
+#[derive(Debug)]
+pub struct Kept(#[expect(dead_code, reason = "it is dropped")] Held);
 
 /// What a task keeps that waits for a barrier.
 #[derive(Clone, Debug)]
@@ -62,10 +71,14 @@ impl fmt::Debug for OfGrounds {
 impl Backend for OfGrounds {
     /// The epoch of the grounds, and the cookie of the engine that they had then.
     type Point = (u64, FullCookie);
-    /// Where the task waits, if it does, and its place there, which is nobody else's whoever has the yard.
     #[cfg(not(quiescent_model))]
-    type Task = Option<(&'static Yard, u64)>;
+    type Task = Task;
+    type Kept = Kept;
     type Ticket = Ticket;
+
+    fn keep(self) -> Kept {
+        Kept(self.0.hold())
+    }
 
     fn is_inside(self) -> bool {
         self.0.is_inside()
@@ -88,14 +101,9 @@ impl Backend for OfGrounds {
     }
 
     #[cfg(not(quiescent_model))]
-    fn wake_then(
-        self,
-        point: (u64, FullCookie),
-        task: &mut Option<(&'static Yard, u64)>,
-        waker: &Waker,
-    ) {
+    fn wake_then(self, point: (u64, FullCookie), task: &mut Task, waker: &Waker) {
         let held = self.0.hold();
-        let (_, place) = task.get_or_insert((held.yard(), 0));
+        let (_, place) = task.0.get_or_insert((held.yard(), 0));
         if care::start() && held.tasks.put(place, point.1, waker) {
             held.call();
         } else {
@@ -104,8 +112,8 @@ impl Backend for OfGrounds {
     }
 
     #[cfg(not(quiescent_model))]
-    fn forget_task(self, task: &mut Option<(&'static Yard, u64)>) {
-        if let Some((yard, place)) = task.take() {
+    fn forget_task(self, task: &mut Task) {
+        if let Some((yard, place)) = task.0.take() {
             let _held = self.0.hold_with(yard); // it may rest now
             yard.tasks.remove(place);
         }
@@ -178,7 +186,9 @@ impl Backend for OfGrounds {
     fn holdouts(self) -> Vec<Holdout> {
         self.0.hold().holdouts()
     }
+}
 
+impl Settings for OfGrounds {
     fn statistics(self) -> DomainStatistics {
         DomainStatistics::of_grounds(self.0)
     }

@@ -4,6 +4,11 @@
 //! domains of the program ([`OfGrounds`]) and for counted readers ([`OfYard`]). How a section is opened and closed is not in here,
 //! since it is the one thing in which the kinds differ: [`kind`](super::kind) and [`handle`](super::handle) have that.
 
+#![allow(
+    private_interfaces,
+    reason = "public only for the sealed traits that name it: nothing outside can"
+)]
+
 use std::fmt::Debug;
 use std::hash::Hash;
 use std::ptr::NonNull;
@@ -12,17 +17,19 @@ use std::time::Duration;
 
 use quiescent_engine::credit::Urgency;
 
-use crate::deliver::{Parcel, Terms};
-use crate::drive::How;
-use crate::error::SyncError;
-use crate::kind;
-use crate::lane::Entry;
-use crate::queue::CODE;
-use crate::refused::Refusal;
-use crate::statistics::{DomainStatistics, Holdout};
-use crate::sweep::Until;
-use crate::tuning::FlushTimes;
-use crate::weight;
+use crate::api::error::SyncError;
+use crate::api::refused::Refusal;
+use crate::api::statistics::{DomainStatistics, Holdout};
+use crate::api::tuning::FlushTimes;
+#[cfg(not(quiescent_model))]
+use crate::inner::defer::budget::LOOK_AGAIN;
+pub(crate) use crate::inner::defer::enqueue::{Parcel, Terms};
+pub(crate) use crate::inner::defer::sweep::Until;
+pub(crate) use crate::inner::gp::driver::How;
+use crate::inner::queue::kind;
+use crate::inner::queue::lane::Entry;
+use crate::inner::queue::per_thread::CODE;
+use crate::inner::queue::weight;
 
 mod grounds;
 mod pack;
@@ -35,14 +42,18 @@ pub use process::OfProcess;
 pub use yard::OfYard;
 
 /// A domain, for calls that are not on the way of a reader.
-pub trait Backend: Copy + Debug + Eq + Hash + Send + Sync + 'static {
+pub trait Backend: Copy + Debug + Eq + Hash + Send + Sync + Unpin + 'static {
     /// A point in its sequence of grace periods.
     type Point: Copy + Debug + Eq + Hash + Send + Sync + Unpin + 'static;
     /// The place of a task that waits for a grace period.
     #[cfg(not(quiescent_model))]
     type Task: Default + Send + Sync + Unpin + 'static;
+    type Kept;
     /// What a task keeps that waits for a barrier.
     type Ticket: Clone + Debug + Send + Sync + Unpin + 'static;
+
+    /// Keeps what it has now as it is, until this is dropped.
+    fn keep(self) -> Self::Kept;
 
     /// Is the calling thread inside a section here, as far as that is known?
     fn is_inside(self) -> bool;
@@ -133,11 +144,7 @@ pub trait Backend: Copy + Debug + Eq + Hash + Send + Sync + 'static {
     fn barrier(self) -> Result<(), SyncError>;
     fn ticket(self) -> Self::Ticket;
     /// As [`barrier`](Backend::barrier), but never waits: `waker` is woken when it is time to ask again.
-    fn poll_barrier(
-        self,
-        ticket: &mut Self::Ticket,
-        waker: &Waker,
-    ) -> Poll<Result<(), SyncError>>;
+    fn poll_barrier(self, ticket: &mut Self::Ticket, waker: &Waker) -> Poll<Result<(), SyncError>>;
     fn forget_ticket(self, ticket: &mut Self::Ticket);
 
     /// Frees and runs what is queued, as far as that goes before the deadline. Returns how much.
@@ -147,9 +154,11 @@ pub trait Backend: Copy + Debug + Eq + Hash + Send + Sync + 'static {
     /// Callbacks and objects that are queued or being run.
     fn held(self) -> u64;
 
-    // What is shown, and what can be changed.
-
     fn holdouts(self) -> Vec<Holdout>;
+}
+
+/// What is shown of a domain that the program has made, and what can be changed.
+pub trait Settings: Backend {
     fn statistics(self) -> DomainStatistics;
     fn set_name(self, name: &'static str);
     fn set_budget(self, bytes: u64, callbacks: u64);

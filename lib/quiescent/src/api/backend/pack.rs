@@ -5,11 +5,11 @@ use std::ptr::NonNull;
 
 use quiescent_engine::credit::Urgency;
 
-use crate::deliver::Terms;
-use crate::kind;
-use crate::lane::Entry;
-use crate::queue::{CODE, PLAIN};
-use crate::weight;
+use crate::inner::defer::enqueue::Terms;
+use crate::inner::queue::kind;
+use crate::inner::queue::lane::Entry;
+use crate::inner::queue::per_thread::{CODE, PLAIN};
+use crate::inner::queue::weight;
 
 /// One object counts as so many bytes at most: several of them do not overflow a signed number.
 const MOST_BYTES: usize = 1 << 48;

@@ -9,24 +9,24 @@ use quiescent_engine::FullCookie;
 use quiescent_engine::credit::Urgency;
 
 use super::{Backend, Way, pack};
-use crate::barrier::{Awaited, Barriers as _};
-use crate::deliver::{self, Parcel, Terms};
-use crate::drive::{Drives as _, How};
-use crate::error::SyncError;
+use crate::api::error::SyncError;
+use crate::api::refused::Refusal;
+use crate::api::statistics::Holdout;
+use crate::inner::defer::barrier::{Awaited, Barriers as _};
+use crate::inner::defer::enqueue::{self as deliver, Parcel, Terms};
+use crate::inner::defer::run;
+use crate::inner::defer::sweep::Until;
+use crate::inner::domain::counters::count;
+use crate::inner::gp::driver::{Drives as _, How};
 #[cfg(not(quiescent_model))]
-use crate::future;
-use crate::kind;
-use crate::lane::Entry;
-use crate::looks::count;
-use crate::queue::{CODE, PLAIN};
-use crate::refused::Refusal;
-use crate::statistics::{DomainStatistics, Holdout};
-use crate::sweep::Until;
-use crate::sync;
-use crate::tuning::FlushTimes;
-use crate::waiting::Waits as _;
-use crate::weight;
-use crate::{reader, run, stall};
+use crate::inner::gp::helper;
+use crate::inner::gp::waiting::Waits as _;
+use crate::inner::prim as sync;
+use crate::inner::queue::kind;
+use crate::inner::queue::lane::Entry;
+use crate::inner::queue::per_thread::{CODE, PLAIN};
+use crate::inner::queue::weight;
+use crate::inner::reader::word as reader;
 
 /// Objects from this size on are counted against the batch's bytes one by one; of smaller ones the batch
 /// takes so few bytes that their number limits it.
@@ -62,7 +62,10 @@ impl Backend for OfProcess {
     type Point = FullCookie;
     #[cfg(not(quiescent_model))]
     type Task = u64;
+    type Kept = ();
     type Ticket = Awaited;
+
+    fn keep(self) {}
 
     fn is_inside(self) -> bool {
         reader::in_section()
@@ -86,12 +89,12 @@ impl Backend for OfProcess {
 
     #[cfg(not(quiescent_model))]
     fn wake_then(self, point: FullCookie, task: &mut u64, waker: &Waker) {
-        future::wake_then(point, task, waker);
+        helper::wake_then(point, task, waker);
     }
 
     #[cfg(not(quiescent_model))]
     fn forget_task(self, task: &mut u64) {
-        future::TASKS.remove(*task);
+        helper::TASKS.remove(*task);
     }
 
     #[inline]
@@ -216,31 +219,5 @@ impl Backend for OfProcess {
 
     fn holdouts(self) -> Vec<Holdout> {
         sync::domain().holdouts()
-    }
-
-    fn statistics(self) -> DomainStatistics {
-        DomainStatistics::of_process(&sync::domain().statistics())
-    }
-
-    fn set_name(self, _: &'static str) {} // it needs none
-
-    fn set_budget(self, bytes: u64, callbacks: u64) {
-        sync::domain().set_budget(bytes, callbacks);
-    }
-
-    fn flush_times(self) -> FlushTimes {
-        FlushTimes::of_process()
-    }
-
-    fn set_flush_times(self, times: FlushTimes) {
-        times.set_for_process();
-    }
-
-    fn set_drained(self, drained: bool) {
-        sync::domain().set_drained(drained);
-    }
-
-    fn set_stall_after(self, time: Duration) {
-        stall::set_time(sync::domain(), time);
     }
 }

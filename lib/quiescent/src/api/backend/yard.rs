@@ -7,21 +7,21 @@ use std::time::Duration;
 
 use quiescent_engine::FullCookie;
 
-use super::{Backend, when_room};
-use crate::barrier::{Awaited, Barriers as _};
-use crate::deliver::{Parcel, Terms};
-use crate::drive::{Drives as _, How};
-use crate::driven::Driven as _;
-use crate::error::SyncError;
-use crate::lane::Entry;
-use crate::refused::Refusal;
-use crate::statistics::{DomainStatistics, Holdout};
-use crate::sweep::Until;
-use crate::telemetry;
-use crate::tuning::{FlushTimes, in_ns};
-use crate::yard::Yard;
+use super::{Backend, Settings, when_room};
+use crate::api::error::SyncError;
+use crate::api::refused::Refusal;
+use crate::api::statistics::{DomainStatistics, Holdout};
+use crate::api::tuning::{FlushTimes, in_ns};
+use crate::inner::defer::barrier::{Awaited, Barriers as _};
+use crate::inner::defer::enqueue::{Parcel, Terms};
+use crate::inner::defer::sweep::Until;
+use crate::inner::domain::yard::Yard;
 #[cfg(not(quiescent_model))]
-use crate::yard::care;
+use crate::inner::domain::yard::care;
+use crate::inner::gp::driven::Driven as _;
+use crate::inner::gp::driver::{Drives as _, How};
+use crate::inner::queue::lane::Entry;
+use crate::watch::telemetry;
 
 /// Counted readers. They live for ever.
 #[derive(Clone, Copy)]
@@ -51,7 +51,10 @@ impl Backend for OfYard {
     type Point = FullCookie;
     #[cfg(not(quiescent_model))]
     type Task = u64;
+    type Kept = ();
     type Ticket = Awaited;
+
+    fn keep(self) {}
 
     fn is_inside(self) -> bool {
         false // a section belongs to no thread
@@ -140,13 +143,19 @@ impl Backend for OfYard {
     fn holdouts(self) -> Vec<Holdout> {
         self.0.holdouts()
     }
+}
 
+impl Settings for OfYard {
     fn statistics(self) -> DomainStatistics {
         DomainStatistics::of_yard(self.0)
     }
 
     fn set_name(self, name: &'static str) {
-        self.0.queue.lock().told.set_place(telemetry::place_of(name));
+        self.0
+            .queue
+            .lock()
+            .told
+            .set_place(telemetry::place_of(name));
     }
 
     fn set_budget(self, bytes: u64, callbacks: u64) {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::RcuDomain;
-use crate::api::backend::Backend as _;
+use crate::api::backend::Settings as _;
 use crate::api::kind::Kind;
 use crate::api::tuning::FlushTimes;
 

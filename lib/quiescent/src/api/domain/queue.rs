@@ -6,11 +6,11 @@ use quiescent_engine::credit::Urgency;
 
 use super::RcuDomain;
 use crate::api::backend::Backend as _;
+use crate::api::backend::Until;
 use crate::api::barrier::{self, BarrierFuture};
 use crate::api::defer::Drained;
+use crate::api::error::SyncError;
 use crate::api::kind::Kind;
-use crate::error::SyncError;
-use crate::sweep::Until;
 
 impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
     /// Runs `f` after a grace period of this domain, on the caretaker (or where the program drains). Never waits, never fails.

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use super::RcuDomain;
 use crate::api::backend::Backend as _;
+use crate::api::backend::How;
 use crate::api::cookie::Cookie;
+use crate::api::error::SyncError;
 #[cfg(not(quiescent_model))]
 use crate::api::future::{self, GracePeriod};
 use crate::api::kind::Kind;
-use crate::drive::How;
-use crate::error::SyncError;
 
 impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
     /// Waits for a grace period: until every section of this domain that was open when this was called has ended.
