@@ -1,5 +1,5 @@
 //! The harness face for checkers: this crate's own sources on a model's primitives. Exists only in the
-//! check crates' builds, never in the product.
+//! builds of `check/models/packages`, never in the product.
 //!
 //! A model thread calls [`Model::enter`] first and [`Model::leave`] last; in between it uses the
 //! ordinary calls of this crate ([`crate::read_lock`], [`crate::synchronize`], …), which work on the
@@ -115,7 +115,7 @@ impl Default for Model {
 }
 
 impl Model {
-    /// A fresh domain, its fence mode decided: membarrier on the double, fenced under loom.
+    /// A fresh domain, its fence mode decided: membarrier, but for loom: fenced.
     /// `spins_before`, `spins_after`: how often a driver looks again before it flags holdouts, and
     /// before it sleeps; small numbers keep explorations small.
     pub fn with_spins(spins_before: u16, spins_after: u16) -> Model {

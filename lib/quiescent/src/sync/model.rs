@@ -166,6 +166,17 @@ pub(crate) fn map_leaf() -> Option<&'static crate::slots::Leaf> {
 
 pub(crate) fn unmap_leaf(_leaf: &'static crate::slots::Leaf) {}
 
+/// Lets others run first; the number does not matter.
+#[track_caller]
+pub(crate) fn spin(_times: u32) {
+    super::yield_now();
+}
+
+/// The clock: models have one.
+pub(crate) fn coarse_ns() -> u64 {
+    super::now_ns()
+}
+
 /// A turn that one thread at a time takes, and what it then may change. (Models do not fork.)
 #[derive(Debug)]
 pub(crate) struct Turn<T>(super::Mutex<T>);
