@@ -1,6 +1,6 @@
 //! Bytes to operations on two callback lists, compared after each with a model that knows no segments.
 //!
-//! The model is that of the engine's own test, `lib/engine/src/cblist/tests/model.rs`: the same source, not a copy.
+//! The model is that of the engine's own test, `lib/engine/src/common/cblist/tests/model.rs`: the same source, not a copy.
 
 #![no_main]
 
@@ -8,12 +8,15 @@ extern crate alloc;
 
 // Its `#[test]` is left out here, and what that alone imports is not used.
 #[allow(unused_imports)]
-#[path = "../../../lib/engine/src/cblist/tests/model.rs"]
+#[path = "../../../lib/engine/src/common/cblist/tests/model.rs"]
 mod model;
 
 use libfuzzer_sys::fuzz_target;
+
 // The model names them as a part of the engine does.
-use quiescent_engine::{cblist, host, seq};
+mod common {
+    pub use quiescent_engine::{cblist, host, seq};
+}
 
 fuzz_target!(|bytes: &[u8]| {
     let actions: Vec<_> = bytes

@@ -32,56 +32,30 @@
 
 extern crate alloc;
 
-pub mod barrier;
-pub mod blocked;
-pub mod budget;
-pub mod callbacks;
-pub mod cblist;
-pub mod config;
-mod counts;
-pub mod cpu;
-pub mod credit;
-pub mod crew;
-pub mod event;
-pub mod exp;
-pub mod fast_no_hz;
-pub mod flood;
-mod fqs;
-pub mod geometry;
-mod global;
-mod gp;
-mod group;
-pub mod host;
-pub mod indexed;
-pub mod limits;
-pub mod offload;
-mod own_cpu;
-pub mod owner;
-pub mod polled;
-pub mod pressure;
-pub mod replay;
-pub mod report;
-pub mod seq;
-pub mod stall;
+mod common;
+mod kernel;
+mod record;
 pub mod testhost;
-pub mod tick;
-mod tree;
-mod uproot;
-pub mod urgency;
-pub mod usurp;
-pub mod waiters;
-pub mod watching;
+mod threads;
+
+pub use common::{
+    barrier, blocked, cblist, config, cpu, event, exp, geometry, host, polled, seq, stall, usurp,
+    waiters,
+};
+pub use kernel::{callbacks, fast_no_hz, flood, limits, offload, report, tick, urgency, watching};
+pub use record::replay;
+pub use threads::{budget, credit, crew, indexed, owner, pressure};
 
 pub use blocked::{TaskId, Tasks};
 pub use cblist::CbList;
+pub use common::counts::Counts;
+pub use common::fqs::Wait;
+pub use common::global::{Global, Interest, Phase};
+pub use common::tree::{Tree, TreeError};
 pub use config::{Config, EarlyQs, Pace, Readers};
-pub use counts::Counts;
 pub use cpu::{Cpu, LANES, Lane};
-pub use fqs::Wait;
-pub use global::{Global, Interest, Phase};
 pub use host::{CpuId, Effects, FenceCause, Host, LeafId, Next, Now, Pos, Published, Seen, Until};
 pub use polled::FullCookie;
 pub use seq::Seq;
-pub use tree::{Tree, TreeError};
 pub use urgency::Nudge;
 pub use usurp::Look;

@@ -6,13 +6,13 @@
 use alloc::vec::Vec;
 
 use super::{Cpu, TestHost};
-use crate::callbacks::{Called, Noticed};
-use crate::host::{CpuId, Next};
-use crate::limits::{Around, Context};
-use crate::replay::{CpuInput, Input, Output, World};
-use crate::report::Answer;
-use crate::tick::{At, Interrupted, Ticked};
-use crate::urgency::Nudge;
+use crate::common::host::{CpuId, Next};
+use crate::kernel::callbacks::{Called, Noticed};
+use crate::kernel::limits::{Around, Context};
+use crate::kernel::report::Answer;
+use crate::kernel::tick::{At, Interrupted, Ticked};
+use crate::kernel::urgency::Nudge;
+use crate::record::replay::{CpuInput, Input, Output, World};
 
 impl TestHost {
     /// Any call of a CPU. If it asks for the grace-period thread to be woken, that is done.
@@ -45,7 +45,7 @@ impl TestHost {
     }
 
     /// What the engine keeps for a CPU that has had a callback, or looked.
-    pub fn cpu(&self, cpu: CpuId) -> Option<&crate::Cpu> {
+    pub fn cpu(&self, cpu: CpuId) -> Option<&crate::common::cpu::Cpu> {
         self.world.cpus.get(&cpu)
     }
 

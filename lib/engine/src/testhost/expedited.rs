@@ -6,11 +6,11 @@
 use alloc::vec::Vec;
 
 use super::TestHost;
-use crate::blocked::{Disabled, Later};
-use crate::exp::{Climb, ExpBegin, ExpEffects, ExpNext, ExpWake, Handled, Interrupted};
-use crate::host::CpuId;
-use crate::replay::{ExpInput, Input, Output};
-use crate::seq::Seq;
+use crate::common::blocked::{Disabled, Later};
+use crate::common::exp::{Climb, ExpBegin, ExpEffects, ExpNext, ExpWake, Handled, Interrupted};
+use crate::common::host::CpuId;
+use crate::common::seq::Seq;
+use crate::record::replay::{ExpInput, Input, Output};
 
 /// A driver that sleeps for longer than this many ticks waits for a stall: it stays asleep until it is woken,
 /// or the test has it [sleep its time out](TestHost::exp_sleep_out).
@@ -352,7 +352,7 @@ impl TestHost {
     }
 
     /// An expedited poll on `cpu`.
-    pub fn start_poll_expedited(&mut self, cpu: CpuId) -> crate::exp::ExpPoll {
+    pub fn start_poll_expedited(&mut self, cpu: CpuId) -> crate::common::exp::ExpPoll {
         let leaf = self.machine.leaf_of(cpu);
         match self.apply(Input::Exp(ExpInput::StartPoll { leaf })) {
             Output::ExpPoll(poll) => poll,

@@ -5,10 +5,10 @@
 //! *Reporting* takes the leaf's lock and may come much later, in another grace period even; the engine
 //! has to refuse it then (behaviour §3.5, O10).
 
-use crate::host::{Published, Seen};
-use crate::seq::Seq;
-use crate::tick::Interrupted;
-use crate::watching::Watching;
+use crate::common::host::{Published, Seen};
+use crate::common::seq::Seq;
+use crate::kernel::tick::Interrupted;
+use crate::kernel::watching::Watching;
 
 /// One modelled CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

@@ -4,9 +4,9 @@ use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
 
 use super::{KernelCpu, Reader};
-use crate::event::Event;
-use crate::geometry::{Geometry, GeometryParams};
-use crate::host::{CpuId, Host, LeafId, Now, Seen};
+use crate::common::event::Event;
+use crate::common::geometry::{Geometry, GeometryParams};
+use crate::common::host::{CpuId, Host, LeafId, Now, Seen};
 
 /// A CPU of either flavour.
 #[derive(Clone, Debug)]

@@ -29,14 +29,14 @@ mod threads;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::config::{Config, EarlyQs};
-use crate::event::{Event, GpEvent};
-use crate::global::{Global, Interest};
-use crate::host::{CpuId, Effects, Next, Pos};
-use crate::polled::FullCookie;
-use crate::replay::{Entry, Input, Output, Recording, World};
-use crate::stall::Stalled;
-use crate::urgency::Nudge;
+use crate::common::config::{Config, EarlyQs};
+use crate::common::event::{Event, GpEvent};
+use crate::common::global::{Global, Interest};
+use crate::common::host::{CpuId, Effects, Next, Pos};
+use crate::common::polled::FullCookie;
+use crate::common::stall::Stalled;
+use crate::kernel::urgency::Nudge;
+use crate::record::replay::{Entry, Input, Output, Recording, World};
 use machine::{Cpu, Machine};
 
 pub use expedited::Doing;
@@ -310,7 +310,7 @@ impl TestHost {
     }
 
     /// The time.
-    pub fn now(&self) -> crate::Now {
+    pub fn now(&self) -> crate::common::host::Now {
         self.machine.now
     }
 
@@ -390,7 +390,7 @@ impl TestHost {
 /// differ only in it are found to be one. Counts become zero, and the tick counter becomes zero with
 /// the next scan's tick, and whatever else is due at a tick, moved along.
 pub fn canonical(engine: &mut Global) {
-    engine.counts = crate::Counts::default();
+    engine.counts = crate::common::counts::Counts::default();
     engine.fqs.force_at = engine.fqs.force_at.saturating_sub(engine.now.jiffies);
     let hold_ticks_at = &mut engine.exp.hold_ticks_at;
     *hold_ticks_at = hold_ticks_at.map(|at| at.saturating_sub(engine.now.jiffies));

@@ -7,9 +7,9 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 
 use super::TestHost;
-use crate::host::CpuId;
-use crate::offload::{Call, GpEnd, GroupId, Queued, Rest, Rested, Timer, Todo, Visited};
-use crate::replay::{Input, OffloadInput, Output};
+use crate::common::host::CpuId;
+use crate::kernel::offload::{Call, GpEnd, GroupId, Queued, Rest, Rested, Timer, Todo, Visited};
+use crate::record::replay::{Input, OffloadInput, Output};
 
 /// Who was woken and has not run, and what is set.
 #[derive(Clone, Debug, Default)]
@@ -144,7 +144,7 @@ impl TestHost {
     ///
     /// # Panics
     /// If none of its CPUs was chosen.
-    pub fn group(&self, group: GroupId) -> &crate::offload::Group {
+    pub fn group(&self, group: GroupId) -> &crate::kernel::offload::Group {
         &self.world.groups[&group]
     }
 

@@ -1,9 +1,9 @@
 //! Driving: carrying out what the engine asks, and letting time pass.
 
 use super::{Cpu, Role, TestHost};
-use crate::global::{Global, Interest, Phase};
-use crate::host::{CpuId, FenceCause, Next, Pos, Until};
-use crate::replay::{Input, Output};
+use crate::common::global::{Global, Interest, Phase};
+use crate::common::host::{CpuId, FenceCause, Next, Pos, Until};
+use crate::record::replay::{Input, Output};
 
 impl TestHost {
     /// Takes the driver role for `cpu`; false if somebody has it.

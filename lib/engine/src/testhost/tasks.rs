@@ -6,9 +6,9 @@
 use alloc::vec::Vec;
 
 use super::{Cpu, KernelCpu, TestHost};
-use crate::blocked::{Disabled, TaskId, Unlocked};
-use crate::host::CpuId;
-use crate::replay::{Input, Output};
+use crate::common::blocked::{Disabled, TaskId, Unlocked};
+use crate::common::host::CpuId;
+use crate::record::replay::{Input, Output};
 
 /// One task that was preempted in a section that is open still.
 #[derive(Clone, Copy, Debug, Default)]

@@ -10,7 +10,7 @@
 //! out shows nesting 0, one that left and came back shows another generation. Here both are plain
 //! fields, since whoever uses this fixture lets one thing happen after the other.
 
-use crate::host::Seen;
+use crate::common::host::Seen;
 
 /// A thread's reader word and its wake flag.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

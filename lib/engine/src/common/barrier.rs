@@ -1,0 +1,263 @@
+//! Waiting for every callback queued so far (`rcu_barrier`).
+//!
+//! A barrier is not a grace period: with nothing queued anywhere it is over at once, and it asks for
+//! no grace period of its own. It visits every CPU and is complete when each has invoked everything
+//! that was queued there when it was visited.
+//!
+//! # Two ways of visiting
+//! * **Entrain** (a kernel): a callback of the barrier is put behind all others in the CPU's list. It
+//!   waits for them, not for a grace period; when it is invoked, the CPU's share is done.
+//! * **Positions** (a thread host): the ends of the CPU's lists are noted and nothing is put into them.
+//!   The share is done when everything below them has been invoked. Nothing can be lost with the list's
+//!   owner, and a list that runs dry needs no entry.
+//!
+//! # The count
+//! Starts at 2 and loses them only when all CPUs have been visited: a share that is done early cannot
+//! complete a barrier that has not asked everybody. Each open share adds one.
+//!
+//! # Who calls what
+//! ```text
+//! s = snap()                 any number of callers
+//!   (the host's mutex; one at a time from here)
+//! start(s)                   Covered: somebody else's barrier began after our snap; done
+//! visit_*                    each CPU, under its lock; CPUs that come later have queued nothing before
+//! visited_all()              true: complete already
+//!   one_done()               for each share; true for the one that completes
+//! end()                      once complete
+//! ```
+//!
+//! # Why a barrier that began after our snap covers us
+//! [`Seq::snap`] names the end of a barrier that has not started: it visits every CPU after our snap,
+//! and hence after all that we queued.
+//!
+//! # Moving callbacks
+//! While a barrier is in flight, callbacks move from one CPU to another only after the source was
+//! visited: or they would arrive at a CPU that was asked already, and be missed. Only entrained ones
+//! move. A thread host leaves callbacks where they are: their queue survives its thread.
+
+use crate::common::cblist::CbList;
+use crate::common::cpu::LANES;
+use crate::common::seq::Seq;
+
+/// Keeps a barrier from completing before every CPU was visited.
+const GUARD: u32 = 2;
+
+/// What starting came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[must_use = "a barrier that has started must visit everybody and end"]
+pub enum Begin {
+    /// A whole barrier has passed since the snap: nothing is left to do.
+    Covered,
+    /// Under way, with this number.
+    Started {
+        /// The barrier's number while it is in flight.
+        seq: Seq,
+    },
+}
+
+/// What a visit found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Visit {
+    /// Nothing is owed there.
+    Empty,
+    /// The CPU has a share now. Where it was entrained, the host appends the barrier's callback.
+    Noted,
+    /// This barrier has been there.
+    Already,
+}
+
+/// The barrier of a domain.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Barrier {
+    seq: Seq,
+    count: u32,
+}
+
+/// One CPU's place in the barrier.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CpuMark {
+    /// The barrier that was here last. Any other number means: not visited by that one.
+    seen: Seq,
+    /// Its share is not done: the lists are marked ([`CbList::mark`]).
+    open: bool,
+}
+
+impl Barrier {
+    /// None has been made yet.
+    pub const fn new() -> Barrier {
+        Barrier {
+            seq: Seq::ZERO,
+            count: 0,
+        }
+    }
+
+    /// The number at which a barrier will have ended that covers everything queued until now. A full
+    /// fence follows.
+    pub fn snap(&self) -> Seq {
+        self.seq.snap()
+    }
+
+    /// Begins, unless a whole barrier has passed since `snap` was taken.
+    ///
+    /// # Panics
+    /// If one is in flight: barriers go one at a time.
+    pub fn start(&mut self, snap: Seq) -> Begin {
+        if self.seq.done(snap) {
+            return Begin::Covered;
+        }
+        self.seq = self.seq.start();
+        self.count = GUARD;
+        Begin::Started { seq: self.seq }
+    }
+
+    /// Is one in flight?
+    pub fn in_flight(&self) -> bool {
+        self.seq.state() != 0
+    }
+
+    /// The number.
+    pub fn seq(&self) -> Seq {
+        self.seq
+    }
+
+    /// The guard and the open shares.
+    pub fn remaining(&self) -> u32 {
+        self.count
+    }
+
+    /// Puts a callback of the barrier behind all that `list` holds, once. Also for a CPU that is about
+    /// to lose its callbacks to another one: without a barrier in flight nothing happens.
+    ///
+    /// On [`Visit::Noted`] the host appends the callback; it calls [`one_done`](Barrier::one_done) when
+    /// it is invoked, wherever that is.
+    pub fn visit_entrain(&mut self, mark: &mut CpuMark, list: &mut CbList) -> Visit {
+        if !self.visits(mark) {
+            return Visit::Already;
+        }
+        if !list.entrain(0) {
+            return Visit::Empty;
+        }
+        self.count += 1;
+        Visit::Noted
+    }
+
+    /// Notes the ends of a CPU's lists, once. They are up to date: the host has told everything that
+    /// was queued before the barrier began ([`CbList::enqueue_to`]).
+    pub fn visit_positions(&mut self, mark: &mut CpuMark, lists: &mut [CbList; LANES]) -> Visit {
+        if !self.visits(mark) {
+            return Visit::Already;
+        }
+        if lists.iter().all(CbList::is_empty) {
+            return Visit::Empty;
+        }
+        self.open(mark, lists);
+        Visit::Noted
+    }
+
+    /// Everybody has been visited. True if the barrier is complete already.
+    pub fn visited_all(&mut self) -> bool {
+        self.drop_count(GUARD)
+    }
+
+    /// A share is done. True if that completes the barrier.
+    pub fn one_done(&mut self) -> bool {
+        self.drop_count(1)
+    }
+
+    /// The barrier is over; the next one may start.
+    ///
+    /// # Panics
+    /// If it is not complete, or none is in flight.
+    pub fn end(&mut self) {
+        assert!(
+            self.count == 0,
+            "a barrier was ended with {} shares open",
+            self.count
+        );
+        self.seq = self.seq.end();
+    }
+
+    /// In the child of a fork: the barrier in flight is the parent's, and nobody here waits for it. (The
+    /// child's marks are cleared as well: [`Cpu::forked`](crate::Cpu::forked).)
+    pub fn forked(&mut self) {
+        self.count = 0;
+        if self.in_flight() {
+            self.seq = self.seq.end();
+        }
+    }
+
+    /// Is there a barrier that has not been at the CPU?
+    pub(crate) fn would_visit(&self, mark: &CpuMark) -> bool {
+        self.in_flight() && mark.seen != self.seq
+    }
+
+    /// Marks the CPU as visited; false if it was, or if there is no barrier.
+    fn visits(&self, mark: &mut CpuMark) -> bool {
+        let visits = self.would_visit(mark);
+        if visits {
+            mark.seen = self.seq;
+        }
+        visits
+    }
+
+    fn open(&mut self, mark: &mut CpuMark, lists: &mut [CbList; LANES]) {
+        self.count += u32::from(!mark.open);
+        mark.open = true;
+        lists.iter_mut().for_each(CbList::mark);
+    }
+
+    fn drop_count(&mut self, n: u32) -> bool {
+        assert!(
+            self.in_flight() && self.count >= n,
+            "more shares of a barrier were done than opened"
+        );
+        self.count -= n;
+        self.count == 0
+    }
+}
+
+impl Default for Barrier {
+    fn default() -> Barrier {
+        Barrier::new()
+    }
+}
+
+impl CpuMark {
+    /// Never visited.
+    pub const fn new() -> CpuMark {
+        CpuMark {
+            seen: Seq::ZERO,
+            open: false,
+        }
+    }
+
+    /// Nobody waits for this CPU's share any more. What it has seen stays: numbers are not used twice.
+    pub(crate) fn forked(&mut self) {
+        self.open = false;
+    }
+
+    /// Has this CPU a share, by positions, that is not done?
+    pub fn is_open(&self) -> bool {
+        self.open
+    }
+
+    /// Some callbacks of this CPU have been invoked. True, once, if its share has just become done: tell
+    /// [`Barrier::one_done`]. What is out counts as not invoked.
+    pub fn ran(&mut self, lists: &mut [CbList; LANES]) -> bool {
+        let done = self.open && lists.iter().all(CbList::is_past_mark);
+        if done {
+            self.open = false;
+            lists.iter_mut().for_each(CbList::unmark);
+        }
+        done
+    }
+}
+
+impl Default for CpuMark {
+    fn default() -> CpuMark {
+        CpuMark::new()
+    }
+}
+
+#[cfg(test)]
+mod tests;

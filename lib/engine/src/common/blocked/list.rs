@@ -1,0 +1,243 @@
+//! The list of preempted readers of one leaf, and the table of links that all leaves share.
+
+use alloc::vec::Vec;
+
+use crate::common::host::LeafId;
+
+/// Number of a task that was preempted in a section: an index that the host gives it for as long as it is
+/// queued. Traces print it as the process number.
+pub type TaskId = u32;
+
+pub(super) const NONE: u32 = u32::MAX;
+
+/// Links of one task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Link {
+    /// Towards the head.
+    pub newer: u32,
+    /// Towards the tail.
+    pub older: u32,
+    /// Where it is queued.
+    pub leaf: u32,
+}
+
+/// Links for a number of tasks. Built by the host with no lock held and handed to
+/// [`Global::grow_tasks`](crate::Global::grow_tasks).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Tasks {
+    pub(super) links: Vec<Link>,
+}
+
+/// No memory for a table of tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoTasks {
+    /// Tasks it was to serve.
+    pub tasks: u32,
+}
+
+impl core::fmt::Display for NoTasks {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(
+            f,
+            "no memory for the links of {} preempted readers: free some, or allow fewer tasks",
+            self.tasks
+        )
+    }
+}
+
+impl core::error::Error for NoTasks {}
+
+impl Tasks {
+    pub(crate) const fn none() -> Tasks {
+        Tasks { links: Vec::new() }
+    }
+
+    /// For tasks `0..tasks`, none of them queued.
+    ///
+    /// # Errors
+    /// No memory. Allocates one array, linear in `tasks`.
+    pub fn new(tasks: u32) -> Result<Tasks, NoTasks> {
+        let mut links = Vec::new();
+        links
+            .try_reserve_exact(tasks as usize)
+            .map_err(|_| NoTasks { tasks })?;
+        let unqueued = Link {
+            newer: NONE,
+            older: NONE,
+            leaf: NONE,
+        };
+        links.resize(tasks as usize, unqueued);
+        Ok(Tasks { links })
+    }
+
+    /// Tasks it has room for.
+    pub fn len(&self) -> u32 {
+        self.links.len() as u32
+    }
+
+    /// Has it room for none?
+    pub fn is_empty(&self) -> bool {
+        self.links.is_empty()
+    }
+
+    /// The leaf at which this task is queued.
+    pub fn leaf_of(&self, task: TaskId) -> Option<LeafId> {
+        let leaf = self.links.get(task as usize)?.leaf;
+        (leaf != NONE).then_some(leaf as LeafId)
+    }
+
+    /// A list from this entry to its end.
+    pub(super) fn from(&self, first: u32) -> impl Iterator<Item = TaskId> + '_ {
+        let mut next = first;
+        core::iter::from_fn(move || {
+            let task = (next != NONE).then_some(next)?;
+            next = self.links[task as usize].older;
+            Some(task)
+        })
+    }
+}
+
+/// The readers queued at one leaf.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Blkd {
+    pub(super) head: u32,
+    pub(super) tail: u32,
+    pub(super) gp_tasks: u32,
+    pub(super) exp_tasks: u32,
+}
+
+/// Where a new entry goes (behaviour §11).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// In front of everything: it blocks nothing that waits already.
+    Head,
+    /// Behind everything: both pointers, wherever they are, cover it.
+    Tail,
+    /// Just behind `exp_tasks`.
+    AfterExp,
+    /// Just behind `gp_tasks`.
+    AfterGp,
+}
+
+impl Place {
+    /// The place of a reader whose CPU owes a quiescent state to the normal or to the expedited grace
+    /// period, in a list where these have a pointer. Imprecise on purpose: four facts decide, the order of
+    /// the pointers does not. Where one of the two has to wait for too many, it is the normal one.
+    pub(crate) fn choose(gp_tasks: bool, exp_tasks: bool, owes: bool, owes_exp: bool) -> Place {
+        match (owes, owes_exp) {
+            (false, false) => Place::Head,
+            (true, false) if gp_tasks => Place::AfterGp,
+            // A pointer at the new head covers the expedited one's readers too: only the normal one waits.
+            (true, false) if exp_tasks => Place::Head,
+            (true, true) if gp_tasks && exp_tasks => Place::Tail,
+            (_, true) if exp_tasks => Place::AfterExp,
+            _ => Place::Tail,
+        }
+    }
+}
+
+impl Blkd {
+    pub(crate) const fn new() -> Blkd {
+        Blkd {
+            head: NONE,
+            tail: NONE,
+            gp_tasks: NONE,
+            exp_tasks: NONE,
+        }
+    }
+
+    /// Is any reader queued?
+    pub(crate) fn any(&self) -> bool {
+        self.head != NONE
+    }
+
+    /// Is one in the way of the normal grace period?
+    pub(crate) fn holds_gp(&self) -> bool {
+        self.gp_tasks != NONE
+    }
+
+    /// Is one in the way of the expedited grace period?
+    pub(crate) fn holds_exp(&self) -> bool {
+        self.exp_tasks != NONE
+    }
+
+    /// An expedited grace period is set up at this leaf.
+    pub(crate) fn exp_begins(&mut self) {
+        self.exp_tasks = self.head;
+    }
+
+    /// A normal grace period is set up at this leaf.
+    pub(crate) fn gp_begins(&mut self) {
+        self.gp_tasks = self.head;
+    }
+
+    /// Queues `task`; its CPU owes what is said.
+    pub(super) fn insert(
+        &mut self,
+        tasks: &mut Tasks,
+        task: TaskId,
+        leaf: LeafId,
+        owes: bool,
+        exp: bool,
+    ) {
+        let (gp_set, exp_set) = (self.gp_tasks != NONE, self.exp_tasks != NONE);
+        let newer = match Place::choose(gp_set, exp_set, owes, exp) {
+            Place::Head => NONE,
+            Place::Tail => self.tail,
+            Place::AfterExp => self.exp_tasks,
+            Place::AfterGp => self.gp_tasks,
+        };
+        let older = if newer == NONE {
+            self.head
+        } else {
+            tasks.links[newer as usize].older
+        };
+        let leaf = leaf as u32;
+        tasks.links[task as usize] = Link { newer, older, leaf };
+        self.set_neighbours(tasks, newer, older, task, task);
+        if owes && !gp_set {
+            self.gp_tasks = task;
+        }
+        if exp && !exp_set {
+            self.exp_tasks = task;
+        }
+    }
+
+    /// Unqueues `task`. Pointers to it move on to the next older one.
+    pub(super) fn remove(&mut self, tasks: &mut Tasks, task: TaskId) {
+        let Link { newer, older, .. } = tasks.links[task as usize];
+        self.set_neighbours(tasks, newer, older, older, newer);
+        for pointer in [&mut self.gp_tasks, &mut self.exp_tasks] {
+            if *pointer == task {
+                *pointer = older;
+            }
+        }
+        tasks.links[task as usize] = Link {
+            newer: NONE,
+            older: NONE,
+            leaf: NONE,
+        };
+    }
+
+    /// What `newer` has behind it, and what `older` has in front of it; past an end, it is the end itself.
+    fn set_neighbours(
+        &mut self,
+        tasks: &mut Tasks,
+        newer: u32,
+        older: u32,
+        behind: u32,
+        front: u32,
+    ) {
+        match tasks.links.get_mut(newer as usize) {
+            Some(link) => link.older = behind,
+            None => self.head = behind,
+        }
+        match tasks.links.get_mut(older as usize) {
+            Some(link) => link.newer = front,
+            None => self.tail = front,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,215 @@
+//! Tunables. The kernel's names and defaults for a modelled machine; the thread host's policy beside
+//! them, so that one engine shows both.
+
+use crate::common::geometry::GeometryParams;
+
+/// When the CPU that runs the grace period reports its own quiescent state (`early_qs`).
+///
+/// The scan can never find that CPU idle, since it runs the scan; without an early report an
+/// otherwise idle machine needs a second wait just for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum EarlyQs {
+    /// Never: as kernels did until 2026.
+    Off,
+    /// At the first force-quiescent-state scan (the first published version).
+    Scan,
+    /// At the end of grace-period initialisation (the second version).
+    Init,
+}
+
+/// Who takes part in grace periods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Readers {
+    /// CPUs: each is in sections of its own, or outside.
+    Cpus,
+    /// Two counts of sections, whoever opened them: 0 and 1 ([`indexed`](crate::indexed)).
+    Indexed,
+}
+
+/// How a grace period waits for its holdouts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Pace {
+    /// A grace-period thread sleeps whole ticks between scans.
+    Jiffies {
+        /// `jiffies_till_first_fqs`: ticks before the first scan.
+        first_fqs: u64,
+        /// `jiffies_till_next_fqs`: ticks between later scans, at least 1.
+        next_fqs: u64,
+    },
+    /// The caller drives: first scan at once, then spin, flag the holdouts, and sleep.
+    Direct {
+        /// Processor relaxations a spin.
+        spin: u32,
+        /// Spins with a scan each before holdouts are flagged.
+        spins_before_flag: u16,
+        /// Spins with a scan each between flagging and the fence that precedes sleep.
+        spins_after_flag: u16,
+        /// Both counts are multiplied by this for an expedited waiter.
+        expedited_factor: u16,
+        /// A grace period whose readers have been in the way for so many nanoseconds is reported as stalled
+        /// ([`stall`](crate::stall)); 0: none is.
+        stall_ns: u64,
+    },
+}
+
+/// Every tunable of the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Config {
+    /// Who takes part.
+    pub readers: Readers,
+    /// Shape of the tree.
+    pub geometry: GeometryParams,
+    /// The early report.
+    pub early_qs: EarlyQs,
+    /// Waiting for holdouts.
+    pub pace: Pace,
+    /// A grace period whose only participant is the driver itself needs no fence. Sound only where
+    /// an arriving CPU executes a full fence after it becomes present and before it reads.
+    pub sole_needs_no_fence: bool,
+    /// Those who wait take the role of a driver from which nothing was seen or heard for so long
+    /// ([`usurp`](crate::usurp)); never, if none: a kernel has a thread for it.
+    pub usurp_after_ns: Option<u64>,
+    /// Nodes with nobody below them are left out of a grace period, and a scan looks only at leaves that
+    /// still owe. A kernel visits every node.
+    pub skip_empty: bool,
+    /// `synchronize_rcu` waiters woken straight from the grace period, at most; the rest are left to
+    /// a work item (the kernel: 5).
+    pub direct_wakes_max: u32,
+    /// Segments of satisfied waiters that may await that work item (the kernel: 5 marker nodes).
+    pub wait_markers: u8,
+    /// Stamping asks for a grace period only if something is queued that needs it. Off: as kernels
+    /// before 2020, which started grace periods that nobody waited for.
+    pub accelerate_only_new: bool,
+    /// How a kernel presses CPUs that are in the way; none where nobody can.
+    pub escalation: Option<crate::kernel::urgency::Escalation>,
+    /// What a kernel's tick does.
+    pub tick: crate::kernel::tick::Settings,
+    /// What a kernel's idle CPU does about callbacks.
+    pub idle: crate::kernel::fast_no_hz::IdleRule,
+    /// Batches and floods of callbacks.
+    pub limits: crate::kernel::limits::Limits,
+    /// Offloaded and lazy callbacks of a kernel.
+    pub offload: crate::kernel::offload::Offload,
+    /// The thread host's policy for callbacks.
+    pub defer: crate::threads::credit::Defer,
+    /// Who invokes callbacks in the thread host.
+    pub crew: crate::threads::crew::Crew,
+    /// How much a domain of the thread host may hold.
+    pub budget: crate::threads::budget::Budget,
+}
+
+impl Config {
+    /// The defaults of Linux 6.12 for `nr_cpus` CPUs at `hz` ticks a second, with
+    /// `rcu_normal_wake_from_gp` on.
+    ///
+    /// Both waits are `1 + (hz > 250) + (hz > 500) + nr_cpus / 256` ticks (behaviour §3.4).
+    pub const fn kernel_6_12(nr_cpus: u32, hz: u32) -> Config {
+        let ticks = 1 + (hz > 250) as u64 + (hz > 500) as u64 + (nr_cpus / 256) as u64;
+        Config {
+            readers: Readers::Cpus,
+            geometry: GeometryParams {
+                leaf_fanout: 16,
+                inner_fanout: 64,
+                exact: false,
+            },
+            early_qs: EarlyQs::Off,
+            pace: Pace::Jiffies {
+                first_fqs: ticks,
+                next_fqs: ticks,
+            },
+            sole_needs_no_fence: false,
+            usurp_after_ns: None,
+            skip_empty: false,
+            direct_wakes_max: 5,
+            wait_markers: 5,
+            accelerate_only_new: true,
+            escalation: Some(crate::kernel::urgency::Escalation::kernel_6_12(hz)),
+            tick: crate::kernel::tick::Settings::kernel_6_12(),
+            idle: crate::kernel::fast_no_hz::IdleRule::Tick,
+            limits: crate::kernel::limits::Limits::kernel_6_12(),
+            offload: crate::kernel::offload::Offload::kernel_6_12(hz),
+            defer: crate::threads::credit::Defer::threads(),
+            crew: crate::threads::crew::Crew::threads(),
+            budget: crate::threads::budget::Budget::none(),
+        }
+    }
+
+    /// The policy of the thread host: a CPU is a registered thread, the first scan follows
+    /// initialisation at once, and one membarrier a grace period is all the fencing there is.
+    ///
+    /// Full leaves of 64 (`exact`), so that a leaf is one word of the host's bitmap and the tree can
+    /// grow without moving anyone. The spin counts are this project's own choice: about the time
+    /// that going to sleep and being woken would cost.
+    pub const fn threads() -> Config {
+        Config {
+            readers: Readers::Cpus,
+            geometry: GeometryParams {
+                leaf_fanout: 64,
+                inner_fanout: 64,
+                exact: true,
+            },
+            early_qs: EarlyQs::Off,
+            pace: Pace::Direct {
+                spin: 8,
+                spins_before_flag: 12,
+                spins_after_flag: 60,
+                expedited_factor: 8,
+                stall_ns: crate::common::stall::THREADS_NS,
+            },
+            sole_needs_no_fence: true,
+            usurp_after_ns: Some(100_000_000),
+            skip_empty: true,
+            direct_wakes_max: u32::MAX,
+            wait_markers: 1,
+            accelerate_only_new: true,
+            escalation: None,
+            tick: crate::kernel::tick::Settings::kernel_6_12(),
+            idle: crate::kernel::fast_no_hz::IdleRule::Tick,
+            limits: crate::kernel::limits::Limits::kernel_6_12(),
+            offload: crate::kernel::offload::Offload::quiescent(1000),
+            defer: crate::threads::credit::Defer::threads(),
+            crew: crate::threads::crew::Crew::threads(),
+            budget: crate::threads::budget::Budget::threads(),
+        }
+    }
+
+    /// The policy of the thread host where readers may sleep, and end a section on another thread than the one that opened
+    /// it: as [`threads`](Config::threads), with two counts of sections in place of the threads
+    /// ([`indexed`](crate::indexed)).
+    pub const fn sleepable() -> Config {
+        Config {
+            readers: Readers::Indexed,
+            // Both counts take part always; that nobody at all is there is still asked for the fence's sake.
+            skip_empty: false,
+            ..Config::threads()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn default_waits_follow_the_table() {
+        for (hz, nr, want) in [
+            (100, 8, 1),
+            (250, 8, 1),
+            (300, 8, 2),
+            (500, 8, 2),
+            (501, 8, 3),
+            (1000, 8, 3),
+            (1000, 255, 3),
+            (1000, 512, 5),
+        ] {
+            let Pace::Jiffies {
+                first_fqs,
+                next_fqs,
+            } = Config::kernel_6_12(nr, hz).pace
+            else {
+                panic!("a kernel waits in ticks");
+            };
+            assert_eq!((first_fqs, next_fqs), (want, want), "hz {hz}, {nr} CPUs");
+        }
+    }
+}

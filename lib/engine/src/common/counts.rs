@@ -1,0 +1,56 @@
+//! What the engine has done, in numbers.
+
+/// Counts of what the engine did. Only ever grow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Counts {
+    /// Grace periods ended.
+    pub grace_periods: u64,
+    /// Expedited grace periods ended.
+    pub expedited: u64,
+    /// Force-quiescent-state scans begun.
+    pub scans: u64,
+    /// Leaves that they looked at.
+    pub leaves_scanned: u64,
+    /// Pieces of grace periods done: one for each node, leaf or wait ([`Global::step`](crate::Global::step)).
+    pub steps: u64,
+    /// Grace periods that needed no fence, since nobody but the driver took part.
+    pub sole: u64,
+    /// Times new sections were sent to the other count ([`indexed`](crate::indexed)).
+    pub turns: u64,
+    /// Times a report of a stall was due: see [`stall`](crate::stall).
+    pub stalls: u64,
+    /// Times somebody who waited took the role from a driver that had gone silent.
+    pub usurped: u64,
+    /// Times the budget was passed.
+    pub over_budget: u64,
+    /// Holdouts that a later scan found absent and credited: each is a departure that was not
+    /// reported ([`Global::departed`](crate::Global::departed)), a defect of the host.
+    pub offline_holdouts: u64,
+    /// Times that low memory was acted upon ([`take_pressure`](crate::Global::take_pressure)).
+    pub pressure: u64,
+    /// Times the second worker was called ([`crew`](crate::crew)).
+    pub backlogs: u64,
+    /// How often callbacks were sent on their way, by cause.
+    pub flushes: crate::threads::credit::Flushes,
+}
+
+impl Counts {
+    pub(crate) const fn new() -> Counts {
+        Counts {
+            grace_periods: 0,
+            expedited: 0,
+            scans: 0,
+            leaves_scanned: 0,
+            steps: 0,
+            sole: 0,
+            turns: 0,
+            stalls: 0,
+            usurped: 0,
+            over_budget: 0,
+            offline_holdouts: 0,
+            pressure: 0,
+            backlogs: 0,
+            flushes: crate::threads::credit::Flushes::new(),
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! What the engine keeps for one CPU's callbacks.
+//!
+//! A [`Cpu`] lives with its host, under a lock of its own that is taken before
+//! [`Global`](crate::Global)'s: the owner, a worker, a barrier, an exit or a fork must all be able to
+//! change the cut positions of a CPU that is quiet or gone. What a *scan* remembers of a CPU is not in
+//! here, since a scan writes about other CPUs.
+//!
+//! # Lanes
+//! A thread host has a list for each kind of callback, since one FIFO cannot serve all: an entry that
+//! runs user code would block the plain ones behind it, which their owner may free on the spot. No order
+//! is promised between lanes. A kernel has one list; it is [`Lane::Code`].
+//!
+//! # Known numbers
+//! `gp_seq` is what this CPU has noticed of grace periods, `gp_seq_needed` the furthest one it knows to
+//! have been asked for. Both only lag. A CPU that lags by a quarter of the space is flagged `gpwrap`,
+//! and takes what it knows for nothing at its next look (behaviour §1.1).
+
+use crate::common::barrier::{Barrier, CpuMark, Visit};
+use crate::common::cblist::CbList;
+use crate::common::host::CpuId;
+use crate::common::seq::Seq;
+use crate::kernel::fast_no_hz;
+use crate::kernel::limits;
+use crate::kernel::offload;
+use crate::kernel::report;
+use crate::threads::budget;
+use crate::threads::credit;
+use crate::threads::crew;
+
+/// Lists of a CPU.
+pub const LANES: usize = 3;
+
+/// The lists of a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Lane {
+    /// Freed without running anybody's code.
+    Plain,
+    /// Closures and destructors; a kernel's only list.
+    Code,
+    /// Callbacks whose link is inside the object that they free.
+    Head,
+}
+
+impl Lane {
+    /// All of them, in the order of a CPU's lists.
+    pub const ALL: [Lane; LANES] = [Lane::Plain, Lane::Code, Lane::Head];
+}
+
+/// One CPU's callbacks, and what it knows of grace periods.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Cpu {
+    pub(crate) id: CpuId,
+    pub(crate) lists: [CbList; LANES],
+    /// The newest number this CPU has noticed at its leaf.
+    pub(crate) gp_seq: Seq,
+    /// The furthest grace period it knows to have been asked for.
+    pub(crate) gp_seq_needed: Seq,
+    /// Both of the above are too old to be compared.
+    pub(crate) gpwrap: bool,
+    /// The quiescent state it owes.
+    pub(crate) qs: report::Qs,
+    /// Others stamp and invoke its callbacks.
+    pub(crate) offloaded: bool,
+    pub(crate) offload: offload::Member,
+    pub(crate) idle: fast_no_hz::State,
+    pub(crate) batch: limits::State,
+    pub(crate) barrier: CpuMark,
+    pub(crate) credit: credit::State,
+    pub(crate) share: budget::Share,
+    pub(crate) turn: crew::Turn,
+}
+
+impl Cpu {
+    /// A CPU with nothing queued.
+    pub const fn new(id: CpuId) -> Cpu {
+        Cpu {
+            id,
+            lists: [const { CbList::new() }; LANES],
+            gp_seq: Seq::INITIAL,
+            gp_seq_needed: Seq::INITIAL,
+            gpwrap: false,
+            qs: report::Qs::new(),
+            offloaded: false,
+            offload: offload::Member::new(),
+            idle: fast_no_hz::State::new(),
+            batch: limits::State::new(),
+            barrier: CpuMark::new(),
+            credit: credit::State::new(),
+            share: budget::Share::new(),
+            turn: crew::Turn::new(),
+        }
+    }
+
+    /// Its number.
+    pub fn id(&self) -> CpuId {
+        self.id
+    }
+
+    /// All lists, in the order of [`Lane::ALL`].
+    pub fn lists(&self) -> &[CbList; LANES] {
+        &self.lists
+    }
+
+    /// Everything owed, in all lanes, and hidden.
+    pub fn len(&self) -> u64 {
+        self.lists.iter().map(CbList::len).sum::<u64>() + self.offload.bypass()
+    }
+
+    /// Its callbacks are looked after by others, or by itself. Only while it owes none and is offline, and for
+    /// hosts without [groups](offload::Group).
+    pub fn set_offloaded(&mut self, offloaded: bool) {
+        self.offloaded = offloaded;
+    }
+
+    /// Does somebody else look after its callbacks?
+    pub fn is_offloaded(&self) -> bool {
+        self.offloaded
+    }
+
+    /// The barrier puts its callback into the list [`Lane::Code`] ([`Barrier::visit_entrain`]). On an offloaded
+    /// CPU that is [`entrain_nocb`](Cpu::entrain_nocb)'s business.
+    pub fn entrain_barrier(&mut self, barrier: &mut Barrier) -> Visit {
+        let list = &mut self.lists[Lane::Code as usize];
+        barrier.visit_entrain(&mut self.barrier, list)
+    }
+
+    /// A barrier of the thread host visits this CPU, whose queue was just [`taken`](Cpu::taken).
+    pub fn visit_barrier(&mut self, barrier: &mut Barrier) -> Visit {
+        barrier.visit_positions(&mut self.barrier, &mut self.lists)
+    }
+
+    /// Some callbacks have been invoked, or freed by their owner. True, once, if that completes this
+    /// CPU's share of the barrier ([`CpuMark::ran`]).
+    pub fn barrier_share_done(&mut self) -> bool {
+        self.barrier.ran(&mut self.lists)
+    }
+
+    /// Its batches and floods.
+    pub fn batch(&self) -> &limits::State {
+        &self.batch
+    }
+
+    /// Its place in the barrier.
+    pub fn barrier(&self) -> &CpuMark {
+        &self.barrier
+    }
+}

@@ -1,0 +1,444 @@
+//! The engine's shared state, and the calls that ask something of it.
+//!
+//! A host keeps one [`Global`] a domain, under one lock. Calls come in four kinds:
+//!
+//! | kind | calls |
+//! |---|---|
+//! | requests | [`wait_for_gp`](Global::wait_for_gp), [`start_poll`](Global::start_poll) |
+//! | driving | [`try_drive`](Global::try_drive), [`step`](Global::step), [`fenced`](Global::fenced), [`flagged`](Global::flagged), [`leave`](Global::leave), [`grow`](Global::grow), [`usurp`](Global::usurp), [`resume`](Global::resume) |
+//! | reports | [`report_qs`](Global::report_qs), [`departed`](Global::departed), [`context_switch`](Global::context_switch), [`read_unlock`](Global::read_unlock), [`waiters_woken`](Global::waiters_woken) |
+//! | expedited | `exp_*`: see [`exp`](crate::exp) |
+//! | looks | [`poll`](Global::poll), [`holdouts`](Global::holdouts), [`published`](Global::published), … |
+//!
+//! Time (`Now`) must never run backwards; the engine takes the later of what it is told and what it
+//! knows. Same inputs, same outputs: there is no clock, no randomness and no address in here.
+//!
+//! # The driver role
+//! At most one caller drives. It calls `step` until [`Next`] says otherwise; between any two steps
+//! the lock may be dropped and every other call may come in. A driver that is satisfied is told to
+//! leave ([`Next::HandOver`], [`Next::Done`]); one that gives up (a deadline) just leaves, and
+//! whoever drives next resumes in the middle of the phase. One that goes silent loses it: [`usurp`](crate::usurp).
+
+use crate::common::config::Config;
+use crate::common::counts::Counts;
+use crate::common::event::{Event, GpEvent, SrEvent};
+use crate::common::fqs::Wait;
+use crate::common::host::{CpuId, Effects, Host, LeafId, Next, Now, Pos, Published};
+use crate::common::polled::{FullCookie, Polled};
+use crate::common::seq::Seq;
+use crate::common::tree::{Tree, TreeError};
+use crate::common::waiters::Waiters;
+
+/// Where the grace period stands. Every phase is resumable; the cursors advance one node a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Phase {
+    /// No grace period.
+    Idle,
+    /// Started; the fence before the first look at anybody is still to come.
+    Fence,
+    /// Applying buffered arrivals and departures, leaf by leaf.
+    Hotplug(LeafId),
+    /// Setting up masks, node by node from the root.
+    Init(usize),
+    /// Waiting for holdouts.
+    Wait(Wait),
+    /// A force-quiescent-state scan is under way at this leaf.
+    Scan(LeafId),
+    /// The grace period is over; telling the nodes, from the root.
+    Cleanup(usize),
+    /// Telling the global sequence number.
+    End,
+}
+
+/// Why somebody drives, and hence when it is satisfied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Interest {
+    /// A grace-period thread: never satisfied.
+    GpThread,
+    /// A waiter, until its position is satisfied.
+    Waiter(Pos),
+    /// A poller: any end of a grace period satisfies it.
+    Poller,
+    /// Somebody with callbacks who helps along in passing: any end satisfies it, and it never spins,
+    /// flags or sleeps. A holdout sends it away at once.
+    Passing,
+}
+
+/// Who drives, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Driver {
+    /// The CPU it runs on, if that CPU takes part.
+    pub cpu: Option<CpuId>,
+    pub interest: Interest,
+}
+
+/// The grace-period engine of one domain.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Global {
+    pub(crate) config: Config,
+    pub(crate) gp_seq: Seq,
+    pub(crate) exp_seq: Seq,
+    pub(crate) exp: crate::common::exp::Exp,
+    pub(crate) polled: Polled,
+    /// `RCU_GP_FLAG_INIT`: a grace period is wanted.
+    pub(crate) wanted: bool,
+    /// `RCU_GP_FLAG_FQS`: scan now, do not wait.
+    pub(crate) force: bool,
+    pub(crate) phase: Phase,
+    pub(crate) driver: Option<Driver>,
+    /// How often the role was taken from a driver.
+    pub(crate) reign: u32,
+    /// Who waits found no sign of life from the driver since this look, in nanoseconds.
+    pub(crate) silent_since: Option<u64>,
+    /// So many drivers one after the other have lost the role before a fence of theirs was over, or as many as make a difference.
+    pub(crate) lost_in_row: u8,
+    /// The count that new sections join, where readers are [indexed](crate::indexed).
+    pub(crate) joined: CpuId,
+    pub(crate) tree: Option<Tree>,
+    pub(crate) tasks: crate::common::blocked::Tasks,
+    pub(crate) waiters: Waiters,
+    pub(crate) fqs: crate::common::fqs::Fqs,
+    pub(crate) urgency: crate::kernel::urgency::State,
+    pub(crate) stall: crate::common::stall::State,
+    pub(crate) group: crate::common::group::Group,
+    pub(crate) budget: crate::threads::budget::State,
+    pub(crate) crew: crate::threads::crew::State,
+    /// So many hurry all callbacks to come ([`offload`](crate::offload)).
+    pub(crate) hurry: u32,
+    pub(crate) now: Now,
+    pub(crate) counts: Counts,
+}
+
+impl Global {
+    /// An idle engine with no tree yet: the first driver is asked to [`grow`](Global::grow) one.
+    pub const fn new(config: Config) -> Global {
+        Global {
+            config,
+            gp_seq: Seq::INITIAL,
+            exp_seq: Seq::ZERO,
+            exp: crate::common::exp::Exp::new(),
+            polled: Polled::new(),
+            wanted: false,
+            force: false,
+            phase: Phase::Idle,
+            driver: None,
+            reign: 0,
+            silent_since: None,
+            lost_in_row: 0,
+            joined: 0,
+            tree: None,
+            tasks: crate::common::blocked::Tasks::none(),
+            waiters: Waiters::new(),
+            fqs: crate::common::fqs::Fqs::new(),
+            urgency: crate::kernel::urgency::State::new(),
+            stall: crate::common::stall::State::new(),
+            group: crate::common::group::Group::new(),
+            budget: crate::threads::budget::State::new(),
+            crew: crate::threads::crew::State::new(),
+            hurry: 1,
+            now: Now { ns: 0, jiffies: 0 },
+            counts: Counts::new(),
+        }
+    }
+
+    // Requests.
+
+    /// A `synchronize` caller: takes a position that is satisfied by a grace period that starts
+    /// after this call. The caller has executed a full fence between its last update and the call.
+    ///
+    /// `leaf` is where the request enters the tree: the caller's own, or 0. O(levels).
+    pub fn wait_for_gp(
+        &mut self,
+        leaf: LeafId,
+        expedited: bool,
+        host: &impl Host,
+    ) -> (Pos, Effects) {
+        let ticket = self.waiters.push(expedited);
+        host.trace(&Event::SrNormal {
+            waiter: ticket,
+            event: SrEvent::Request,
+        });
+        let wake = self.request(leaf, host);
+        (
+            ticket,
+            Effects {
+                wake_gp: wake,
+                ..Effects::only(Next::Done)
+            },
+        )
+    }
+
+    /// Asks for a grace period and returns the cookie that it will satisfy. Same fence rule and cost
+    /// as [`wait_for_gp`](Global::wait_for_gp). May ask for one grace period too many if one ended
+    /// meanwhile, never for one too few.
+    pub fn start_poll(&mut self, leaf: LeafId, host: &impl Host) -> (FullCookie, Effects) {
+        let cookie = FullCookie::take(self.gp_seq, self.exp_seq);
+        let wake = self.request(leaf, host);
+        (
+            cookie,
+            Effects {
+                wake_gp: wake,
+                ..Effects::only(Next::Done)
+            },
+        )
+    }
+
+    /// Has a full grace period passed since the cookie was taken? The root's copy is asked: it is
+    /// advanced before anyone can act on the end of the grace period.
+    pub fn poll(&self, cookie: FullCookie) -> bool {
+        cookie.done(self.root_seq(), self.exp_seq)
+    }
+
+    /// Records a request in the tree; true if the grace-period thread has to be woken.
+    pub(crate) fn request(&mut self, leaf: LeafId, host: &impl Host) -> bool {
+        let wanted = self.gp_seq.snap();
+        let Some(tree) = &mut self.tree else {
+            self.wanted = true;
+            return true;
+        };
+        // A CPU in a leaf that is newer than the tree asks through the first one.
+        let leaf = if leaf < tree.leaves() { leaf } else { 0 };
+        let reached = tree.request(leaf, wanted, self.gp_seq, host);
+        if reached {
+            self.wanted = true;
+            self.trace_gp(GpEvent::Newreq, host);
+        }
+        reached
+    }
+
+    /// Is a grace period on the way, or over, that ends at `stamp` or later? "No" may be an old answer.
+    pub(crate) fn is_coming(&self, leaf: LeafId, stamp: Seq) -> bool {
+        let asked = |tree: &Tree| {
+            let leaf = if leaf < tree.leaves() { leaf } else { 0 };
+            let nodes = [0, tree.entry(leaf)];
+            nodes
+                .iter()
+                .any(|&node| tree.nodes[node].gp_seq_needed.ge(stamp))
+        };
+        self.gp_seq.started(stamp) || self.tree.as_ref().map_or(self.wanted, asked)
+    }
+
+    // Driving.
+
+    /// Takes the driver role if it is free. `cpu` is the CPU the caller runs on, if it takes part.
+    pub fn try_drive(&mut self, cpu: Option<CpuId>, interest: Interest) -> bool {
+        if self.driver.is_some() {
+            return false;
+        }
+        self.driver = Some(Driver { cpu, interest });
+        self.silent_since = None;
+        self.lost_in_row = 0;
+        true
+    }
+
+    /// Gives the driver role up, at any point but one: who has set wake flags for
+    /// [`Next::FlagHoldouts`] tells [`flagged`](Global::flagged) first. [`Next::HandOver`] if others still wait and one of them has to
+    /// drive, else [`Next::Done`].
+    pub fn leave(&mut self) -> Next {
+        self.driver = None;
+        if self.waiters.any_waiting() {
+            Next::HandOver
+        } else {
+            Next::Done
+        }
+    }
+
+    /// Replaces the tree by a larger one, between grace periods.
+    ///
+    /// # Errors
+    /// Gives the new tree back if a grace period of either kind is in flight, it is not larger, or it lacks a leaf at
+    /// which preempted readers are queued. The old tree comes
+    /// back in `Ok`, so that it can be freed with no lock held.
+    #[allow(
+        clippy::result_large_err,
+        reason = "the tree goes back by value: a box would allocate under the host's lock"
+    )]
+    pub fn grow(&mut self, mut tree: Tree) -> Result<Option<Tree>, Tree> {
+        let in_flight = self.phase != Phase::Idle || self.exp_in_flight();
+        if in_flight || tree.geometry().nr_cpus() <= self.cpus() {
+            return Err(tree);
+        }
+        let needed = self
+            .tree
+            .as_ref()
+            .map_or(self.gp_seq, |old| old.nodes[0].gp_seq_needed);
+        if let Some(old) = &self.tree
+            && !tree.adopt_leaves(old)
+        {
+            return Err(tree);
+        }
+        tree.sparse = self.config.skip_empty;
+        tree.adopt(self.gp_seq, needed, self.exp_seq);
+        if let Some(old) = &self.tree {
+            tree.inherit(old);
+        }
+        Ok(self.tree.replace(tree))
+    }
+
+    /// A tree of the engine's shape for [`grow`](Global::grow). Call it with no lock held.
+    ///
+    /// # Errors
+    /// More CPUs than four levels hold, or no memory.
+    pub fn new_tree(config: &Config, cpus: u32) -> Result<Tree, TreeError> {
+        let mut tree = Tree::new(cpus, config.geometry)?;
+        if config.escalation.is_some() {
+            tree.keep_asked()?;
+        }
+        Ok(tree)
+    }
+
+    /// In the child of a fork: the driver and those who waited were other threads, and do not exist here.
+    ///
+    /// A grace period in flight stays where it is. Its next driver goes on in the middle of the phase, as
+    /// after anybody who left; participants that the fork left behind are seen outside, or absent. What
+    /// was asked for is still asked for, and cookies stay good. The timer is not set: whoever queues next
+    /// arms it. Counts start again, and so does the time after which a stall is reported.
+    pub fn forked(&mut self) {
+        self.driver = None;
+        self.waiters.forked();
+        self.group = crate::common::group::Group::new();
+        self.stall = crate::common::stall::State::new();
+        self.budget.unsaid();
+        self.crew.forked();
+        self.counts = Counts::default();
+    }
+
+    // Reports.
+
+    /// `cpu` itself reports a quiescent state that it noted under the number `noted`. One noted for
+    /// another grace period does not count (behaviour §3.5, O10).
+    pub fn report_qs(&mut self, cpu: CpuId, noted: Seq, host: &impl Host) -> Effects {
+        let place = self.tree.as_ref().and_then(|tree| {
+            let (leaf, bit) = tree.place_of(cpu)?;
+            Some((tree.leaf_node(leaf), 1 << bit))
+        });
+        let Some((node, mask)) = place else {
+            return Effects::only(Next::Done);
+        };
+        let mut nudge = None;
+        let effects = self.reported(|tree| {
+            if tree.nodes[node].gp_seq == noted {
+                let mut eased = crate::kernel::urgency::Nudge {
+                    lo: tree.nodes[node].lo,
+                    ..Default::default()
+                };
+                tree.ease(eased.lo, mask, &mut eased);
+                nudge = (eased.stop_tick != 0).then_some(eased);
+            }
+            tree.report(node, mask, noted, host);
+        });
+        Effects { nudge, ..effects }
+    }
+
+    /// A report from outside the grace-period thread: if it was the last one, that thread is woken.
+    pub(crate) fn reported(&mut self, report: impl FnOnce(&mut Tree)) -> Effects {
+        let tree = self.tree.as_mut().expect("a report has a node");
+        let owed = !tree.all_quiescent();
+        report(tree);
+        let wake_gp = owed && tree.all_quiescent();
+        self.force |= wake_gp;
+        Effects {
+            wake_gp,
+            ..Effects::only(Next::Done)
+        }
+    }
+
+    /// `cpu` leaves: it is outside every section for good, and is reported quiescent before its
+    /// absence shows in [`Host::present`] (behaviour O9). A host whose departed CPUs are always seen
+    /// outside (a freed slot of a thread host) need not call this.
+    ///
+    /// Between this call and the clearing of the presence bit no step may look at the CPU's leaf or set
+    /// it up ([`Phase::Hotplug`], [`Phase::Init`]): the report would be ignored and the CPU taken for a
+    /// participant. A kernel has a lock for it; keeping the engine's does. A departure that was missed is
+    /// credited by a later scan and counted ([`Counts::offline_holdouts`]).
+    pub fn departed(&mut self, cpu: CpuId, host: &impl Host) -> Effects {
+        let seq = self.gp_seq;
+        Effects {
+            wake_exp: self.report_exp_cpu(cpu),
+            ..self.report_qs(cpu, seq, host)
+        }
+    }
+
+    /// The work item has woken every waiter below `pos`.
+    ///
+    /// # Panics
+    /// If the grace period of some of them has not ended.
+    pub fn waiters_woken(&mut self, pos: Pos) {
+        self.waiters.waiters_woken(pos);
+    }
+
+    // Looks.
+
+    /// The counter of the single-word cookies, into which expedited grace periods are merged.
+    pub fn polled(&self) -> &Polled {
+        &self.polled
+    }
+
+    /// The waiter positions.
+    pub fn waiters(&self) -> &Waiters {
+        &self.waiters
+    }
+
+    /// The phase, for diagnosis and checkers.
+    pub fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// Does somebody drive?
+    pub fn is_driven(&self) -> bool {
+        self.driver.is_some()
+    }
+
+    /// The configuration.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Counts of what was done so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// The tree, once there is one.
+    pub fn tree(&self) -> Option<&Tree> {
+        self.tree.as_ref()
+    }
+
+    /// CPUs the tree has room for.
+    pub fn cpus(&self) -> u32 {
+        self.tree
+            .as_ref()
+            .map_or(0, |tree| tree.geometry().nr_cpus())
+    }
+
+    /// The CPUs that still owe a quiescent state; empty unless the grace period is waiting or
+    /// scanning. Of two [counts](crate::indexed) only the one that is being waited for.
+    pub fn holdouts(&self) -> impl Iterator<Item = CpuId> + '_ {
+        let tree = match self.phase {
+            Phase::Wait(_) | Phase::Scan(_) => self.tree.as_ref(),
+            _ => None,
+        };
+        tree.into_iter()
+            .flat_map(Tree::holdouts)
+            .filter(|&cpu| !self.is_joined(cpu))
+    }
+
+    /// Sequence numbers for lock-free polls.
+    pub fn published(&self) -> Published {
+        Published {
+            global: self.gp_seq,
+            root: self.root_seq(),
+        }
+    }
+
+    /// Is a grace period in flight or asked for?
+    pub fn busy(&self) -> bool {
+        self.phase != Phase::Idle || self.wanted
+    }
+
+    pub(crate) fn root_seq(&self) -> Seq {
+        self.tree
+            .as_ref()
+            .map_or(self.gp_seq, |tree| tree.nodes[0].gp_seq)
+    }
+}

@@ -1,0 +1,241 @@
+//! The border between the engine and whoever hosts it.
+//!
+//! Three kinds of traffic cross it, and only these three:
+//!
+//! * **Inputs** are method calls on [`Global`](crate::Global) with plain values, among them the time.
+//! * **Queries** are the methods of [`Host`]: the engine asks them in the middle of a decision. They
+//!   read one thing, never block, and never call the engine back.
+//! * **Effects** ([`Effects`]) are returned by value and carried out by the host after it has dropped
+//!   its lock; [`Next`] tells whoever drives the grace period what to do then.
+//!
+//! # Why a fence is an effect and not a query
+//! A process-wide fence (`membarrier(2)`) is slow and may sleep. As a step boundary it is issued with
+//! no lock held, several domains may share one, and a checker sees every interleaving around it.
+
+use crate::common::event::Event;
+
+/// Number of a CPU: whatever the host says a CPU is (a modelled CPU, a registered thread).
+pub type CpuId = u32;
+
+/// Position of a leaf in the tree, counted from the first leaf.
+pub type LeafId = usize;
+
+/// Position in a queue that only grows: everything below it is meant.
+pub type Pos = u64;
+
+/// The time, as an input: a monotonic clock in nanoseconds and the host's coarse tick counter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Now {
+    /// Monotonic nanoseconds.
+    pub ns: u64,
+    /// Scheduling-clock ticks; a thread host keeps a coarse counter of its own.
+    pub jiffies: u64,
+}
+
+/// What one acquire load of a CPU's reader state showed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Seen {
+    /// The CPU was outside every read-side critical section: in an extended quiescent state.
+    pub outside: bool,
+    /// Changes whenever the CPU passes through an extended quiescent state. Two different stamps
+    /// prove that every section open at the first look has ended (behaviour §4.2).
+    pub stamp: u64,
+}
+
+/// Questions the engine asks while it decides. All are cheap, and none calls back.
+pub trait Host {
+    /// Does this host want trace events? Where not, the engine does not even put them together.
+    const TRACES: bool = true;
+
+    /// All CPU numbers that ever took part are below this. It may grow at any time; a CPU that
+    /// arrives later than the answer must see every store made before the question (a full fence on
+    /// both sides).
+    fn cpus(&self) -> u32;
+
+    /// One acquire load of `cpu`'s reader state.
+    fn observe(&self, cpu: CpuId) -> Seen;
+
+    /// Which CPUs of `leaf` take part from now on: buffered arrivals and departures. Bit `i` stands
+    /// for the leaf's lowest CPU plus `i`.
+    fn present(&self, leaf: LeafId) -> u64;
+
+    /// At which leaves somebody may be: bit `i` of group `g` stands for leaf `64 * g + i`. A set bit promises
+    /// nothing; a clear one says that [`present`](Host::present) would answer 0. Whoever arrives sets the bit
+    /// before the full fence that precedes its first section; it stays set until the engine has found the
+    /// leaf empty ([`Effects::vacated`]). Asked by hosts with [`skip_empty`](crate::Config::skip_empty), and
+    /// where a sole thread needs no fence. By default: anywhere.
+    fn occupied(&self, group: usize) -> u64 {
+        let _ = group;
+        u64::MAX
+    }
+
+    /// Is `cpu`, on which the caller runs, outside every section *of its own*? For a kernel's
+    /// grace-period thread this is always so; a thread that drives from inside a section says no.
+    fn own_quiescent(&self, cpu: CpuId) -> bool;
+
+    /// Runs `cpu` without a tick where it can (`nohz_full`)? Asked in later scans of hosts with
+    /// [escalation](crate::urgency::Escalation), and when it is to be de-offloaded. The answer does not change.
+    fn nohz_full(&self, cpu: CpuId) -> bool {
+        let _ = cpu;
+        false
+    }
+
+    /// Callbacks that `cpu` owes ([`Cpu::len`](crate::Cpu::len), or a little before). Asked at the end of a
+    /// grace period about CPUs that are marked as overloaded.
+    fn owed_callbacks(&self, cpu: CpuId) -> u64 {
+        let _ = cpu;
+        0
+    }
+
+    /// A trace event. No answer is expected; the default drops it.
+    fn trace(&self, event: &Event) {
+        let _ = event;
+    }
+}
+
+/// What whoever drives the grace period does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[must_use = "the grace period stands still unless its driver does this"]
+pub enum Next {
+    /// Nothing is wanted: the driver leaves, or a grace-period thread waits for a request.
+    Done,
+    /// Call [`step`](crate::Global::step) again; other calls may come in between.
+    Again,
+    /// Issue one full fence that reaches every CPU, with no lock held, then call
+    /// [`fenced`](crate::Global::fenced).
+    Fence(FenceCause),
+    /// Call [`grow`](crate::Global::grow) with a tree for at least this many CPUs, built with no
+    /// lock held.
+    Grow(u32),
+    /// Relax the processor this many times, with no lock held, then step.
+    Spin(u32),
+    /// Set the wake flag of every holdout and tell [`flagged`](crate::Global::flagged) how many were
+    /// clear. With `arm`, first declare that the driver is about to sleep, so that whoever clears a
+    /// flag from now on wakes it.
+    FlagHoldouts {
+        /// The driver is about to sleep.
+        arm: bool,
+    },
+    /// Sleep until then, or until woken, then step.
+    Sleep(Until),
+    /// The driver is satisfied, others are not: leave, and wake one of those to drive.
+    HandOver,
+}
+
+/// Why a fence is needed; hosts count by cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FenceCause {
+    /// Between the start of a grace period and its first look at readers: one a grace period.
+    GpStart,
+    /// Between setting wake flags and the last look before sleeping.
+    Flag,
+}
+
+/// End of a sleep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Until {
+    /// Monotonic nanoseconds.
+    Ns(u64),
+    /// This many ticks from now at the latest, as a kernel timer counts them.
+    Jiffies(u64),
+}
+
+/// Sequence numbers for lock-free polls, to be published with release stores before the lock is
+/// dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Published {
+    /// The global `gp_seq`: cookies come from it.
+    pub global: crate::common::seq::Seq,
+    /// The root node's copy: polls look at it. It is advanced before the global one.
+    pub root: crate::common::seq::Seq,
+}
+
+/// What the host has to carry out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[must_use = "effects not carried out are lost wake-ups"]
+pub struct Effects {
+    /// New sequence numbers for lock-free polls.
+    pub publish: Option<Published>,
+    /// Wake the grace-period thread, if the host has one.
+    pub wake_gp: bool,
+    /// Wake whoever drives the expedited grace period in flight ([`exp`](crate::exp)).
+    pub wake_exp: bool,
+    /// Waiters below this position are satisfied: wake them directly.
+    pub waiters_until: Option<Pos>,
+    /// Waiters from there up to this position are satisfied too; a work item wakes them and calls
+    /// [`waiters_woken`](crate::Global::waiters_woken).
+    pub deferred_until: Option<Pos>,
+    /// Readers have kept the grace period waiting for so long that it is to be reported.
+    pub stall: Option<crate::common::stall::Stalled>,
+    /// Nobody is left at this leaf: its bit in [`Host::occupied`] may be cleared before the lock is dropped
+    /// (and has to be set again if somebody arrived meanwhile).
+    pub vacated: Option<LeafId>,
+    /// New sections join this count from now on ([`indexed`](crate::indexed)).
+    pub join: Option<CpuId>,
+    /// CPUs to be interrupted, and ticks to be stopped.
+    pub nudge: Option<crate::kernel::urgency::Nudge>,
+    /// Wake the offload threads that sleep on this queue: see
+    /// [`Group::goes_on`](crate::offload::Group::goes_on).
+    pub gp_end: Option<crate::kernel::offload::GpEnd>,
+    /// For whoever drives.
+    pub next: Next,
+}
+
+impl Effects {
+    /// Nothing but what comes next.
+    pub const fn only(next: Next) -> Effects {
+        Effects {
+            publish: None,
+            wake_gp: false,
+            wake_exp: false,
+            waiters_until: None,
+            deferred_until: None,
+            stall: None,
+            vacated: None,
+            join: None,
+            nudge: None,
+            gp_end: None,
+            next,
+        }
+    }
+}
+
+/// The questions of a [`Host`] that no call but the driver's may ask, for hosts of tests that do not drive.
+#[cfg(test)]
+macro_rules! asked_by_the_driver_only {
+    () => {
+        fn cpus(&self) -> u32 {
+            unreachable!("asked by the driver only")
+        }
+        fn observe(&self, _: $crate::common::host::CpuId) -> $crate::common::host::Seen {
+            unreachable!("asked by the driver only")
+        }
+        fn present(&self, _: $crate::common::host::LeafId) -> u64 {
+            unreachable!("asked by the driver only")
+        }
+        fn own_quiescent(&self, _: $crate::common::host::CpuId) -> bool {
+            unreachable!("asked by the driver only")
+        }
+    };
+}
+
+#[cfg(test)]
+pub(crate) use asked_by_the_driver_only;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Silent;
+
+    impl Host for Silent {
+        asked_by_the_driver_only!();
+    }
+
+    #[test]
+    fn a_host_that_says_no_more_has_ordinary_cpus_anywhere() {
+        assert_eq!(Silent.occupied(1), u64::MAX);
+        assert!(!Silent.nohz_full(1));
+        assert_eq!(Silent.owed_callbacks(1), 0);
+    }
+}

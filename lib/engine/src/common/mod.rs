@@ -1,0 +1,26 @@
+//! The bottom layer: grace periods, and what both kinds of hosts share.
+//!
+//! Numbers and shapes first ([`seq`], [`polled`], [`geometry`], [`event`], [`config`], [`host`]), then the
+//! tree, the grace period with its scans, expedited grace periods, preempted readers, waiters, stalls,
+//! driver takeover, and the callback list with its barrier.
+
+pub mod barrier;
+pub mod blocked;
+pub mod cblist;
+pub mod config;
+pub(crate) mod counts;
+pub mod cpu;
+pub mod event;
+pub mod exp;
+pub(crate) mod fqs;
+pub mod geometry;
+pub(crate) mod global;
+pub(crate) mod gp;
+pub(crate) mod group;
+pub mod host;
+pub mod polled;
+pub mod seq;
+pub mod stall;
+pub(crate) mod tree;
+pub mod usurp;
+pub mod waiters;

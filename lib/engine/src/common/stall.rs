@@ -1,0 +1,318 @@
+//! Stalls: a grace period that does not end, and who is to say so (behaviour §14).
+//!
+//! Nobody can end another's section. What can be done is to name it, to somebody who can mend the program:
+//! after a time, once; again after three times that and a little; and so on for as long as it lasts. The
+//! next grace period begins anew.
+//!
+//! | | measured in | from | who looks | who tells |
+//! |---|---|---|---|---|
+//! | a kernel's grace period | ticks | its start | every CPU, at its tick | a CPU that is in the way at once, others two ticks later; the first of them for all |
+//! | an expedited one | ticks | the last interrupt sent | its driver, which sleeps until then | the driver |
+//! | one that is asked for and does not start | ticks | the first tick that found it so | every CPU, at its tick | the first |
+//! | the thread host's | nanoseconds | when a holdout was first found in the way | whoever scans, and the driver that sleeps until then | it, if the scan still finds somebody |
+//!
+//! # The thread host
+//! There is no tick, and no thread of its own to look: a driver that sleeps for a holdout sleeps until the
+//! report is due ([`Next::Sleep`](crate::Next)), so it costs one wake-up a report and nothing otherwise
+//! (rule R5). A driver that went away left nothing behind; whoever drives next finds the report due. A
+//! driver [in passing](crate::Interest::Passing) tells nothing: it runs inside somebody's `retire`.
+//!
+//! *Due* is decided when a scan begins, and *told* when it has ended with somebody still in the way:
+//! readers that left in the last moment are not blamed. The count [`stalls`](crate::Counts::stalls) is of
+//! what was due, so that a wake-up that was lost shows in it even though nobody is left to be named.
+//!
+//! # Why a holdout has been in its section since the first look
+//! A later scan credits whoever is outside or has another stamp than the first look saw. So whoever owes
+//! at the end of a scan had the first look's stamp in it: the section is older than that look
+//! ([`Stalled::since_ns`]), and may be older than anybody knows. The reader needs no clock.
+//!
+//! # Invariants
+//! * A report is due once: whoever takes it moves the time on, under the engine's lock.
+//! * No report for a time of nothing (off), between grace periods, or while reports are
+//!   [suppressed](Global::reset_stalls).
+
+use crate::common::event::{Event, StallEvent};
+use crate::common::global::{Global, Phase};
+use crate::common::host::{Host, Now};
+use crate::common::seq::Seq;
+
+mod kernel;
+mod threads;
+
+/// Others than the culprit report a stall so many ticks later.
+const OTHERS_LATER: u64 = 2;
+/// Beyond three times the timeout, a repeated report waits so many ticks.
+const REPEAT_TICKS: u64 = 3;
+/// The same for the thread host, whose coarse tick is a millisecond.
+const REPEAT_NS: u64 = REPEAT_TICKS * 1_000_000;
+/// Scans that have to run before reports are given again after a [reset](Global::reset_stalls).
+const RESET_SCANS: u8 = 3;
+/// A second, in nanoseconds.
+const SECOND: u64 = 1_000_000_000;
+
+/// The time after which the thread host reports, unless it is told another one.
+pub const THREADS_NS: u64 = 21 * SECOND;
+
+/// Ticks of a kernel's timeout, given in seconds: 3 to 300, and 5 more for kernels that check their locks
+/// (`CONFIG_PROVE_RCU`).
+pub const fn timeout(seconds: u64, hz: u32, checks_locks: bool) -> u64 {
+    let seconds = if seconds < 3 {
+        3
+    } else if seconds > 300 {
+        300
+    } else {
+        seconds
+    };
+    (seconds + if checks_locks { 5 } else { 0 }) * hz as u64
+}
+
+/// Ticks of a kernel's timeout for expedited grace periods, given in milliseconds; 0 is the `normal` one. Two
+/// at least; a quarter more for kernels that check their locks.
+pub const fn expedited_timeout(ms: u64, hz: u32, normal: u64, checks_locks: bool) -> u64 {
+    if ms == 0 {
+        return normal;
+    }
+    let ticks = (ms * hz as u64).div_ceil(1000);
+    let ticks = if checks_locks {
+        ticks + ticks / 4
+    } else {
+        ticks
+    };
+    if ticks < 2 { 2 } else { ticks }
+}
+
+/// A stall, as a CPU's tick sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Stall {
+    /// This CPU is in the way: it reports at once.
+    Own,
+    /// Others are: it reports if they have not.
+    Others,
+}
+
+/// A stall that the driver of a thread host is to report; [`Global::in_the_way`] says who it is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Stalled {
+    /// The grace period, as traces print it.
+    pub gp_seq: Seq,
+    /// The grace period, counted: so many ended before it, and one ([`Counts`](crate::Counts)).
+    pub grace_period: u64,
+    /// Reports about it so far, this one included.
+    pub nth: u32,
+    /// Since when those who are in the way have been there at least.
+    pub since_ns: u64,
+    /// The time of this report.
+    pub now_ns: u64,
+}
+
+/// When the next report about something is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Due {
+    /// When it began, or was last reported.
+    since: Option<u64>,
+    reports: u32,
+}
+
+impl Due {
+    const NEVER: Due = Due {
+        since: None,
+        reports: 0,
+    };
+
+    fn begin(&mut self, now: u64) {
+        self.since.get_or_insert(now);
+    }
+
+    /// The time; `u64::MAX` for never.
+    fn at(&self, timeout: u64, repeat: u64) -> u64 {
+        match self.since {
+            Some(since) if timeout > 0 => since.saturating_add(match self.reports {
+                0 => timeout,
+                _ => timeout.saturating_mul(3).saturating_add(repeat),
+            }),
+            _ => u64::MAX,
+        }
+    }
+
+    /// True for the one who is to report.
+    fn take(&mut self, now: u64, timeout: u64, repeat: u64) -> bool {
+        let at = self.at(timeout, repeat);
+        if at == u64::MAX || now < at {
+            return false;
+        }
+        self.since = Some(now);
+        self.reports = self.reports.saturating_add(1);
+        true
+    }
+}
+
+/// Reports of the grace period in flight, of an expedited one, and of one that does not start.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct State {
+    gp: Due,
+    exp: Due,
+    start: Due,
+    /// When a thread host's holdouts were first found in the way.
+    blocked_since: Option<u64>,
+    /// Due, and to be told at the end of the scan.
+    noticed: bool,
+    /// Scans to go before reports are given again.
+    reset: u8,
+}
+
+impl State {
+    pub const fn new() -> State {
+        State {
+            gp: Due::NEVER,
+            exp: Due::NEVER,
+            start: Due::NEVER,
+            blocked_since: None,
+            noticed: false,
+            reset: 0,
+        }
+    }
+
+    pub fn exp_ended(&mut self) {
+        self.exp = Due::NEVER;
+    }
+}
+
+impl Global {
+    /// A grace period starts.
+    pub(crate) fn stall_gp_started(&mut self) {
+        let exp = self.stall.exp;
+        self.stall = State {
+            exp,
+            ..State::new()
+        };
+        if self.config.escalation.is_some() {
+            self.stall.gp.begin(self.now.jiffies);
+        }
+    }
+
+    /// A scan begins.
+    pub(crate) fn stall_scan_begins(&mut self) {
+        self.notice_stall();
+        if self.stall.reset > 0 {
+            self.stall.reset -= 1;
+            if self.stall.reset == 0 {
+                self.stall.gp = Due::NEVER;
+                self.stall.gp.begin(self.now.jiffies);
+            }
+        }
+    }
+
+    /// Is the grace period in flight so old that whoever can do with fewer of them should
+    /// (`rcu_gp_might_be_stalled`)? An eighth of the timeout, and two seconds at least.
+    pub fn gp_might_be_stalled(&self, now: Now) -> bool {
+        if let Some(escalation) = self.config.escalation {
+            let old = (escalation.stall / 8).max(2 * u64::from(escalation.hz));
+            return self.age(now).is_some_and(|age| age.ticks >= old);
+        }
+        let old = (self.stall_ns() / 8).max(2 * SECOND);
+        let since = self.stall.blocked_since;
+        self.phase != Phase::Idle && since.is_some_and(|since| now.ns.saturating_sub(since) >= old)
+    }
+}
+
+fn trace(event: StallEvent, host: &impl Host) {
+    host.trace(&Event::StallWarning { event });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn timeouts_are_clamped_and_longer_where_locks_are_checked() {
+        let ticks = |seconds| timeout(seconds, 250, false);
+        assert_eq!((ticks(21), ticks(0), ticks(1000)), (5250, 750, 75_000));
+        assert_eq!(timeout(21, 100, true), 2600);
+        assert_eq!(THREADS_NS, 21_000_000_000, "a kernel's, in nanoseconds");
+        assert_eq!(REPEAT_NS, 3_000_000, "and its three ticks");
+        let expedited = |ms, checks| expedited_timeout(ms, 1000, 21_000, checks);
+        assert_eq!((expedited(0, false), expedited(0, true)), (21_000, 21_000));
+        assert_eq!((expedited(1, false), expedited(20, false)), (2, 20));
+        assert_eq!(expedited(20, true), 25);
+        assert_eq!(expedited_timeout(21, 100, 0, false), 3, "rounded up");
+    }
+
+    #[test]
+    fn a_report_is_due_after_the_time_and_then_after_three_times_it_and_a_little() {
+        let mut due = Due::NEVER;
+        assert!(!due.take(u64::MAX, 10, 3), "nothing has begun");
+        due.begin(100);
+        due.begin(105);
+        let mut told = Vec::new();
+        for now in 100..200 {
+            if due.take(now, 10, 3) {
+                told.push(now);
+            }
+        }
+        assert_eq!(told, [110, 143, 176]);
+        let mut off = Due::NEVER;
+        off.begin(0);
+        assert!(!off.take(u64::MAX, 0, 3), "off");
+        assert!(!off.take(u64::MAX, u64::MAX, 3), "for ever");
+    }
+
+    #[test]
+    fn an_expedited_one_is_as_old_as_it_is_whatever_else_ends_or_starts() {
+        let mut engine = Global::new(crate::common::config::Config::kernel_6_12(2, 1000));
+        engine.stall.exp.begin(100);
+        engine.stall_gp_started();
+        assert_eq!(engine.stall.exp.at(10, 3), 110, "a normal one has started");
+        engine.stall.exp_ended();
+        engine.stall.exp.begin(500);
+        assert_eq!(engine.stall.exp.at(10, 3), 510, "it is another one");
+    }
+
+    #[test]
+    fn in_a_thread_host_two_seconds_are_old_whatever_the_time_for_reports() {
+        let mut engine = Global::new(crate::common::config::Config::threads());
+        assert!(!engine.set_stall_ns(SECOND));
+        engine.phase = Phase::Fence;
+        engine.stall.blocked_since = Some(1000);
+        let at = |ns| Now {
+            ns,
+            ..Now::default()
+        };
+        assert!(!engine.gp_might_be_stalled(at(999 + 2 * SECOND)));
+        assert!(engine.gp_might_be_stalled(at(1000 + 2 * SECOND)));
+    }
+
+    #[test]
+    fn reports_are_reset_for_a_grace_period_that_a_kernel_has_in_flight() {
+        use crate::common::config::Config;
+        for (config, in_flight, reset) in [
+            (Config::kernel_6_12(2, 1000), true, RESET_SCANS),
+            (Config::kernel_6_12(2, 1000), false, 0),
+            (Config::threads(), true, 0),
+            (Config::threads(), false, 0),
+        ] {
+            let mut engine = Global::new(config);
+            if in_flight {
+                engine.gp_seq = engine.gp_seq.start();
+            }
+            engine.reset_stalls();
+            assert_eq!(engine.stall.reset, reset);
+        }
+    }
+
+    #[test]
+    fn one_that_waits_behind_another_is_not_late_with_its_start() {
+        let mut engine = Global::new(crate::common::config::Config::kernel_6_12(2, 1000));
+        let mut late = |phase, jiffies| {
+            (engine.phase, engine.wanted) = (phase, true);
+            engine.claim_start_stall(Now {
+                jiffies,
+                ..Now::default()
+            })
+        };
+        let timeout = timeout(21, 1000, false);
+        assert!(!late(Phase::Fence, 0) && !late(Phase::Fence, timeout));
+        assert!(!late(Phase::Idle, timeout), "from now on");
+        assert!(!late(Phase::Idle, 2 * timeout - 1) && late(Phase::Idle, 2 * timeout));
+    }
+}

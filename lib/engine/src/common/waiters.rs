@@ -1,0 +1,273 @@
+//! `synchronize_rcu` callers that are woken straight from the grace period
+//! (`rcu_normal_wake_from_gp`).
+//!
+//! The engine never holds a waiter: the host keeps them in a FIFO, and a waiter is its position in it.
+//! What the engine keeps are cut positions:
+//!
+//! ```text
+//!    woken ≤ done ≤ closed ≤ end        (positions, all only grow)
+//! ```
+//!
+//! * a caller takes position `end`;
+//! * the start of a grace period **closes** a segment: everything below `closed` began before it;
+//! * the end of that grace period moves `done` to the cut; a few waiters are woken at once, the rest
+//!   by a work item, which moves `woken`.
+//!
+//! # Why it is right
+//! The segment is closed *before* `gp_seq` starts. A waiter that already saw the new number would
+//! otherwise be put into the old segment and be woken one grace period early (kernels had this bug
+//! until 6.15). Every closed segment occupies a marker until its last waiter is woken; with no marker
+//! free the segment stays open and another grace period is requested (behaviour §3.7).
+
+use crate::common::host::Pos;
+
+/// Cut positions of the waiter FIFO.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Waiters {
+    end: Pos,
+    /// Cut of the grace period in flight, if it has waiters.
+    current: Option<Pos>,
+    closed: Pos,
+    done: Pos,
+    woken: Pos,
+    /// Segments that are done but not entirely woken.
+    markers_used: u8,
+    expedited_until: Pos,
+}
+
+/// What closing the segment came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Closed {
+    /// Nobody waits.
+    Empty,
+    /// The grace period now starting serves everybody so far.
+    Segment,
+    /// No marker was free: those waiting need another grace period.
+    NoMarker,
+}
+
+/// Waiters satisfied by the grace period that just ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Satisfied {
+    /// Wake these at once.
+    pub direct_until: Pos,
+    /// Leave those from `direct_until` up to here to a work item.
+    pub deferred_until: Option<Pos>,
+}
+
+impl Waiters {
+    pub(crate) const fn new() -> Waiters {
+        Waiters {
+            end: 0,
+            current: None,
+            closed: 0,
+            done: 0,
+            woken: 0,
+            markers_used: 0,
+            expedited_until: 0,
+        }
+    }
+
+    /// Takes the next position.
+    pub(crate) fn push(&mut self, expedited: bool) -> Pos {
+        let ticket = self.end;
+        self.end += 1;
+        if expedited {
+            self.expedited_until = self.end;
+        }
+        ticket
+    }
+
+    /// Closes the segment of the grace period that is about to start.
+    pub(crate) fn close(&mut self, markers: u8) -> Closed {
+        assert!(self.current.is_none(), "two grace periods at once");
+        if self.closed == self.end {
+            return Closed::Empty;
+        }
+        if self.markers_used >= markers {
+            return Closed::NoMarker;
+        }
+        self.markers_used += 1;
+        self.closed = self.end;
+        self.current = Some(self.end);
+        Closed::Segment
+    }
+
+    /// The grace period of the closed segment ended.
+    pub(crate) fn finish(&mut self, direct_max: u32) -> Option<Satisfied> {
+        let cut = self.current.take()?;
+        if self.woken == self.done {
+            self.woken = cut.min(self.done.saturating_add(u64::from(direct_max)));
+        } // else earlier waiters still await the work item, and positions are woken in order
+        let direct = self.woken;
+        self.done = cut;
+        if direct == cut {
+            self.waiters_woken(cut);
+            return Some(Satisfied {
+                direct_until: cut,
+                deferred_until: None,
+            });
+        }
+        Some(Satisfied {
+            direct_until: direct,
+            deferred_until: Some(cut),
+        })
+    }
+
+    /// The work item has woken everybody below `pos`.
+    pub(crate) fn waiters_woken(&mut self, pos: Pos) {
+        assert!(
+            pos <= self.done,
+            "woken {pos} before the grace period ended ({})",
+            self.done
+        );
+        self.woken = self.woken.max(pos);
+        if self.woken == self.done {
+            self.markers_used = self.current.is_some() as u8;
+        }
+    }
+
+    /// Nobody is left of those who waited: they are another process's.
+    pub(crate) fn forked(&mut self) {
+        *self = Waiters {
+            end: self.end,
+            closed: self.end,
+            done: self.end,
+            woken: self.end,
+            ..Waiters::new()
+        };
+    }
+
+    /// Everybody below this position has had a full grace period.
+    pub fn done(&self) -> Pos {
+        self.done
+    }
+
+    /// The position the next caller gets.
+    pub fn end(&self) -> Pos {
+        self.end
+    }
+
+    /// Does anybody wait for a grace period that has not ended?
+    pub fn any_waiting(&self) -> bool {
+        self.done < self.end
+    }
+
+    /// Is somebody in a hurry among those the grace period in flight (or the next one) serves?
+    pub(crate) fn expedited(&self) -> bool {
+        self.expedited_until > self.done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_caller_during_a_grace_period_waits_for_the_next() {
+        let mut w = Waiters::new();
+        let first = w.push(false);
+        assert_eq!(w.close(5), Closed::Segment);
+        let second = w.push(false);
+        let sat = w.finish(5).expect("a segment was closed");
+        assert!(first < sat.direct_until && sat.direct_until <= second);
+        assert!(w.any_waiting());
+        assert_eq!(w.close(5), Closed::Segment);
+        assert_eq!(w.finish(5).map(|s| s.direct_until), Some(second + 1));
+        assert!(!w.any_waiting());
+    }
+
+    #[test]
+    fn at_most_five_are_woken_directly_and_markers_run_out() {
+        let mut w = Waiters::new();
+        for _ in 0..7 {
+            w.push(false);
+        }
+        assert_eq!(w.close(2), Closed::Segment);
+        assert_eq!(
+            w.finish(5),
+            Some(Satisfied {
+                direct_until: 5,
+                deferred_until: Some(7)
+            })
+        );
+        w.push(false);
+        assert_eq!(w.close(2), Closed::Segment);
+        let sat = w.finish(5).expect("closed");
+        assert_eq!(
+            sat.deferred_until,
+            Some(8),
+            "order is kept behind the work item"
+        );
+        w.push(false);
+        assert_eq!(w.close(2), Closed::NoMarker);
+        w.waiters_woken(8);
+        assert_eq!(w.close(2), Closed::Segment);
+        assert_eq!(
+            w.finish(5),
+            Some(Satisfied {
+                direct_until: 9,
+                deferred_until: None
+            })
+        );
+    }
+
+    #[test]
+    fn nobody_waiting_closes_nothing() {
+        let mut w = Waiters::new();
+        assert_eq!(w.close(5), Closed::Empty);
+        assert_eq!(w.finish(5), None);
+    }
+
+    #[test]
+    fn hurry_lasts_until_its_waiter_is_served() {
+        let mut w = Waiters::new();
+        w.push(true);
+        assert!(w.expedited());
+        assert_eq!(w.close(1), Closed::Segment);
+        assert!(w.finish(u32::MAX).is_some());
+        assert!(!w.expedited());
+        w.push(false);
+        assert!(!w.expedited());
+    }
+
+    #[test]
+    fn a_fork_leaves_nobody_waiting_and_positions_go_on() {
+        let mut w = Waiters::new();
+        w.push(true);
+        assert_eq!(w.close(1), Closed::Segment);
+        w.push(false);
+        w.forked();
+        assert!(!w.any_waiting() && !w.expedited());
+        assert_eq!(w.finish(5), None, "its grace period was the parent's");
+        assert_eq!((w.done(), w.end()), (2, 2));
+        assert_eq!(w.close(1), Closed::Empty);
+        assert_eq!(w.push(false), 2, "no position is given twice");
+        assert_eq!(w.close(1), Closed::Segment, "the parent's marker is free");
+        let sat = w.finish(5).expect("closed");
+        assert_eq!(
+            (sat.direct_until, sat.deferred_until),
+            (3, None),
+            "nobody is before it"
+        );
+    }
+
+    #[test]
+    fn the_marker_of_a_grace_period_in_flight_is_not_free() {
+        let mut w = Waiters::new();
+        for _ in 0..2 {
+            w.push(false);
+            assert_eq!(w.close(2), Closed::Segment);
+            let _ = w.finish(0);
+        }
+        w.waiters_woken(1);
+        w.push(false);
+        assert_eq!(w.close(2), Closed::NoMarker, "one is still to be woken");
+        w.waiters_woken(2);
+        assert_eq!(w.close(1), Closed::Segment);
+        w.waiters_woken(2);
+        assert!(w.finish(0).is_some());
+        w.push(false);
+        assert_eq!(w.close(1), Closed::NoMarker, "the work item has not run");
+    }
+}

@@ -1,0 +1,314 @@
+//! An idle CPU that has callbacks: does it need its tick?
+//!
+//! Two answers were given ([`IdleRule`], behaviour §4.4).
+//!
+//! **The tick stays** (today): any callback, whatever its segment, keeps the tick on while the CPU idles. It
+//! looks every tick, and is free to sleep once the list is empty. Simple, and costs some wake-ups a
+//! callback.
+//!
+//! **`FAST_NO_HZ`** (removed in Linux 5.17): the CPU has everything stamped, asks for the grace period and
+//! sleeps without a tick, until a time at which that grace period should be over:
+//!
+//! | kernels | queued | wakes up in |
+//! |---|---|---|
+//! | until 5.16 | anything else | 4 to 7 ticks, on a multiple of 4, so that CPUs wake together |
+//! | until 5.6 | nothing but lazy ones (they only free memory) | about 6 s, on a whole second |
+//!
+//! # The calls of an idle CPU
+//! [`Cpu::idle_needs`] whenever the tick might be stopped; [`Cpu::prepare_for_idle`] just before it sleeps;
+//! [`Cpu::cleanup_after_idle`] when it comes back. Each does its work at most once a tick: an idle loop that
+//! is woken again and again must not take the leaf's lock every time.
+//!
+//! # Invariants
+//! * An offloaded CPU never needs its tick: others look after its callbacks.
+//! * With callbacks there is an end to every sleep, and with `FAST_NO_HZ` everything is stamped before it.
+//! * `lazy` is at most what is owed. Where it cannot be known exactly (a CPU dies with some out) it is too
+//!   small, and callbacks count as urgent: the shorter sleep.
+//!
+//! # Why nothing is left behind
+//! The grace period was asked for before the CPU slept, and needs nothing of a CPU that sleeps: a scan sees
+//! it idle. When it wakes, the look in `cleanup_after_idle`, or the first tick, notices the end.
+
+use crate::common::cpu::{Cpu, Lane};
+use crate::common::global::Global;
+use crate::common::host::Host;
+
+/// What an idle CPU does about its callbacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum IdleRule {
+    /// Its tick stays on while it has any.
+    Tick,
+    /// It sleeps, and looks at a time.
+    FastNoHz(FastNoHz),
+}
+
+/// The times of `CONFIG_RCU_FAST_NO_HZ`, in ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FastNoHz {
+    /// `rcu_idle_gp_delay`: the sleep is as long, and ends on a multiple of it.
+    pub delay: u64,
+    /// `rcu_idle_lazy_gp_delay`, where laziness is known.
+    pub lazy_delay: Option<u64>,
+    /// Ticks a second.
+    pub hz: u32,
+}
+
+impl FastNoHz {
+    /// Until Linux 5.6: with laziness.
+    pub const fn v5_6(hz: u32) -> FastNoHz {
+        FastNoHz {
+            delay: 4,
+            lazy_delay: Some(6 * hz as u64),
+            hz,
+        }
+    }
+
+    /// Linux 5.7 to 5.16: without.
+    pub const fn v5_10(hz: u32) -> FastNoHz {
+        FastNoHz {
+            lazy_delay: None,
+            ..FastNoHz::v5_6(hz)
+        }
+    }
+
+    /// How long a CPU sleeps that has callbacks.
+    fn sleep(&self, now: u64, all_lazy: bool) -> u64 {
+        match self.lazy_delay {
+            Some(delay) if all_lazy => self.whole_second(now.saturating_add(delay)) - now,
+            _ => {
+                let delay = self.delay.max(1);
+                now.saturating_add(delay).next_multiple_of(delay) - now
+            }
+        }
+    }
+
+    /// A time near `at` on a whole second: the last one if less than a quarter of a second has gone by
+    /// since, or the next one.
+    fn whole_second(&self, at: u64) -> u64 {
+        let hz = u64::from(self.hz).max(1);
+        let past = at % hz;
+        if past < hz / 4 {
+            at - past
+        } else {
+            at - past + hz
+        }
+    }
+}
+
+/// What a CPU about to idle needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum IdleNeeds {
+    /// Nothing: it may sleep for ever.
+    Nothing,
+    /// Its tick.
+    Tick,
+    /// Callbacks became ready: the soft interrupt is to be raised, and the tick stays on for it.
+    Core,
+    /// To wake up after so many ticks.
+    WakeIn(u64),
+}
+
+/// A look of an idle CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[must_use = "a request for a grace period that wakes nobody is lost"]
+pub struct IdleLook {
+    /// What it needs.
+    pub needs: IdleNeeds,
+    /// Wake the grace-period thread.
+    pub wake_gp: bool,
+}
+
+/// What a CPU remembers of idling.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct State {
+    /// Lazy ones among all that is owed.
+    lazy: u64,
+    advanced_at: Option<u64>,
+    stamped_at: Option<u64>,
+}
+
+impl State {
+    pub const fn new() -> State {
+        State {
+            lazy: 0,
+            advanced_at: None,
+            stamped_at: None,
+        }
+    }
+
+    /// `gone` dies, and all but `out` of its callbacks come here. How many lazy ones are among those that
+    /// are out is not known: as few as possible are taken to have come.
+    pub fn adopt(&mut self, gone: &mut State, out: u64) {
+        let came = gone.lazy.saturating_sub(out);
+        gone.lazy -= came;
+        self.lazy += came;
+    }
+}
+
+impl Cpu {
+    /// The last callback queued only frees memory: nobody waits for it.
+    ///
+    /// # Panics
+    /// If all that is owed is said to be lazy already.
+    pub fn queued_lazy(&mut self) {
+        assert!(
+            self.idle.lazy < self.lists[Lane::Code as usize].len(),
+            "a lazy callback that was not queued"
+        );
+        self.idle.lazy += 1;
+    }
+
+    /// So many lazy ones were invoked.
+    pub fn ran_lazy(&mut self, n: u64) {
+        self.idle.lazy = self.idle.lazy.saturating_sub(n);
+    }
+
+    /// What this CPU, about to idle, needs at this tick (`rcu_needs_cpu`).
+    pub fn idle_needs(&mut self, global: &mut Global, jiffies: u64, host: &impl Host) -> IdleLook {
+        let only = |needs| IdleLook {
+            needs,
+            wake_gp: false,
+        };
+        if !self.needs_cpu() {
+            return only(IdleNeeds::Nothing);
+        }
+        let IdleRule::FastNoHz(times) = global.config.idle else {
+            return only(IdleNeeds::Tick);
+        };
+        let look = self.try_advance(global, jiffies, host);
+        if look.needs == IdleNeeds::Core {
+            return look;
+        }
+        let owed = self.lists[Lane::Code as usize].len();
+        IdleLook {
+            needs: IdleNeeds::WakeIn(times.sleep(jiffies, self.idle.lazy == owed)),
+            ..look
+        }
+    }
+
+    /// It sleeps now: with `FAST_NO_HZ` everything is stamped, and its grace period asked for. True if the
+    /// grace-period thread has to be woken.
+    pub fn prepare_for_idle(
+        &mut self,
+        global: &mut Global,
+        jiffies: u64,
+        host: &impl Host,
+    ) -> bool {
+        let fast = matches!(global.config.idle, IdleRule::FastNoHz(_));
+        if !fast || !self.needs_cpu() || self.idle.stamped_at == Some(jiffies) {
+            return false;
+        }
+        self.idle.stamped_at = Some(jiffies);
+        self.stamp(global, host)
+    }
+
+    /// It is awake again. If callbacks became ready, the soft interrupt has to be raised.
+    pub fn cleanup_after_idle(
+        &mut self,
+        global: &mut Global,
+        jiffies: u64,
+        host: &impl Host,
+    ) -> IdleLook {
+        if matches!(global.config.idle, IdleRule::FastNoHz(_)) && self.needs_cpu() {
+            return self.try_advance(global, jiffies, host);
+        }
+        IdleLook {
+            needs: IdleNeeds::Nothing,
+            wake_gp: false,
+        }
+    }
+
+    /// Notices the end of a grace period, once a tick. Is anything ready then?
+    fn try_advance(&mut self, global: &mut Global, jiffies: u64, host: &impl Host) -> IdleLook {
+        let mut look = IdleLook {
+            needs: IdleNeeds::Nothing,
+            wake_gp: false,
+        };
+        if self.idle.advanced_at == Some(jiffies) {
+            return look;
+        }
+        self.idle.advanced_at = Some(jiffies);
+        let ended = self.gp_seq.completed_gp(self.leaf(global).gp_seq) || self.gpwrap;
+        if ended {
+            look.wake_gp = self.note_gp_changes(global, host).wake_gp;
+        }
+        if self.lists[Lane::Code as usize].ready() > 0 {
+            look.needs = IdleNeeds::Core;
+        }
+        look
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_few_lazy_ones_as_possible_are_taken_to_have_come() {
+        let mut gone = State {
+            lazy: 3,
+            ..State::new()
+        };
+        let mut dst = State::new();
+        dst.adopt(&mut gone, 2);
+        assert_eq!((gone.lazy, dst.lazy), (2, 1), "two may be out");
+        dst.adopt(&mut gone, 0);
+        assert_eq!((gone.lazy, dst.lazy), (0, 3));
+    }
+
+    #[test]
+    fn sleeps_end_together() {
+        for times in [FastNoHz::v5_6(1000), FastNoHz::v5_10(1000)] {
+            let sleeps: [u64; 6] = core::array::from_fn(|at| times.sleep(at as u64, false));
+            assert_eq!(sleeps, [4, 7, 6, 5, 4, 7]);
+        }
+        for hz in [100, 250, 1000] {
+            let times = FastNoHz::v5_6(hz);
+            let second = u64::from(hz);
+            for now in 0..2 * second {
+                let sleep = times.sleep(now, true);
+                assert_eq!((now + sleep) % second, 0, "{now} at {hz}");
+                let (least, most) = (6 * second - second / 4, 7 * second - second / 4);
+                assert!(least <= sleep && sleep <= most, "{sleep} at {now}, {hz}");
+            }
+            assert_eq!(times.sleep(0, true), 6 * second);
+            let now = second / 4;
+            assert_eq!(times.sleep(now - 1, true), 6 * second - now + 1, "back");
+            assert_eq!(times.sleep(now, true), 7 * second - now, "and forth");
+        }
+        let newer = FastNoHz::v5_10(1000);
+        assert_eq!(newer.sleep(1, true), 7, "laziness is not known any more");
+    }
+
+    struct Quiet;
+
+    impl Host for Quiet {
+        crate::common::host::asked_by_the_driver_only!();
+    }
+
+    #[test]
+    fn a_cpu_whose_tick_stays_needs_no_look_when_it_wakes() {
+        let fast = IdleRule::FastNoHz(FastNoHz::v5_10(1000));
+        for (idle, needs) in [
+            (IdleRule::Tick, IdleNeeds::Nothing),
+            (fast, IdleNeeds::Core),
+        ] {
+            let mut global = Global::new(crate::common::config::Config {
+                idle,
+                ..crate::common::config::Config::kernel_6_12(2, 1000)
+            });
+            let mut cpu = Cpu::new(0);
+            let nothing = cpu.cleanup_after_idle(&mut global, 1, &Quiet);
+            assert_eq!(
+                (nothing.needs, cpu.idle.advanced_at),
+                (IdleNeeds::Nothing, None)
+            );
+            let _ = cpu.call(&mut global, 8, 0, &Quiet);
+            let stamp = global.gp_seq.snap();
+            let list = &mut cpu.lists[Lane::Code as usize];
+            assert!(list.accelerate(stamp, true));
+            assert_eq!(list.advance(stamp), 1);
+            assert_eq!(cpu.cleanup_after_idle(&mut global, 2, &Quiet).needs, needs);
+        }
+    }
+}

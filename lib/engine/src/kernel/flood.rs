@@ -1,0 +1,282 @@
+//! Overload marks, and the soft interrupt's stand-in under load.
+//!
+//! Callbacks may come faster than grace periods end. Three things answer, at three heights:
+//!
+//! | a CPU owes | what happens | where |
+//! |---|---|---|
+//! | `qhimark` more than at the last look | its batches grow, a scan is forced | [`limits`](crate::limits), [`Cpu::call`] |
+//! | `qovld` | its bit in the leaf: scans hurry, holdouts are pressed | here, [`urgency`](crate::urgency) |
+//! | more than ten rounds can invoke | the per-CPU thread gives way for two ticks | [`Rounds`] |
+//!
+//! # Overload marks
+//! A leaf's mask says which of its CPUs owe `qovld` callbacks or more. A CPU brings its own bit up to date
+//! whenever it queues one, *before* the new one counts, and when it takes over another CPU's; the end of a
+//! grace period looks at all that are marked. So a mark lasts at least until the next such moment, although
+//! the callbacks may be gone: scans are a little too eager then, which is the cheap side to err on.
+//!
+//! # Invariants
+//! * Only CPUs of the leaf are marked, and only where a tree has room for them: before the first grace
+//!   period there is none, and the next callback after it marks again.
+//! * With `qovld` 0 nothing is ever marked.
+//!
+//! # Why it is right
+//! A mark changes how long the grace-period thread waits and whom it presses, nothing else: it can make a
+//! grace period shorter only by making CPUs report sooner.
+
+use core::ops::Range;
+
+use crate::common::cblist::{CbList, Segment};
+use crate::common::cpu::{Cpu, Lane};
+use crate::common::event::{CallbackEvent, Event, SegcbEvent};
+use crate::common::global::Global;
+use crate::common::host::{CpuId, Host, LeafId, Pos};
+use crate::common::tree::{Bits, Tree};
+use crate::kernel::limits::{Around, Batch, Context, Limits};
+
+/// Rounds of the per-CPU thread before it gives way.
+const ROUNDS: u32 = 10;
+
+/// Ticks for which it does.
+const YIELD: u64 = 2;
+
+/// The loop of the per-CPU thread that stands in for the soft interrupt (`use_softirq=0`): each round is
+/// one [`Cpu::core`] with its batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Rounds(u32);
+
+/// What the per-CPU thread does after a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AfterRound {
+    /// Nothing is left: it sleeps until it is woken.
+    Wait,
+    /// Another round.
+    Again,
+    /// It sleeps so many ticks, although work is left, so that others get the CPU.
+    Yield(u64),
+}
+
+impl Rounds {
+    /// A round is over; `more` if work is left.
+    pub fn after(&mut self, more: bool) -> AfterRound {
+        self.0 += 1;
+        match (more, self.0 >= ROUNDS) {
+            (true, false) => return AfterRound::Again,
+            (false, _) => self.0 = 0,
+            (true, true) => {
+                self.0 = 0;
+                return AfterRound::Yield(YIELD);
+            }
+        }
+        AfterRound::Wait
+    }
+}
+
+impl Cpu {
+    /// Brings this CPU's overload bit up to date; is it set now?
+    pub(crate) fn mark_overload(&self, global: &mut Global) -> bool {
+        let limits = global.config.limits;
+        let overloaded = limits.overloaded(self.owed());
+        if let Some(tree) = &mut global.tree {
+            tree.set_overloaded(self.id, overloaded);
+        }
+        overloaded
+    }
+
+    /// [`begin_batch`](Cpu::begin_batch), and its trace. A kernel traces a batch of nothing as well.
+    pub fn begin_batch_traced(
+        &mut self,
+        global: &Global,
+        context: Context,
+        host: &impl Host,
+    ) -> Option<(Range<Pos>, Batch)> {
+        let begun = self.begin_batch(global, context);
+        let list = &self.lists[Lane::Code as usize];
+        host.trace(&Event::Callbacks(CallbackEvent::BatchStart {
+            n_cbs: self.owed(),
+            limit: begun.as_ref().map_or(0, |(_, batch)| batch.limit()),
+        }));
+        match &begun {
+            Some(_) => trace_segments(list, SegcbEvent::Dequeued, host),
+            None => self.trace_batch_end(0, Around::default(), context, host),
+        }
+        begun
+    }
+
+    /// [`end_batch`](Cpu::end_batch), and its trace. `around` is how things stand now.
+    pub fn end_batch_traced(
+        &mut self,
+        global: &Global,
+        (batch, context): (Range<Pos>, Context),
+        invoked: u64,
+        around: Around,
+        host: &impl Host,
+    ) -> bool {
+        let more = self.end_batch(global, batch, invoked);
+        self.trace_batch_end(invoked, around, context, host);
+        more
+    }
+
+    fn trace_batch_end(&self, invoked: u64, around: Around, context: Context, host: &impl Host) {
+        host.trace(&Event::Callbacks(CallbackEvent::BatchEnd {
+            invoked,
+            left: !self.lists[Lane::Code as usize].is_empty(),
+            need_resched: around.need_resched,
+            idle: around.idle,
+            thread: context != Context::Softirq,
+        }));
+    }
+}
+
+/// How the list is cut, for the trace.
+pub(crate) fn trace_segments<H: Host>(list: &CbList, when: SegcbEvent, host: &H) {
+    if !H::TRACES {
+        return;
+    }
+    let all = [
+        Segment::Done,
+        Segment::Wait,
+        Segment::NextReady,
+        Segment::Next,
+    ];
+    let segments = all.map(|segment| list.segment(segment));
+    host.trace(&Event::Callbacks(CallbackEvent::Segments {
+        when,
+        counts: segments.map(|(count, _)| count),
+        stamps: segments.map(|(_, stamp)| stamp.unwrap_or(crate::common::seq::Seq::ZERO)),
+    }));
+}
+
+impl Global {
+    /// Does `cpu` count as overloaded?
+    pub fn is_overloaded(&self, cpu: CpuId) -> bool {
+        self.tree.as_ref().is_some_and(|tree| {
+            tree.place_of(cpu).is_some_and(|(leaf, bit)| {
+                tree.nodes[tree.leaf_node(leaf)].overloaded & 1 << bit != 0
+            })
+        })
+    }
+}
+
+impl Tree {
+    pub(crate) fn is_overloaded(&self, leaf: LeafId) -> bool {
+        self.nodes[self.leaf_node(leaf)].overloaded != 0
+    }
+
+    pub(crate) fn set_overloaded(&mut self, cpu: CpuId, overloaded: bool) {
+        let Some((leaf, bit)) = self.place_of(cpu) else {
+            return;
+        };
+        let node = self.leaf_node(leaf);
+        let mask = &mut self.nodes[node].overloaded;
+        *mask = if overloaded {
+            *mask | 1 << bit
+        } else {
+            *mask & !(1 << bit)
+        };
+    }
+
+    /// The end of a grace period looks at every marked CPU of a leaf again (behaviour §3.6, step 2).
+    pub(crate) fn recheck_overload(&mut self, node: usize, limits: &Limits, host: &impl Host) {
+        let (lo, marked) = (self.nodes[node].lo, self.nodes[node].overloaded);
+        for bit in Bits(marked) {
+            if !limits.overloaded(host.owed_callbacks(lo + bit)) {
+                self.nodes[node].overloaded &= !(1 << bit);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::String;
+    use alloc::vec::Vec;
+    use core::cell::RefCell;
+
+    use super::*;
+    use crate::common::config::EarlyQs;
+    use crate::testhost::TestHost;
+
+    #[test]
+    fn the_per_cpu_thread_gives_way_after_ten_rounds() {
+        let mut rounds = Rounds::default();
+        for _ in 0..2 {
+            for _ in 0..9 {
+                assert_eq!(rounds.after(true), AfterRound::Again);
+            }
+            assert_eq!(rounds.after(true), AfterRound::Yield(2));
+        }
+        for _ in 0..9 {
+            assert_eq!(rounds.after(true), AfterRound::Again);
+        }
+        assert_eq!(rounds.after(false), AfterRound::Wait, "it caught up");
+        assert_eq!(rounds.after(true), AfterRound::Again, "and counts anew");
+    }
+
+    #[derive(Default)]
+    struct Traced(RefCell<Vec<String>>);
+
+    impl Host for Traced {
+        crate::common::host::asked_by_the_driver_only!();
+
+        fn trace(&self, event: &Event) {
+            let line = alloc::format!("{}: {}", event.name(), event.text("r"));
+            self.0.borrow_mut().push(line);
+        }
+    }
+
+    #[test]
+    fn a_mark_that_is_set_again_stays() {
+        let mut host = TestHost::kernel(2, 1000, EarlyQs::Init);
+        let ticket = host.wait_for_gp(0);
+        host.drive(0, ticket, 1000);
+        let engine = host.engine_mut();
+        for (overloaded, times) in [(true, 2), (false, 2)] {
+            for _ in 0..times {
+                let tree = engine.tree.as_mut().expect("there was a grace period");
+                tree.set_overloaded(1, overloaded);
+                assert_eq!(
+                    [0, 1].map(|cpu| engine.is_overloaded(cpu)),
+                    [false, overloaded]
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_trace_of_a_batch_reads_like_the_kernels() {
+        let mut host = TestHost::kernel(2, 1000, EarlyQs::Init);
+        for _ in 0..12 {
+            let _ = host.call(1);
+        }
+        let _ = host.core(1);
+        let ticket = host.wait_for_gp(0);
+        host.drive(0, ticket, 1000);
+        let _ = host.core(1);
+        let mut cpu = host.cpu(1).expect("it has had callbacks").clone();
+        let (traced, engine) = (Traced::default(), host.engine_mut());
+        let busy = Around {
+            need_resched: true,
+            ..Around::default()
+        };
+        let context = Context::Softirq;
+        let begun = cpu.begin_batch_traced(engine, context, &traced);
+        let (range, _) = begun.expect("12 are ready");
+        assert!(cpu.end_batch_traced(engine, (range, context), 10, busy, &traced));
+        let context = Context::Rcuop;
+        let begun = cpu.begin_batch_traced(engine, context, &traced);
+        let (range, _) = begun.expect("2 are left");
+        assert!(!cpu.end_batch_traced(engine, (range, context), 2, busy, &traced));
+        let context = Context::Softirq;
+        assert!(cpu.begin_batch_traced(engine, context, &traced).is_none());
+        let none = "SegCbDequeued seglen: (DONE=0, WAIT=0, NEXT_READY=0, NEXT=0) \
+                    gp_seq: (DONE=0, WAIT=0, NEXT_READY=0, NEXT=0)";
+        let want = alloc::format!(
+            "rcu_batch_start: r CBs=12 bl=10\nrcu_segcb_stats: {none}\n\
+             rcu_batch_end: r CBs-invoked=10 idle=CS..\n\
+             rcu_batch_start: r CBs=2 bl=10\nrcu_segcb_stats: {none}\n\
+             rcu_batch_end: r CBs-invoked=2 idle=.S.R\n\
+             rcu_batch_start: r CBs=0 bl=0\nrcu_batch_end: r CBs-invoked=0 idle=...."
+        );
+        assert_eq!(traced.0.take().join("\n"), want);
+    }
+}

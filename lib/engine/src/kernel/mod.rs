@@ -1,0 +1,15 @@
+//! What a kernel's CPU does by itself, and what its offload threads do for it.
+//!
+//! Only the machine model runs this: ticks, quiescent-state reports, idle CPUs with callbacks, floods,
+//! the pressure on holdouts, offloaded and lazy callbacks.
+
+pub mod callbacks;
+pub mod fast_no_hz;
+pub mod flood;
+pub mod limits;
+pub mod offload;
+pub(crate) mod own_cpu;
+pub mod report;
+pub mod tick;
+pub mod urgency;
+pub mod watching;

@@ -1,0 +1,245 @@
+//! What an offloaded CPU hides from its group's thread, and what it remembers of its own queueing.
+//!
+//! Under [`Policy::Kernel612`](super::Policy::Kernel612) the *bypass* is a second FIFO behind the list: the engine keeps how many are in
+//! it, what they weigh and since when. It serves two ends. A CPU that queues more than `direct_limit` callbacks
+//! a tick goes through it, so as not to fight with rcuog for the list's lock; and lazy callbacks wait in it.
+//! It is *all lazy* or *mixed*: one that is not lazy spoils the whole, since those before it go first.
+//!
+//! Under [`Policy::Quiescent`](super::Policy::Quiescent) there is no bypass; the youngest `lazy` callbacks of the list are the lazy ones.
+//!
+//! # Invariants
+//! * Everything in the bypass was queued after everything in the list.
+//! * In an empty bypass nothing is lazy (6.12); the lazy ones are still queued (quiescent).
+//!
+//! # The direct rate
+//! A count that rises with every callback and falls by the limit whenever a callback finds another tick: a
+//! burst decays one limit a change of tick, not at once (behaviour §7.2).
+
+use crate::common::cblist::CbList;
+use crate::common::cpu::{Cpu, Lane};
+use crate::common::host::CpuId;
+
+use super::GroupId;
+
+/// An offloaded CPU's part.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Member {
+    /// Its group, if it was offloaded at boot: only then it has threads.
+    pub(super) group: Option<GroupId>,
+    /// Callbacks in the bypass.
+    pub(super) bypass: u64,
+    pub(super) bytes: u64,
+    /// A lower bound of when the bypass's oldest was queued, in nanoseconds; 0 if it is empty.
+    pub(super) since: u64,
+    /// Lazy ones.
+    pub(super) lazy: u64,
+    /// The tick in which the hidden ones begin to count.
+    pub(super) first: u64,
+    rate_tick: u64,
+    rate: u64,
+    /// The tick in which the list was advanced on the way.
+    pub(super) advanced_at: Option<u64>,
+    /// rcuop has nothing to do, and has to be woken (`nocb_cb_sleep`).
+    pub(super) cb_sleep: bool,
+}
+
+impl Member {
+    /// Not offloaded.
+    pub const fn new() -> Member {
+        Member {
+            group: None,
+            bypass: 0,
+            bytes: 0,
+            since: 0,
+            lazy: 0,
+            first: 0,
+            rate_tick: 0,
+            rate: 0,
+            advanced_at: None,
+            cb_sleep: true,
+        }
+    }
+
+    /// The group that it belongs to whenever it is offloaded.
+    pub fn group(&self) -> Option<GroupId> {
+        self.group
+    }
+
+    /// Callbacks in the bypass.
+    pub fn bypass(&self) -> u64 {
+        self.bypass
+    }
+
+    /// Lazy callbacks: those that nobody has asked a grace period for.
+    pub fn lazy(&self) -> u64 {
+        self.lazy
+    }
+
+    /// Does rcuop sleep?
+    pub fn rcuop_sleeps(&self) -> bool {
+        self.cb_sleep
+    }
+
+    /// There is something in the bypass, and all of it is lazy.
+    pub(super) fn all_lazy(&self) -> bool {
+        self.bypass != 0 && self.lazy == self.bypass
+    }
+
+    /// Counts a callback; the direct rate with it (behaviour §7.2, step 2).
+    pub(super) fn count_rate(&mut self, tick: u64, limit: u64) -> u64 {
+        self.rate = if tick == self.rate_tick {
+            self.rate.saturating_add(1)
+        } else {
+            self.rate.saturating_sub(limit).min(limit)
+        };
+        self.rate_tick = tick;
+        self.rate
+    }
+
+    /// One more is hidden.
+    pub(super) fn hide(&mut self, bytes: u64, lazy: bool, tick: u64, ns: u64) {
+        if self.bypass == 0 {
+            self.first = tick;
+            self.since = ns;
+        }
+        self.since = self.since.min(ns);
+        self.bypass += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.lazy += u64::from(lazy);
+    }
+
+    /// Has the CPU that queues one more to flush (behaviour §7.2, step 4)?
+    pub(super) fn queuer_flushes(&self, tick: u64, lazy_flush: u64, qhimark: u64) -> bool {
+        let mixed = self.bypass != self.lazy && tick != self.first;
+        let late = self.all_lazy() && tick > self.first.saturating_add(lazy_flush);
+        self.bypass != 0 && (mixed || late || self.bypass >= qhimark)
+    }
+
+    /// Has rcuog to (behaviour §7.5)?
+    pub(super) fn pass_flushes(&self, tick: u64, lazy_flush: u64, qhimark: u64) -> bool {
+        let time = if self.all_lazy() { lazy_flush } else { 1 };
+        let late = tick > self.first.saturating_add(time);
+        self.bypass != 0 && (late || self.bypass > qhimark.saturating_mul(2))
+    }
+}
+
+impl Default for Member {
+    fn default() -> Member {
+        Member::new()
+    }
+}
+
+impl Cpu {
+    /// Its part in offloading.
+    pub fn member(&self) -> &Member {
+        &self.offload
+    }
+
+    /// Everything it owes on a kernel's list: queued, out, or in the bypass.
+    pub fn owed(&self) -> u64 {
+        self.lists[Lane::Code as usize].len() + self.offload.bypass
+    }
+
+    /// Moves all of the bypass to the end of NEXT; how many that were. Nothing is lazy any more.
+    pub(super) fn flush_bypass(&mut self, tick: u64) -> u64 {
+        let member = &mut self.offload;
+        let flushed = core::mem::take(&mut member.bypass);
+        let (bytes, since) = (
+            core::mem::take(&mut member.bytes),
+            core::mem::take(&mut member.since),
+        );
+        member.lazy = 0;
+        member.first = if flushed == 0 { member.first } else { tick };
+        let list = self.code();
+        list.enqueue_to(list.end().wrapping_add(flushed), bytes, since);
+        flushed
+    }
+
+    pub(super) fn code(&mut self) -> &mut CbList {
+        &mut self.lists[Lane::Code as usize]
+    }
+
+    pub(super) fn code_ref(&self) -> &CbList {
+        &self.lists[Lane::Code as usize]
+    }
+
+    pub(super) fn group_id(&self) -> Option<GroupId> {
+        self.offload.group
+    }
+
+    pub(super) fn must_be_of(&self, group: GroupId) {
+        let cpu: CpuId = self.id();
+        assert!(
+            self.group_id() == Some(group),
+            "CPU {cpu} was given the group {group}, which is not its own"
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FLUSH: u64 = 100;
+    const MARK: u64 = 10;
+
+    fn holding(bypass: u64, lazy: u64) -> Member {
+        Member {
+            bypass,
+            lazy,
+            first: 1000,
+            ..Member::new()
+        }
+    }
+
+    #[test]
+    fn whoever_queues_flushes_what_is_mixed_and_old_or_late_or_too_long() {
+        let rows = [
+            (0, 0, 5000, false),
+            (3, 2, 1000, false), // mixed, the same tick
+            (3, 2, 1001, true),
+            (3, 3, 1100, false), // all lazy, on time
+            (3, 3, 1101, true),
+            (9, 9, 1000, false),
+            (10, 10, 1000, true),
+            (10, 0, 1000, true),
+        ];
+        for (bypass, lazy, tick, flushes) in rows {
+            let it = holding(bypass, lazy);
+            let got = it.queuer_flushes(tick, FLUSH, MARK);
+            assert_eq!(got, flushes, "{bypass}, {lazy} lazy, at {tick}");
+        }
+    }
+
+    #[test]
+    fn rcuog_flushes_what_is_late_or_far_too_long() {
+        let rows = [
+            (0, 0, 5000, false),
+            (3, 2, 1001, false), // mixed, on time
+            (3, 2, 1002, true),
+            (3, 3, 1100, false),
+            (3, 3, 1101, true),
+            (20, 20, 1000, false),
+            (21, 21, 1000, true),
+            (21, 0, 1000, true),
+        ];
+        for (bypass, lazy, tick, flushes) in rows {
+            let it = holding(bypass, lazy);
+            let got = it.pass_flushes(tick, FLUSH, MARK);
+            assert_eq!(got, flushes, "{bypass}, {lazy} lazy, at {tick}");
+        }
+    }
+
+    #[test]
+    fn the_direct_rate_rises_with_each_and_falls_by_the_limit() {
+        let mut it = Member::new();
+        let mut count = |tick| it.count_rate(tick, 4);
+        assert_eq!([count(1), count(1), count(1)], [0, 1, 2]);
+        assert_eq!(count(2), 0, "not below");
+        for rate in 1..=11 {
+            assert_eq!(count(2), rate);
+        }
+        assert_eq!([count(3), count(3)], [4, 5], "the limit at most");
+        assert_eq!(count(9), 1, "one limit, however long it took");
+    }
+}

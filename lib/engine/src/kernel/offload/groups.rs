@@ -1,0 +1,116 @@
+//! Offload groups: which CPUs belong together, who leads, and what the group's thread knows.
+//!
+//! CPUs are divided into ranges of one *stride*; the first CPU of a range is its *leader*, on whose record a
+//! kernel keeps the group's state and after which it names the thread (`rcuog/4`). The leader need not be
+//! offloaded itself. Members are visited in CPU order; one that comes back at run time goes to the tail.
+//!
+//! # Invariants
+//! * A CPU is a member once or not at all, and exactly while it is offloaded.
+//! * A pass visits every CPU that is a member from its beginning to its end, once.
+//! * Room for all CPUs of the range is taken when the group is made: nothing is allocated later, under a lock.
+
+use alloc::vec::Vec;
+
+use super::pass::{Pass, Rest};
+use super::wake::Level;
+use crate::common::host::CpuId;
+
+/// Number of a group: its range's.
+pub type GroupId = u32;
+
+/// CPUs a group, of so many: what is asked for, or their number divided by its whole square root.
+pub fn stride(cpus: u32, asked: Option<u32>) -> u32 {
+    match asked {
+        Some(stride @ 1..) => stride,
+        _ => (cpus / cpus.isqrt().max(1)).max(1),
+    }
+}
+
+/// The group of a CPU.
+pub fn group_of(cpu: CpuId, stride: u32) -> GroupId {
+    cpu / stride
+}
+
+/// The first CPU of a group's range.
+pub fn leader_of(group: GroupId, stride: u32) -> CpuId {
+    group * stride
+}
+
+/// An offload group and its thread rcuog.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Group {
+    pub(super) id: GroupId,
+    pub(super) leader: CpuId,
+    pub(super) members: Vec<CpuId>,
+    /// rcuog has begun a pass since it was woken last (`nocb_gp_sleep`): whoever has news must wake it.
+    pub(super) sleep: bool,
+    pub(super) level: Level,
+    /// When a wake-up that was put off is due.
+    pub(super) defer_at: Option<u64>,
+    /// When the oldest lazy callback of the group is due ([`Policy::Quiescent`](super::Policy::Quiescent)).
+    pub(super) lazy_at: Option<u64>,
+    /// That time has come: the next pass flushes the group.
+    pub(super) lazy_due: bool,
+    /// What the timer is set to.
+    pub(super) timer: Option<u64>,
+    pub(super) pass: Option<Pass>,
+    /// How rcuog rests.
+    pub(super) rest: Option<Rest>,
+}
+
+impl Group {
+    /// A group without members, whose rcuog rests.
+    pub fn new(id: GroupId, stride: u32) -> Group {
+        Group {
+            id,
+            leader: leader_of(id, stride),
+            members: Vec::with_capacity(stride as usize),
+            sleep: true,
+            level: Level::Not,
+            defer_at: None,
+            lazy_at: None,
+            lazy_due: false,
+            timer: None,
+            pass: None,
+            rest: Some(Rest::Unbounded),
+        }
+    }
+
+    /// Its number.
+    pub fn id(&self) -> GroupId {
+        self.id
+    }
+
+    /// Its leader.
+    pub fn leader(&self) -> CpuId {
+        self.leader
+    }
+
+    /// The offloaded CPUs it looks after, in the order of visits.
+    pub fn members(&self) -> &[CpuId] {
+        &self.members
+    }
+
+    /// Goes to the tail.
+    pub(super) fn join(&mut self, cpu: CpuId) {
+        assert!(
+            !self.members.contains(&cpu),
+            "CPU {cpu} joins group {} twice",
+            self.id
+        );
+        self.members.push(cpu);
+    }
+
+    /// A pass under way goes on with whoever came after it.
+    pub(super) fn part(&mut self, cpu: CpuId) {
+        let Some(at) = self.members.iter().position(|&member| member == cpu) else {
+            return;
+        };
+        self.members.remove(at);
+        if let Some(pass) = &mut self.pass
+            && at < pass.at
+        {
+            pass.at -= 1;
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Offloading a CPU, and de-offloading it, at boot and at run time.
+//!
+//! A CPU that is to be offloaded ever is *chosen* at boot (`rcu_nocbs`): only then it has threads. Linux 6.12
+//! toggles CPUs that are offline, after a barrier has emptied them; 5.12 to 6.11 could do it while they were
+//! online, and so can a host that sets [`online_toggle`](super::Offload::online_toggle).
+//!
+//! # How an online CPU changes sides
+//! In one call, under its lock and its group's. Who *stamps and advances* changes at once; who *invokes*
+//! changes at the end of the batch that is out, if one is ([`invoke`](super::invoke)).
+//!
+//! * **De-offload**: what is hidden is flushed, since only rcuog would look there; what has a stamp is asked
+//!   for, since rcuog may not have done so yet, and no tick would notice; the CPU leaves the group; if it has
+//!   callbacks its soft interrupt is raised, as it may be idle without a tick. rcuog may be waiting for its
+//!   grace period: it wakes up once for nothing.
+//! * **Offload**: the CPU joins the group, and rcuog is woken if it has callbacks, since the CPU will not look
+//!   at them any more.
+//!
+//! A CPU that runs without a tick where it can stays offloaded (behaviour §4.4): what it queued would have nobody who
+//! looks while a task keeps it busy.
+//!
+//! # Why nothing is lost
+//! At any time exactly one side looks: `offloaded` and membership change together. The side that takes over
+//! is told if there is anything to look at, and looks at the whole list, stamps and all.
+
+use super::{Group, Todo};
+use crate::common::cpu::Cpu;
+use crate::common::global::Global;
+use crate::common::host::Host;
+
+/// What toggling came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[must_use = "callbacks may have moved, and somebody may have to be woken"]
+pub struct Toggled {
+    /// So many, all of the bypass, move to the end of the list.
+    pub flushed: u64,
+    /// Who has to be woken.
+    pub todo: Todo,
+}
+
+/// Why a CPU was not toggled. Nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Refused {
+    /// It was not chosen at boot.
+    NeverChosen,
+    /// It is online, and only CPUs that are offline can be toggled.
+    Online,
+    /// It is offline, and has callbacks: make a barrier first, or let them be adopted.
+    NotEmpty,
+    /// It is so already.
+    Already,
+    /// It runs without a tick where it can ([`Host::nohz_full`]), and would not look at its callbacks itself.
+    NoTick,
+}
+
+impl Cpu {
+    /// At boot: this CPU's callbacks are looked after by `group`, from now on.
+    ///
+    /// # Panics
+    /// If it is offloaded already.
+    pub fn choose(&mut self, group: &mut Group) {
+        self.offload.group = Some(group.id);
+        group.join(self.id);
+        self.offloaded = true;
+    }
+
+    /// This CPU's callbacks are looked after by its group again.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub fn offload(
+        &mut self,
+        online: bool,
+        group: &mut Group,
+        global: &Global,
+        host: &impl Host,
+    ) -> Result<Toggled, Refused> {
+        if self.offload.group.is_none() {
+            return Err(Refused::NeverChosen);
+        }
+        self.can_toggle(true, online, group, global)?;
+        self.offloaded = true;
+        group.join(self.id);
+        let list = self.code_ref();
+        let some = list.head() != list.end();
+        let todo = if some {
+            group.wake(self.id, false, host)
+        } else {
+            Todo::default()
+        };
+        Ok(Toggled { flushed: 0, todo })
+    }
+
+    /// This CPU looks after its callbacks itself from now on.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub fn deoffload(
+        &mut self,
+        online: bool,
+        tick: u64,
+        group: &mut Group,
+        global: &mut Global,
+        host: &impl Host,
+    ) -> Result<Toggled, Refused> {
+        self.can_toggle(false, online, group, global)?;
+        if host.nohz_full(self.id) {
+            return Err(Refused::NoTick);
+        }
+        let flushed = self.flush_bypass(tick);
+        self.offload.lazy = 0;
+        self.offloaded = false;
+        group.part(self.id);
+        // A tick asks for what has no stamp, and takes a stamp for a grace period that was asked for.
+        let leaf = self.leaf(global).id;
+        let gp = self.hurried_needs_gp(global) && global.request(leaf, host);
+        let list = self.code_ref();
+        let some = list.head() != list.end();
+        Ok(Toggled {
+            flushed,
+            todo: Todo {
+                core: some.then_some(self.id),
+                gp,
+                ..Todo::default()
+            },
+        })
+    }
+
+    fn can_toggle(
+        &self,
+        to: bool,
+        online: bool,
+        group: &Group,
+        global: &Global,
+    ) -> Result<(), Refused> {
+        if self.offloaded == to {
+            return Err(Refused::Already);
+        }
+        self.must_be_of(group.id);
+        if online && !global.config.offload.online_toggle {
+            return Err(Refused::Online);
+        }
+        if !online && self.owed() != 0 {
+            return Err(Refused::NotEmpty);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,245 @@
+//! Waking rcuog: now, later, or not at all.
+//!
+//! Whoever queues with interrupts disabled cannot wake a thread. It leaves a *level* with the group, and a
+//! timer in case nobody comes by:
+//!
+//! | level | timer | who acts on it |
+//! |---|---|---|
+//! | `Bypass` | 2 ticks | the timer |
+//! | `Lazy` | the flush time | the timer |
+//! | `Wake` | 1 tick | the timer, and the next tick, soft interrupt, entry into idle or user space ([`Group::deliver`]) |
+//! | `Force` | 1 tick | the same; wakes although rcuog is said to be awake |
+//!
+//! # An oddity that is kept
+//! Under [`Policy::Kernel612`] a second list that turns lazy while the level is `Lazy` already re-arms the timer to one tick: rcuog
+//! is woken, finds nothing due, and starts the whole flush time again. The older list may wait nearly twice as
+//! long. [`Policy::Quiescent`] has no level `Lazy`: the group keeps the earliest deadline beside the levels, and nothing but a
+//! flush moves it.
+//!
+//! # Why no wake-up is lost
+//! `sleep` is set by rcuog before it looks at the first member, and cleared by whoever wakes it. News that
+//! comes in between finds it set and clears it, and rcuog, about to rest, finds that out. A wake-up clears
+//! level and timer; that is safe because the pass that follows sees whatever they stood for.
+
+use super::{Group, Offload, Policy, Timer, Todo};
+use crate::common::cpu::Cpu;
+use crate::common::event::{Event, NocbEvent};
+use crate::common::global::Global;
+use crate::common::host::{CpuId, Host};
+
+/// How urgent the wake-up is that was put off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Level {
+    /// None was.
+    Not,
+    /// Somebody has to look at a bypass.
+    Bypass,
+    /// Somebody has to look at a lazy list.
+    Lazy,
+    /// rcuog has to be woken.
+    Wake,
+    /// It has to be woken in any case.
+    Force,
+}
+
+impl Group {
+    /// Puts a wake-up off (behaviour §7.3).
+    pub(super) fn defer(&mut self, level: Level, tick: u64, lazy_flush: u64) -> Timer {
+        match level {
+            Level::Lazy if self.level == Level::Not => {
+                self.defer_at = Some(tick.saturating_add(lazy_flush));
+                self.level = level;
+            }
+            Level::Bypass => {
+                self.defer_at = Some(tick.saturating_add(2));
+                self.level = level;
+            }
+            _ => {
+                if self.level < Level::Wake {
+                    self.defer_at = Some(tick.saturating_add(1));
+                }
+                self.level = self.level.max(level);
+            }
+        }
+        self.retime()
+    }
+
+    /// Some member's lazy callbacks are due then. The earliest such time counts.
+    pub(super) fn lazy_until(&mut self, deadline: u64) {
+        let at = self.lazy_at.map_or(deadline, |known| known.min(deadline));
+        self.lazy_at = Some(at);
+    }
+
+    /// Sets the timer to whatever comes first.
+    pub(super) fn retime(&mut self) -> Timer {
+        let at = match (self.defer_at, self.lazy_at) {
+            (Some(defer), Some(lazy)) => Some(defer.min(lazy)),
+            (one, other) => one.or(other),
+        };
+        let changed = self.timer != at;
+        self.timer = at;
+        match (changed, at) {
+            (false, _) => Timer::Keep,
+            (true, Some(at)) => Timer::Set(at),
+            (true, None) => Timer::Stop,
+        }
+    }
+
+    /// Nothing is put off any more.
+    pub(super) fn cancel(&mut self) -> Timer {
+        self.level = Level::Not;
+        self.defer_at = None;
+        self.retime()
+    }
+
+    /// Wakes rcuog, on behalf of `cpu`, if it sleeps; or in any case.
+    pub(super) fn wake(&mut self, cpu: CpuId, force: bool, host: &impl Host) -> Todo {
+        let timer = self.cancel();
+        let wakes = self.sleep || force;
+        self.sleep = false;
+        let event = if wakes {
+            NocbEvent::DoWake
+        } else {
+            NocbEvent::AlreadyAwake
+        };
+        trace(cpu, event, host);
+        Todo {
+            rcuog: wakes.then_some(self.id),
+            timer,
+            ..Todo::default()
+        }
+    }
+
+    /// A wake-up was put off that the next tick is to deliver
+    /// ([`At::deferred_wake`](crate::tick::At::deferred_wake)).
+    pub fn is_wake_due(&self) -> bool {
+        self.level >= Level::Wake
+    }
+
+    /// The level.
+    pub fn level(&self) -> Level {
+        self.level
+    }
+
+    /// What the timer is set to.
+    pub fn timer(&self) -> Option<u64> {
+        self.timer
+    }
+
+    /// `cpu`, of this group, is in its tick's soft interrupt, or about to enter idle or user space, or dies:
+    /// delivers a wake-up that was put off.
+    pub fn deliver(&mut self, cpu: CpuId, host: &impl Host) -> Todo {
+        if !self.is_wake_due() {
+            return Todo::default();
+        }
+        self.deliver_any(cpu, host)
+    }
+
+    /// The timer has fired in this tick. One that was set anew meanwhile does nothing.
+    pub fn timer_fired(&mut self, tick: u64, host: &impl Host) -> Todo {
+        if self.timer.is_none_or(|at| tick < at) {
+            return Todo::default();
+        }
+        self.timer = None;
+        if self.lazy_at.is_some_and(|at| at <= tick) {
+            self.lazy_at = None;
+            self.lazy_due = true;
+        }
+        trace(self.leader, NocbEvent::Timer, host);
+        self.deliver_any(self.leader, host)
+    }
+
+    fn deliver_any(&mut self, cpu: CpuId, host: &impl Host) -> Todo {
+        let force = self.level == Level::Force;
+        let todo = self.wake(cpu, force, host);
+        trace(cpu, NocbEvent::DeferredWake, host);
+        todo
+    }
+}
+
+/// How the CPU stands that queues.
+#[derive(Clone, Copy)]
+pub(super) struct Standing {
+    pub tick: u64,
+    pub can_wake: bool,
+    /// Nothing that somebody waits for was pending before.
+    pub was_alldone: bool,
+}
+
+impl Cpu {
+    /// Who has to know that something was queued (behaviour §7.4)?
+    pub(super) fn decide_wake(
+        &mut self,
+        at: Standing,
+        group: &mut Group,
+        global: &Global,
+        host: &impl Host,
+    ) -> Todo {
+        let (offload, limits) = (global.config.offload, global.config.limits);
+        if offload.poll {
+            trace(self.id, NocbEvent::WakeNotPoll, host);
+            return Todo::default();
+        }
+        let n_cbs = self.owed();
+        if at.was_alldone {
+            self.batch.looked(n_cbs);
+            return self.wake_or_defer(at, &offload, group, host);
+        }
+        if self.batch.is_flood(&limits, n_cbs) {
+            self.batch.looked(n_cbs);
+            self.advance_once(at.tick, global);
+            let list = self.code_ref();
+            let idle = self.offload.cb_sleep || list.ready() == 0;
+            let forces = offload.policy == Policy::Kernel612;
+            if forces && idle && group.timer.is_none() {
+                let timer = group.defer(Level::Force, at.tick, offload.lazy_flush);
+                trace(self.id, NocbEvent::WakeOvfIsDeferred, host);
+                return Todo {
+                    timer,
+                    ..Todo::default()
+                };
+            }
+        }
+        trace(self.id, NocbEvent::WakeNot, host);
+        Todo::default()
+    }
+
+    fn wake_or_defer(
+        &self,
+        at: Standing,
+        offload: &Offload,
+        group: &mut Group,
+        host: &impl Host,
+    ) -> Todo {
+        let (level, event) = if self.offload.all_lazy() {
+            (Level::Lazy, NocbEvent::WakeLazy)
+        } else if at.can_wake {
+            let todo = group.wake(self.id, false, host);
+            trace(self.id, NocbEvent::WakeEmpty, host);
+            return todo;
+        } else {
+            (Level::Wake, NocbEvent::WakeEmptyIsDeferred)
+        };
+        let timer = group.defer(level, at.tick, offload.lazy_flush);
+        trace(self.id, event, host);
+        Todo {
+            timer,
+            ..Todo::default()
+        }
+    }
+
+    /// Moves what a grace period has released, at most once a tick. Nobody is woken for it: rcuog waits for
+    /// the same end, or has seen it.
+    pub(super) fn advance_once(&mut self, tick: u64, global: &Global) {
+        let reached = self.leaf(global).gp_seq;
+        let released = self.code_ref().next_gp().is_some_and(|gp| reached.ge(gp));
+        if released && self.offload.advanced_at != Some(tick) {
+            self.offload.advanced_at = Some(tick);
+            self.code().advance(reached);
+        }
+    }
+}
+
+pub(super) fn trace(cpu: CpuId, event: NocbEvent, host: &impl Host) {
+    host.trace(&Event::NocbWake { cpu, event });
+}

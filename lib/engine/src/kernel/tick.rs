@@ -1,0 +1,280 @@
+//! The scheduling-clock tick: when a CPU looks, and what for.
+//!
+//! Without a tick nothing of RCU runs on a CPU. With one, the tick notes a quiescent state if it
+//! interrupted nothing that reads, hands on what a scan has asked, and raises the soft interrupt if there is
+//! something to do ([`Cpu::tick`], behaviour §4.3). The soft interrupt is [`Cpu::core`] with a batch.
+//!
+//! # Is there something to do? (`rcu_pending`, [`Cpu::pending`])
+//! In this order, and the first that applies decides:
+//!
+//! 1. a wake-up of an offload thread was put off → yes;
+//! 2. a `nohz_full` CPU, interrupted in user space or idle or by a grace period younger than the *patience*,
+//!    is left alone: no, unless the grace period is older than a second;
+//! 3. a quiescent state was noted that a grace period in flight waits for → yes, report it;
+//! 4. callbacks are done, and this CPU invokes them → yes;
+//! 5. no grace period is in flight, and callbacks have no stamp → yes, somebody must ask for one;
+//! 6. the leaf shows a number that this CPU has not noticed, or it can compare nothing → yes.
+//!
+//! The order matters: the second keeps a CPU undisturbed although it has work, and comes after the first
+//! because a wake-up that nobody delivers would be lost.
+//!
+//! # Invariants
+//! * A tick inside a section notes nothing. One that interrupts a preemptible kernel's idle loop does not
+//!   either, since the loop runs with preemption disabled: scans credit idle CPUs.
+//! * *urgent* is consumed by every tick; it makes a CPU reschedule unless the tick hit idle or user space,
+//!   which are quiescent states of their own.
+//!
+//! # Why nothing is left behind
+//! Whatever changes without this CPU (an edge of a grace period) is point 6, whatever it did itself (a note,
+//! a callback) is 3 to 5, and both stay true until the soft interrupt has dealt with them.
+
+use crate::common::cpu::{Cpu, Lane};
+use crate::common::event::UtilizationEvent;
+use crate::common::global::Global;
+use crate::common::host::{Host, Now};
+use crate::common::stall::Stall;
+use crate::kernel::limits::Context;
+use crate::kernel::report::trace;
+
+/// A kernel's tunables for ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Settings {
+    /// Sections can be preempted (`CONFIG_PREEMPT_RCU`).
+    pub preemptible: bool,
+    /// `nohz_full_patience_delay`, in ticks: a `nohz_full` CPU in the kernel is left alone for so long.
+    pub patience: u64,
+    /// `use_softirq`: otherwise a thread for each CPU does the soft interrupt's work.
+    pub use_softirq: bool,
+}
+
+impl Settings {
+    /// The defaults of Linux 6.12.
+    pub const fn kernel_6_12() -> Settings {
+        Settings {
+            preemptible: true,
+            patience: 0,
+            use_softirq: true,
+        }
+    }
+
+    /// A patience in milliseconds, 5 s at most, at so many ticks a second.
+    pub const fn patience_ms(self, ms: u64, hz: u32) -> Settings {
+        let ms = if ms > 5000 { 5000 } else { ms };
+        Settings {
+            patience: (ms * hz as u64).div_ceil(1000),
+            ..self
+        }
+    }
+
+    /// Who does the soft interrupt's work.
+    pub const fn context(self) -> Context {
+        if self.use_softirq {
+            Context::Softirq
+        } else {
+            Context::Rcuc
+        }
+    }
+}
+
+/// What a tick interrupts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Interrupted {
+    /// The kernel.
+    #[default]
+    Kernel,
+    /// The idle loop, and no other interrupt within it.
+    Idle,
+    /// User space.
+    User,
+}
+
+/// How things stand when the tick comes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct At {
+    /// The time.
+    pub now: Now,
+    /// What it interrupts.
+    pub from: Interrupted,
+    /// Preemption or bottom halves are disabled. In a kernel that cannot be preempted that is a section.
+    pub held: bool,
+    /// Sections that the interrupted task is in (preemptible).
+    pub depth: u32,
+    /// That task has a quiescent state to report which its unlock had to put off (preemptible).
+    pub deferred_qs: bool,
+    /// This CPU runs without a tick where it can.
+    pub nohz_full: bool,
+    /// A wake-up of this CPU's offload thread was put off, and is due.
+    pub deferred_wake: bool,
+}
+
+/// Why the soft interrupt is raised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Pending {
+    /// An offload thread has to be woken.
+    DeferredWake,
+    /// A quiescent state has to be reported.
+    Report,
+    /// Callbacks are done.
+    Invoke,
+    /// Callbacks need a grace period that nobody has asked for.
+    Request,
+    /// A grace period has begun or ended.
+    Edge,
+}
+
+/// What a tick came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[must_use = "what a tick asks for is forgotten by the next"]
+pub struct Ticked {
+    /// Make the interrupted task give way (`need_resched`).
+    pub resched: bool,
+    /// Report the interrupted task's quiescent state that was put off.
+    pub report_deferred: bool,
+    /// Have the interrupted task's unlock report.
+    pub ask_unlock: bool,
+    /// Raise the soft interrupt, or wake the CPU's thread.
+    pub core: Option<Pending>,
+    /// It is a quiescent state of Tasks RCU.
+    pub tasks_qs: bool,
+    /// The grace period has stalled, and this CPU is to say so.
+    pub stall: Option<Stall>,
+    /// A grace period was asked for long ago and has not started, and this CPU is to say so.
+    pub start_stall: bool,
+}
+
+impl Cpu {
+    /// A tick on this CPU.
+    pub fn tick(&mut self, global: &mut Global, at: At, host: &impl Host) -> Ticked {
+        trace(UtilizationEvent::StartTick, host);
+        self.qs.ticks = self.qs.ticks.saturating_add(1);
+        let mut ticked = Ticked {
+            tasks_qs: at.from != Interrupted::Kernel,
+            ..Ticked::default()
+        };
+        if let Some(record) = global.record_mut(self.id)
+            && core::mem::take(&mut record.urgent)
+        {
+            ticked.resched = at.from == Interrupted::Kernel;
+        }
+        self.tick_in_section(global, at, &mut ticked, host);
+        ticked.stall = global.claim_stall(self.id, at.now, host);
+        ticked.start_stall = global.claim_start_stall(at.now);
+        ticked.core = self.pending(global, at);
+        trace(UtilizationEvent::EndTick, host);
+        ticked
+    }
+
+    /// The part that depends on how sections are made.
+    fn tick_in_section(&mut self, global: &Global, at: At, ticked: &mut Ticked, host: &impl Host) {
+        if !global.config.tick.preemptible {
+            if at.from != Interrupted::Kernel || !at.held {
+                self.note_qs(host);
+            }
+            return;
+        }
+        if at.depth == 0 && !at.held && at.from != Interrupted::Idle {
+            if at.deferred_qs {
+                ticked.report_deferred = true;
+            } else {
+                self.note_qs(host);
+            }
+            return;
+        }
+        ticked.resched |= at.deferred_qs;
+        // The task has an unlock ahead of it: it is asked for help once the grace period is a second old.
+        let old = global.gp_ticks(at.now) > global.hz();
+        ticked.ask_unlock = at.depth > 0 && self.qs.needed && self.qs.missing && old;
+    }
+
+    /// Is there something for the soft interrupt to do (`rcu_pending`)? The first reason of the list at the
+    /// [top](self).
+    pub fn pending(&self, global: &Global, at: At) -> Option<Pending> {
+        if at.deferred_wake {
+            return Some(Pending::DeferredWake);
+        }
+        let in_flight = global.gp_seq.state() != 0;
+        if at.nohz_full {
+            let age = global.gp_ticks(at.now);
+            let patient = in_flight && age < global.config.tick.patience;
+            let young = !in_flight || age < global.hz();
+            if (at.from != Interrupted::Kernel || patient) && young {
+                return None;
+            }
+        }
+        if self.qs.noted() && in_flight {
+            return Some(Pending::Report);
+        }
+        self.callbacks_pending(global)
+    }
+
+    /// The points that are about callbacks, and edges.
+    pub(crate) fn callbacks_pending(&self, global: &Global) -> Option<Pending> {
+        let list = &self.lists[Lane::Code as usize];
+        if !self.offloaded && list.ready() > 0 {
+            return Some(Pending::Invoke);
+        }
+        if global.gp_seq.state() == 0 && !self.offloaded && list.unstamped() > 0 {
+            return Some(Pending::Request);
+        }
+        (self.leaf(global).gp_seq != self.gp_seq || self.gpwrap).then_some(Pending::Edge)
+    }
+
+    /// An interrupt enters the kernel on this CPU, which had no tick. True if the tick is to be switched on
+    /// until this CPU has reported: a scan has asked it to hurry, and nothing else would make it look. Only
+    /// for `nohz_full` CPUs.
+    pub fn irq_enter(&self, global: &mut Global) -> bool {
+        let Some(record) = global.record_mut(self.id) else {
+            return false;
+        };
+        let force = record.urgent && !record.forced_tick;
+        record.forced_tick |= force;
+        force
+    }
+
+    /// The soft interrupt, its batch included, is over.
+    pub fn core_done(&self, host: &impl Host) {
+        trace(UtilizationEvent::EndCore, host);
+    }
+}
+
+impl Global {
+    /// Ticks a second; a grace period without an age is never that old.
+    fn hz(&self) -> u64 {
+        self.config
+            .escalation
+            .map_or(u64::MAX, |escalation| u64::from(escalation.hz))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patience_is_given_in_milliseconds() {
+        let ticks = |ms, hz| Settings::kernel_6_12().patience_ms(ms, hz).patience;
+        assert_eq!(ticks(0, 1000), 0);
+        assert_eq!((ticks(10, 100), ticks(11, 100)), (1, 2), "rounded up");
+        assert_eq!(ticks(60_000, 250), 1250, "5 s at most");
+    }
+
+    #[derive(Default)]
+    struct Heard(core::cell::RefCell<alloc::vec::Vec<UtilizationEvent>>);
+
+    impl Host for Heard {
+        crate::common::host::asked_by_the_driver_only!();
+
+        fn trace(&self, event: &crate::common::event::Event) {
+            if let crate::common::event::Event::Utilization { event } = *event {
+                self.0.borrow_mut().push(event);
+            }
+        }
+    }
+
+    #[test]
+    fn the_end_of_the_soft_interrupt_is_traced() {
+        let heard = Heard::default();
+        Cpu::new(0).core_done(&heard);
+        assert_eq!(heard.0.take(), [UtilizationEvent::EndCore]);
+    }
+}

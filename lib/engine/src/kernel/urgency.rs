@@ -1,0 +1,336 @@
+//! Urgency: what a grace period does about a CPU that does not answer.
+//!
+//! A kernel's grace-period thread cannot make a CPU quiescent. It can ask, and ask louder as the grace
+//! period ages; all of it happens in later scans ([`Global::step`]), CPU by CPU, to those that are in the
+//! way (behaviour §3.4). With `w` = [`Global::jiffies_to_sched_qs`]:
+//!
+//! | older than | what is asked |
+//! |---|---|
+//! | `w` | *urgent*: the next tick, `cond_resched` or context switch answers |
+//! | `2w`, or half the stall time, or callbacks overload | *heavy* as well: a momentary extended quiescent state |
+//! | (a `nohz_full` CPU) `3w` since it was last sent for, or overload | urgent, and an interrupt that makes it reschedule |
+//! | half the stall time | the interrupt, every `w`; one interrupt work and one look at its CPU time a grace period |
+//!
+//! The engine remembers the questions and says which interrupts to send ([`Nudge`], by value, a leaf at a
+//! time); a host that keeps copies for lock-free looks writes *heavy* before *urgent* (behaviour O6).
+//!
+//! # Overload
+//! A CPU that owes too many callbacks has a bit in its leaf. A scan notes whether it saw any such bit and
+//! acts on what the scan *before* it saw: waits shrink to a third, and the first wait, as well as the one
+//! after the first scan, is skipped.
+//!
+//! # Invariants
+//! * Heavy implies urgent, until somebody consumes urgent.
+//! * Whoever owes nothing is asked for nothing: a credit, a report and a departure all forget what was
+//!   asked. So nothing is asked between grace periods.
+//! * An interrupt work is sent once a grace period, and not while an older one is unanswered.
+//!
+//! # Why it is right
+//! Nothing here credits anybody. A question that comes too late, twice or never costs time, and no more;
+//! so all of this may be wrong about a CPU without a grace period ever being too short.
+
+use crate::common::config::Pace;
+use crate::common::global::{Global, Phase};
+use crate::common::host::{CpuId, Effects, Next, Now};
+
+mod ask;
+
+pub(crate) use ask::{Record, Stage};
+
+/// When what is asked. A host without ticks has none of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Escalation {
+    /// Ticks a second.
+    pub hz: u32,
+    /// `jiffies_till_sched_qs`; none is computed from the two waits.
+    pub sched_qs: Option<u64>,
+    /// Ticks after which a grace period has stalled ([`stall`](crate::stall)); interrupts are sent from half
+    /// of it on.
+    pub stall: u64,
+    /// Ticks after which an expedited one has.
+    pub exp_stall: u64,
+    /// Interrupt works tell whether a holdout takes interrupts.
+    pub irq_work: bool,
+    /// Looks at holdouts' CPU time, for the stall report (`rcu_cpu_stall_cputime`).
+    pub cpu_time: bool,
+}
+
+impl Escalation {
+    /// The defaults of Linux 6.12.
+    pub const fn kernel_6_12(hz: u32) -> Escalation {
+        Escalation {
+            hz,
+            sched_qs: None,
+            stall: crate::common::stall::timeout(21, hz, false),
+            exp_stall: crate::common::stall::timeout(21, hz, false),
+            irq_work: true,
+            cpu_time: false,
+        }
+    }
+
+    /// Ticks after which a holdout is asked to hurry.
+    pub fn sched_qs(&self, first_fqs: u64, next_fqs: u64, nr_cpus: u32) -> u64 {
+        let least = u64::from(self.hz / 10) + u64::from(nr_cpus / 256);
+        let scans = first_fqs.saturating_add(next_fqs.saturating_mul(2));
+        self.sched_qs.unwrap_or(scans.max(least))
+    }
+}
+
+/// Interrupts to be sent to CPUs of one leaf, and what has become of them. Bit `i` stands for `lo + i`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Nudge {
+    /// The leaf's lowest CPU.
+    pub lo: CpuId,
+    /// Asked newly for a momentary extended quiescent state.
+    pub heavy: u64,
+    /// Asked newly to hurry.
+    pub urgent: u64,
+    /// Make these reschedule, by an interrupt.
+    pub resched: u64,
+    /// Queue an interrupt work there; it calls [`Global::irq_work_ran`].
+    pub irq_work: u64,
+    /// Take down how much CPU time went where.
+    pub cpu_time: u64,
+    /// The tick that was forced on a `nohz_full` CPU ([`Cpu::irq_enter`](crate::Cpu::irq_enter)) is no
+    /// longer needed.
+    pub stop_tick: u64,
+}
+
+impl Nudge {
+    /// `None` if there is nothing to do.
+    fn some(self) -> Option<Nudge> {
+        let Nudge { lo, .. } = self;
+        (self
+            != Nudge {
+                lo,
+                ..Nudge::default()
+            })
+        .then_some(self)
+    }
+}
+
+/// What is asked of a CPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Asked {
+    /// `rcu_urgent_qs`.
+    pub urgent: bool,
+    /// `rcu_need_heavy_qs`.
+    pub heavy: bool,
+    /// The tick of a `nohz_full` CPU was switched on for it.
+    pub forced_tick: bool,
+    /// The tick at which it was last sent for.
+    pub sent_for: Option<u64>,
+    /// Of an interrupt work of this grace period: has it run? None was sent otherwise.
+    pub takes_interrupts: Option<bool>,
+}
+
+/// Times of the grace period in flight, and overload.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct State {
+    started: u64,
+    resched_at: u64,
+    kick_at: u64,
+    /// Scans begun before this grace period.
+    scans_before: u64,
+    /// `cbovld`: acted upon.
+    overloaded: bool,
+    /// `cbovldnext`: seen by the scan under way, or the last one.
+    overloaded_next: bool,
+    /// `RCU_GP_FLAG_OVLD`: do not wait before the next scan.
+    pub scan_now: bool,
+}
+
+impl State {
+    pub const fn new() -> State {
+        State {
+            started: 0,
+            resched_at: 0,
+            kick_at: 0,
+            scans_before: 0,
+            overloaded: false,
+            overloaded_next: false,
+            scan_now: false,
+        }
+    }
+
+    pub fn scan_begins(&mut self) {
+        self.overloaded = core::mem::take(&mut self.overloaded_next);
+    }
+
+    pub fn saw(&mut self, leaf_overloaded: bool) {
+        self.overloaded_next |= leaf_overloaded;
+    }
+
+    pub fn scan_ended(&mut self, first: bool) {
+        self.scan_now = first && self.overloaded;
+    }
+}
+
+/// Ages of the grace period in flight, in ticks: what a stall report and its like are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Age {
+    /// Since its start.
+    pub ticks: u64,
+    /// Scans begun in it.
+    pub scans: u64,
+    /// Until interrupts are sent to holdouts; 0 if they are being sent.
+    pub until_resched: u64,
+    /// Until the next report of a stall; 0 if that is due.
+    pub until_stall: u64,
+    /// The grace-period thread was to have run by now, and has not.
+    pub thread_overdue: bool,
+    /// Callbacks overload: waits are short.
+    pub overloaded: bool,
+}
+
+impl Global {
+    /// Sets both waits of a kernel between scans (`jiffies_till_first_fqs`, `jiffies_till_next_fqs`), which
+    /// are taken as 0 and 1 at least and a second at most. False for a host that does not wait so.
+    pub fn set_fqs_waits(&mut self, first: u64, next: u64) -> bool {
+        let most = self.config.escalation.map_or(u64::MAX, |e| u64::from(e.hz));
+        let Pace::Jiffies {
+            first_fqs,
+            next_fqs,
+        } = &mut self.config.pace
+        else {
+            return false;
+        };
+        *first_fqs = first.min(most);
+        *next_fqs = next.min(most).max(1);
+        true
+    }
+
+    /// Ticks after which a holdout is asked to hurry (`jiffies_to_sched_qs`); none if nobody is.
+    pub fn jiffies_to_sched_qs(&self) -> Option<u64> {
+        match (self.config.escalation, self.config.pace) {
+            (
+                Some(escalation),
+                Pace::Jiffies {
+                    first_fqs,
+                    next_fqs,
+                },
+            ) => Some(escalation.sched_qs(first_fqs, next_fqs, self.cpus())),
+            _ => None,
+        }
+    }
+
+    /// How old the grace period in flight is. None without one, and for hosts without
+    /// [escalation](Escalation).
+    pub fn age(&self, now: Now) -> Option<Age> {
+        if self.gp_seq.state() == 0 || self.config.escalation.is_none() {
+            return None;
+        }
+        let it = &self.urgency;
+        let waits = matches!(self.phase, Phase::Wait(_));
+        Some(Age {
+            ticks: now.jiffies.saturating_sub(it.started),
+            scans: self.counts.scans - it.scans_before,
+            until_resched: it.resched_at.saturating_sub(now.jiffies),
+            until_stall: self.stall_at().saturating_sub(now.jiffies),
+            thread_overdue: waits && now.jiffies > it.kick_at,
+            overloaded: it.overloaded,
+        })
+    }
+
+    /// What is asked of `cpu`.
+    pub fn asked(&self, cpu: CpuId) -> Asked {
+        let Some(it) = self.record(cpu) else {
+            return Asked::default();
+        };
+        let this_gp = it.irq_work == Some(self.gp_seq);
+        Asked {
+            urgent: it.urgent,
+            heavy: it.heavy,
+            forced_tick: it.forced_tick,
+            sent_for: it.sent_for,
+            takes_interrupts: this_gp.then_some(!it.irq_pending),
+        }
+    }
+
+    /// The interrupt work queued for [`Nudge::irq_work`] has run on `cpu`.
+    pub fn irq_work_ran(&mut self, cpu: CpuId) {
+        if let Some(it) = self.record_mut(cpu) {
+            it.irq_pending = false;
+        }
+    }
+
+    /// Asks for a scan now, if a grace period is in flight (`rcu_force_quiescent_state`).
+    pub fn force_qs(&mut self) -> Effects {
+        let newly = self.gp_seq.state() != 0 && !self.force;
+        self.force |= newly;
+        Effects {
+            wake_gp: newly,
+            ..Effects::only(Next::Done)
+        }
+    }
+
+    /// Behaviour §3.2, step 2.
+    pub(crate) fn urgency_gp_started(&mut self) {
+        let now = self.now.jiffies;
+        let it = &mut self.urgency;
+        it.scan_now = it.overloaded;
+        let Some(escalation) = self.config.escalation else {
+            return;
+        };
+        it.started = now;
+        it.resched_at = now.saturating_add(escalation.stall / 2);
+        it.scans_before = self.counts.scans;
+    }
+
+    /// The length of a wait for so many ticks. Overload makes it shorter.
+    pub(crate) fn paced(&self, ticks: u64) -> u64 {
+        if self.urgency.overloaded {
+            (ticks.saturating_add(2) / 3).max(1)
+        } else {
+            ticks
+        }
+    }
+
+    /// A wait of so many ticks begins: when a scan is due, and when the thread is overdue.
+    pub(crate) fn wait_begins(&mut self, ticks: u64) {
+        self.fqs.force_at = self.now.jiffies.saturating_add(ticks);
+        if self.config.escalation.is_some() {
+            let slack = if ticks == 0 {
+                2
+            } else {
+                ticks.saturating_mul(3)
+            };
+            self.urgency.kick_at = self.now.jiffies.saturating_add(slack);
+        }
+    }
+
+    /// How far the grace period has come, if anybody is to be asked.
+    pub(crate) fn stage(&self) -> Option<Stage> {
+        let escalation = self.config.escalation?;
+        let sched_qs = self.jiffies_to_sched_qs()?;
+        let now = self.now.jiffies;
+        Some(Stage {
+            gp_seq: self.gp_seq,
+            now,
+            age: now.saturating_sub(self.urgency.started),
+            sched_qs,
+            late: now > self.urgency.resched_at,
+            overloaded: self.urgency.overloaded,
+            irq_work: escalation.irq_work,
+            cpu_time: escalation.cpu_time,
+        })
+    }
+
+    /// Age in ticks of the grace period in flight; 0 for hosts without escalation.
+    pub(crate) fn gp_ticks(&self, now: Now) -> u64 {
+        self.age(now).map_or(0, |age| age.ticks)
+    }
+
+    /// Does the grace period wait for this CPU, as far as its leaf knows?
+    pub(crate) fn owes(&self, cpu: CpuId) -> bool {
+        self.tree.as_ref().is_some_and(|tree| tree.owes(cpu))
+    }
+
+    pub(crate) fn record(&self, cpu: CpuId) -> Option<&Record> {
+        self.tree.as_ref()?.asked.get(cpu as usize)
+    }
+
+    pub(crate) fn record_mut(&mut self, cpu: CpuId) -> Option<&mut Record> {
+        self.tree.as_mut()?.asked.get_mut(cpu as usize)
+    }
+}

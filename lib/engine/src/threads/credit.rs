@@ -1,0 +1,442 @@
+//! The thread host's policy for callbacks: when they are stamped, how far their owner may go alone,
+//! and when somebody else has to look.
+//!
+//! # Who does what
+//! The owner of a queue (a registered thread) pushes and pops with plain stores as long as its
+//! [`Credit`] lasts, and then calls [`refill`](Cpu::refill). Each refill stamps what is new, since a
+//! stamp costs nothing: whatever grace period comes by will serve it. A callback nobody hurries is *lazy*:
+//! no grace period is asked for on its account until enough of them make a batch. Three things end
+//! laziness: the batch is full (count or bytes), somebody hurries, or the oldest one's time is over. The
+//! last is not the owner's business, since it may never come back: the group's timer fires, the worker
+//! takes the queue over and tells [`taken`](Cpu::taken), which asks for all of it.
+//!
+//! So threads that retire at the same time share grace periods: the first to fill a batch asks, and all
+//! of them go with it.
+//!
+//! # Invariants
+//! * A queue that holds something, or whose owner may push without saying so, has a deadline, and the
+//!   group's timer is armed no later than that (rule R6). Whoever queues the first callback while no
+//!   timer is armed has no credit, so the engine hears of it.
+//! * An empty queue without credit has no deadline, and asks for nothing (rule R5).
+//! * A stamp is a snapshot of `gp_seq` taken after everything it covers was queued, by a caller that
+//!   has executed a full fence in between (`[SNAP-1]` of the host).
+//! * The snapshot is taken before the number used for advancing is read. (Both under one lock here; the
+//!   order matters to hosts that read them separately: an edge in between could strand `NEXT`.)
+//!
+//! Complexity: every call is O(lanes), plus the funnel's O(levels) when a grace period is asked for.
+
+use crate::common::cblist::CbList;
+use crate::common::cpu::{Cpu, LANES, Lane};
+use crate::common::global::Global;
+use crate::common::host::{Host, LeafId, Now, Pos};
+use crate::common::seq::Seq;
+use crate::threads::budget::Level;
+
+pub use cause::{Cause, Flushes};
+
+/// The policy's numbers. This project's own choice; `docs/architecture.md` says why these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Defer {
+    /// So many callbacks of a lane, for which no grace period is on the way, make a batch.
+    pub batch: u64,
+    /// So many bytes of such callbacks make a batch.
+    pub batch_bytes: u64,
+    /// A lazy callback waits at most this long for its stamp, in nanoseconds.
+    pub lazy_ns: u64,
+    /// Lazy deadlines are rounded up to a multiple of this, so that many processes' timers coincide.
+    pub lazy_grid_ns: u64,
+    /// A prompt callback waits at most this long for its stamp.
+    pub prompt_ns: u64,
+    /// Low memory is acted upon at most once in this time ([`pressure`](crate::pressure)).
+    pub pressure_ns: u64,
+    /// The program runs its code itself, when it drains: nobody is woken for code that is done.
+    pub drained: bool,
+}
+
+impl Defer {
+    /// A batch of 2048 or 192 KiB; lazy ones wait ten seconds, prompt ones 50 ms: at most 20 wake-ups a
+    /// second under any trickle of prompt callbacks, and one in ten seconds under any of lazy ones.
+    pub const fn threads() -> Defer {
+        Defer {
+            batch: 2048,
+            batch_bytes: 192 << 10, // so many objects of 64 bytes, each with its share of allocator and queue
+            lazy_ns: 10_000_000_000,
+            lazy_grid_ns: 1_000_000_000,
+            prompt_ns: 50_000_000,
+            pressure_ns: Defer::PRESSURE_NS,
+            drained: false,
+        }
+    }
+}
+
+/// What a refill is told of a lane.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Queued {
+    /// Everything below this is queued.
+    pub end: Pos,
+    /// Bytes queued since the last call.
+    pub bytes: u64,
+    /// The owner has consumed done callbacks below this; `None` where somebody else consumes.
+    pub freed_to: Option<Pos>,
+    /// There is an owner that queues within its credit, without saying so at once. (For
+    /// [`taken`](Cpu::taken): it was faster than the taker.)
+    pub credit: bool,
+    /// Its owner is not to reclaim: it starts no grace period, and others consume.
+    pub offload: bool,
+    /// If its credit lasts, the owner may queue so many before it calls again, and looks at the bytes of
+    /// its credit once a [`look`](crate::budget::Budget::look). Anything up to that is that.
+    pub reach: u64,
+}
+
+/// How urgent the newest callback is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Urgency {
+    /// It may wait for company.
+    #[default]
+    Lazy,
+    /// It may wait a little.
+    Prompt,
+    /// It may not wait.
+    Hurry,
+}
+
+/// How far the owner of a lane may go alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Credit {
+    /// It calls again when its end reaches this.
+    pub until: Pos,
+    /// … or when this many more bytes are queued.
+    pub bytes: u64,
+    /// Callbacks below this are done.
+    pub done: Pos,
+    /// More than two batches are done and not consumed, or the budget is near: hurry up.
+    pub behind: bool,
+}
+
+/// What comes of telling the engine about a queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[must_use = "a deadline that is not armed, or a worker that is not woken, leaves callbacks behind"]
+pub struct Refill {
+    /// For the owner.
+    pub credit: [Credit; LANES],
+    /// Set the group's timer to this (monotonic nanoseconds).
+    pub arm: Option<u64>,
+    /// Wake the worker.
+    pub kick: bool,
+    /// Wake the second worker, too ([`crew`](crate::crew)).
+    pub second: bool,
+    /// Some callbacks wait for a grace period that nobody drives: do it, as far as that needs no
+    /// waiting.
+    pub drive: bool,
+    /// Prompt callbacks queued from now on are covered by a deadline already.
+    pub prompt: bool,
+    /// The [budget](crate::budget) is near: free this many done ones here and now, if they are the caller's.
+    pub help: u64,
+    /// The budget is near, and code of this queue is done: give the processor to those who run it.
+    pub give_way: bool,
+    /// The budget is passed: tell the program.
+    pub over: bool,
+}
+
+/// The policy's state of one CPU.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct State {
+    /// When somebody else has to look; `None` if nothing is queued.
+    deadline: Option<u64>,
+    /// Prompt callbacks that are queued have to be stamped by then.
+    prompt: Option<u64>,
+    /// Somebody wants all that is queued below these positions to go through: a hurry, a barrier, an
+    /// expired deadline.
+    hurried: Option<[Pos; LANES]>,
+    /// Time of the last call.
+    looked: u64,
+    /// The last credit was none: whatever is new was queued just now.
+    tight: bool,
+    /// [`Defer::drained`], at the last call.
+    drained: bool,
+}
+
+impl State {
+    /// Nothing queued.
+    pub const fn new() -> State {
+        State {
+            deadline: None,
+            prompt: None,
+            hurried: None,
+            looked: 0,
+            tight: true,
+            drained: false,
+        }
+    }
+}
+
+impl Default for State {
+    fn default() -> State {
+        State::new()
+    }
+}
+
+impl Cpu {
+    /// The owner tells what it has queued and consumed, and gets new credit.
+    pub fn refill(
+        &mut self,
+        global: &mut Global,
+        queued: &[Queued; LANES],
+        urgency: Urgency,
+        now: Now,
+        host: &impl Host,
+    ) -> Refill {
+        let defer = global.config.defer;
+        let stamp = global.gp_seq.snap();
+        self.account(global, queued, now.ns);
+        self.tell(global);
+        global.press();
+        let near = global.level() != Level::Easy;
+        if urgency == Urgency::Hurry {
+            self.hurry();
+        }
+        if urgency == Urgency::Prompt {
+            let by = now.ns.saturating_add(defer.prompt_ns);
+            self.credit.prompt = Some(self.credit.prompt.map_or(by, |known| known.min(by)));
+        }
+        // Stamps are free. Whatever grace period somebody asks for serves all that is stamped by then.
+        self.stamp_all(global, stamp);
+        let idle = self.idle(global);
+        let full =
+            |&(count, bytes): &(u64, u64)| count >= defer.batch || bytes >= defer.batch_bytes;
+        let full = idle.iter().any(full);
+        match urgency {
+            Urgency::Hurry => self.flush(global, Cause::Hurry, host),
+            _ if full => self.flush(global, Cause::Batch, host),
+            _ if near => self.flush(global, Cause::Budget, host),
+            _ => {}
+        }
+        let offload = queued.iter().any(|lane| lane.offload);
+        let plain_ready = self.lists[Lane::Plain as usize].ready() >= defer.batch;
+        let others = offload && (full || plain_ready);
+        if others {
+            self.hurry(); // whoever is woken waits for these, and consumes them
+        }
+        // The first one after nothing is reported at once, unless a timer is going to fire anyway.
+        let owned = queued.iter().any(|lane| lane.credit);
+        self.credit.tight = !owned || (self.is_empty() && global.armed().is_none());
+        let arm = self.set_deadline(global, now.ns);
+        let code_ready = self.ready_code();
+        let mut credit = self.new_credit(global);
+        self.lend(global, queued, &mut credit);
+        Refill {
+            credit,
+            arm,
+            kick: global.budget.take_kick()
+                || urgency == Urgency::Hurry
+                || others
+                || (code_ready >= defer.batch && !defer.drained),
+            second: global.calls_second(),
+            drive: !offload && self.waits(global) && !global.is_driven(),
+            prompt: self.credit.prompt.is_some(),
+            help: if near && !offload {
+                global.config.limits.blimit
+            } else {
+                0
+            },
+            give_way: near && code_ready != 0 && !defer.drained,
+            over: global.take_news(now.ns),
+        }
+    }
+
+    /// Somebody else has taken the queue over, for this `cause`: everything is stamped.
+    /// True if some of it waits for a grace period. (What found no free segment is stamped by another
+    /// such call after that.)
+    pub fn taken(
+        &mut self,
+        global: &mut Global,
+        queued: &[Queued; LANES],
+        cause: Cause,
+        now: Now,
+        host: &impl Host,
+    ) -> bool {
+        let stamp = global.gp_seq.snap();
+        self.account(global, queued, now.ns);
+        self.tell(global);
+        if queued.iter().any(|lane| lane.credit) {
+            // What the owner queues within its credit needs a deadline.
+            let _ = self.set_deadline(global, now.ns);
+        } else {
+            self.give_back(global);
+            self.credit.tight = true;
+            self.credit.prompt = None;
+            self.credit.deadline = None;
+        }
+        self.hurry();
+        self.stamp_all(global, stamp);
+        self.flush(global, cause, host);
+        self.lists.iter().any(CbList::pending)
+    }
+
+    /// A grace period may have ended: more may be done.
+    pub fn advance(&mut self, global: &Global) {
+        let seq = global.root_seq();
+        for list in &mut self.lists {
+            list.advance(seq);
+        }
+        self.credit.drained = global.config.defer.drained;
+        self.settle();
+    }
+
+    /// Takes up to `max` done callbacks of a lane out, to be invoked. They count as queued until
+    /// [`ran`](Cpu::ran).
+    pub fn extract(&mut self, lane: Lane, max: u64) -> core::ops::Range<Pos> {
+        let range = self.lists[lane as usize].extract_done(max);
+        self.settle();
+        range
+    }
+
+    /// These, extracted before, have been invoked. True if that completes this CPU's share of the
+    /// barrier in flight.
+    pub fn ran(&mut self, lane: Lane, range: core::ops::Range<Pos>) -> bool {
+        self.lists[lane as usize].ran(range);
+        self.settle();
+        self.barrier_share_done()
+    }
+
+    /// Is a time set by which prompt callbacks are stamped?
+    pub fn is_prompt(&self) -> bool {
+        self.credit.prompt.is_some()
+    }
+
+    /// When somebody else has to look at this queue.
+    pub fn deadline(&self) -> Option<u64> {
+        self.credit.deadline
+    }
+
+    /// Everything queued now is to go through without delay.
+    pub fn hurry(&mut self) {
+        let ends = core::array::from_fn(|lane| self.lists[lane].end());
+        self.credit.hurried = Some(ends);
+        self.settle();
+    }
+
+    /// Is something queued that has to go through without delay?
+    pub fn is_hurried(&self) -> bool {
+        self.credit.hurried.is_some()
+    }
+
+    /// Callbacks of a lane that are queued or being invoked.
+    pub fn queued(&self, lane: Lane) -> u64 {
+        self.lists[lane as usize].len()
+    }
+
+    /// The list of a lane.
+    pub fn list(&self, lane: Lane) -> &crate::common::cblist::CbList {
+        &self.lists[lane as usize]
+    }
+
+    /// Nothing queued, nothing being invoked.
+    pub fn is_empty(&self) -> bool {
+        self.lists.iter().all(CbList::is_empty)
+    }
+
+    /// Does something wait for a grace period that was asked for?
+    fn waits(&self, global: &Global) -> bool {
+        let leaf = self.leaf_id(global);
+        let coming = |stamp| global.is_coming(leaf, stamp);
+        let next = self.lists.iter().filter_map(CbList::next_gp);
+        next.into_iter().any(coming)
+    }
+
+    /// Of each list, how many wait for nothing that is on the way, and what they weigh.
+    fn idle(&self, global: &Global) -> [(u64, u64); LANES] {
+        let leaf = self.leaf_id(global);
+        let coming = |stamp| global.is_coming(leaf, stamp);
+        core::array::from_fn(|lane| self.lists[lane].idle(coming))
+    }
+
+    fn leaf_id(&self, global: &Global) -> LeafId {
+        (self.id / global.config.geometry.leaf_fanout.max(1)) as LeafId
+    }
+
+    pub(crate) fn account(&mut self, global: &Global, queued: &[Queued; LANES], now_ns: u64) {
+        let since = if self.credit.tight {
+            now_ns
+        } else {
+            self.credit.looked
+        };
+        for (list, queued) in self.lists.iter_mut().zip(queued) {
+            if let Some(head) = queued.freed_to {
+                list.freed_to(head);
+            }
+            list.enqueue_to(queued.end, queued.bytes, since);
+        }
+        self.credit.looked = self.credit.looked.max(now_ns);
+        self.settle();
+        self.advance(global);
+    }
+
+    /// What was in a hurry is through; an empty queue whose owner has no credit needs no deadline.
+    fn settle(&mut self) {
+        let through = |lane: Lane, to: Pos| {
+            let list = &self.lists[lane as usize];
+            let gone = match self.is_drained(lane) {
+                true => list.done_end(), // all that somebody else than the program does for it
+                false => list.head(),
+            };
+            to.wrapping_sub(gone).cast_signed() <= 0
+        };
+        if let Some(to) = self.credit.hurried
+            && Lane::ALL
+                .into_iter()
+                .zip(to)
+                .all(|(lane, to)| through(lane, to))
+        {
+            self.credit.hurried = None;
+        }
+        if self.is_empty() && self.credit.tight {
+            self.credit.deadline = None;
+            self.credit.prompt = None;
+        }
+    }
+
+    /// Does the program run these itself?
+    fn is_drained(&self, lane: Lane) -> bool {
+        self.credit.drained && lane != Lane::Plain
+    }
+
+    /// Stamps what has no stamp yet, in every lane, as far as there are free segments.
+    fn stamp_all(&mut self, global: &Global, stamp: Seq) {
+        let only_new = global.config.accelerate_only_new;
+        for list in &mut self.lists {
+            list.accelerate(stamp, only_new);
+        }
+    }
+
+    fn new_credit(&mut self, global: &Global) -> [Credit; LANES] {
+        let defer = global.config.defer;
+        let near = global.level() != Level::Easy;
+        let mut credit = [Credit::default(); LANES];
+        let idle = self.idle(global);
+        for ((credit, list), idle) in credit.iter_mut().zip(&self.lists).zip(idle) {
+            let left = defer.batch.saturating_sub(idle.0);
+            let free = match (self.credit.tight, left) {
+                (true, _) => 0,
+                (false, 0) => defer.batch, // no free segment: after another batch we know more
+                (false, left) => left,
+            };
+            *credit = Credit {
+                until: list.end().wrapping_add(free),
+                bytes: match defer.batch_bytes.saturating_sub(idle.1) {
+                    0 => defer.batch_bytes,
+                    left => left,
+                },
+                done: list.done_end(),
+                behind: near || list.ready() > 2 * defer.batch,
+            };
+        }
+        credit
+    }
+}
+
+mod cause;
+mod flush;
+mod forked;
+#[cfg(test)]
+mod tests;

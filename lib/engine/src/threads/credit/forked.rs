@@ -1,0 +1,44 @@
+//! A queue in the child of a fork.
+
+use super::Queued;
+use crate::common::cpu::{Cpu, LANES, Lane};
+use crate::common::global::Global;
+use crate::common::host::Now;
+
+impl Cpu {
+    /// In the child of a fork. Whoever owned this queue before does so no longer; `queued` is what had been
+    /// queued and consumed at the fork. What was out is another process's. Without `run_code` the
+    /// callbacks that run somebody's code are forgotten: the parent has them too, and runs them. Returns
+    /// how many callbacks this process will not run.
+    ///
+    /// What is left waits as in any queue without an owner: it has a deadline, but no timer stands for it
+    /// before somebody here asks the worker for something.
+    pub fn forked(
+        &mut self,
+        global: &mut Global,
+        queued: &[Queued; LANES],
+        run_code: bool,
+        now: Now,
+    ) -> u64 {
+        self.account(global, queued, now.ns);
+        let mut dropped = 0;
+        for (list, lane) in self.lists.iter_mut().zip(Lane::ALL) {
+            let out = list.forked();
+            if lane != Lane::Plain {
+                dropped += out;
+                dropped += if run_code { 0 } else { list.abandon() };
+            }
+        }
+        self.barrier.forked();
+        self.turn.forked();
+        self.credit.tight = true;
+        if !run_code {
+            self.credit.prompt = None; // only code is prompt
+        }
+        self.credit.deadline = self.next_deadline(global, now.ns);
+        self.settle();
+        self.give_back(global);
+        self.tell(global);
+        dropped
+    }
+}

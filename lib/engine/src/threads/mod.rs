@@ -1,0 +1,9 @@
+//! The policy of the thread host: credit, budget, worker pool, memory pressure, counted readers.
+
+pub mod budget;
+pub mod credit;
+pub mod crew;
+pub mod indexed;
+pub mod owner;
+pub mod pressure;
+pub(crate) mod uproot;

@@ -1,0 +1,66 @@
+//! What the owner of a queue in a thread host does without asking, in numbers; and what an object weighs meanwhile.
+//!
+//! The engine decides how far an owner may go alone ([`Credit`](crate::credit::Credit)). How it goes there (in blocks, some of them
+//! linked ahead) is the host's business. Two hosts do it, the library and the machine model; they
+//! have these numbers from here.
+
+/// Entries in a block of a queue.
+pub const BLOCK: usize = 256;
+
+/// Blocks that are linked behind that of the end, at most: a batch's worth.
+pub const MOST_AHEAD: u32 = 8;
+
+/// Done entries that are taken out of a queue at once.
+pub const MOST_TAKEN: usize = 256;
+
+/// Steps of the engine that a driver makes in one hold of the lock.
+pub const STEPS_A_HOLD: u32 = 32;
+
+/// A queue's entry: two words.
+pub const ENTRY: usize = 2 * size_of::<usize>();
+
+/// What allocators round to.
+const GRAIN: usize = 2 * size_of::<usize>();
+
+/// What an object of this many bytes takes in memory while it is queued: its block, as common allocators for 64
+/// bits have it (a word more, multiples of two words, four at the least; none for no bytes), and its entry.
+pub const fn weight(size: usize) -> usize {
+    let block = match size {
+        0 => 0, // no memory at all
+        size => {
+            let block = (size.saturating_add(size_of::<usize>())).next_multiple_of(GRAIN);
+            if block < 2 * GRAIN { 2 * GRAIN } else { block }
+        }
+    };
+    block.saturating_add(ENTRY)
+}
+
+/// Blocks to be linked ahead for an owner that has used up all that it was given.
+pub const fn more_ahead(ahead: u32) -> u32 {
+    match 4 * ahead {
+        0 => 1,
+        more if more > MOST_AHEAD => MOST_AHEAD,
+        more => more,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_ahead_grow_to_a_batch() {
+        let mut ahead = 0;
+        for expected in [1, 4, 8, 8] {
+            ahead = more_ahead(ahead);
+            assert_eq!(ahead, expected);
+        }
+        let batch = crate::threads::credit::Defer::threads().batch;
+        assert_eq!(u64::from(MOST_AHEAD) * BLOCK as u64, batch);
+    }
+
+    #[test]
+    fn an_object_weighs_its_block_and_its_entry() {
+        assert_eq!([0, 1, 24, 25, 64].map(weight), [16, 48, 48, 64, 96]);
+    }
+}
