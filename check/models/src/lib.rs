@@ -10,6 +10,7 @@
 //! of that name in `scenarios/`.
 
 pub mod chance;
+mod ends;
 pub mod explorer;
 pub mod loom;
 pub mod shuttle;

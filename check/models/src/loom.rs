@@ -158,6 +158,9 @@ pub fn now_ns() -> u64 {
     CLOCK.get()
 }
 
+/// Never: loom's types are numbers of what their execution has, and it tells of no end.
+pub fn at_end(_end: impl FnOnce() + 'static) {}
+
 /// Reads a numbered cell of this model thread.
 ///
 /// # Panics

@@ -104,7 +104,7 @@ pub struct Life {
     pub second_below: u64,
 }
 
-/// A domain for one execution of a model. Leaked: readers' words live for ever.
+/// A domain for one execution of a model, given back at its end.
 #[derive(Clone, Copy, Debug)]
 pub struct Model(&'static Process);
 
@@ -179,7 +179,7 @@ impl Model {
         };
         config.usurp_after_ns = None; // where no scenario is about that: time-outs are choices
         adapt(&mut config);
-        let domain: &'static Process = Box::leak(Box::new(Process::with_config(config)));
+        let domain: &'static Process = sync::keep(Box::new(Process::with_config(config)));
         domain.resolve_mode();
         domain.slots.limit_leaves(1);
         Model(domain)
@@ -302,7 +302,7 @@ impl Model {
         let mut config = *self.0.lock().engine.config();
         config.readers = quiescent_engine::Readers::Indexed;
         config.skip_empty = false;
-        let yard = Box::leak(Box::new(crate::yard::Yard::with_config(config)));
+        let yard = sync::keep(Box::new(crate::yard::Yard::with_config(config)));
         Box::leak(Box::new(crate::Srcu::of(yard)))
     }
 
@@ -314,7 +314,7 @@ impl Model {
     /// A domain of the program's, with this model's policy and the fewest spins: the one of this number. Leaked.
     pub fn grounds(self, number: u32) -> &'static crate::Domain {
         let config = *self.0.lock().engine.config();
-        let yard = Box::leak(Box::new(crate::yard::Yard::with_config(config)));
+        let yard = sync::keep(Box::new(crate::yard::Yard::with_config(config)));
         let grounds = crate::grounds::Grounds::with_yard(number, yard);
         Box::leak(Box::new(crate::Domain::of(grounds)))
     }

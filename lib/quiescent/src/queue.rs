@@ -126,6 +126,9 @@ impl Queue {
         // SAFETY: fresh memory of that layout, never given back.
         unsafe {
             place.write(Queue::new(cpu, sync::dummy_block()));
+            #[cfg(quiescent_model)]
+            return Some(sync::keep(Box::from_raw(place)));
+            #[cfg(not(quiescent_model))]
             Some(&*place)
         }
     }

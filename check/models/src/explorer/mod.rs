@@ -82,6 +82,6 @@ pub use ops::{
     allow_timeouts, branching, doze, fence, futex_wait, futex_wake, heavy_fence, light_fence,
     now_ns, register_heavy_fence, tls_get, tls_set,
 };
-pub use runtime::{JoinHandle, spawn, thread_index, yield_now};
+pub use runtime::{JoinHandle, at_end, spawn, thread_index, yield_now};
 pub use std::sync::atomic::Ordering;
 pub use storage::Model;

@@ -13,6 +13,8 @@ use std::rc::Rc;
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
+use crate::ends;
+
 use super::exec::{Control, Execution, Op, State};
 
 /// Stack of a fiber: enough for a panic with a backtrace.
@@ -172,6 +174,13 @@ pub fn yield_now() {
     }
 }
 
+/// Carries this out when the execution is over; never, outside one.
+pub fn at_end(end: impl FnOnce() + 'static) {
+    if with(|_| ()).is_some() {
+        ends::add(end);
+    }
+}
+
 /// A fiber that runs `body` as thread `me`, and reports its end or its panic.
 fn fiber(me: usize, body: impl FnOnce() + 'static) -> Fiber {
     let stack = STACKS.with_borrow_mut(Vec::pop).unwrap_or_else(|| {
@@ -225,6 +234,7 @@ pub(crate) fn run(mut execution: Execution, scenario: &Rc<dyn Fn()>) -> Executio
     }
     let mut execution = EXECUTION.with_borrow_mut(Option::take).expect("set above");
     abandon(&mut execution);
+    ends::carry_out(execution.failure.is_some());
     execution
 }
 

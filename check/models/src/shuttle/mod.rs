@@ -63,6 +63,11 @@ pub(crate) fn pass() {
     shuttle::thread::sleep(std::time::Duration::ZERO);
 }
 
+/// Carries this out when the execution is over.
+pub fn at_end(end: impl FnOnce() + 'static) {
+    crate::ends::add(end);
+}
+
 /// A number by chance, the same when the case is run again.
 pub fn random() -> u64 {
     shuttle::rand::thread_rng().next_u64()

@@ -10,6 +10,7 @@ use shuttle::{Config, FailurePersistence, MaxSteps, Runner};
 
 use super::schedule::{Awake, Walk};
 use crate::chance::Rng;
+use crate::ends;
 
 /// Executions of one case of *pct*: the first of them only finds out how long the scenario is.
 const PCT_EXECUTIONS: usize = 6;
@@ -134,6 +135,7 @@ fn go(
     match outcome {
         Ok(_) => Ok(report),
         Err(payload) => {
+            ends::carry_out(true);
             let message = crate::message(&*payload).to_string();
             Err(Failure { message, report })
         }

@@ -5,6 +5,7 @@ use shuttle::scheduler::{Schedule, Scheduler, Task};
 
 use super::{cells, sleep};
 use crate::chance::Rng;
+use crate::ends;
 
 /// How often time may go on while a thread is stopped.
 const JUMPS: u32 = 6;
@@ -114,6 +115,7 @@ impl<S: Scheduler> Awake<S> {
 
 impl<S: Scheduler> Scheduler for Awake<S> {
     fn new_execution(&mut self) -> Option<Schedule> {
+        ends::carry_out(false);
         cells::reset();
         sleep::reset();
         self.stopped = None;
