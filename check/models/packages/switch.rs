@@ -1,4 +1,4 @@
-//! The build script of each package here. It switches the library's primitives (`lib/quiescent/src/sync.rs`) to the set
+//! The build script of each package here. It switches the library's primitives (its layer `prim`) to the set
 //! that the end of the package's name says: `quiescent-on-loom` is built with `cfg(quiescent_model, quiescent_loom)`.
 
 fn main() {

@@ -1,4 +1,4 @@
-//! Models of the primitives that `lib/quiescent/src/sync.rs` names: three modules with the same names in each.
+//! Models of the library's primitives (its layer `prim`): three modules with the same names in each.
 //!
 //! | module | memory | schedules | finds |
 //! |---|---|---|---|

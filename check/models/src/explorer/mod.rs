@@ -1,5 +1,5 @@
-//! The store-buffer explorer: a small machine with store buffers behind the names that
-//! `lib/quiescent/src/sync.rs` imports, and a search of its schedules.
+//! The store-buffer explorer: a small machine with store buffers behind the names of the
+//! library's primitives, and a search of its schedules.
 //!
 //! # The machine
 //! Model threads are fibers on one OS thread. Before every atomic access, fence, lock and futex call

@@ -1,4 +1,4 @@
-//! shuttle behind the names that `lib/quiescent/src/sync.rs` imports, with a clock.
+//! shuttle behind the names that the library's layer `prim` imports, with a clock.
 //!
 //! [loom](crate::loom) and the [store-buffer machine](crate::explorer) try *all* schedules of a few dozen
 //! accesses. shuttle tries *some* schedules of a hundred thousand: whole lives of a domain, with all that it does.
