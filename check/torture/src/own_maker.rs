@@ -41,18 +41,18 @@ fn short_life<P: Periods>(hand: &mut Hand) {
     match hand.numbers.below(5) {
         0 => return, // never used
         1 => drop(P::enter(&own)),
-        2 => _ = own.start_poll(),
+        2 => _ = own.start_grace_period(),
         3 => {
-            own.start_poll(); // wanted, and nothing else
+            own.start_grace_period(); // wanted, and nothing else
             return;
         }
         _ => {
             let guard = P::enter(&own);
-            own.call(|| _ = RAN.fetch_add(1, Ordering::Relaxed));
+            own.defer(|| _ = RAN.fetch_add(1, Ordering::Relaxed));
             drop(guard);
         }
     }
-    own.call_lazy(|| _ = RAN.fetch_add(1, Ordering::Relaxed));
+    own.defer_lazy(|| _ = RAN.fetch_add(1, Ordering::Relaxed));
 }
 
 /// One whose cell outlives it.

@@ -91,18 +91,18 @@ fn ask<P: Periods>(hand: &mut Hand, plot: &Plot<P>) {
         // Given up, most of the time.
         2 => _ = own.synchronize_timeout(Duration::from_micros(hand.numbers.next() % 200)),
         3 => {
-            let cookie = own.start_poll();
+            let cookie = own.start_grace_period();
             for _ in 0..hand.numbers.below(20) {
-                if own.poll(cookie) {
+                if cookie.is_done() {
                     break;
                 }
                 hand.dawdle(50);
             }
         }
         4 => {
-            let cookies: Vec<_> = (0..8).map(|_| own.start_poll()).collect();
+            let cookies: Vec<_> = (0..8).map(|_| own.start_grace_period()).collect();
             own.wait(cookies[7]);
-            if !cookies.into_iter().all(|cookie| own.poll(cookie)) {
+            if !cookies.into_iter().all(|cookie| cookie.is_done()) {
                 Finding::Cookie.note(Some(Kind::Cookie), 2);
             }
         }
@@ -192,7 +192,7 @@ fn wait_and_free<P: Periods>(
     word: u64,
     kind: Kind,
 ) {
-    let before = own.start_poll();
+    let before = own.start_grace_period();
     match kind {
         Kind::Synchronize if hand.world.is_broken(Broken::NoGracePeriod) => {}
         Kind::Synchronize if hand.numbers.once_in(4) => {
@@ -248,16 +248,20 @@ fn defer<P: Periods>(
         Kind::CallHurry => own.call_hurry(callback),
         Kind::CallLazy => own.call_lazy(callback),
         // SAFETY: a boxed element (a `Dropping` is one, with the same layout), unlinked, retired once.
-        Kind::RetireDrop => unsafe { own.retire_ptr(dropping) },
+        Kind::RetireDrop => unsafe { quiescent::Retired::from_raw_in(dropping, &own).retire() },
         // SAFETY: as above.
-        Kind::RetireDropHurry => unsafe { own.retire_ptr_hurry(dropping) },
+        Kind::RetireDropHurry => unsafe {
+            quiescent::Retired::from_raw_in(dropping, &own).retire_hurry()
+        },
         // SAFETY: as above.
-        Kind::RetirePtrHurry => unsafe { own.retire_ptr_hurry(element) },
+        Kind::RetirePtrHurry => unsafe {
+            quiescent::Retired::from_raw_in(element, &own).retire_hurry()
+        },
         // SAFETY: as above, but for the misuse.
         _ => unsafe {
-            own.retire_ptr(element);
+            quiescent::Retired::from_raw_in(element, &own).retire();
             if world.is_broken(Broken::DoubleFree) && hand.numbers.once_in(64) {
-                own.retire_ptr(element);
+                quiescent::Retired::from_raw_in(element, &own).retire();
             }
         },
     }

@@ -7,10 +7,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use quiescent::{
-    Domain, DomainCell, DomainGuard, DomainRetired, OwnedDomainGuard, OwnedSrcuGuard, Srcu,
-    SrcuCell, SrcuGuard, SrcuRetired, SyncError,
-};
+use quiescent::{Domain, Guard, RcuCell, Retired, Srcu, SyncError};
 
 use crate::callback::Own;
 use crate::element::Dropping;
@@ -209,12 +206,12 @@ macro_rules! by_name {
 }
 
 impl Periods for Srcu {
-    type Cookie = quiescent::SrcuCookie;
-    type Future = quiescent::SrcuGracePeriod;
-    type Barrier = quiescent::SrcuBarrier;
-    by_name!(Srcu, SrcuGuard, OwnedSrcuGuard, SrcuCell, SrcuRetired);
+    type Cookie = quiescent::Cookie<Srcu>;
+    type Future = quiescent::GracePeriod<Srcu>;
+    type Barrier = quiescent::BarrierFuture<Srcu>;
+    by_name!(Srcu, SrcuGuard, Guard<Srcu>, SrcuCell, SrcuRetired);
 
-    fn give_back(retired: SrcuRetired<Content>, kind: Kind, hand: &mut Hand) {
+    fn give_back(retired: Retired<Content, &'static Srcu>, kind: Kind, hand: &mut Hand) {
         match (kind, hand.numbers.below(2)) {
             (Kind::RetiredWait, 0) => drop(retired.wait()),
             (Kind::RetiredWait, _) => match retired.try_wait() {
@@ -246,18 +243,18 @@ impl Periods for Srcu {
 }
 
 impl Periods for Domain {
-    type Cookie = quiescent::DomainCookie;
-    type Future = quiescent::DomainGracePeriod;
-    type Barrier = quiescent::DomainBarrier;
+    type Cookie = quiescent::Cookie<Domain>;
+    type Future = quiescent::GracePeriod<Domain>;
+    type Barrier = quiescent::BarrierFuture<Domain>;
     by_name!(
         Domain,
         DomainGuard,
-        OwnedDomainGuard,
+        Guard<Domain>,
         DomainCell,
         DomainRetired
     );
 
-    fn give_back(retired: DomainRetired<Content>, kind: Kind, hand: &mut Hand) {
+    fn give_back(retired: Retired<Content, &'static Domain>, kind: Kind, hand: &mut Hand) {
         match (kind, hand.numbers.below(2)) {
             (Kind::RetiredWait, 0) => drop(retired.wait()),
             (Kind::RetiredWait, _) => match retired.try_wait() {

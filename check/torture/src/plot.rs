@@ -147,11 +147,15 @@ impl<P: Periods> Plot<P> {
         let block = Block(element);
         match kind {
             // SAFETY: a boxed element, unlinked, retired once.
-            Kind::RetirePtr => unsafe { self.whose.retire_ptr(element) },
+            Kind::RetirePtr => unsafe {
+                quiescent::Retired::from_raw_in(element, &self.whose).retire()
+            },
             // SAFETY: as above.
-            _ if kind.plain() => unsafe { self.whose.retire_ptr_hurry(element) },
-            _ if kind.is_lazy() => self.whose.call_lazy(move || block.end(entry, word)),
-            _ => self.whose.call(move || block.end(entry, word)),
+            _ if kind.plain() => unsafe {
+                quiescent::Retired::from_raw_in(element, &self.whose).retire_hurry()
+            },
+            _ if kind.is_lazy() => self.whose.defer_lazy(move || block.end(entry, word)),
+            _ => self.whose.defer(move || block.end(entry, word)),
         }
     }
 }

@@ -16,6 +16,10 @@ use super::kind::{Kind, Single, ThreadSection};
 /// | a type made by [`domain!`](crate::domain!) | the only domain of that type | nothing |
 ///
 /// It is implemented for these only. What can be read under what is the matter of [`Reads`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not lead to a domain",
+    note = "borrow the domain (`&domain`), keep it alive (`domain.clone()`), or take `Global`"
+)]
 pub trait Handle: Clone + Reads<<Self as Handle>::Brand> {
     /// What all handles have in common that lead to the same domain, or to one of several with the same tag.
     type Brand: 'static;
@@ -47,6 +51,10 @@ pub struct Global;
 ///
 /// # Safety
 /// `domain` always returns the same one, and there is no other `RcuDomain<Self, Single>`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not lead to a domain",
+    note = "borrow the domain (`&domain`), keep it alive (`domain.clone()`), or take `Global`"
+)]
 pub unsafe trait Singleton: Copy + fmt::Debug + Send + Sync + 'static {
     /// The domain.
     fn domain() -> &'static RcuDomain<Self, Single>;
