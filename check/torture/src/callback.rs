@@ -192,7 +192,7 @@ fn ask_own_for_too_much(world: &World, own: &impl Periods, numbers: &mut Numbers
         2 if world.barriers_allowed() => {
             own.drain_for(Duration::from_micros(numbers.next() % 2000));
         }
-        3 => _ = own.poll(own.start_grace_period()),
+        3 => _ = own.start_grace_period().is_done(),
         _ => {}
     }
 }
@@ -265,8 +265,8 @@ fn queue_under<P: Periods>(
         1 => own.defer(move || drop(ager)),
         2 => own.defer_hurry(move || drop(ager)),
         // SAFETY: just made, never published.
-        3 => unsafe { quiescent::Retired::from_raw_in(raw(ager), &own).retire() },
+        3 => unsafe { own.retired(raw(ager)).retire() },
         // SAFETY: just made, never published.
-        _ => unsafe { quiescent::Retired::from_raw_in(raw(ager), &own).retire_hurry() },
+        _ => unsafe { own.retired(raw(ager)).retire_hurry() },
     }
 }

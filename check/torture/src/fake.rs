@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use quiescent::{
-    grace_period, start_grace_period, synchronize, synchronize_expedited, synchronize_timeout,
-    try_synchronize,
+    Cookie, grace_period, start_grace_period, synchronize, synchronize_expedited,
+    synchronize_timeout, try_synchronize,
 };
 
 use crate::events::What;
@@ -60,7 +60,7 @@ fn waited(hand: &mut Hand, count: usize) {
     }
     let Some(last) = cookies.last() else { return };
     (*last).wait();
-    if !cookies.into_iter().all(poll) {
+    if !cookies.into_iter().all(Cookie::is_done) {
         Finding::Cookie.note(Some(Kind::Cookie), 2);
     }
 }

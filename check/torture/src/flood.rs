@@ -32,24 +32,24 @@ impl At {
     fn defer(self, f: impl FnOnce() + Send + 'static) {
         match self {
             At::Process => defer(f),
-            At::Srcu(srcu) => srcu.call(f),
-            At::Domain(domain) => domain.call(f),
+            At::Srcu(srcu) => srcu.defer(f),
+            At::Domain(domain) => domain.defer(f),
         }
     }
 
     fn defer_hurry(self, f: impl FnOnce() + Send + 'static) {
         match self {
             At::Process => defer_hurry(f),
-            At::Srcu(srcu) => srcu.call_hurry(f),
-            At::Domain(domain) => domain.call_hurry(f),
+            At::Srcu(srcu) => srcu.defer_hurry(f),
+            At::Domain(domain) => domain.defer_hurry(f),
         }
     }
 
     fn defer_lazy(self, f: impl FnOnce() + Send + 'static) {
         match self {
             At::Process => defer_lazy(f),
-            At::Srcu(srcu) => srcu.call_lazy(f),
-            At::Domain(domain) => domain.call_lazy(f),
+            At::Srcu(srcu) => srcu.defer_lazy(f),
+            At::Domain(domain) => domain.defer_lazy(f),
         }
     }
 }
@@ -103,9 +103,9 @@ fn flood(hand: &mut Hand, at: At) {
         tide.queued.fetch_add(1, Ordering::Relaxed);
         let run = move || _ = tide.ran.fetch_add(1, Ordering::Relaxed);
         match hand.numbers.below(64) {
-            0 => at.call_hurry(run),
-            1..16 => at.call_lazy(run),
-            _ => at.call(run),
+            0 => at.defer_hurry(run),
+            1..16 => at.defer_lazy(run),
+            _ => at.defer(run),
         }
     }
     tide.rising.store(false, Ordering::Relaxed);

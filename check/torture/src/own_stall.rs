@@ -38,7 +38,7 @@ fn is_held_up(waited: &Result<(), SyncError>) -> bool {
 }
 
 fn stall<P: Periods>(hand: &mut Hand) {
-    let (stalled, other) = (Whose::Owned(Arc::new(P::made())), P::made());
+    let (stalled, other) = (Whose::Owned(P::made()), P::made());
     let guard = P::enter(&stalled);
     hand.record(What::Stay, None, 0);
     let own = counted(&*stalled);

@@ -178,7 +178,7 @@ fn dispose(hand: &mut Hand, old: Old) {
     };
     let act = |hand: &mut Hand, entry, word| match old {
         Old::Raw(element) if kind.waits() => wait_and_free(hand, element, entry, word, kind),
-        Old::Raw(element) => defer(hand, element, entry, word, kind),
+        Old::Raw(element) => queue(hand, element, entry, word, kind),
         Old::Owned(retired) => give_back(hand, retired, kind),
     };
     // SAFETY: unpublished by this thread, and nobody's but what `act` owns.
@@ -259,7 +259,7 @@ fn wait_and_free(
     }
 }
 
-fn defer(hand: &mut Hand, element: NonNull<Element>, entry: &'static Entry, word: u64, kind: Kind) {
+fn queue(hand: &mut Hand, element: NonNull<Element>, entry: &'static Entry, word: u64, kind: Kind) {
     let world = hand.world;
     if world.is_broken(Broken::NeverRun) && hand.numbers.once_in(64) {
         return;
@@ -303,8 +303,8 @@ fn give_back(hand: &mut Hand, mut retired: Retired<Dropping>, kind: Kind) {
         (Kind::RetiredWait, _) => {
             // Short deadlines would never do beside busy readers: each defer wants a new grace period.
             let mut patience = Duration::from_micros(20);
-            while let Err((_, back)) = retired.wait_timeout(patience) {
-                retired = back;
+            while let Err(refused) = retired.wait_timeout(patience) {
+                retired = refused.object;
                 patience *= 2;
             }
         }

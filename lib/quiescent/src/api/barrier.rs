@@ -89,7 +89,7 @@ pub struct BarrierFuture<D: Handle = Global> {
 }
 
 impl<D: Handle> BarrierFuture<D> {
-    pub(crate) fn of(backend: D::Backend) -> BarrierFuture<D> {
+    pub(crate) fn of(backend: D::OfBackend) -> BarrierFuture<D> {
         let waits = Waits::of(backend);
         BarrierFuture { waits }
     }
@@ -109,12 +109,12 @@ impl<D: Handle> Future for BarrierFuture<D> {
 
 /// The same, with the reason why it cannot.
 pub(crate) struct Waits<D: Handle> {
-    backend: D::Backend,
-    ticket: <<D as Sealed>::Backend as Backend>::Ticket,
+    backend: D::OfBackend,
+    ticket: <<D as Sealed>::OfBackend as Backend>::Ticket,
 }
 
 impl<D: Handle> Waits<D> {
-    pub(crate) fn of(backend: D::Backend) -> Waits<D> {
+    pub(crate) fn of(backend: D::OfBackend) -> Waits<D> {
         let ticket = backend.ticket();
         Waits { backend, ticket }
     }

@@ -25,8 +25,8 @@ use crate::api::error::SyncError;
 /// }
 /// ```
 pub struct Cookie<D: Handle = Global> {
-    backend: D::Backend,
-    point: <<D as Sealed>::Backend as Backend>::Point,
+    backend: D::OfBackend,
+    point: <<D as Sealed>::OfBackend as Backend>::Point,
 }
 
 impl Cookie {
@@ -38,16 +38,16 @@ impl Cookie {
 }
 
 impl<D: Handle> Cookie<D> {
-    pub(crate) fn start(backend: D::Backend) -> Cookie<D> {
+    pub(crate) fn start(backend: D::OfBackend) -> Cookie<D> {
         let point = backend.start();
         Cookie { backend, point }
     }
 
-    pub(crate) fn backend(&self) -> D::Backend {
+    pub(crate) fn backend(&self) -> D::OfBackend {
         self.backend
     }
 
-    pub(crate) fn point(&self) -> <D::Backend as Backend>::Point {
+    pub(crate) fn point(&self) -> <D::OfBackend as Backend>::Point {
         self.point
     }
 

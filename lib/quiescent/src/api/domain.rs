@@ -6,8 +6,11 @@ use std::marker::PhantomData;
 
 use super::backend::{Backend as _, Settings as _};
 use super::guard::Guard;
+#[cfg(not(quiescent_model))]
 use super::handle::Singleton;
-use super::kind::{Kind, PerThread, Single};
+#[cfg(not(quiescent_model))]
+use super::kind::Single;
+use super::kind::{Kind, PerThread};
 use super::statistics::{DomainStatistics, Holdout};
 use crate::inner::prim::{AtomicPtr, Ordering, const_new};
 

@@ -89,7 +89,7 @@ impl<D: Handle> Future for GracePeriod<D> {
 pub(crate) struct Waits<D: Handle> {
     cookie: Cookie<D>,
     /// The task's place among those that wait.
-    task: <<D as Sealed>::Backend as Backend>::Task,
+    task: <<D as Sealed>::OfBackend as Backend>::Task,
 }
 
 impl<D: Handle> Waits<D> {

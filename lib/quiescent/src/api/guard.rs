@@ -50,7 +50,7 @@ use super::handle::{Global, Handle};
 #[derive(Debug)]
 #[must_use = "the section ends when the guard is dropped"]
 pub struct Guard<D: Handle = Global> {
-    section: D::Section,
+    section: D::OpenSection,
     /// Dropped last: the section is closed by then.
     domain: D,
 }
@@ -73,7 +73,7 @@ impl<D: Handle> Guard<D> {
     #[inline(always)]
     pub fn new_in(domain: D) -> Guard<D> {
         Guard {
-            section: domain.open(),
+            section: domain.open_section(),
             domain,
         }
     }
@@ -100,7 +100,7 @@ impl<D: Handle> Guard<D> {
     #[inline(always)]
     pub fn repin(&mut self) {
         // SAFETY: opened by this handle.
-        unsafe { self.domain.repin(&mut self.section) };
+        unsafe { self.domain.repin_section(&mut self.section) };
     }
 
     /// Where the section is.
@@ -114,7 +114,7 @@ impl<D: Handle> Drop for Guard<D> {
     #[inline(always)]
     fn drop(&mut self) {
         // SAFETY: opened by this handle, and gone after this.
-        unsafe { self.domain.close(&self.section) };
+        unsafe { self.domain.close_section(&self.section) };
     }
 }
 

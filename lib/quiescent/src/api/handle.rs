@@ -113,24 +113,24 @@ pub(crate) mod sealed {
 
     /// What a handle does for the types that keep it.
     pub trait Sealed: Sized {
-        type Backend: Backend;
-        type Section: std::fmt::Debug;
+        type OfBackend: Backend;
+        type OpenSection: std::fmt::Debug;
 
         /// The domain, for calls that are not on the way of a reader.
-        fn backend(&self) -> Self::Backend;
+        fn domain_backend(&self) -> Self::OfBackend;
 
         /// Tells domains of one brand apart; null where there is one only.
-        fn identity(&self) -> *const ();
+        fn domain_identity(&self) -> *const ();
 
-        fn open(&self) -> Self::Section;
+        fn open_section(&self) -> Self::OpenSection;
 
         /// # Safety
         /// The section was opened by a handle to the same domain, and is not used again.
-        unsafe fn close(&self, section: &Self::Section);
+        unsafe fn close_section(&self, section: &Self::OpenSection);
 
         /// # Safety
         /// The section was opened by a handle to the same domain.
-        unsafe fn repin(&self, section: &mut Self::Section);
+        unsafe fn repin_section(&self, section: &mut Self::OpenSection);
     }
 }
 
@@ -139,37 +139,37 @@ use sealed::Sealed;
 /// Is the guard of `reader` one of the domain of `owner`?
 #[inline(always)]
 pub(crate) fn is_same(owner: &impl Handle, reader: &impl Handle) -> bool {
-    std::ptr::eq(owner.identity(), reader.identity())
+    std::ptr::eq(owner.domain_identity(), reader.domain_identity())
 }
 
 impl Sealed for Global {
-    type Backend = OfProcess;
-    type Section = ThreadSection;
+    type OfBackend = OfProcess;
+    type OpenSection = ThreadSection;
 
     #[inline(always)]
-    fn backend(&self) -> OfProcess {
+    fn domain_backend(&self) -> OfProcess {
         OfProcess
     }
 
     #[inline(always)]
-    fn identity(&self) -> *const () {
+    fn domain_identity(&self) -> *const () {
         std::ptr::null()
     }
 
     #[cfg_attr(feature = "locations", track_caller)]
     #[inline(always)]
-    fn open(&self) -> ThreadSection {
+    fn open_section(&self) -> ThreadSection {
         ThreadSection::of_process()
     }
 
     #[inline(always)]
-    unsafe fn close(&self, section: &ThreadSection) {
+    unsafe fn close_section(&self, section: &ThreadSection) {
         section.close_of_process();
     }
 
     #[cfg_attr(feature = "locations", track_caller)]
     #[inline(always)]
-    unsafe fn repin(&self, section: &mut ThreadSection) {
+    unsafe fn repin_section(&self, section: &mut ThreadSection) {
         section.repin_of_process();
     }
 }
@@ -183,21 +183,21 @@ impl Reads<Global> for Global {}
 impl Unique for Global {}
 
 impl<Tag: 'static, K: Kind> Sealed for RcuDomain<Tag, K> {
-    type Backend = K::Backend;
-    type Section = K::Section;
+    type OfBackend = K::Backend;
+    type OpenSection = K::Section;
 
-    fn backend(&self) -> K::Backend {
+    fn domain_backend(&self) -> K::Backend {
         RcuDomain::backend(self)
     }
 
     #[inline(always)]
-    fn identity(&self) -> *const () {
+    fn domain_identity(&self) -> *const () {
         K::identity(self.place())
     }
 
     #[cfg_attr(feature = "locations", track_caller)]
     #[inline(always)]
-    fn open(&self) -> K::Section {
+    fn open_section(&self) -> K::Section {
         match K::open(self.place()) {
             Some(section) => section,
             None => self.open_slowly(),
@@ -205,14 +205,14 @@ impl<Tag: 'static, K: Kind> Sealed for RcuDomain<Tag, K> {
     }
 
     #[inline(always)]
-    unsafe fn close(&self, section: &K::Section) {
+    unsafe fn close_section(&self, section: &K::Section) {
         // SAFETY: the caller's promise: a section was opened here, so there is a place.
         unsafe { K::close(self.place(), section) };
     }
 
     #[cfg_attr(feature = "locations", track_caller)]
     #[inline(always)]
-    unsafe fn repin(&self, section: &mut K::Section) {
+    unsafe fn repin_section(&self, section: &mut K::Section) {
         // SAFETY: as above.
         unsafe { K::repin(self.place(), section) };
     }
@@ -230,40 +230,40 @@ impl<S: Singleton> Unique for RcuDomain<S, Single> {}
 macro_rules! forward {
     ([$($parameters:tt)*] $handle:ty, $to:ty, |$this:ident| $place:expr) => {
         impl<$($parameters)*> Sealed for $handle {
-            type Backend = <$to as Sealed>::Backend;
-            type Section = <$to as Sealed>::Section;
+            type OfBackend = <$to as Sealed>::OfBackend;
+            type OpenSection = <$to as Sealed>::OpenSection;
 
-            fn backend(&self) -> Self::Backend {
+            fn domain_backend(&self) -> Self::OfBackend {
                 let $this = self;
-                Sealed::backend($place)
+                Sealed::domain_backend($place)
             }
 
             #[inline(always)]
-            fn identity(&self) -> *const () {
+            fn domain_identity(&self) -> *const () {
                 let $this = self;
-                Sealed::identity($place)
-            }
-
-            #[cfg_attr(feature = "locations", track_caller)]
-            #[inline(always)]
-            fn open(&self) -> Self::Section {
-                let $this = self;
-                Sealed::open($place)
-            }
-
-            #[inline(always)]
-            unsafe fn close(&self, section: &Self::Section) {
-                let $this = self;
-                // SAFETY: the caller's promise.
-                unsafe { Sealed::close($place, section) };
+                Sealed::domain_identity($place)
             }
 
             #[cfg_attr(feature = "locations", track_caller)]
             #[inline(always)]
-            unsafe fn repin(&self, section: &mut Self::Section) {
+            fn open_section(&self) -> Self::OpenSection {
+                let $this = self;
+                Sealed::open_section($place)
+            }
+
+            #[inline(always)]
+            unsafe fn close_section(&self, section: &Self::OpenSection) {
                 let $this = self;
                 // SAFETY: the caller's promise.
-                unsafe { Sealed::repin($place, section) };
+                unsafe { Sealed::close_section($place, section) };
+            }
+
+            #[cfg_attr(feature = "locations", track_caller)]
+            #[inline(always)]
+            unsafe fn repin_section(&self, section: &mut Self::OpenSection) {
+                let $this = self;
+                // SAFETY: the caller's promise.
+                unsafe { Sealed::repin_section($place, section) };
             }
         }
     };

@@ -61,5 +61,7 @@ pub unsafe fn defer_lazy(head: NonNull<Head>, run: unsafe fn(NonNull<Head>)) {
 /// As [`defer`].
 pub unsafe fn defer_in(domain: &impl Handle, head: NonNull<Head>, run: unsafe fn(NonNull<Head>)) {
     let parcel = Parcel::Head(head, run);
-    domain.backend().deliver(parcel, Terms::of(Urgency::Prompt));
+    domain
+        .domain_backend()
+        .deliver(parcel, Terms::of(Urgency::Prompt));
 }

@@ -122,7 +122,7 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     pub fn retire_hurry(self) {
         let (value, bytes, domain) = self.into_parts();
         // SAFETY: a box of ours that no new reader can find.
-        unsafe { domain.backend().retire(value, bytes, Way::Hurry) };
+        unsafe { domain.domain_backend().retire(value, bytes, Way::Hurry) };
     }
 
     /// As [`retire`](Retired::retire), for threads whose time is dear (audio, control loops): this call frees
@@ -142,7 +142,7 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     pub fn retire_no_reclaim(self) {
         let (value, bytes, domain) = self.into_parts();
         // SAFETY: a box of ours that no new reader can find.
-        unsafe { domain.backend().retire(value, bytes, Way::NoReclaim) };
+        unsafe { domain.domain_backend().retire(value, bytes, Way::NoReclaim) };
     }
 
     /// As [`retire`](Retired::retire), unless the [budget](crate::tuning::set_budget()) is used up: then the value comes
@@ -173,7 +173,7 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     /// # drop(guard);
     /// ```
     pub fn try_retire(self) -> Result<(), Refused<Retired<T, D>>> {
-        let backend = self.domain.backend();
+        let backend = self.domain.domain_backend();
         // SAFETY: a box of ours that no new reader can find; if it is queued, `self` is gone.
         let result = unsafe { backend.try_retire(self.value, self.owned_bytes) };
         self.unless_queued(result)
@@ -197,7 +197,7 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     /// # Ok::<(), quiescent::Refused<quiescent::Retired<[u8; 64]>>>(())
     /// ```
     pub fn retire_wait(self, limit: Duration) -> Result<(), Refused<Retired<T, D>>> {
-        let backend = self.domain.backend();
+        let backend = self.domain.domain_backend();
         // SAFETY: as in `try_retire`.
         let result = unsafe { backend.retire_wait(self.value, self.owned_bytes, limit) };
         self.unless_queued(result)
@@ -251,7 +251,7 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     }
 
     fn wait_as(self, how: How) -> Result<Box<T>, NotWaited<T, D>> {
-        match self.domain.backend().wait(how) {
+        match self.domain.domain_backend().wait(how) {
             Ok(()) => Ok(self.into_box()),
             Err(error) => Err(Refused::new(self, error)),
         }
@@ -275,7 +275,7 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
         let all: Vec<Retired<T, D>> = retired.into_iter().collect();
         let mut waited = Vec::new();
         for one in &all {
-            let backend = one.domain.backend();
+            let backend = one.domain.domain_backend();
             if !waited.contains(&backend) {
                 if let Err(error) = backend.wait(How::default()) {
                     panic!("Retired::wait_all: {error}");
@@ -293,7 +293,9 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     /// As [`GracePeriod`](crate::GracePeriod).
     #[cfg(not(quiescent_model))]
     pub async fn wait_async(self) -> Box<T> {
-        Cookie::<D>::start(self.domain.backend()).wait_async().await;
+        Cookie::<D>::start(self.domain.domain_backend())
+            .wait_async()
+            .await;
         self.into_box()
     }
 
@@ -303,7 +305,7 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     /// As [`try_grace_period`](crate::try_grace_period()), with the value still retired.
     #[cfg(not(quiescent_model))]
     pub async fn try_wait_async(self) -> Result<Box<T>, NotWaited<T, D>> {
-        match future::Waits::of(Cookie::<D>::start(self.domain.backend())).await {
+        match future::Waits::of(Cookie::<D>::start(self.domain.domain_backend())).await {
             Ok(()) => Ok(self.into_box()),
             Err(error) => Err(Refused::new(self, error)),
         }
@@ -341,7 +343,7 @@ impl<T: Send + 'static, D: Handle> Drop for Retired<T, D> {
     fn drop(&mut self) {
         let (value, bytes) = (self.value, self.owned_bytes);
         // SAFETY: a box of ours that no new reader can find; it is not used again.
-        unsafe { self.domain.backend().retire(value, bytes, Way::Lazy) };
+        unsafe { self.domain.domain_backend().retire(value, bytes, Way::Lazy) };
     }
 }
 

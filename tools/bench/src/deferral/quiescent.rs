@@ -85,9 +85,10 @@ fn made(handed_over: u64) -> NonNull<Block> {
 }
 
 /// What was refused is the caller's again: nobody has seen it here, so it goes at once.
-fn refused(block: NonNull<Block>) {
+fn refused(block: Retired<Block>) {
+    let block = std::ptr::from_ref(block.leak()).cast_mut();
     // SAFETY: from `made`, known to nobody, and not handed over.
-    drop(unsafe { Box::from_raw(block.as_ptr()) });
+    drop(unsafe { Box::from_raw(block) });
 }
 
 /// A way of handing over plain blocks.
@@ -115,7 +116,7 @@ impl<W: Way> HandOver for Plain<W> {
     }
 }
 
-/// [`retire_ptr`].
+/// [`Retired::retire`].
 struct Retire;
 
 impl Way for Retire {
@@ -126,7 +127,7 @@ impl Way for Retire {
     }
 }
 
-/// [`try_retire_ptr`]: gives the block back where there is no room.
+/// [`Retired::try_retire`]: gives the block back where there is no room.
 struct TryRetire;
 
 impl Way for TryRetire {
@@ -139,7 +140,7 @@ impl Way for TryRetire {
     }
 }
 
-/// [`retire_ptr_wait`]: waits where there is no room, for a second at most.
+/// [`Retired::retire_wait`]: waits where there is no room, for a second at most.
 struct RetireWait;
 
 impl Way for RetireWait {
@@ -152,7 +153,7 @@ impl Way for RetireWait {
     }
 }
 
-/// [`retire_ptr_no_reclaim`]: queues, and does nothing else.
+/// [`Retired::retire_no_reclaim`]: queues, and does nothing else.
 struct NoReclaim;
 
 impl Way for NoReclaim {
