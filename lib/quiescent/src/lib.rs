@@ -214,76 +214,43 @@ pub use inner::check;
 #[cfg(not(quiescent_model))]
 pub use watch::telemetry;
 
-#[cfg(not(quiescent_model))]
-use api::future;
-use api::{error, guard, refused, report, retire, retired, statistics as stats, tuning, wait};
+use api::{error, refused, statistics};
 
-pub use api::barrier_future::{Barrier, barrier_async};
-pub use api::call::{
-    Drained, barrier, call, call_head, call_head_hurry, call_head_lazy, call_hurry, call_lazy,
-    drain, try_barrier,
-};
-pub use api::cell::{Exchanged, ExchangedOption, RcuCell, RcuOption};
-pub use api::domain::{
-    Domain, DomainCell, DomainCookie, DomainGuard, DomainRetired, DomainStatistics, InDomain,
-    OwnedDomainGuard,
-};
-#[cfg(not(quiescent_model))]
-pub use api::domain::{DomainBarrier, DomainGracePeriod};
+pub use api::barrier::{BarrierFuture, barrier, barrier_async, try_barrier, try_barrier_async};
+pub use api::cell::RcuCell;
+pub use api::cookie::Cookie;
+pub use api::defer::{Drained, defer, defer_hurry, defer_lazy, drain};
+pub use api::domain::{Domain, RcuDomain};
 pub use api::error::{InitError, SyncError};
 #[cfg(not(quiescent_model))]
-pub use api::future::{GracePeriod, grace_period};
+pub use api::future::{GracePeriod, grace_period, try_grace_period};
 pub use api::guard::{Guard, in_section, read, read_lock};
 #[cfg(not(quiescent_model))]
 pub use api::guide;
+pub use api::handle::{Global, Handle, Reads, Singleton, Unique};
+pub use api::kind::{Counted, Kind, PerThread, Single};
 #[cfg(not(quiescent_model))]
 pub use api::limitations;
 pub use api::list::{ListIter, RcuList};
-pub use api::options::{Options, init};
-pub use api::ptr::{ExchangedPtr, RcuPtr, Shared};
-pub use api::refused::{Fullness, Refusal, Refused};
-pub use api::report::{Report, on_report};
-pub use api::retire::{
-    FLUSH, PROMPT, retire, retire_hurry, retire_no_reclaim, retire_ptr, retire_ptr_hurry,
-    retire_ptr_no_reclaim,
-};
+pub use api::option::{Exchanged, ExchangedOption, RcuOption};
+pub use api::options::Options;
+pub use api::ptr::{ExchangedPtr, RcuPtr};
+pub use api::refused::{Refusal, Refused};
 pub use api::retired::Retired;
-#[cfg(not(quiescent_model))]
-pub use api::srcu::SrcuGracePeriod;
-pub use api::srcu::{
-    InSrcu, OwnedSrcuGuard, Srcu, SrcuBarrier, SrcuCell, SrcuCookie, SrcuGuard, SrcuRetired,
-    SrcuStatistics,
-};
-pub use api::statistics::{FenceMode, Flushes, Holdout, Statistics, WorkerWakeups};
-pub use api::tuning::{
-    FlushTimes, drain_ready, flush_times, offload_thread, on_ready, set_drained, set_flush_times,
-    set_offload,
-};
+pub use api::shared::Shared;
+pub use api::srcu::Srcu;
+pub use api::statistics::{FenceMode, statistics};
 pub use api::wait::{
-    Cookie, poll, start_poll, synchronize, synchronize_expedited, synchronize_timeout,
-    try_synchronize, wait,
+    start_grace_period, synchronize, synchronize_expedited, synchronize_timeout, try_synchronize,
 };
-pub use inner::defer::budget::{
-    retire_ptr_wait, retire_wait, set_budget, try_retire, try_retire_ptr,
-};
-pub use inner::defer::laziness::{Breaker, breakers};
-pub use inner::queue::intrusive::Head;
-pub use watch::pressure::{PressureSource, PressureSources, memory_is_low};
-pub use watch::stall::{STALL_AFTER, StallReport, StalledReader, set_stall_after};
+pub use api::{intrusive, report, tuning};
 
-/// Counters since the start of the process, and the present state. Takes the domain's lock briefly.
-///
-/// ```
-/// let before = quiescent::statistics();
-/// quiescent::synchronize();
-/// assert!(quiescent::statistics().grace_periods > before.grace_periods);
-/// ```
-pub fn statistics() -> Statistics {
-    inner::prim::domain().statistics()
-}
-
-/// The readers that the grace period in flight waits for, at most 64 of them; empty if none is in
-/// flight or nobody has looked yet. Reads their names from `/proc`.
-pub fn holdouts() -> Vec<Holdout> {
-    inner::prim::domain().holdouts()
+/// What the library has done, what it holds, and who is in the way.
+pub mod stats {
+    pub use crate::api::refused::Fullness;
+    pub use crate::api::statistics::{
+        DomainStatistics, Flushes, Holdout, Statistics, WorkerWakeups, holdouts,
+    };
+    pub use crate::inner::defer::laziness::{Breaker, breakers};
+    pub use crate::watch::pressure::{PressureSource, PressureSources};
 }

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::Duration;
 
 use crate::refused::Fullness;
-use crate::watch::stall::StallReport;
+
+pub use crate::watch::stall::{STALL_AFTER, StallReport, StalledReader, set_stall_after};
 
 /// Something that somebody should know of: about a callback or a destructor on the reclaiming side, or about
 /// readers.
@@ -33,11 +34,11 @@ pub enum Report {
         /// The type of the closure, or of the value that was dropped.
         name: &'static str,
     },
-    /// Readers have kept a grace period waiting for too long ([`set_stall_after`](crate::set_stall_after)).
+    /// Readers have kept a grace period waiting for too long ([`set_stall_after`](set_stall_after)).
     Stalled(StallReport),
-    /// More is queued than the [budget](crate::set_budget()) allows: `retire` does not wait. Told on the
+    /// More is queued than the [budget](crate::tuning::set_budget()) allows: `retire` does not wait. Told on the
     /// worker (not at all if there is none to be had), once when the budget is passed, and once a second at
-    /// most. [`holdouts`](crate::holdouts) names the readers.
+    /// most. [`holdouts`](crate::statistics::holdouts) names the readers.
     OverBudget {
         /// How much is queued, and how much may be.
         full: Fullness,

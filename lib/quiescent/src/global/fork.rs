@@ -7,20 +7,15 @@
 //! # Prepare
 //! Takes every lock of the library that is held for a bounded time, in this order:
 //!
-//! | lock | whoever holds it |
+//! | lock | its holder |
 //! |---|---|
 //! | turn | is in a fork: several threads may be |
 //! | telemetry's | begins to count, or names a domain |
-//! | gates of all grounds, one after the other | lends a domain its yard, or takes it back |
-//! | making | makes a yard |
-//! | spares | gives a yard to somebody, or gets one back |
-//! | the timer of the caretaker | sets it |
-//! | yards, newest first: tasks (two lists), queue, core | as those of the domain, below |
-//! | sweep | takes queues over; issues one or two fences |
-//! | tasks: those that wait for grace periods, and for the barrier | adds a waiting task to a list, or takes some out |
+//! | settings of all domains, newest first | changes them, or tells them to an engine |
+//! | sweeps of all states, the process's first, then newest first | takes queues over; issues one or two fences |
+//! | tasks of all states (two lists) | adds a waiting task to a list, or takes some out |
 //! | timer | sets the timer |
-//! | queues, newest first | tells the engine what was queued |
-//! | core | steps the engine |
+//! | of each state its queues, then its core | tells the engine what was queued; steps the engine |
 //!
 //! It waits for no callback, no grace period, no barrier and no worker: no lock is held through those.
 //!
@@ -57,15 +52,11 @@ use std::fmt;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::future;
-use crate::inner::defer::tasks::List;
-use crate::inner::domain::grounds;
-use crate::inner::domain::process::{Core, Process};
-use crate::inner::domain::yard::{self, Yard};
-use crate::inner::gp::driven::Driven as _;
+
+use crate::inner::domain::env::Env;
+use crate::inner::domain::state::{Core, State};
 use crate::inner::prim::{self, CELL_FORKING, Mutex, MutexGuard};
 use crate::inner::queue::per_thread::Queue;
-use crate::wait::Cookie;
 use crate::watch::telemetry;
 
 /// What a program wants of a fork.
@@ -139,23 +130,12 @@ impl<T> Parked<T> {
     }
 }
 
-/// The locks that *prepare* took, but for those of queues. They are dropped from the first to the last.
+/// The locks that *prepare* took, but for those that are parked beside what they protect. They are dropped from the
+/// first to the last.
 struct Held {
-    core: MutexGuard<'static, Core>,
     timer: MutexGuard<'static, u64>,
-    tasks: MutexGuard<'static, List<Cookie>>,
-    wakers: MutexGuard<'static, List<()>>,
-    sweep: MutexGuard<'static, ()>,
-    turn: MutexGuard<'static, ()>,
     names: MutexGuard<'static, telemetry::Names>,
-    yards: HeldYards,
-}
-
-/// What all yards have in common. Their own locks are parked in them.
-struct HeldYards {
-    timer: MutexGuard<'static, u64>,
-    spares: MutexGuard<'static, Option<&'static Yard>>,
-    making: MutexGuard<'static, ()>,
+    turn: MutexGuard<'static, ()>,
 }
 
 /// Whoever holds this is in a fork.
@@ -177,99 +157,47 @@ pub(crate) fn register() {
 }
 
 unsafe extern "C" fn prepare() {
-    let domain = prim::domain();
-    if domain.forking.ignore.load(Ordering::Relaxed) != 0 {
+    let env = prim::env();
+    if env.forking.ignore.load(Ordering::Relaxed) != 0 {
         return;
     }
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let names = telemetry::names();
-    let yards = lock_yards();
-    let sweep = domain.sweeping();
-    let tasks = future::TASKS.lock();
-    let wakers = domain.wakers.lock();
-    let timer = domain.alarm.timer();
-    let core = lock_queues_and_core(domain);
-    let held = Held {
-        core,
-        timer,
-        tasks,
-        wakers,
-        sweep,
-        turn,
-        names,
-        yards,
-    };
+    for domain in env.registry.all() {
+        // SAFETY: TURN is held.
+        unsafe { domain.parked.put(domain.settings()) };
+    }
+    // SAFETY: TURN is held.
+    unsafe {
+        for state in env.states() {
+            state.parked_sweep.put(state.sweeping());
+        }
+        for state in swept(env) {
+            state.tasks.parked.put(state.tasks.lock());
+            state.wakers.parked.put(state.wakers.lock());
+        }
+    }
+    let timer = env.alarm.timer();
+    for state in swept(env) {
+        lock_queues_and_core(state);
+    }
     prim::tls_set(CELL_FORKING, 1);
     // SAFETY: TURN is held.
-    unsafe { *HELD.0.get() = Some(held) };
+    unsafe { *HELD.0.get() = Some(Held { timer, names, turn }) };
 }
 
-/// The gates of all grounds; of each yard its tasks, its queue, its core. Nobody makes a yard meanwhile, and none is lent: grounds that
-/// are made meanwhile, whose gate is not held, have none.
-fn lock_yards() -> HeldYards {
-    loop {
-        for grounds in grounds::all::all() {
-            // SAFETY: TURN is held.
-            unsafe {
-                if !grounds.parked.is_some() {
-                    grounds.parked.put(grounds.lock());
-                }
-            }
-        }
-        let making = yard::making();
-        let spares = yard::lent::spares();
-        let timer = yard::care::alarm().timer();
-        for yard in yard::yards() {
-            // SAFETY: TURN is held.
-            unsafe {
-                yard.tasks.parked.put(yard.tasks.lock());
-                yard.wakers.parked.put(yard.wakers.lock());
-                yard.queue.parked.put(yard.queue.lock());
-                yard.parked.put(yard.lock());
-            }
-        }
-        let held = HeldYards {
-            timer,
-            spares,
-            making,
-        };
-        // SAFETY: TURN is held.
-        let is_parked = |grounds: &grounds::Grounds| unsafe { grounds.parked.is_some() };
-        if grounds::all::all().all(is_parked) {
-            return held;
-        }
-        unlock_own(held); // whoever made them may have a gate and wait for one of these locks
-    }
-}
-
-/// Gives the yards' own locks back.
-fn unlock_own(held: HeldYards) {
-    for yard in yard::yards() {
-        // SAFETY: TURN is held.
-        unsafe {
-            drop(yard.parked.take());
-            drop(yard.queue.parked.take());
-            drop(yard.wakers.parked.take());
-            drop(yard.tasks.parked.take());
-        }
-    }
-    drop((held.timer, held.spares, held.making));
-}
-
-/// Gives them back, and the gates.
-fn unlock_yards(held: HeldYards) {
-    unlock_own(held);
-    for grounds in grounds::all::all() {
-        // SAFETY: TURN is held.
-        drop(unsafe { grounds.parked.take() });
-    }
+/// The states whose sweeps were locked: others may be made meanwhile, and then are left alone.
+fn swept(env: &'static Env) -> impl Iterator<Item = &'static State> {
+    // SAFETY: TURN is held.
+    let is_swept = |state: &&State| unsafe { state.parked_sweep.is_some() };
+    env.states().filter(is_swept)
 }
 
 /// A queue that is made meanwhile has had no call of the engine when this returns: the first one takes
 /// the lock of the core.
-fn lock_queues_and_core(domain: &'static Process) -> MutexGuard<'static, Core> {
+fn lock_queues_and_core(state: &'static State) {
     loop {
-        for queue in domain.queues() {
+        for queue in state.queues() {
             // SAFETY: TURN is held.
             unsafe {
                 if !queue.parked.is_some() {
@@ -277,12 +205,32 @@ fn lock_queues_and_core(domain: &'static Process) -> MutexGuard<'static, Core> {
                 }
             }
         }
-        let core = domain.lock();
+        let core = state.lock();
         // SAFETY: TURN is held.
         let is_parked = |queue: &Queue| unsafe { queue.parked.is_some() };
-        if domain.queues().all(is_parked) {
-            return core;
+        if state.queues().all(is_parked) {
+            // SAFETY: TURN is held.
+            unsafe { state.parked.put(core) };
+            return;
         }
+    }
+}
+
+/// Gives the locks back that are parked.
+fn unlock(env: &'static Env) {
+    for state in env.states() {
+        // SAFETY: TURN is held.
+        unsafe {
+            drop(state.parked.take());
+            state.queues().for_each(|queue| drop(queue.parked.take()));
+            drop(state.wakers.parked.take());
+            drop(state.tasks.parked.take());
+            drop(state.parked_sweep.take());
+        }
+    }
+    for domain in env.registry.all() {
+        // SAFETY: TURN is held.
+        drop(unsafe { domain.parked.take() });
     }
 }
 
@@ -298,90 +246,63 @@ fn take_held() -> Option<Held> {
 
 unsafe extern "C" fn parent() {
     let Some(held) = take_held() else { return };
-    drop(held.core);
-    for queue in prim::domain().queues() {
-        // SAFETY: TURN is held.
-        drop(unsafe { queue.parked.take() });
-    }
-    drop((held.timer, held.wakers, held.tasks, held.sweep));
-    unlock_yards(held.yards);
-    drop((held.names, held.turn));
+    unlock(prim::env());
+    drop(held);
 }
 
 unsafe extern "C" fn child() {
     let Some(mut held) = take_held() else { return };
-    let domain = prim::domain();
+    let env = prim::env();
     // First what is shared with the parent.
     let forks = telemetry::leave();
-    domain.alarm.forked(&mut held.timer);
-    domain.watch.forked();
-    domain.staff.forked();
-    domain.slots.forked(domain.own_slot());
+    env.alarm.forked(&mut held.timer);
+    env.watch.forked();
+    env.staff.forked();
+    env.fences.forked();
+    env.breakers.forked();
     // SAFETY: TURN is held.
-    domain
-        .slots
-        .forget_queues(|queue| unsafe { queue.parked.is_some() });
-    // SAFETY: TURN is held.
-    domain
-        .made
-        .retain(|queue| unsafe { queue.parked.is_some() });
+    let is_known = |queue: &Queue| unsafe { queue.parked.is_some() };
+    let own = env.own_slot();
+    env.slots.forked(own);
+    env.slots.forget_queues(is_known);
     prim::set_queue(prim::dummy_queue());
-    domain.counters.forked();
-    domain.fences.forked();
-    domain.breakers.forked();
-    let run_code = domain.forking.inherit.load(Ordering::Relaxed) != 0;
-    let mut dropped = 0;
-    for queue in domain.queues() {
-        // SAFETY: TURN is held.
-        if let Some(mut core) = unsafe { queue.parked.take() } {
-            dropped += adopt(domain, &mut held.core, queue, &mut core, run_code);
-        }
-    }
-    domain
-        .counters
-        .not_inherited
-        .store(dropped, Ordering::Relaxed);
-    held.core.forked();
-    domain.forget_waits();
-    future::forked();
-    drop((held.core, held.timer, held.wakers, held.tasks, held.sweep));
-    adopt_yards(&mut held.yards, run_code);
-    unlock_yards(held.yards);
-    telemetry::begin_again(forks, &held.names);
-    drop((held.names, held.turn));
-}
-
-/// Nobody looks after the yards here; what is in them is the child's.
-fn adopt_yards(held: &mut HeldYards, run_code: bool) {
-    yard::care::forked(&mut held.timer);
-    let own = prim::domain().own_slot();
-    for grounds in grounds::all::all() {
+    for domain in env.registry.all() {
         // SAFETY: TURN is held, and no other thread is there.
         unsafe {
-            let gate = grounds.parked.get();
-            grounds.forked(gate.map(|gate| &mut **gate), own);
+            let settings = domain.parked.get();
+            domain.forked(settings.map(|settings| &mut **settings), own, is_known);
+            let state = domain.state_if_any();
+            if state.is_some_and(|state| !state.parked.is_some()) {
+                domain.forget_state();
+            }
         }
     }
-    for yard in yard::yards() {
+    let run_code = env.forking.inherit.load(Ordering::Relaxed) != 0;
+    for state in env.states() {
+        state.made.retain(is_known);
         // SAFETY: TURN is held, and no other thread is there.
-        let (core, global) = unsafe { (yard.queue.parked.get(), yard.parked.get()) };
-        if let (Some(core), Some(global)) = (core, global) {
-            yard.forked(core, global, run_code);
-        }
+        let Some(core) = (unsafe { state.parked.get() }) else {
+            continue;
+        };
+        let adopted = state.queues().map(|queue| adopt(state, core, queue, run_code));
+        let dropped = adopted.sum();
+        state.forked(core);
+        state.counters.not_inherited.store(dropped, Ordering::Relaxed);
     }
+    unlock(env);
+    telemetry::begin_again(forks, &held.names);
+    drop(held);
 }
 
 /// A queue of the parent becomes one of the child's, without an owner.
-fn adopt(
-    domain: &'static Process,
-    global: &mut Core,
-    queue: &'static Queue,
-    core: &mut MutexGuard<'static, crate::inner::queue::per_thread::Core>,
-    run_code: bool,
-) -> u64 {
+fn adopt(state: &'static State, global: &mut Core, queue: &'static Queue, run_code: bool) -> u64 {
+    // SAFETY: TURN is held, and no other thread is there.
+    let Some(core) = (unsafe { queue.parked.get() }) else {
+        return 0;
+    };
     let queued = queue.forked(core, run_code);
     let now = prim::coarse_ns();
     let forgotten = global.forked_cpu(&mut core.cpu, &queued, run_code, now);
-    domain.show_level(global);
+    state.show_level(global);
     forgotten
 }

@@ -18,7 +18,6 @@
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::inner::domain::process::Process;
 use crate::inner::prim;
 use crate::inner::reader::threads::Slot;
 
@@ -33,7 +32,7 @@ static START: extern "C" fn() = start;
 
 extern "C" fn start() {
     let _ = key();
-    prim::domain().resolve_mode();
+    prim::env().resolve_mode();
     if cfg!(not(miri)) {
         if crate::watch::telemetry::is_demanded() {
             let _ = crate::watch::telemetry::start(); // where there is no page there is none to look at
@@ -75,7 +74,7 @@ pub(crate) fn arm(slot: &'static Slot) {
 unsafe extern "C" fn at_exit(slot: *mut c_void) {
     // SAFETY: `arm` stored a 'static slot.
     let slot: &'static Slot = unsafe { &*slot.cast::<Slot>() };
-    if !Process::leave_thread(slot) {
+    if !prim::env().leave_thread(slot) {
         arm(slot);
     }
 }

@@ -44,7 +44,7 @@ pub(crate) const WORTH_NS: u64 = 1_000_000_000;
 /// ```
 /// # let cache = quiescent::RcuCell::new(vec![0u8; 1 << 20]);
 /// drop(cache.store(Vec::new())); // a megabyte, freed within ten seconds …
-/// quiescent::memory_is_low();    // … or at once
+/// quiescent::tuning::memory_is_low(); // … or at once
 /// ```
 pub fn memory_is_low() {
     let env = prim::env();

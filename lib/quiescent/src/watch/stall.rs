@@ -32,7 +32,7 @@ use crate::inner::reader::record::Seat;
 use crate::inner::reader::threads::CROWD;
 use crate::inner::reader::word::{generation, nesting};
 use crate::report::{self, Report};
-use crate::stats::Holdout;
+use crate::statistics::Holdout;
 
 mod json;
 mod proc;

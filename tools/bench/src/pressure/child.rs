@@ -1,7 +1,8 @@
 //! A measuring process of `bench pressure`: one case, once.
 
 use super::case_name;
-use quiescent::{FlushTimes, RcuCell, memory_is_low, set_flush_times, statistics};
+use quiescent::tuning::{FlushTimes, memory_is_low, set_flush_times};
+use quiescent::{RcuCell, statistics};
 use quiescent_report::rows::Figure;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -125,7 +126,7 @@ mod tests {
             holders: 2,
             objects: 100,
         };
-        let before = quiescent::flush_times();
+        let before = quiescent::tuning::flush_times();
         let figures = measure(&ask).unwrap();
         set_flush_times(before);
         let [first, last] = &figures[..] else {

@@ -116,7 +116,7 @@ impl State {
                     SyncError::NoWorker // no room for it
                 }
                 Look::InFlight(seen) => {
-                    if !self.env().staff() {
+                    if !self.env().start_worker() {
                         SyncError::NoWorker
                     } else {
                         if seen.call {

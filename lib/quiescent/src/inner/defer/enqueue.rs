@@ -23,11 +23,11 @@ use crate::inner::queue::intrusive::{Head, RunHead};
 use crate::inner::queue::kind;
 use crate::inner::queue::lane::{Entry, Lane, Popped};
 use crate::inner::queue::per_thread::{CODE, Core, PLAIN, Queue};
-use crate::stats::FenceMode;
+use crate::statistics::FenceMode;
 
 /// How something is queued.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Terms {
+pub struct Terms {
     pub(crate) urgency: Urgency,
     /// The caller must not reclaim: it frees nothing, and issues no fence that others feel.
     pub(crate) hands_off: bool,
@@ -45,7 +45,7 @@ impl Terms {
 }
 
 /// Something to queue that is in no queue yet.
-pub(crate) enum Parcel {
+pub enum Parcel {
     /// An entry of a lane, with its bytes.
     Entry(usize, Entry, u64),
     /// An intrusive callback.
@@ -281,7 +281,7 @@ impl State {
             self.kick_worker();
         }
         if refill.second {
-            self.env().call_second();
+            self.env().call_overflow(self);
         }
         if refill.over {
             self.over_budget();

@@ -40,7 +40,7 @@ pub struct Breaker {
 /// println!("{} woke the worker {} times", worst.name, worst.hurried + worst.prompt);
 /// ```
 pub fn breakers() -> Vec<Breaker> {
-    crate::inner::prim::domain().breakers.all()
+    crate::inner::prim::env().breakers.all()
 }
 
 #[cfg(quiescent_model)]

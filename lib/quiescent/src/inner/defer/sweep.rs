@@ -23,7 +23,7 @@ use crate::workers::ended::Taken;
 
 /// When to stop running callbacks.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Until {
+pub struct Until {
     /// Monotonic nanoseconds.
     pub(crate) deadline: Option<u64>,
 }
@@ -329,7 +329,7 @@ impl State {
         }
         drop(core);
         if second {
-            self.env().call_second();
+            self.env().call_overflow(self);
         }
         if share_done {
             self.barrier_share_done();
@@ -338,6 +338,17 @@ impl State {
         if drainers != 0 {
             self.drain_word.fetch_add(1, Ordering::Relaxed);
             (0..drainers).for_each(|_| prim::futex_wake(&self.drain_word));
+        }
+    }
+
+    /// Queues that are empty and have no owner give their blocks back.
+    pub(crate) fn shrink(&'static self) {
+        for queue in self.queues() {
+            let mut garbage = Garbage::new();
+            let mut core = queue.lock();
+            if !Queue::is_attached(&core) && core.cpu.is_empty() {
+                queue.clear(&mut core, &mut garbage);
+            }
         }
     }
 

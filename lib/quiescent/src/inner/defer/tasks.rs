@@ -120,6 +120,14 @@ impl<W: Copy> Tasks<W> {
 }
 
 #[cfg(not(quiescent_model))]
+impl<W> Tasks<W> {
+    /// Is it known that no task waits? Waits for no lock.
+    pub(crate) fn is_known_empty(&self) -> bool {
+        self.list.try_lock().is_ok_and(|list| list.waiting.is_empty())
+    }
+}
+
+#[cfg(not(quiescent_model))]
 impl<W: Copy> Tasks<W> {
     /// Does nobody wait?
     pub(crate) fn is_empty(&self) -> bool {

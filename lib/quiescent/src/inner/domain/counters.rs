@@ -7,7 +7,7 @@ use quiescent_engine::CbList;
 use crate::inner::domain::state::State;
 use crate::inner::prim::{self, Counter, Ordering};
 use crate::inner::queue::per_thread::Queue;
-use crate::stats::{Flushes, Holdout, Statistics, WorkerWakeups};
+use crate::statistics::{Flushes, Holdout, Statistics, WorkerWakeups};
 
 /// Counters of the host.
 #[derive(Debug, Default)]
@@ -80,10 +80,10 @@ impl Counters {
     #[cfg(not(quiescent_model))]
     pub(crate) fn forked(&self) {
         for counter in [
-            &self.env().fences_gp,
-            &self.env().fences_flag,
-            &self.env().fences_take,
-            &self.env().fences_shared,
+            &self.fences_gp,
+            &self.fences_flag,
+            &self.fences_take,
+            &self.fences_shared,
             &self.callbacks,
             &self.panics,
             &self.exits,

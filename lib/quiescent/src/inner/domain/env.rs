@@ -21,7 +21,7 @@ use crate::inner::prim::{
 };
 use crate::inner::reader::threads::{Slot, Slots};
 use crate::inner::reader::word::{self, Reader};
-use crate::stats::FenceMode;
+use crate::statistics::FenceMode;
 use crate::workers::watchdog::Watch;
 
 /// The fence mode is not decided yet.

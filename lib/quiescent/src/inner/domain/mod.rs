@@ -22,7 +22,6 @@
 //! flag (acquire) finds the state, and its driver. (A flag that an earlier driver has left is not set again; then
 //! it is the driver's fence `[GP-2]` that comes between the state and the reader's look at the flag.)
 
-use crate::inner::defer::enqueue::{Parcel, Terms};
 use crate::inner::domain::numbers::Numbers;
 use crate::inner::domain::settings::Settings;
 use crate::inner::domain::state::State;
@@ -40,11 +39,12 @@ pub(crate) mod registry;
 mod sections;
 pub(crate) mod settings;
 pub(crate) mod state;
+mod tuning;
 
-/// A handle exists.
-const OWNED: u32 = 0;
-/// The last handle was dropped.
-const LEFT: u32 = 1;
+/// One handle leads to it. So many more, so many handles.
+const OWNED: u32 = 1;
+/// None does any more.
+const LEFT: u32 = 0;
 
 /// Where the readers of a domain are found.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ pub(crate) enum Readers {
 
 /// A domain.
 #[derive(Debug)]
-pub(crate) struct Domain {
+pub struct Domain {
     pub(crate) readers: Readers,
     /// Its number, for tables of records.
     number: u32,
@@ -128,12 +128,14 @@ impl Domain {
 
     #[cold]
     fn make_state(&'static self) -> &'static State {
-        let new = State::leak(self, &self.settings());
-        self.settings().tell(new);
+        let new = State::leak(self);
         let raw = std::ptr::from_ref(new).cast_mut();
         let order = (Ordering::AcqRel, Ordering::Acquire); // [GR-1]
         match (self.state).compare_exchange(std::ptr::null_mut(), raw, order.0, order.1) {
-            Ok(_) => new,
+            Ok(_) => {
+                self.settings().tell(new);
+                new
+            }
             Err(first) => {
                 // SAFETY: made above, and nobody else has seen it.
                 drop(unsafe { Box::from_raw(raw) });
@@ -141,6 +143,12 @@ impl Domain {
                 unsafe { &*first }
             }
         }
+    }
+
+    /// In the child of a fork: a state that was being made by a thread that is not here is forgotten.
+    #[cfg(not(quiescent_model))]
+    pub(crate) fn forget_state(&self) {
+        self.state.store(std::ptr::null_mut(), Ordering::Relaxed);
     }
 
     /// Gives it a state of a model's policy, before it is used.
@@ -166,14 +174,33 @@ impl Domain {
 
     // Ownership.
 
-    /// The last handle is dropped. What is queued goes through in its time, on the worker.
-    pub(crate) fn leave(&'static self) {
+    /// One handle more.
+    pub(crate) fn retain(&self) {
+        self.owner.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One handle less. After the last one what is queued goes through in its time, on the worker, and the next owner
+    /// may have the domain then. The last one is not counted down before that is seen to.
+    pub(crate) fn drop_handle(&'static self) {
+        let mut now = self.owner.load(Ordering::Acquire);
+        while now != OWNED {
+            let order = (Ordering::AcqRel, Ordering::Acquire);
+            match (self.owner).compare_exchange(now, now - 1, order.0, order.1) {
+                Ok(_) => return,
+                Err(other) => now = other,
+            }
+        }
         self.set(|settings| {
             *settings = Settings {
                 before: settings.before,
                 ..Settings::DEFAULT
             };
         });
+        self.abandon();
+    }
+
+    /// The domain was found for nothing, or its last handle is gone. Takes no lock.
+    pub(crate) fn abandon(&self) {
         self.owner.store(LEFT, Ordering::Release);
     }
 
@@ -214,16 +241,17 @@ impl Domain {
         }
     }
 
-    // What the public types ask for.
-
-    /// Queues a parcel.
-    pub(crate) fn deliver(&'static self, parcel: Parcel, terms: Terms) {
-        self.state().deliver(parcel, terms);
-    }
-
     /// Callbacks and objects that are queued or being run, and their bytes.
     pub(crate) fn held(&self) -> (u64, u64) {
         self.state_if_any().map_or((0, 0), State::held)
+    }
+
+    /// Records of threads that have read here.
+    pub(crate) fn records(&self) -> u32 {
+        match &self.readers {
+            Readers::Spots(spots) => spots.claimed(),
+            Readers::Threads | Readers::Counted(_) => 0,
+        }
     }
 
     /// What was done here for its present owner.

@@ -230,7 +230,9 @@ impl Pass {
         // What became done just now, by the grace period of another thread, announces itself to nobody.
         let again = self.busy || ran > 0 || state.taken_is_ready();
         if !again {
-            state.shrink();
+            if !state.is_home() {
+                state.shrink();
+            }
             state.rest_until(None);
         }
         again

@@ -10,9 +10,12 @@ use crate::inner::domain::Domain;
 use crate::inner::prim::{AtomicPtr, AtomicU64, Ordering, const_new};
 #[cfg(not(quiescent_model))]
 use crate::inner::{
-    domain::settings::Settings,
+    domain::{numbers::Numbers, settings::Settings},
     prim::{self, arena},
-    reader::{counted::Counted, spots::Spots, threads::Slot},
+    queue::per_thread::Queue,
+    reader::counted::{Counted, Tally},
+    reader::spots::{Spot, Spots},
+    reader::threads::Slot,
 };
 
 /// Identities so far. (Numbers of domains begin with 1, and so do first identities; later ones are above those.)
@@ -102,22 +105,41 @@ impl Domain {
         new
     }
 
-    /// In the child of a fork: of sections only those of the thread that has `own` are open. `parked`: its settings
-    /// are locked by this thread; if not, it was made after *prepare* had looked, by a thread that is not here.
+    /// In the child of a fork: of sections only those of the thread that has `own` are open, and only known queues
+    /// are left, none of them attached. `parked`: its settings are locked by this thread; if not, it was made after
+    /// *prepare* had looked, by a thread that is not here.
     ///
     /// # Safety
     /// The calling thread is the only one of the process, and has no guard of the settings but this.
-    pub(crate) unsafe fn forked(&self, parked: Option<&mut Settings>, own: Option<&Slot>) {
+    pub(crate) unsafe fn forked(
+        &self,
+        parked: Option<&mut Settings>,
+        own: Option<&Slot>,
+        is_known: impl Fn(&Queue) -> bool,
+    ) {
         match parked {
-            Some(settings) => settings.before = crate::inner::domain::numbers::Numbers::ZERO, // counters start again
+            Some(settings) => settings.before = Numbers::ZERO, // counters start again
             // SAFETY: the caller's promise.
             None => unsafe { self.settings.renew() },
         }
+        let forget = |[made, attached]: [&AtomicPtr<Queue>; 2]| {
+            // SAFETY: null, or a queue, and those live for ever.
+            let queue = unsafe { made.load(Ordering::Acquire).as_ref() };
+            if queue.is_some_and(|queue| !is_known(queue)) {
+                made.store(std::ptr::null_mut(), Ordering::Release);
+            }
+            attached.store(std::ptr::null_mut(), Ordering::Relaxed);
+        };
         match &self.readers {
             Readers::Threads => {}
-            Readers::Spots(spots) => spots.forked(own),
+            Readers::Spots(spots) => {
+                spots.forked(own);
+                spots.all().map(Spot::queue_places).for_each(forget);
+            }
             // Sections of an `Srcu` belong to no thread: those that were open in the parent stay so.
-            Readers::Counted(_) => {}
+            Readers::Counted(counted) => {
+                counted.of_threads().map(Tally::queue_places).for_each(forget);
+            }
         }
     }
 }

@@ -4,6 +4,7 @@
 use super::{Domain, Readers};
 use crate::inner::domain::env::Env;
 use crate::inner::prim::{self, CELL_CROWDS, Ordering};
+use crate::inner::queue::per_thread::Queue;
 use crate::inner::reader::record::Seat;
 use crate::inner::reader::spots::{Spot, Spots};
 use crate::inner::reader::threads::Slot;
@@ -25,6 +26,28 @@ impl Domain {
         }
         let slot = prim::env().own_slot()?;
         slot.spots.spot(self.number)
+    }
+
+    /// The queue to which the calling thread pushes here without a lock, if there is one; its record was not the one
+    /// that it has noted.
+    #[inline(never)]
+    pub(crate) fn attached_queue(&'static self) -> Option<&'static Queue> {
+        let reader = prim::reader();
+        if std::ptr::eq(reader, prim::env().dummy()) {
+            return None; // it has no record, or readers carry the fence
+        }
+        let slot = Slot::of(reader);
+        let attached = match &self.readers {
+            Readers::Threads => return Some(prim::queue()),
+            Readers::Spots(_) => {
+                let spot = slot.spots.spot(self.number)?;
+                prim::note_spot(spot);
+                spot.attached()
+            }
+            Readers::Counted(counted) => counted.of_slot_if_any(slot.cpu())?.attached(),
+        };
+        // SAFETY: null, or a queue, and those live for ever.
+        unsafe { attached.as_ref() }
     }
 
     /// Is the calling thread inside a section, as far as that is known?

@@ -56,3 +56,9 @@ impl Settings {
         asleep | over
     }
 }
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings::DEFAULT
+    }
+}

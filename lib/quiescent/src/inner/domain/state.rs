@@ -27,7 +27,7 @@ use crate::inner::prim::{
 use crate::inner::queue::all::Queues;
 use crate::inner::queue::per_thread::Queue;
 use crate::inner::reader::word::{FLAG_CLEAR, Reader};
-use crate::stats::{FenceMode, Holdout};
+use crate::statistics::{FenceMode, Holdout};
 use crate::watch::telemetry;
 
 /// No driver sleeps.
@@ -47,7 +47,7 @@ pub(crate) struct Core {
 
 /// The state of a domain.
 #[derive(Debug)]
-pub(crate) struct State {
+pub struct State {
     /// Whose it is; null for the process's.
     domain: AtomicPtr<Domain>,
     /// The driver that sleeps, or is about to, on this futex: a number of its epoch.

@@ -43,7 +43,7 @@ mod apart;
 
 /// How to wait.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct How {
+pub struct How {
     /// Monotonic nanoseconds at which to give up.
     pub(crate) deadline: Option<u64>,
     /// Spin longer before sleeping.
@@ -183,7 +183,7 @@ impl<'a> Turn<'a> {
         if let Some(published) = publish {
             let (root, before) = (&published.root, state.root_seq.load(Ordering::Relaxed));
             self.ended |= root.state() == 0 && root.to_bits() != before;
-            domain
+            state
                 .root_seq
                 .store(published.root.to_bits(), Ordering::Release); // [POLL-1]
         }
@@ -219,10 +219,11 @@ impl<'a> Turn<'a> {
             let sleeper = sleeper_of(self.reign);
             state.sleeper.swap(sleeper, Ordering::AcqRel); // [FS-1]
         }
+        let readers = state.readers();
         let core = self.core();
         let mut newly = 0;
         for cpu in core.engine.holdouts() {
-            let Some(flag) = state.readers().flag(cpu) else {
+            let Some(flag) = readers.flag(cpu) else {
                 continue;
             };
             if flag.load(Ordering::Acquire) == FLAG_CLEAR {

@@ -2,8 +2,8 @@
 
 pub(crate) mod callbacks;
 pub(crate) mod calls;
-pub(crate) mod driven;
 pub(crate) mod driver;
 pub(crate) mod fences;
+pub(crate) mod readers;
 pub(crate) mod waiters;
 pub(crate) mod waiting;

@@ -10,7 +10,7 @@ use crate::inner::reader::counted::Counted;
 use crate::inner::reader::spots::Spots;
 use crate::inner::reader::threads::Slots;
 use crate::inner::reader::word::FLAG_CLEAR;
-use crate::stats::Holdout;
+use crate::statistics::Holdout;
 
 /// The readers of a domain.
 #[derive(Clone, Copy, Debug)]

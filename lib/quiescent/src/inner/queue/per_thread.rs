@@ -58,7 +58,7 @@ pub(crate) const BLOCK_LANES: usize = 2;
 /// A queue.
 #[derive(Debug)]
 #[repr(C)]
-pub(crate) struct Queue {
+pub struct Queue {
     pub(crate) lanes: [Lane; BLOCK_LANES],
     /// Blocks for each lane, brought along.
     spares: [Spares; BLOCK_LANES],
@@ -166,6 +166,9 @@ impl Queue {
         // SAFETY: fresh memory of that layout, never given back.
         unsafe {
             place.write(Queue::new(cpu, prim::dummy_block()));
+            #[cfg(quiescent_model)]
+            return Some(prim::keep(Box::from_raw(place)));
+            #[cfg(not(quiescent_model))]
             Some(&*place)
         }
     }
@@ -223,6 +226,11 @@ impl Queue {
     /// The calling thread works on the lanes' words from now on.
     pub(crate) fn attach(&self, core: &mut Core) {
         core.owned = true;
+    }
+
+    /// Is it the one of threads that have none?
+    pub(crate) fn is_dummy(&self) -> bool {
+        ptr::eq(self, prim::dummy_queue())
     }
 
     /// Does a thread work on the lanes' words without the lock?

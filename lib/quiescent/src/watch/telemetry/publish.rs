@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::inner::domain::counters::value;
 use crate::inner::prim;
-use crate::stats::Flushes;
+use crate::statistics::Flushes;
 
 use super::page::{COUNTERS, HOLDOUTS, Page, page};
 
@@ -85,7 +85,7 @@ fn values() -> [u64; NAMES.len()] {
         value(&c.fences_gp),
         value(&c.fences_flag),
         value(&c.fences_take),
-        domain.fences.issued(),
+        domain.env().fences.issued(),
         value(&c.fences_shared),
         value(&c.wakeups),
         value(&c.reader_wakeups),
@@ -121,7 +121,7 @@ fn values() -> [u64; NAMES.len()] {
         value(&c.not_inherited),
         value(&c.crowd_sections),
         value(&c.crowd_queued),
-        u64::from(domain.slots.registered()),
+        u64::from(domain.env().slots.registered()),
         value(&c.helpers),
         budget.bytes,
         budget.count,
@@ -173,7 +173,7 @@ fn write(page: &Page) {
     drop(core);
     let slots = cpus[..count]
         .iter()
-        .filter_map(|&cpu| domain.slots.slot(cpu));
+        .filter_map(|&cpu| domain.env().slots.slot(cpu));
     let readers = slots.map(|slot| (slot.thread(), slot.seat.reader.nesting()));
     let inside = readers.filter(|reader| reader.1 != 0);
     let words = inside.map(|(thread, nesting)| nesting << 32 | u64::from(thread));

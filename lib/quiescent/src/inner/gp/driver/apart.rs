@@ -14,7 +14,7 @@ use crate::inner::domain::state::{Core, State};
 use crate::inner::prim::{self, MutexGuard};
 use crate::watch::stall::StallReport;
 
-implTurn<'_> {
+impl Turn<'_> {
     /// The fence that the driver asked for was issued, by whomever, or refused; what comes next.
     pub(super) fn fenced(&mut self, fenced: Result<(), i32>) -> Result<Next, SyncError> {
         fenced.map_err(|errno| SyncError::FenceRefused { errno })?;
@@ -25,7 +25,7 @@ implTurn<'_> {
     }
 }
 
-implTurn<'static> {
+impl Turn<'static> {
     /// As [`begin`](Turn::begin), for a driver that returns where it needs a fence.
     pub(crate) fn begin_apart(
         state: &'static State,
