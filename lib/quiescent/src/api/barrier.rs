@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use super::backend::{Backend as _, OfProcess, Ticket};
-use super::handle::{Global, Handle, sealed::Sealed};
+use super::handle::{Global, Handle};
 use crate::api::error::SyncError;
 
 /// Waits until everything that was queued before this call, by any thread, has been freed or run.

@@ -4,12 +4,10 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
-use quiescent_engine::FullCookie;
-
 use super::backend::{Backend as _, OfProcess, Point};
 #[cfg(not(quiescent_model))]
 use super::future::GracePeriod;
-use super::handle::{Global, Handle, sealed::Sealed};
+use super::handle::{Global, Handle};
 use crate::api::backend::How;
 use crate::api::error::SyncError;
 

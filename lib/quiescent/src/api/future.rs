@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 
 use super::backend::{Backend as _, OfProcess};
 use super::cookie::Cookie;
-use super::handle::{Global, Handle, sealed::Sealed};
+use super::handle::{Global, Handle};
 use super::wait::start_grace_period;
 use crate::api::error::SyncError;
 

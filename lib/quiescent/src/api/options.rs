@@ -152,8 +152,7 @@ impl Options {
         #[cfg(not(quiescent_model))]
         env.alarm.set_sources_wanted(self.memory_pressure);
         #[cfg(not(quiescent_model))]
-        env.forking
-            .set(self.ignore_forks, self.inherit_callbacks);
+        env.forking.set(self.ignore_forks, self.inherit_callbacks);
         match self.fence {
             Some(mode) => env.force_mode(mode),
             None => {

@@ -52,7 +52,6 @@ use std::fmt;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-
 use crate::inner::domain::env::Env;
 use crate::inner::domain::state::{Core, State};
 use crate::inner::prim::{self, CELL_FORKING, Mutex, MutexGuard};
@@ -135,7 +134,7 @@ impl<T> Parked<T> {
 struct Held {
     timer: MutexGuard<'static, u64>,
     names: MutexGuard<'static, telemetry::Names>,
-    turn: MutexGuard<'static, ()>,
+    _turn: MutexGuard<'static, ()>,
 }
 
 /// Whoever holds this is in a fork.
@@ -183,7 +182,13 @@ unsafe extern "C" fn prepare() {
     }
     prim::tls_set(CELL_FORKING, 1);
     // SAFETY: TURN is held.
-    unsafe { *HELD.0.get() = Some(Held { timer, names, turn }) };
+    unsafe {
+        *HELD.0.get() = Some(Held {
+            timer,
+            names,
+            _turn: turn,
+        })
+    };
 }
 
 /// The states whose sweeps were locked: others may be made meanwhile, and then are left alone.
@@ -284,10 +289,15 @@ unsafe extern "C" fn child() {
         let Some(core) = (unsafe { state.parked.get() }) else {
             continue;
         };
-        let adopted = state.queues().map(|queue| adopt(state, core, queue, run_code));
+        let adopted = state
+            .queues()
+            .map(|queue| adopt(state, core, queue, run_code));
         let dropped = adopted.sum();
         state.forked(core);
-        state.counters.not_inherited.store(dropped, Ordering::Relaxed);
+        state
+            .counters
+            .not_inherited
+            .store(dropped, Ordering::Relaxed);
     }
     unlock(env);
     telemetry::begin_again(forks, &held.names);

@@ -22,10 +22,10 @@ use crate::inner::defer::sweep::Until;
 use crate::inner::domain::env::Env;
 use crate::inner::domain::state::State;
 use crate::inner::domain::{Domain, Readers};
-use crate::inner::reader::counted::Counted;
-use crate::inner::reader::spots::Spots;
 use crate::inner::prim;
 use crate::inner::queue::lane::Block;
+use crate::inner::reader::counted::Counted;
+use crate::inner::reader::spots::Spots;
 
 /// Sections one inside the other from which on a guard takes the overflow path: few, in a model.
 pub const NEST_LIMIT: u64 = prim::NEST_LIMIT;
@@ -341,7 +341,8 @@ impl Model {
 
     /// The same, where there are several.
     pub fn care_together<const N: usize>(self, srcus: [&crate::Srcu; N]) {
-        self.0.look_after(srcus.into_iter().map(|srcu| srcu.inner().state()));
+        self.0
+            .look_after(srcus.into_iter().map(|srcu| srcu.inner().state()));
         self.0.set_alarm();
     }
 

@@ -258,6 +258,8 @@ impl State {
 
     /// Delivers a report. With no lock held, and without the driver role.
     pub(crate) fn tell_stall(&'static self, stall: Option<StallReport>) {
+        #[cfg(all(test, not(quiescent_model)))]
+        self.probe.told.fetch_add(1, Ordering::Relaxed);
         let Some(stall) = stall else { return };
         if self.telling.swap(1, Ordering::Relaxed) != 0 {
             return;

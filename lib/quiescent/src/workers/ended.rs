@@ -146,7 +146,12 @@ mod real {
 
     impl Taken {
         fn report(self) {
-            self.queue.state().report_ran_since(self.era, self.queue, self.lane, self.start..self.end);
+            self.queue.state().report_ran_since(
+                self.era,
+                self.queue,
+                self.lane,
+                self.start..self.end,
+            );
         }
     }
 

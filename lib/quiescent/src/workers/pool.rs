@@ -25,7 +25,6 @@ mod real {
     use std::sync::atomic::{AtomicU32, Ordering};
     use std::thread;
 
-        use crate::inner::defer::sweep::Until;
     use crate::inner::domain::counters::{count, uncount};
     use crate::inner::domain::env::Env;
     use crate::inner::domain::state::State;

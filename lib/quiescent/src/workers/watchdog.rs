@@ -279,12 +279,7 @@ mod real {
 
         /// Reports a stuck callback. The reporter is the program's code, and is watched like a callback:
         /// it may well want the lock that the stuck one holds. While it is out, nobody else is told.
-        pub(crate) fn tell(
-            &'static self,
-            env: &'static Env,
-            name: &'static str,
-            running: u64,
-        ) {
+        pub(crate) fn tell(&'static self, env: &'static Env, name: &'static str, running: u64) {
             if self.telling.swap(1, Ordering::Acquire) != 0 {
                 return;
             }

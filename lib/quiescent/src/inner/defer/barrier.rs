@@ -46,11 +46,10 @@ use quiescent_engine::credit::Cause;
 
 use crate::error::SyncError;
 use crate::inner::defer::run;
-use crate::inner::defer::tasks::Tasks;
 use crate::inner::domain::counters::count;
 use crate::inner::domain::env::Env;
 use crate::inner::domain::state::{Core, State};
-use crate::inner::prim::{self, AtomicU32, MutexGuard, Ordering, full_fence};
+use crate::inner::prim::{self, MutexGuard, Ordering, full_fence};
 use crate::inner::reader::word;
 
 mod gate;

@@ -224,7 +224,8 @@ impl State {
     pub(crate) fn tell_news(&'static self) {
         let news = self.untold.swap(0, Ordering::Acquire);
         if news & TASKS_WAIT != 0 {
-            self.env().watched(|| "the waker of a task", || self.wakers.wake());
+            self.env()
+                .watched(|| "the waker of a task", || self.wakers.wake());
         }
         if news & OVER_BUDGET == 0 {
             return;

@@ -14,8 +14,8 @@ use quiescent_engine::credit::{Refill, Urgency};
 
 use crate::inner::defer::laziness::Name;
 use crate::inner::defer::run;
-use crate::inner::domain::counters::{add, count};
 use crate::inner::domain::Readers;
+use crate::inner::domain::counters::{add, count};
 use crate::inner::domain::state::State;
 use crate::inner::prim::{self, MutexGuard, Ordering, full_fence};
 use crate::inner::queue::chain::Garbage;
@@ -372,7 +372,9 @@ fn help_only(queue: &'static Queue, lane: usize, entry: Entry, bytes: u64) {
         urgency: Urgency::Lazy,
         hands_off: true,
     };
-    queue.state().help(queue, lane, (entry, bytes), Popped::NOTHING, terms);
+    queue
+        .state()
+        .help(queue, lane, (entry, bytes), Popped::NOTHING, terms);
 }
 
 /// The entries that the owner has popped, and the way to the next block.
@@ -387,14 +389,18 @@ fn free_last(lane: &Lane, at: u64, next: u64) {
 fn help_plain(queue: &'static Queue, object: *mut u8, what: u64, bytes: u64, at: u64, count: u64) {
     let pushed = (Entry { object, what }, bytes);
     let popped = Popped { at, count };
-    queue.state().help(queue, PLAIN, pushed, popped, Terms::LAZY);
+    queue
+        .state()
+        .help(queue, PLAIN, pushed, popped, Terms::LAZY);
 }
 
 /// As [`help_plain`].
 #[cold]
 #[inline(never)]
 fn help_code(queue: &'static Queue, pushed: (Entry, u64), popped: Popped, urgency: Urgency) {
-    queue.state().help(queue, CODE, pushed, popped, Terms::of(urgency));
+    queue
+        .state()
+        .help(queue, CODE, pushed, popped, Terms::of(urgency));
 }
 
 /// Queues code to run: the fast path, and its fall-backs.

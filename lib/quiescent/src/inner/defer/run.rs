@@ -47,12 +47,7 @@ pub(crate) fn marked(run: impl FnOnce()) {
     run();
 }
 
-fn contained(
-    state: &'static State,
-    taken: Taken,
-    name: fn() -> &'static str,
-    run: impl FnOnce(),
-) {
+fn contained(state: &'static State, taken: Taken, name: fn() -> &'static str, run: impl FnOnce()) {
     let marked = Marked::new();
     ended::note(taken, name);
     let env = state.env();

@@ -123,7 +123,9 @@ impl<W: Copy> Tasks<W> {
 impl<W> Tasks<W> {
     /// Is it known that no task waits? Waits for no lock.
     pub(crate) fn is_known_empty(&self) -> bool {
-        self.list.try_lock().is_ok_and(|list| list.waiting.is_empty())
+        self.list
+            .try_lock()
+            .is_ok_and(|list| list.waiting.is_empty())
     }
 }
 
@@ -166,18 +168,8 @@ pub(crate) struct Chosen<W>(Vec<Task<W>>);
 impl<W> Chosen<W> {
     /// Wakes them. They may poll then and there, but must not wait for the calling thread, which has something to do.
     pub(crate) fn wake(self) {
-        self.wake_with(|waker| run::marked(|| waker.wake()));
-    }
-
-    /// Wakes them, on a thread for which nothing waits.
-    #[cfg(not(quiescent_model))]
-    pub(crate) fn wake_at_leisure(self) {
-        self.wake_with(Waker::wake);
-    }
-
-    fn wake_with(self, wake: impl Fn(Waker)) {
         for Task { waker, .. } in self.0 {
-            let woken = AssertUnwindSafe(|| wake(waker));
+            let woken = AssertUnwindSafe(|| run::marked(|| waker.wake()));
             catch_unwind(woken).unwrap_or_else(run::discard);
         }
     }

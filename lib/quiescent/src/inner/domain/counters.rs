@@ -1,13 +1,8 @@
 //! Looking at a domain from outside: counters, statistics, who is in the way.
 
-use std::time::Duration;
-
-use quiescent_engine::CbList;
-
 use crate::inner::domain::state::State;
-use crate::inner::prim::{self, Counter, Ordering};
-use crate::inner::queue::per_thread::Queue;
-use crate::statistics::{Flushes, Holdout, Statistics, WorkerWakeups};
+use crate::inner::prim::Counter;
+use crate::statistics::{Flushes, Statistics, WorkerWakeups};
 
 /// Counters of the host.
 #[derive(Debug, Default)]

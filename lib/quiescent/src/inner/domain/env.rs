@@ -17,7 +17,8 @@ use crate::inner::domain::{Domain, Readers};
 use crate::inner::gp::fences::{Fences, Whose};
 use crate::inner::prim::alarm::Alarm;
 use crate::inner::prim::{
-    self, AtomicU32, CELL_CROWD, CELL_EXIT, CELL_FENCED, LEAF_SLOTS, MutexGuard, Ordering, const_new, full_fence,
+    self, AtomicU32, CELL_CROWD, CELL_EXIT, CELL_FENCED, LEAF_SLOTS, MutexGuard, Ordering,
+    const_new, full_fence,
 };
 use crate::inner::reader::threads::{Slot, Slots};
 use crate::inner::reader::word::{self, Reader};

@@ -223,7 +223,9 @@ impl Domain {
         };
         let order = (Ordering::AcqRel, Ordering::Relaxed);
         let owner = &self.owner;
-        let taken = owner.compare_exchange(LEFT, OWNED, order.0, order.1).is_ok();
+        let taken = owner
+            .compare_exchange(LEFT, OWNED, order.0, order.1)
+            .is_ok();
         if taken {
             settings.before = before;
             self.id.store(registry::next_id(), Ordering::Release);

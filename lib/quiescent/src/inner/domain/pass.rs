@@ -216,7 +216,9 @@ impl Pass {
         #[cfg(not(quiescent_model))]
         if !state.tasks.is_empty() {
             let done = state.tasks.choose(|cookie| state.is_done(cookie));
-            state.env().watched(|| "the waker of a task", || done.wake());
+            state
+                .env()
+                .watched(|| "the waker of a task", || done.wake());
         }
         if state.untold.load(Ordering::Acquire) != 0 {
             state.tell_news();
@@ -265,7 +267,9 @@ impl State {
     pub(crate) fn rearm(&'static self, blocked: bool) {
         // From here on a thread that queues sets the timer; what was queued before is seen below.
         self.lock().disarm();
-        let deadlines = self.queues().filter_map(|queue| queue.lock().cpu.deadline());
+        let deadlines = self
+            .queues()
+            .filter_map(|queue| queue.lock().cpu.deadline());
         match deadlines.min() {
             _ if blocked => {}
             Some(earliest) => self.lock().arm(earliest),
@@ -380,8 +384,12 @@ impl Env {
     /// Sets the timer to the earliest time at which a domain has to be looked at, or stops it.
     pub(crate) fn set_alarm(&'static self) {
         self.alarm.follow(|| {
-            let armed = self.states().filter_map(|state| state.lock().engine.armed());
-            let looks = self.states().map(|state| state.look_at.load(Ordering::Relaxed));
+            let armed = self
+                .states()
+                .filter_map(|state| state.lock().engine.armed());
+            let looks = self
+                .states()
+                .map(|state| state.look_at.load(Ordering::Relaxed));
             let looks = looks.filter(|&at| at != 0);
             armed.chain(looks).chain(self.overflow_look()).min()
         });

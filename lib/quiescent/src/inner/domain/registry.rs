@@ -4,9 +4,9 @@
 //! interrupted either. New ones are pieces of the [`arena`](crate::inner::prim::arena), and put at the front of a
 //! list with a compare-and-swap; of those that were left, only ones whose locks are free are taken over.
 
+use crate::inner::domain::Domain;
 #[cfg(not(quiescent_model))]
 use crate::inner::domain::Readers;
-use crate::inner::domain::Domain;
 use crate::inner::prim::{AtomicPtr, AtomicU64, Ordering, const_new};
 #[cfg(not(quiescent_model))]
 use crate::inner::{
@@ -32,7 +32,10 @@ pub(crate) struct Registry {
     /// The one made last.
     newest: AtomicPtr<Domain>,
     /// So many have been made.
-    #[cfg_attr(quiescent_model, allow(dead_code, reason = "a model's have numbers of their own"))]
+    #[cfg_attr(
+        quiescent_model,
+        allow(dead_code, reason = "a model's have numbers of their own")
+    )]
     made: AtomicU64,
 }
 
@@ -60,7 +63,10 @@ impl Registry {
         loop {
             new.made_before.store(newest, Ordering::Relaxed);
             let order = (Ordering::AcqRel, Ordering::Relaxed);
-            match self.newest.compare_exchange(newest, place, order.0, order.1) {
+            match self
+                .newest
+                .compare_exchange(newest, place, order.0, order.1)
+            {
                 Ok(_) => return,
                 Err(other) => newest = other,
             }
@@ -72,7 +78,10 @@ impl Registry {
 impl Domain {
     /// A domain of threads for a new owner: one that was left, or a new one.
     pub(crate) fn found() -> &'static Domain {
-        Domain::find(|readers| matches!(readers, Readers::Spots(_)), || Readers::Spots(Spots::new()))
+        Domain::find(
+            |readers| matches!(readers, Readers::Spots(_)),
+            || Readers::Spots(Spots::new()),
+        )
     }
 
     /// The same with counted readers.
@@ -84,7 +93,10 @@ impl Domain {
     fn find(fits: fn(&Readers) -> bool, new: fn() -> Readers) -> &'static Domain {
         let env = prim::env();
         env.resolve_mode();
-        let left = env.registry.all().find(|it| fits(&it.readers) && it.take_over());
+        let left = env
+            .registry
+            .all()
+            .find(|it| fits(&it.readers) && it.take_over());
         left.unwrap_or_else(|| Domain::make(new()))
     }
 
@@ -138,7 +150,10 @@ impl Domain {
             }
             // Sections of an `Srcu` belong to no thread: those that were open in the parent stay so.
             Readers::Counted(counted) => {
-                counted.of_threads().map(Tally::queue_places).for_each(forget);
+                counted
+                    .of_threads()
+                    .map(Tally::queue_places)
+                    .for_each(forget);
             }
         }
     }

@@ -45,7 +45,9 @@ impl Settings {
 
     /// Tells an engine. True: its worker is to look, or a driver that sleeps.
     pub(crate) fn tell(&self, state: &'static State) -> bool {
-        state.drained.store(u32::from(self.drained), Ordering::Relaxed);
+        state
+            .drained
+            .store(u32::from(self.drained), Ordering::Relaxed);
         state.set_place(self.place);
         let mut core = state.lock();
         core.set_flush_times(self.lazy_ns, self.prompt_ns);

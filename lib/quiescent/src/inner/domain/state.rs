@@ -16,7 +16,6 @@ use crate::inner::defer::barrier::Gate;
 use crate::inner::defer::tasks::Tasks;
 use crate::inner::domain::counters::{Counters, count};
 use crate::inner::domain::env::Env;
-use crate::inner::domain::settings::Settings;
 use crate::inner::domain::{Domain, Readers};
 use crate::inner::gp::calls::Part;
 use crate::inner::gp::readers::ReaderSet;
@@ -99,6 +98,22 @@ pub struct State {
     pub(crate) parked: crate::global::fork::Parked<Core>,
     #[cfg(not(quiescent_model))]
     pub(crate) parked_sweep: crate::global::fork::Parked<()>,
+    #[cfg(all(test, not(quiescent_model)))]
+    pub(crate) probe: Probe,
+}
+
+/// What tests of the driver ask a state, and tell it.
+#[cfg(all(test, not(quiescent_model)))]
+#[derive(Debug)]
+pub(crate) struct Probe {
+    /// What fences are refused with, if they are.
+    pub(crate) errno: AtomicU32,
+    /// How often the lock was taken.
+    pub(crate) locks: AtomicU64,
+    /// How often a grace period has ended.
+    pub(crate) ended: AtomicU64,
+    /// How often a stall was to be told.
+    pub(crate) told: AtomicU64,
 }
 
 impl State {
@@ -141,6 +156,13 @@ impl State {
                 parked: crate::global::fork::Parked::new(),
                 #[cfg(not(quiescent_model))]
                 parked_sweep: crate::global::fork::Parked::new(),
+                #[cfg(all(test, not(quiescent_model)))]
+                probe: Probe {
+                    errno: AtomicU32::new(0),
+                    locks: AtomicU64::new(0),
+                    ended: AtomicU64::new(0),
+                    told: AtomicU64::new(0),
+                },
             }
         }
     }
@@ -209,6 +231,8 @@ impl State {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Core> {
+        #[cfg(all(test, not(quiescent_model)))]
+        self.probe.locks.fetch_add(1, Ordering::Relaxed);
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -226,6 +250,11 @@ impl State {
 
     /// The fence of a grace period or a take-over.
     pub(crate) fn heavy_fence(&self) -> Result<(), i32> {
+        #[cfg(all(test, not(quiescent_model)))]
+        match self.probe.errno.load(Ordering::Relaxed) {
+            0 => {}
+            errno => return Err(errno as i32),
+        }
         self.env().heavy_fence(&self.counters)
     }
 
@@ -270,7 +299,11 @@ impl State {
     /// A counted section has ended, and a driver waits for its count: it is woken if that was the last one.
     #[cold]
     #[inline(never)]
-    pub(crate) fn may_be_empty(&self, counted: &crate::inner::reader::counted::Counted, which: usize) {
+    pub(crate) fn may_be_empty(
+        &self,
+        counted: &crate::inner::reader::counted::Counted,
+        which: usize,
+    ) {
         prim::full_fence(); // of two that are the last ones, one sees both
         if !counted.is_empty(which) {
             return; // whoever ends its section later sees the flag
@@ -319,6 +352,8 @@ impl State {
     /// A grace period has ended since this was called last. With no lock held.
     #[inline]
     pub(crate) fn gp_ended(&self) {
+        #[cfg(all(test, not(quiescent_model)))]
+        self.probe.ended.fetch_add(1, Ordering::Relaxed);
         self.tell_worker();
         telemetry::publish_if_on();
     }
@@ -364,13 +399,17 @@ impl State {
     /// Its number in telemetry from now on.
     pub(crate) fn set_place(&'static self, place: u32) {
         self.place.store(place, Ordering::Relaxed);
-        self.queues().for_each(|queue| queue.lock().told.set_place(place));
+        self.queues()
+            .for_each(|queue| queue.lock().told.set_place(place));
     }
 
     /// Adds a queue of a thread.
     pub(crate) fn add_queue(&self, queue: &'static Queue) {
         if !self.is_home() {
-            queue.lock().told.set_place(self.place.load(Ordering::Relaxed));
+            queue
+                .lock()
+                .told
+                .set_place(self.place.load(Ordering::Relaxed));
         }
         self.made.add(queue);
     }
@@ -388,20 +427,16 @@ impl State {
         if !self.tasks.is_known_empty() {
             return false;
         }
-        let busy = |core: MutexGuard<'_, Core>| {
-            core.engine.is_driven() || core.barrier.in_flight()
+        let busy = |core: MutexGuard<'_, Core>| core.engine.is_driven() || core.barrier.in_flight();
+        let empty = |queue: &Queue| {
+            queue
+                .try_lock()
+                .is_some_and(|core| core.cpu.is_empty() && queue.unreported(&core) == 0)
         };
-        let empty = |queue: &Queue| queue.try_lock().is_some_and(|core| core.cpu.is_empty() && queue.unreported(&core) == 0);
         self.wakers.is_known_empty()
             && self.queues().all(empty)
             && self.untold.load(Ordering::Relaxed) == 0
             && self.try_lock().is_some_and(|core| !busy(core))
-    }
-
-    /// Is a grace period in flight or wanted, or driven?
-    pub(crate) fn is_driven_or_wanted(&self) -> bool {
-        let core = self.lock();
-        core.engine.busy() || core.engine.is_driven()
     }
 
     /// How long the oldest that is queued has been so, at most: as far as the engine has been told.
@@ -425,7 +460,13 @@ impl State {
         core.forked();
         self.counters.forked();
         self.sleeper.store(SLEEPER_NOBODY, Ordering::Relaxed);
-        for word in [&self.telling, &self.untold, &self.drainers, &self.interested, &self.called] {
+        for word in [
+            &self.telling,
+            &self.untold,
+            &self.drainers,
+            &self.interested,
+            &self.called,
+        ] {
             word.store(0, Ordering::Relaxed);
         }
         self.look_at.store(0, Ordering::Relaxed);

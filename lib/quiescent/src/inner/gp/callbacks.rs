@@ -13,9 +13,9 @@ use quiescent_engine::pressure::Low;
 use quiescent_engine::replay::{BarrierInput, CpuInput, Input, Output};
 use quiescent_engine::{Now, Pos, Seq};
 
-use crate::inner::gp::readers::ReaderSet;
 use crate::inner::domain::state::{Core, State};
 use crate::inner::gp::calls::{Part, straight, through};
+use crate::inner::gp::readers::ReaderSet;
 
 fn done(done: &bool) -> Output {
     Output::Done(*done)

@@ -11,8 +11,8 @@ use std::ops::Deref;
 use quiescent_engine::replay::{Input, Output};
 use quiescent_engine::{CpuId, Effects, FullCookie, Interest, Look, Next, Pos, Tree};
 
-use crate::inner::gp::readers::ReaderSet;
 use crate::inner::domain::state::{Core, State};
+use crate::inner::gp::readers::ReaderSet;
 
 /// A part of the engine's state. Everybody may look at it.
 #[derive(Debug)]
@@ -201,15 +201,6 @@ impl Core {
             Input::SetStallNs { ns },
             |r: &bool| Output::Done(*r),
             self.engine.inner().set_stall_ns(ns)
-        )
-    }
-
-    /// The engine goes to other readers; its tree is to be freed with no lock held.
-    pub(crate) fn uproot(&mut self) -> Option<Tree> {
-        straight!(
-            Input::Uproot,
-            |r: &Option<Tree>| Output::Done(r.is_some()),
-            self.engine.inner().uproot()
         )
     }
 

@@ -437,6 +437,5 @@ impl State {
     }
 }
 
-
 #[cfg(all(test, not(quiescent_model)))]
 mod tests;

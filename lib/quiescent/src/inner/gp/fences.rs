@@ -46,7 +46,7 @@
 
 use std::time::Duration;
 
-use crate::inner::domain::counters::{add, value};
+use crate::inner::domain::counters::value;
 use crate::inner::prim::{
     self, AtomicU32, AtomicU64, Counter, FENCE_LOOKS, Ordering, const_new, full_fence,
 };

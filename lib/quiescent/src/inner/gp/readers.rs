@@ -102,9 +102,8 @@ impl ReaderSet<'_> {
             }
             ReaderSet::Counted(counted) => {
                 let begun = counted.begun_on(cpu as usize);
-                let named = begun.map(|(number, open)| {
-                    Holdout::new(number.map_or(0, thread), open as u32)
-                });
+                let named =
+                    begun.map(|(number, open)| Holdout::new(number.map_or(0, thread), open as u32));
                 named.collect()
             }
         }

@@ -58,7 +58,12 @@ impl State {
     }
 
     /// Takes the role if it is free, or if its driver has gone silent.
-    pub(crate) fn take_role(&self, core: &mut Core, cpu: Option<CpuId>, interest: Interest) -> Look {
+    pub(crate) fn take_role(
+        &self,
+        core: &mut Core,
+        cpu: Option<CpuId>,
+        interest: Interest,
+    ) -> Look {
         if core.try_drive(cpu, interest) {
             return Look::Yours;
         }
@@ -118,11 +123,7 @@ impl State {
 
 /// Drives for the waiter `ticket`, who has the role, and leaves. `None`: the role was lost, or given up for a report,
 /// and the waiter has to go on waiting.
-fn drive_for(
-    turn: &mut Turn<'static>,
-    ticket: Pos,
-    how: How,
-) -> Option<Result<(), SyncError>> {
+fn drive_for(turn: &mut Turn<'static>, ticket: Pos, how: How) -> Option<Result<(), SyncError>> {
     let end = turn.drive(Interest::Waiter(ticket), how.deadline);
     match end {
         Drive::Stalled(stalled) => {

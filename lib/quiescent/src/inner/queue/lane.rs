@@ -132,7 +132,7 @@ impl Block {
 /// Something to reclaim: the object, and what to do with it. In the plain lane `what` is a packed
 /// [`Layout`]; in the code lane it is the address of a [`Kind`](crate::inner::queue::kind::Kind).
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Entry {
+pub struct Entry {
     pub(crate) object: *mut u8,
     pub(crate) what: u64,
 }

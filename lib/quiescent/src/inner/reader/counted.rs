@@ -440,7 +440,8 @@ impl Counted {
     /// All tallies of threads.
     #[cfg(not(quiescent_model))]
     pub(crate) fn of_threads(&self) -> impl Iterator<Item = &Tally> {
-        self.tallies().filter_map(|(number, tally)| number.map(|_| tally))
+        self.tallies()
+            .filter_map(|(number, tally)| number.map(|_| tally))
     }
 }
 

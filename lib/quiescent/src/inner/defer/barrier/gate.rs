@@ -14,9 +14,7 @@ pub(crate) struct Gate {
     pub(super) awaited: bool,
     /// Barriers so far that covered nobody.
     failures: u32,
-    /// How often those who run callbacks could not go on.
-    given_up: u32,
-    /// … and nobody has called them since.
+    /// The worker could not go on, and has not been called since.
     stopped: bool,
 }
 
@@ -26,7 +24,6 @@ impl Gate {
             sleepers: 0,
             awaited: false,
             failures: 0,
-            given_up: 0,
             stopped: false,
         }
     }
@@ -43,7 +40,6 @@ impl Gate {
 
     /// Those who run callbacks cannot go on.
     pub(super) fn give_up(&mut self) {
-        self.given_up = self.given_up.wrapping_add(1);
         self.stopped = true;
     }
 
@@ -67,8 +63,6 @@ impl Gate {
 pub(crate) struct Ticket {
     pub(super) snap: Seq,
     failures: u32,
-    /// How often those who run callbacks had given up when this was waited for first.
-    given_up: Option<u32>,
 }
 
 /// What somebody keeps who waits without a thread.
@@ -111,8 +105,6 @@ pub(crate) enum Look {
 /// A barrier in flight.
 pub(crate) struct Seen {
     pub(super) word: u32,
-    /// Those who run callbacks have given up since the last look.
-    pub(super) gave_up: bool,
     /// They have to be called.
     pub(super) call: bool,
 }
@@ -123,7 +115,6 @@ impl Core {
         Ticket {
             snap: self.barrier.snap(),
             failures: self.gate.failures,
-            given_up: None,
         }
     }
 
@@ -142,19 +133,14 @@ impl Core {
             }
             return if over { Look::Over } else { Look::Free };
         }
-        let given_up = *ticket.given_up.get_or_insert(gate.given_up);
         match who {
             Who::Thread => gate.sleepers += 1,
             Who::Task => gate.awaited = true,
             Who::Sleeper | Who::Passing => {}
         }
         let waits = who != Who::Passing;
-        if waits {
-            ticket.given_up = Some(gate.given_up);
-        }
         Look::InFlight(Seen {
             word: word.load(Ordering::Relaxed), // [BAR-1]
-            gave_up: waits && given_up != gate.given_up,
             call: waits && std::mem::take(&mut gate.stopped),
         })
     }

@@ -8,7 +8,6 @@ use quiescent_engine::credit::Urgency;
 use quiescent_engine::{Config, Global, Interest, Next, Now};
 
 use super::*;
-use crate::inner::gp::driven::Readers as _;
 use crate::inner::prim::AtomicU64;
 use crate::inner::reader::counted::Counted;
 

@@ -50,7 +50,7 @@ fn a_section_is_a_generation_and_a_level() {
 fn where_a_thread_is_in_the_crowd() {
     alone(|| {
         prim::tls_set(CELL_CROWD, (5 << 32) | 3);
-        let sections = [crowd_sections(0), crowd_sections(1)];
+        let sections = [crowd_sections(CELL_CROWD, 0), crowd_sections(CELL_CROWD, 1)];
         prim::tls_set(CELL_CROWD, 0);
         assert_eq!(sections, [3, 5]);
         assert_eq!([crowd_unit(0), crowd_unit(1)], [1, 1 << 32]);
@@ -61,19 +61,19 @@ fn where_a_thread_is_in_the_crowd() {
 #[test]
 fn a_thread_stays_on_its_side_of_the_crowd() {
     alone(|| {
-        let domain = prim::domain();
+        let env = prim::env();
         for round in 0..4 {
-            let first = lock_crowd(domain);
+            let first = lock_crowd(env);
             let side = first.flag.load(Ordering::Relaxed) - SINK_CROWD;
             assert!(in_section());
-            assert_eq!((crowd_sections(side), crowd_sections(1 - side)), (1, 0));
-            assert_eq!(domain.slots.look(side), (false, 0));
-            assert_eq!(domain.slots.crowd_side(), 1 - side, "{round}");
-            let second = lock_crowd(domain);
+            assert_eq!((crowd_sections(CELL_CROWD, side), crowd_sections(CELL_CROWD, 1 - side)), (1, 0));
+            assert_eq!(env.slots.look(side), (false, 0));
+            assert_eq!(env.slots.crowd_side(), 1 - side, "{round}");
+            let second = lock_crowd(env);
             assert!(std::ptr::eq(second, first));
-            assert_eq!((crowd_sections(side), crowd_sections(1 - side)), (2, 0));
+            assert_eq!((crowd_sections(CELL_CROWD, side), crowd_sections(CELL_CROWD, 1 - side)), (2, 0));
             unlock(first);
-            assert_eq!(crowd_sections(side), 1);
+            assert_eq!(crowd_sections(CELL_CROWD, side), 1);
             unlock(second);
             assert!(!in_section());
         }
@@ -85,8 +85,8 @@ fn a_thread_stays_on_its_side_of_the_crowd() {
 fn a_section_that_is_waited_for_ends_when_it_is_repinned() {
     alone(|| {
         drop(crate::read_lock()); // registers
-        let domain = prim::domain();
-        let Some(slot) = domain.own_slot() else {
+        let env = prim::env();
+        let Some(slot) = env.own_slot() else {
             return;
         };
         let own = &slot.seat.reader;
@@ -119,25 +119,25 @@ fn a_section_that_is_waited_for_ends_when_it_is_repinned() {
 fn a_section_in_the_crowd_is_repinned_to_the_other_side() {
     for _ in 0..2 {
         alone(|| {
-            let domain = prim::domain();
-            let first = lock_crowd(domain);
+            let env = prim::env();
+            let first = lock_crowd(env);
             let side = first.flag.load(Ordering::Relaxed) - SINK_CROWD;
-            let counter = domain.slots.slot(side).expect("the crowd's");
+            let counter = env.slots.slot(side).expect("the crowd's");
             let flag = |flag| counter.seat.reader.flag.store(flag, Ordering::Relaxed);
             assert!(std::ptr::eq(repin(first), first), "nobody waits");
-            let second = lock_crowd(domain);
+            let second = lock_crowd(env);
             flag(FLAG_WAKE);
             assert!(std::ptr::eq(repin(second), second), "another one is open");
             flag(FLAG_CLEAR);
             unlock(second);
-            assert_eq!(crowd_sections(side), 1);
-            domain.slots.look(side); // newcomers go to the other side
-            assert_eq!(domain.slots.crowd_side(), 1 - side);
+            assert_eq!(crowd_sections(CELL_CROWD, side), 1);
+            env.slots.look(side); // newcomers go to the other side
+            assert_eq!(env.slots.crowd_side(), 1 - side);
             flag(FLAG_WAKE);
             let again = repin(first);
             assert!(!std::ptr::eq(again, first), "it begins as any other one");
             flag(FLAG_CLEAR);
-            assert_eq!(crowd_sections(side), 0);
+            assert_eq!(crowd_sections(CELL_CROWD, side), 0);
             unlock(again);
             assert!(!in_section());
         });
@@ -149,14 +149,14 @@ fn a_section_in_the_crowd_is_repinned_to_the_other_side() {
 fn who_has_a_slot_by_now_is_not_in_the_crowd() {
     alone(|| {
         drop(crate::read_lock()); // registers
-        let domain = prim::domain();
-        let Some(slot) = domain.own_slot() else {
+        let env = prim::env();
+        let Some(slot) = env.own_slot() else {
             return;
         };
         if !std::ptr::eq(prim::reader(), &slot.seat.reader) {
             return; // fenced mode: a sink of its own
         }
-        let reader = lock_crowd(domain);
+        let reader = lock_crowd(env);
         assert!(std::ptr::eq(reader, &slot.seat.reader));
         assert_eq!((prim::tls_get(CELL_CROWD), reader.nesting()), (0, 1));
         unlock(reader);

@@ -28,7 +28,7 @@ fn one_grace_period_is_one_fence_and_one_end() {
     for n in 1..4 {
         assert_eq!(double.synchronize(How::default()), Ok(()));
         assert_eq!(get(&double.counters.fences_gp), n);
-        assert_eq!(get(&double.ended), n);
+        assert_eq!(double.ended(), n);
     }
     assert_ne!(double.root_seq.load(Ordering::Relaxed), before);
     assert_eq!(get(&double.counters.fences_flag), 0);
@@ -40,14 +40,14 @@ fn one_grace_period_is_one_fence_and_one_end() {
 #[test]
 fn a_fence_that_is_refused_is_an_error_and_nobody_drives() {
     let (double, _alone) = double();
-    double.errno.store(7, Ordering::Relaxed);
+    double.probe.errno.store(7, Ordering::Relaxed);
     let refused = SyncError::FenceRefused { errno: 7 };
     assert_eq!(double.synchronize(How::default()), Err(refused.clone()));
     assert!(!double.is_driven());
     let cookie = double.start_poll();
     assert_eq!(double.poll(cookie), Err(refused));
     assert!(!double.is_driven());
-    double.errno.store(0, Ordering::Relaxed);
+    double.probe.errno.store(0, Ordering::Relaxed);
     assert_eq!(double.synchronize(How::default()), Ok(()));
     assert_eq!(double.poll(cookie), Ok(true));
 }
@@ -80,10 +80,10 @@ fn a_poll_goes_by_what_others_do() {
     assert!(double.lock().try_drive(None, Interest::Poller));
     assert_eq!(double.poll(cookie), Ok(false)); // so is the role
     assert!(double.is_driven());
-    double.drive_once(double.lock(), None, Interest::Poller);
+    double.drive_once(double.state.lock(), None, Interest::Poller);
     assert!(!double.is_done(cookie));
     let _ = double.lock().leave();
-    double.drive_once(double.lock(), None, Interest::Poller);
+    double.drive_once(double.state.lock(), None, Interest::Poller);
     assert!(double.is_done(cookie) && !double.is_driven());
 }
 
@@ -104,7 +104,7 @@ fn a_reader_is_flagged_and_slept_for() {
     let mut flags = double.flags();
     flags.sort_unstable();
     assert_eq!(flags, [FLAG_CLEAR, FLAG_WAKE]);
-    assert_eq!(get(&double.ended), 0);
+    assert_eq!(double.ended(), 0);
     // Who has no time does not sleep at all.
     let sleeps = get(&double.counters.sleeps);
     assert_eq!(double.synchronize(PAST), timed_out);
@@ -172,15 +172,15 @@ fn a_sleeping_driver_is_roused_once() {
 fn the_lock_is_not_held_for_ever() {
     let (double, _alone) = double();
     let mut turn = double.turn(Interest::GpThread);
-    let locks = get(&double.locks);
+    let locks = double.locks();
     for _ in 0..STEPS_A_HOLD {
         let _ = turn.step(0);
     }
-    assert_eq!((turn.steps, get(&double.locks)), (STEPS_A_HOLD, locks));
+    assert_eq!((turn.steps, double.locks()), (STEPS_A_HOLD, locks));
     let _ = turn.step(0);
-    assert_eq!((turn.steps, get(&double.locks)), (0, locks + 1));
+    assert_eq!((turn.steps, double.locks()), (0, locks + 1));
     let _ = turn.step(0);
-    assert_eq!((turn.steps, get(&double.locks)), (1, locks + 1));
+    assert_eq!((turn.steps, double.locks()), (1, locks + 1));
     turn.unlocked(|double| assert!(double.try_lock().is_some()));
     assert_eq!(turn.steps, 0);
     turn.leave();
@@ -209,7 +209,7 @@ fn a_stall_is_told_without_the_role() {
         since_ns: 0,
         now_ns: 1,
     });
-    assert_eq!(get(&double.told), 1);
+    assert_eq!(double.probe.told.load(Ordering::Relaxed), 1);
     assert!(!double.is_driven());
 }
 
