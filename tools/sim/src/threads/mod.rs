@@ -41,6 +41,7 @@ mod look;
 mod policy;
 mod program;
 mod queue;
+mod reader;
 mod slots;
 mod sweep;
 mod totals;
