@@ -52,11 +52,9 @@ use crate::reader;
 use crate::run;
 use crate::sync::{self, AtomicU32, MutexGuard, Ordering, full_fence};
 
-mod future;
 mod gate;
 mod wakers;
 
-pub use future::{Barrier, barrier_async};
 pub(crate) use gate::{Awaited, Gate, Look, Seen, Ticket, Who};
 #[cfg(not(quiescent_model))]
 pub(crate) use wakers::List;

@@ -203,69 +203,48 @@ compile_error!(
 );
 
 mod alarm;
+mod api;
 #[cfg(not(quiescent_model))]
 mod arena;
 mod barrier;
 mod breakers;
 mod budget;
-mod call;
 mod callbacks;
-mod cell;
 mod chain;
 #[cfg(quiescent_model)]
 pub mod check;
 mod counted;
 mod deliver;
-mod domain;
 mod doubling;
 mod drive;
 mod driven;
 mod engine;
-mod error;
 #[cfg(not(quiescent_model))]
 mod exit;
 mod exited;
 mod fence;
 #[cfg(not(quiescent_model))]
 mod fork;
-#[cfg(not(quiescent_model))]
-mod future;
 mod grounds;
-mod guard;
-#[cfg(not(quiescent_model))]
-pub mod guide;
 mod heads;
 mod kind;
 mod lane;
 mod leafmap;
-#[cfg(not(quiescent_model))]
-#[doc = include_str!("limitations.md")]
-pub mod limitations {}
-mod list;
 mod looks;
 mod numbers;
-mod options;
-mod pointer;
 mod policy;
 mod pressure;
 mod process;
 mod queue;
 mod queues;
-mod rcu_ptr;
 mod reader;
-mod refused;
-mod report;
-mod retire;
-mod retired;
 mod run;
 mod seat;
 mod second;
 mod slots;
 mod spots;
-mod srcu;
 mod staff;
 mod stall;
-mod stats;
 mod sweep;
 mod sync;
 mod table;
@@ -274,8 +253,6 @@ pub mod telemetry;
 #[cfg(quiescent_model)]
 #[path = "telemetry/model.rs"]
 mod telemetry;
-mod tuning;
-mod wait;
 mod waiting;
 mod waitlist;
 mod watch;
@@ -283,52 +260,60 @@ mod weight;
 mod worker;
 mod yard;
 
-pub use barrier::{Barrier, barrier_async};
-pub use breakers::{Breaker, breakers};
-pub use budget::{retire_ptr_wait, retire_wait, set_budget, try_retire, try_retire_ptr};
-pub use call::{
+#[cfg(not(quiescent_model))]
+use api::future;
+use api::{error, guard, refused, report, retire, retired, statistics as stats, tuning, wait};
+
+pub use api::barrier_future::{Barrier, barrier_async};
+pub use api::call::{
     Drained, barrier, call, call_head, call_head_hurry, call_head_lazy, call_hurry, call_lazy,
     drain, try_barrier,
 };
-pub use domain::{
+pub use api::cell::{Exchanged, ExchangedOption, RcuCell, RcuOption};
+pub use api::domain::{
     Domain, DomainCell, DomainCookie, DomainGuard, DomainRetired, DomainStatistics, InDomain,
     OwnedDomainGuard,
 };
 #[cfg(not(quiescent_model))]
-pub use domain::{DomainBarrier, DomainGracePeriod};
-pub use error::{InitError, SyncError};
+pub use api::domain::{DomainBarrier, DomainGracePeriod};
+pub use api::error::{InitError, SyncError};
 #[cfg(not(quiescent_model))]
-pub use future::{GracePeriod, grace_period};
-pub use guard::{Guard, in_section, read, read_lock};
-pub use heads::Head;
-pub use list::{ListIter, RcuList};
-pub use options::{Options, init};
-pub use pointer::{Exchanged, ExchangedOption, RcuCell, RcuOption};
-pub use pressure::{PressureSource, PressureSources, memory_is_low};
-pub use rcu_ptr::{ExchangedPtr, RcuPtr, Shared};
-pub use refused::{Fullness, Refusal, Refused};
-pub use report::{Report, on_report};
-pub use retire::{
+pub use api::future::{GracePeriod, grace_period};
+pub use api::guard::{Guard, in_section, read, read_lock};
+#[cfg(not(quiescent_model))]
+pub use api::guide;
+#[cfg(not(quiescent_model))]
+pub use api::limitations;
+pub use api::list::{ListIter, RcuList};
+pub use api::options::{Options, init};
+pub use api::ptr::{ExchangedPtr, RcuPtr, Shared};
+pub use api::refused::{Fullness, Refusal, Refused};
+pub use api::report::{Report, on_report};
+pub use api::retire::{
     FLUSH, PROMPT, retire, retire_hurry, retire_no_reclaim, retire_ptr, retire_ptr_hurry,
     retire_ptr_no_reclaim,
 };
-pub use retired::Retired;
+pub use api::retired::Retired;
 #[cfg(not(quiescent_model))]
-pub use srcu::SrcuGracePeriod;
-pub use srcu::{
+pub use api::srcu::SrcuGracePeriod;
+pub use api::srcu::{
     InSrcu, OwnedSrcuGuard, Srcu, SrcuBarrier, SrcuCell, SrcuCookie, SrcuGuard, SrcuRetired,
     SrcuStatistics,
 };
-pub use stall::{STALL_AFTER, StallReport, StalledReader, set_stall_after};
-pub use stats::{FenceMode, Flushes, Holdout, Statistics, WorkerWakeups};
-pub use tuning::{
+pub use api::statistics::{FenceMode, Flushes, Holdout, Statistics, WorkerWakeups};
+pub use api::tuning::{
     FlushTimes, drain_ready, flush_times, offload_thread, on_ready, set_drained, set_flush_times,
     set_offload,
 };
-pub use wait::{
+pub use api::wait::{
     Cookie, poll, start_poll, synchronize, synchronize_expedited, synchronize_timeout,
     try_synchronize, wait,
 };
+pub use breakers::{Breaker, breakers};
+pub use budget::{retire_ptr_wait, retire_wait, set_budget, try_retire, try_retire_ptr};
+pub use heads::Head;
+pub use pressure::{PressureSource, PressureSources, memory_is_low};
+pub use stall::{STALL_AFTER, StallReport, StalledReader, set_stall_after};
 
 /// Counters since the start of the process, and the present state. Takes the domain's lock briefly.
 ///

@@ -15,102 +15,60 @@
 //! assert!(stats.grace_periods.iter().all(|gp| gp.scans == 2)); // only the thread's own CPU was in the way
 //! ```
 //!
-//! | file | is about |
+//! | folder | is about |
 //! |---|---|
-//! | `events` | what happens next |
-//! | `wheel` | when timers fire, and who takes them |
-//! | `machine` | the parts, and how time passes |
-//! | `smp` | who executes |
-//! | `exec` | what a CPU does: interrupts, tasks |
-//! | `expedited` | expedited grace periods: callers, the worker, interrupts |
-//! | `syscalls` | which system call each callback comes from |
-//! | `hotplug` | CPUs that go and come |
-//! | `barrier` | `rcu_barrier` |
-//! | `softirq` | RCU's soft interrupt, batches, and `ksoftirqd` |
-//! | `idle` | the idle loop |
-//! | `full` | CPUs that run without a tick (`nohz_full`) |
+//! | `base` | [`chance`], errors, the queue of events, spans of time, [many runs at once](batch) |
+//! | `text` | values and files in TOML, with the place of everything in them |
 //! | [`idling`] | idle states, governors, the package, power |
-//! | `rcu` | the engine's host: its questions and what it asks for |
-//! | `sections` | readers, preempted ones among them, and context switches |
-//! | `oracle` | whether anything came too early |
-//! | `faults` | what goes wrong, if that is asked for |
-//! | `toggle` | CPUs that are offloaded, and taken back, at run time; the shrinker |
-//! | `pending` | what is still to be done, in words |
-//! | `tally` | how much a run has tested |
-//! | [`replay`], [`whatif`] | machines that live through what a trace has recorded; and what they show under other settings |
-//! | [`torture`] | random machines under random load, with faults |
-//! | `roaming` | tasks that wake up on any of some CPUs |
-//! | `kthreads` | what tasks do |
-//! | [`Workload`] | files that say what runs on a machine |
-//! | `options` | what a machine is like |
-//! | [`settings`] | the same by name, as text |
+//! | `input` | what a machine is given: options, and what tasks do |
+//! | `record` | what a run leaves behind: statistics, notes, system calls, a film, the oracle's verdict |
+//! | `kernel` | the machine of a kernel: CPUs, timers, threads, the host of the engine |
 //! | [`threads`] | the other kind of machine: threads of a program that uses the library |
-//! | `stats`, `notes` | what a run has shown |
-//! | `look` | what a run shows while it goes on |
-//! | [`report`], [`batch`] | figures of runs; many runs at once |
-//! | `trace` | a run as a kernel's tracer would print it |
-//! | `film` | a stretch of a run, span by span, for a picture |
+//! | `load` | [`settings`] by name, and [`Workload`]s: files that say what runs on a machine |
+//! | `show` | [figures of runs](report), looks at a run that goes on, a trace as a kernel prints it |
+//! | [`torture`] | random machines under random load, with faults |
+//! | [`whatif`] | machines that live through what a trace has recorded ([`replay`]), and what they show under other settings |
+//! | [`experiments`] | what real machines have shown, beside what the model shows |
+//!
+//! A folder imports only folders that stand above it in this table.
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
-mod barrier;
-pub mod batch;
-pub mod chance;
-mod cpu;
-mod error;
-mod events;
-mod exec;
-mod expedited;
+mod base;
 pub mod experiments;
-mod faults;
-mod film;
-mod full;
-mod hotplug;
-mod idle;
 pub mod idling;
-mod kthreads;
-mod look;
-mod machine;
-mod notes;
-mod options;
-mod oracle;
-mod outside;
-mod pending;
-mod rcu;
-pub mod replay;
-pub mod report;
-mod roaming;
-mod sections;
-pub mod settings;
-mod smp;
-mod softirq;
-mod stats;
-mod syscalls;
-mod tally;
-mod task;
+mod input;
+mod kernel;
+mod load;
+mod record;
+mod show;
+mod text;
 pub mod threads;
-mod toggle;
 pub mod torture;
-mod trace;
 pub mod whatif;
-mod wheel;
-mod work;
-mod workload;
 
-pub use error::Error;
-pub use faults::Faults;
-pub use film::{Doing, Film, Span};
-pub use full::FullTicks;
-pub use look::{InTheWay, Live, Look, TaskLook};
-pub use machine::Machine;
-pub use options::{Costs, IdleLoop, MachineKind, Options, Smp};
-pub use stats::{Credits, Func, GracePeriod, Held, Intervals, Stats, Synchronized, Totals};
-pub use syscalls::{Name as SysCallName, Owed as SysCallback, SysCall};
-pub use tally::{Point, points};
-pub use task::{Op, Work};
-pub use threads::{Counted, Threads, Verb};
-pub use work::{
+pub use base::error::Error;
+pub use base::span::Span;
+pub use base::{batch, chance};
+pub use input::op::{Op, SysCallName, Work};
+pub use input::options::{Costs, IdleLoop, MachineKind, Options, Smp};
+pub use input::work::{
     Arrivals, Caller, Churn, Closer, Hog, Queued, Queuer, Reads, Reclaimer, Rounds, Switcher, Turns,
 };
-pub use workload::{Parameter, Plan, Workload};
+pub use kernel::faults::Faults;
+pub use kernel::machine::Machine;
+pub use load::settings;
+pub use load::workload::{Parameter, Plan, Workload};
+pub use record::counted::Counted;
+pub use record::film::{Doing, Film};
+pub use record::look::{InTheWay, Look, TaskLook};
+pub use record::points::{Point, points};
+pub use record::stats::{
+    Credits, FullTicks, Func, GracePeriod, Held, Intervals, Stats, Synchronized, Totals,
+};
+pub use record::syscalls::{Owed as SysCallback, SysCall};
+pub use show::live::Live;
+pub use show::report;
+pub use threads::{Threads, Verb};
+pub use whatif::replay;

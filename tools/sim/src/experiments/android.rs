@@ -15,8 +15,10 @@ use super::claims::{Bound, Named, Shown};
 use super::data::published;
 use super::loads::{notes, run};
 use super::{Basis, Comparison, Line, Listing, Outcome, Source, mean, median};
-use crate::notes::What;
-use crate::{Machine, Stats, Workload};
+use crate::kernel::machine::Machine;
+use crate::load::workload::Workload;
+use crate::record::notes::What;
+use crate::record::stats::Stats;
 
 const NAME: &str = "android-static-image";
 const BATCHES: &str = "android-batches";
@@ -53,7 +55,7 @@ struct Batch(f64, String, f64);
 fn listing(case: &str, published: &[Thread], stats: &Stats) -> Listing {
     let threads = stats.wakeups.iter().zip(&stats.intervals);
     let named = threads.filter(|((name, woken), _)| *woken > 0 && !name.starts_with("other/"));
-    let line = |((name, woken), it): (&(String, u64), &crate::Intervals)| {
+    let line = |((name, woken), it): (&(String, u64), &crate::record::stats::Intervals)| {
         let us = |ns: u64| ns as f64 / 1e3;
         let average = us(it.total) / it.count as f64;
         let theirs = published.iter().find(|thread| thread.0 == *name);
@@ -202,7 +204,7 @@ pub fn static_image(seed: u64) -> Outcome {
 /// The batches that threads began while the machine was traced, in the order of time.
 fn batches(machine: &Machine) -> Vec<Batch> {
     let lines = machine.rcu.told.notes.lines();
-    let start = |(place, what): &(crate::notes::Place, What)| match *what {
+    let start = |(place, what): &(crate::record::notes::Place, What)| match *what {
         What::Rcu(Event::Callbacks(CallbackEvent::BatchStart { n_cbs, .. })) => {
             let name = &machine.tasks[place.task?].name;
             let at = place.at as f64 / 1e9;

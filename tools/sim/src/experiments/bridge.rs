@@ -16,7 +16,7 @@ use serde::Deserialize;
 use super::data::published;
 use super::loads::{latencies_ms, notes, run};
 use super::{Basis, Comparison, Outcome, Source, mean, median};
-use crate::Stats;
+use crate::record::stats::Stats;
 
 /// Runs of a variant.
 const RUNS: u64 = 5;

@@ -15,7 +15,7 @@ use super::claims::{Bound, Named, Shown};
 use super::data::published;
 use super::loads::{notes, run};
 use super::{Basis, Comparison, Line, Listing, Outcome, Source, mean};
-use crate::Stats;
+use crate::record::stats::Stats;
 
 /// Windows, each with its own seed.
 const WINDOWS: u64 = 20;
@@ -49,13 +49,13 @@ fn windows(seed: u64, sets: &[(&str, &str)]) -> Vec<Stats> {
 }
 
 /// All callbacks of a window that were queued, or executed.
-fn count(stats: &Stats, of: fn(&crate::Func) -> u64) -> f64 {
+fn count(stats: &Stats, of: fn(&crate::record::stats::Func) -> u64) -> f64 {
     stats.funcs.iter().map(of).sum::<u64>() as f64
 }
 
 /// The published table, with the means of these windows beside.
 fn listing(case: &str, published: &BTreeMap<String, [f64; 2]>, runs: &[Stats]) -> Listing {
-    let of = |name: &str, count: fn(&crate::Func) -> u64| {
+    let of = |name: &str, count: fn(&crate::record::stats::Func) -> u64| {
         let each = runs.iter().map(|it| {
             let func = it.funcs.iter().find(|it| it.name == name);
             func.map_or(0, count) as f64
@@ -80,7 +80,9 @@ fn listing(case: &str, published: &BTreeMap<String, [f64; 2]>, runs: &[Stats]) -
 
 /// Executed over queued, in all windows together.
 fn ratio(runs: &[Stats]) -> f64 {
-    let sum = |of: fn(&crate::Func) -> u64| runs.iter().map(|it| count(it, of)).sum::<f64>();
+    let sum = |of: fn(&crate::record::stats::Func) -> u64| {
+        runs.iter().map(|it| count(it, of)).sum::<f64>()
+    };
     sum(|it| it.invoked) / sum(|it| it.queued)
 }
 

@@ -16,8 +16,10 @@ use serde::Deserialize;
 
 use super::data::published;
 use super::{Basis, Comparison, Outcome, mean};
-use crate::chance::Chance;
-use crate::{Caller, Machine, Options, Queued, Queuer};
+use crate::base::chance::Chance;
+use crate::input::options::Options;
+use crate::input::work::{Caller, Queued, Queuer};
+use crate::kernel::machine::Machine;
 
 /// How often the scheduler moves the grace-period thread, in nanoseconds: assumed.
 const MOVES: u64 = 1_000_000_000;

@@ -9,7 +9,7 @@
 use super::claims::Named;
 use super::loads::{notes, run};
 use super::{Bound, Outcome, Shown};
-use crate::Stats;
+use crate::record::stats::Stats;
 
 const LEAST: Named = ("idle_look_ticks_min", "ticks");
 const MOST: Named = ("idle_look_ticks_max", "ticks");

@@ -4,7 +4,7 @@
 //! after five seconds.
 
 use super::Frame;
-use crate::Workload;
+use crate::load::workload::Workload;
 
 /// When it begins, in nanoseconds.
 const BEGINS: u64 = 5_000_000_000;

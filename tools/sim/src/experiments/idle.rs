@@ -9,8 +9,8 @@ use super::claims::{Bound, Named, Shown};
 use super::data::published;
 use super::loads::{latencies_ms, notes, run};
 use super::{Basis, Comparison, Outcome, Source, States, mean};
-use crate::Stats;
 use crate::idling::Idled;
+use crate::record::stats::Stats;
 
 /// The package's deepest state while a screen is on.
 const ON: &str = "PC8";

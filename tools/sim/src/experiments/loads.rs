@@ -7,7 +7,8 @@ use serde::Deserialize;
 
 use super::data::published;
 use super::{Basis, Comparison, Outcome, Source, mean, median};
-use crate::{Stats, Workload};
+use crate::load::workload::Workload;
+use crate::record::stats::Stats;
 
 /// Runs of a variant of `accelerate`, as published.
 const SEEDS: u64 = 10;

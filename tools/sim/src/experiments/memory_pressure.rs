@@ -7,7 +7,7 @@
 use super::claims::Named;
 use super::loads::notes;
 use super::{Bound, Outcome, Shown};
-use crate::Workload;
+use crate::load::workload::Workload;
 
 /// How much more than the limit there may be: at 1.3 MB/s, a look every 10 ms and some 10 ms for the grace period and what follows it, it
 /// is some 25 KB of 512 KiB.

@@ -10,7 +10,7 @@
 use super::claims::Named;
 use super::loads::{notes, run};
 use super::{Bound, Outcome, Shown, mean};
-use crate::Stats;
+use crate::record::stats::Stats;
 
 const TICKS: Named = ("nohz_full_ticks_per_s", "1/s");
 const RCU: Named = ("nohz_full_ticks_rcu_per_s", "1/s");

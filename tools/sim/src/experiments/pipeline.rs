@@ -15,8 +15,10 @@ use super::claims::Named;
 use super::idle::{idled, states, wakeups};
 use super::loads::notes;
 use super::{Bound, Outcome, Shown};
-use crate::syscalls::{JoinedCall, join};
-use crate::{Stats, SysCall, Workload};
+use crate::load::workload::Workload;
+use crate::record::stats::Stats;
+use crate::record::syscalls::SysCall;
+use crate::record::syscalls::{JoinedCall, join};
 
 const SECOND: u64 = 1_000_000_000;
 /// Frames until then; counted from the workload's two seconds of warming up on.

@@ -12,7 +12,9 @@ use quiescent_engine::EarlyQs;
 use quiescent_trace::{Figures, Recorded, from_read};
 
 use super::{Basis, Comparison, Outcome, Source, mean};
-use crate::{IdleLoop, Options, Smp, Stats, replay};
+use crate::input::options::{IdleLoop, Options, Smp};
+use crate::record::stats::Stats;
+use crate::whatif::replay;
 
 /// A trace, and the machine it was taken on.
 pub(super) struct Trace {

@@ -13,8 +13,8 @@ use super::data::published;
 use super::idle::{idled, states, wakeups};
 use super::loads::{notes, run};
 use super::{Basis, Bound, Comparison, Outcome, Shown, Source};
-use crate::Stats;
 use crate::idling::Energy;
+use crate::record::stats::Stats;
 
 /// Low single digits of per cent.
 const LOW: (f64, f64) = (1.0, 5.0);

@@ -12,7 +12,9 @@ use quiescent_engine::EarlyQs;
 use super::data::{Measured, Measurement, measurements};
 use super::loads::latencies_ms;
 use super::{Basis, Comparison, Outcome, Source, mean, median};
-use crate::{Caller, IdleLoop, Machine, Options, Smp};
+use crate::input::options::{IdleLoop, Options, Smp};
+use crate::input::work::Caller;
+use crate::kernel::machine::Machine;
 
 /// Calls of a run, as they were measured.
 const CALLS: u64 = 100;

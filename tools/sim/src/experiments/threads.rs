@@ -6,8 +6,9 @@
 
 use quiescent_engine::owner;
 
-use crate::task::{Op, Work};
-use crate::{Options, Threads, Verb};
+use crate::input::op::{Op, Work};
+use crate::input::options::Options;
+use crate::threads::{Threads, Verb};
 
 /// A trickle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,7 +13,7 @@
 use super::claims::Named;
 use super::loads::{latencies_ms, notes, run};
 use super::{Bound, Outcome, Shown, mean};
-use crate::Stats;
+use crate::record::stats::Stats;
 
 /// The kernel's own number, and what the talk tried.
 const JIFFIES: [&str; 5] = ["3", "8", "16", "24", "32"];

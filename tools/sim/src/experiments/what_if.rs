@@ -14,8 +14,9 @@ use quiescent_trace::{Options as Known, Recorded, Window, from_read};
 
 use super::replays::{TRACES, Trace};
 use super::{Basis, Comparison, Outcome, Source};
+use crate::input::options::Options;
+use crate::load::settings;
 use crate::whatif::{self, Line};
-use crate::{Options, settings};
 
 /// How far the model may be off as recorded.
 const AS_RECORDED: f64 = whatif::BAD_FIT;
@@ -86,7 +87,7 @@ fn read(trace: &Trace, window: Option<Window>) -> whatif::Trace {
 /// The machine that the trace was recorded on, as far as it is told, and what it does not tell.
 fn machine(trace: &Trace, read: &whatif::Trace) -> Options {
     Options {
-        smp: crate::Smp::Serial,
+        smp: crate::input::options::Smp::Serial,
         idle_loop: trace.idle_loop,
         ..read.options()
     }

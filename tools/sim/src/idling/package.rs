@@ -28,7 +28,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use quiescent_engine::CpuId;
 
 use super::table::PackageState;
-use crate::film::{self, Span};
+use crate::base::span::{self, Span};
 
 /// What a wake-up was for, or what else was to blame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -313,7 +313,7 @@ impl Package {
     fn films(&mut self, from: u64, until: u64, depth: usize) {
         if let Some((window, spans)) = &mut self.film {
             let what = depth as u8;
-            film::add(spans, *window, Span { from, until, what });
+            span::add(spans, *window, Span { from, until, what });
         }
     }
 

@@ -23,9 +23,9 @@
 use std::sync::Arc;
 
 use super::shown::{Energy, Idled, Residency};
-use crate::error::Error;
+use crate::base::error::Error;
 use crate::idling::Table;
-use crate::workload::sheet::{Form, Sheet, text_of};
+use crate::text::sheet::{Form, Sheet, text_of};
 
 /// The files that are part of the program.
 const BUILT_IN: &[(&str, &str)] = &[

@@ -28,8 +28,8 @@
 
 use std::sync::Arc;
 
-use crate::error::Error;
-use crate::workload::sheet::{Form, Sheet, text_of};
+use crate::base::error::Error;
+use crate::text::sheet::{Form, Sheet, text_of};
 
 /// The name of the package's state in which anything may run.
 pub const AWAKE: &str = "PC0";

@@ -10,15 +10,15 @@ use quiescent_engine::{Global, Now, Pos, Seq};
 
 use super::queue::Queue;
 use super::slots::{Slots, Told};
-use super::totals::Counted;
 use super::worker::Alarm;
 use super::{Verb, barrier, deliver, drive, program, sweep, wait, worker};
-use crate::chance::Chance;
-use crate::events;
-use crate::options::Options;
-use crate::oracle::Oracle;
-use crate::stats::{Func, GracePeriod, Intervals, Stats};
-use crate::task::Work;
+use crate::base::chance::Chance;
+use crate::base::events;
+use crate::input::op::Work;
+use crate::input::options::Options;
+use crate::record::counted::Counted;
+use crate::record::oracle::Oracle;
+use crate::record::stats::{Func, GracePeriod, Intervals, Stats};
 
 /// Something that happens at a time of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -216,7 +216,7 @@ impl Threads {
         registered: bool,
         work: impl Work + 'static,
     ) {
-        self.spawn(name, start, registered, crate::task::Endless(work));
+        self.spawn(name, start, registered, crate::input::op::Endless(work));
         self.live -= 1;
     }
 

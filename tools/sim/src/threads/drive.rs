@@ -7,7 +7,7 @@ use quiescent_engine::{FenceCause, Global, Interest, Next, Phase, Until};
 use super::Threads;
 use super::core::{Flow, Frame, On};
 use super::slots::View;
-use crate::stats::GracePeriod;
+use crate::record::stats::GracePeriod;
 use quiescent_engine::owner::STEPS_A_HOLD;
 
 /// Nobody sleeps while driving.

@@ -1,8 +1,8 @@
 //! A look at a program's threads while they go on. The twin of the kernel's in `look.rs` above.
 
 use super::core::Threads;
-use crate::look::{InTheWay, Look, MOST, TaskLook, ended, functions};
-use crate::stats::Totals;
+use crate::record::look::{InTheWay, Look, MOST, TaskLook, ended, functions};
+use crate::record::stats::Totals;
 
 impl Threads {
     /// What there is to be seen now. The delays of callbacks, grace periods and calls that are kept one by one are gone from the machine then.

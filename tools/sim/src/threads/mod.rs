@@ -38,21 +38,19 @@ mod deliver;
 mod drive;
 mod lane;
 mod look;
-mod policy;
 mod program;
 mod queue;
 mod reader;
 mod slots;
 mod sweep;
-mod totals;
 mod wait;
 mod worker;
 
 pub use self::core::Threads;
-pub use policy::{Policy, Prices};
-pub use totals::Counted;
+pub use crate::input::policy::{Policy, Prices};
+pub use crate::record::counted::Counted;
 
-use crate::error::nearest;
+use crate::base::error::nearest;
 
 /// How something is handed over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

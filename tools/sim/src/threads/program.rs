@@ -2,7 +2,7 @@
 
 use super::core::{Flow, Frame, On};
 use super::{Threads, drive};
-use crate::task::Op;
+use crate::input::op::Op;
 
 /// Where a thread of the program is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! What a change of the policy, or of the load, changes.
 
 use super::*;
-use crate::chance::Chance;
+use crate::base::chance::Chance;
 use crate::{Options, Queued, Queuer, Reads, Rounds, Stats, Workload};
 
 const SECOND: u64 = 1_000_000_000;

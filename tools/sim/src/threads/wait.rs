@@ -119,7 +119,7 @@ impl Threads {
         self.waiters.remove(&it.ticket);
         self.oracle.waited(it.since);
         if self.stats.counts(self.now) && Some(me) != self.worker {
-            self.stats.calls.push(crate::stats::Synchronized {
+            self.stats.calls.push(crate::record::stats::Synchronized {
                 start: it.start,
                 end: self.now + self.threads[me].debt,
                 expedited: it.expedited,

@@ -7,8 +7,8 @@ use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::chance::Chance;
-use crate::task::{Op, Work};
+use crate::base::chance::Chance;
+use crate::input::op::{Op, Work};
 
 /// What an actor mostly does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -12,12 +12,12 @@ use quiescent_engine::offload::Policy;
 use serde::{Deserialize, Serialize};
 
 use super::actors::{Acting, Actor, Role};
-use crate::chance::Chance;
-use crate::error::Error;
-use crate::faults::Faults;
-use crate::machine::Machine;
-use crate::options::{IdleLoop, Options, Smp};
-use crate::settings;
+use crate::base::chance::Chance;
+use crate::base::error::Error;
+use crate::input::options::{IdleLoop, Options, Smp};
+use crate::kernel::faults::Faults;
+use crate::kernel::machine::Machine;
+use crate::load::settings;
 
 /// A machine, what goes wrong with it, and who does what on it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,9 +5,9 @@
 //! first: half of the actors, one actor, half of an actor's deeds, a kind of fault, an option that is the kernel's default, one CPU less.
 
 use super::{Case, Finding, run};
-use crate::faults::Faults;
-use crate::options::Options;
-use crate::settings;
+use crate::input::options::Options;
+use crate::kernel::faults::Faults;
+use crate::load::settings;
 
 /// The result.
 #[derive(Clone, Debug)]

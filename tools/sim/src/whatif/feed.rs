@@ -15,8 +15,9 @@ use quiescent_engine::CpuId;
 use quiescent_trace::Recorded;
 
 use super::doings::{Awaited, DRIVER, Doings, Life, Run, Step, period};
-use crate::task::{Op, Work};
-use crate::{Machine, Options};
+use crate::input::op::{Op, Work};
+use crate::input::options::Options;
+use crate::kernel::machine::Machine;
 
 /// Longer work of a thread may be interrupted, and is taken as user space, in nanoseconds.
 const SHORT: u64 = 100_000;

@@ -6,7 +6,7 @@
 //! prediction. A setting that was given is not chosen.
 
 use super::{BAD_FIT, Line, Trace, lines};
-use crate::{IdleLoop, Options, Smp};
+use crate::input::options::{IdleLoop, Options, Smp};
 
 /// Settings that are chosen so where they are not given.
 pub const FITTED: [&str; 2] = ["smp", "idle_loop"];

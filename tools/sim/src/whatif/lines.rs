@@ -6,8 +6,8 @@ use quiescent_trace::{Role, role};
 
 use super::doings::Awaited;
 use super::{BAD_FIT, Trace};
-use crate::Stats;
-use crate::experiments::mean;
+use crate::base::mean::mean;
+use crate::record::stats::Stats;
 
 /// A figure: as it was recorded, of the model as recorded, and of the model with the change.
 #[derive(Clone, Debug, PartialEq)]

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use quiescent_engine::EarlyQs;
 use quiescent_trace::{Event, Record, Recorded, Role, role};
 
-use crate::Options;
+use crate::input::options::Options;
 
 /// Fewer waits tell nothing.
 pub const FEW: u64 = 5;

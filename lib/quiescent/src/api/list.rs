@@ -1,0 +1,351 @@
+//! A singly linked list that readers walk while it changes: [`RcuList`]. It is also the proof that
+//! structures can be built on [`RcuPtr`].
+//!
+//! # How it works
+//! Nodes are linked by `RcuPtr`s. Writers take a lock, so there is one at a time. An insertion links a
+//! finished node with one store; a removal stores the successor into the link that led to the node, and
+//! retires the node. Readers take no notice.
+//!
+//! # Invariants
+//! 1. A link only ever points forward: to a node with a later place in the order of the list. Places are
+//!    never exchanged; a replacement takes the place of what it replaces.
+//! 2. While a node is in the list, its link points to the next node in the list.
+//! 3. The link of a removed node is never changed again. It points to what came next at the removal.
+//!
+//! # Why an iteration is right
+//! It goes from link to link, and whatever value of a link it reads (the latest or, since loads are not
+//! instantaneous, one that the link had since the iteration began), it skips no node that is in the list
+//! throughout: by (2), or by (3), since that node was behind the removed one already. It ends, and sees
+//! nothing twice, by (1). It reaches removed nodes only from nodes that were removed since it began, so
+//! none that was removed before: the start of the list does not lead there.
+//!
+//! # Why freeing is right
+//! Let B be removed when its predecessor A has been removed before: A still points to B. A section that
+//! goes from A to B found A, so it opened before A was removed or while it was being removed, which was
+//! before B was retired; so the grace period of B waits for it, too. Sections that open later find
+//! neither.
+//!
+//! # Edges
+//! `[PTR-1]` of [`RcuPtr`], for each link. Writers among themselves are ordered by the lock.
+//!
+//! What must not compile, does not:
+//!
+//! ```compile_fail,E0505
+//! let list = quiescent::RcuList::from_iter([1]);
+//! let guard = quiescent::read_lock();
+//! let first = list.iter(&guard).next();
+//! drop(list); // frees its nodes at once
+//! println!("{first:?}");
+//! ```
+//! ```compile_fail,E0597
+//! let list = quiescent::RcuList::from_iter([1]);
+//! let first;
+//! {
+//!     let guard = quiescent::read_lock();
+//!     first = list.iter(&guard).next(); // outlives the section
+//! }
+//! println!("{first:?}");
+//! ```
+//! ```compile_fail,E0277
+//! let list = quiescent::RcuList::from_iter([std::rc::Rc::new(1)]); // not Send
+//! ```
+
+use std::fmt;
+use std::sync::PoisonError;
+
+use crate::api::ptr::{RcuPtr, Shared};
+use crate::guard::{Guard, read_lock};
+use crate::sync::{Mutex, MutexGuard, const_new};
+
+/// A singly linked list: any number of readers at any time, one writer at a time.
+///
+/// # Concurrent change
+/// An iteration sees every element that is in the list from its beginning to its end, in the order of
+/// the list, once. It sees no element that was removed before it began. An element that is inserted or
+/// removed meanwhile may be seen or not. Of an element and its replacement it sees exactly one (at most
+/// one, if that is then removed as well). An iterator that stands on a removed element goes on from
+/// there.
+///
+/// # Writers
+/// They wait for each other (a lock inside the list), never for readers, and never for grace periods.
+/// They walk from the front: O(elements before the place), and `push_front` O(1). Removed values are
+/// dropped on the reclaiming side after a grace period, as by [`retire`](crate::retire()).
+///
+/// Closures given to writers run under the lock: if they change the same list, the thread waits for
+/// itself for ever (or panics). If one panics, what it has done until then stays, and the list is usable.
+///
+/// ```
+/// use quiescent::{RcuList, read};
+///
+/// static HOSTS: RcuList<(u32, &str)> = RcuList::new();
+///
+/// HOSTS.push_front((3, "c"));
+/// HOSTS.push_front((1, "a"));
+/// HOSTS.insert_before((2, "b"), |&(number, _)| number > 2); // keeps it sorted
+/// assert!(HOSTS.replace((3, "C"), |&(number, _)| number == 3).is_ok());
+/// assert!(HOSTS.remove_first(|&(number, _)| number == 1));
+///
+/// read(|guard| {
+///     assert!(HOSTS.iter(guard).eq(&[(2, "b"), (3, "C")]));
+/// });
+/// ```
+pub struct RcuList<T: Send + Sync + 'static> {
+    first: RcuPtr<Node<T>>,
+    writer: Mutex<()>,
+}
+
+struct Node<T: Send + Sync + 'static> {
+    next: RcuPtr<Node<T>>,
+    value: T,
+}
+
+/// A link, and the node that it leads to.
+type Place<'a, T> = (&'a RcuPtr<Node<T>>, Option<Shared<'a, Node<T>>>);
+
+/// The one who may change the list at present.
+struct Writer<'a, T: Send + Sync + 'static> {
+    first: &'a RcuPtr<Node<T>>,
+    _lock: MutexGuard<'a, ()>,
+}
+
+impl<T: Send + Sync + 'static> RcuList<T> {
+    const_new! {
+        /// An empty list. Can be the value of a `static`.
+        pub fn new() -> RcuList<T> {
+            RcuList { first: RcuPtr::null(), writer: Mutex::new(()) }
+        }
+    }
+
+    /// The elements, first to last. O(1), and one acquire load an element.
+    ///
+    /// For what it sees while the list changes, see [above](RcuList#concurrent-change).
+    #[inline]
+    pub fn iter<'g>(&'g self, guard: &'g Guard) -> ListIter<'g, T> {
+        let next = &self.first;
+        ListIter { next, guard }
+    }
+
+    /// Is there no element at present?
+    pub fn is_empty(&self) -> bool {
+        self.first.is_null()
+    }
+
+    /// Inserts a value as the first element. Allocates.
+    pub fn push_front(&self, value: T) {
+        let writer = self.write();
+        writer.link(writer.place(|_| true), value);
+    }
+
+    /// Inserts a value before the first element for which `stop` holds, or else as the last one.
+    /// Allocates.
+    ///
+    /// ```
+    /// let list = quiescent::RcuList::new();
+    /// for n in [2, 3, 1] {
+    ///     list.insert_before(n, |&next| next > n);
+    /// }
+    /// quiescent::read(|guard| assert!(list.iter(guard).eq(&[1, 2, 3])));
+    /// ```
+    pub fn insert_before(&self, value: T, stop: impl FnMut(&T) -> bool) {
+        let writer = self.write();
+        writer.link(writer.place(stop), value);
+    }
+
+    /// Replaces the first element for which `which` holds. Allocates.
+    ///
+    /// # Errors
+    /// The value back, if there is no such element.
+    pub fn replace(&self, value: T, which: impl FnMut(&T) -> bool) -> Result<(), T> {
+        let mut removed = Removed::new();
+        let writer = self.write();
+        let (link, Some(node)) = writer.place(which) else {
+            return Err(value);
+        };
+        writer.link((link, writer.follow(&node.get().next)), value);
+        removed.push(node); // the new one leads on to what comes behind it
+        Ok(())
+    }
+
+    /// Removes the first element for which `which` holds. Was there one?
+    pub fn remove_first(&self, which: impl FnMut(&T) -> bool) -> bool {
+        let mut removed = Removed::new();
+        let writer = self.write();
+        let (link, node) = writer.place(which);
+        node.map(|node| removed.push(writer.unlink(link, node)))
+            .is_some()
+    }
+
+    /// Removes every element for which `keep` does not hold, one after the other. How many?
+    pub fn retain(&self, mut keep: impl FnMut(&T) -> bool) -> usize {
+        let mut removed = Removed::new();
+        let writer = self.write();
+        let mut link = writer.first;
+        while let Some(node) = writer.follow(link) {
+            if keep(&node.value) {
+                link = &node.get().next;
+            } else {
+                removed.push(writer.unlink(link, node));
+            }
+        }
+        removed.count()
+    }
+
+    /// Removes all elements at once: an iteration that begins later sees none. How many?
+    pub fn clear(&self) -> usize {
+        let mut removed = Removed::new();
+        let writer = self.write();
+        let mut next = writer.follow(writer.first);
+        writer.first.store(None);
+        while let Some(node) = next {
+            next = writer.follow(&node.get().next);
+            removed.push(node); // only its predecessor leads to it, and the first of them is unlinked
+        }
+        removed.count()
+    }
+
+    /// Waits for other writers. That one of them panicked does no harm: a link changes in one store.
+    fn write(&self) -> Writer<'_, T> {
+        Writer {
+            first: &self.first,
+            _lock: self.writer.lock().unwrap_or_else(PoisonError::into_inner),
+        }
+    }
+}
+
+impl<'a, T: Send + Sync + 'static> Writer<'a, T> {
+    /// The node that a link leads to.
+    fn follow(&self, link: &'a RcuPtr<Node<T>>) -> Option<Shared<'a, Node<T>>> {
+        // SAFETY: what a link of the list leads to is retired by writers only; we are the one, and do not
+        // use a node after that.
+        unsafe { link.load_protected() }
+    }
+
+    /// The first element for which `stop` holds and the link that leads to it, or the last link.
+    fn place(&self, mut stop: impl FnMut(&T) -> bool) -> Place<'a, T> {
+        let mut link = self.first;
+        loop {
+            match self.follow(link) {
+                Some(node) if !stop(&node.value) => link = &node.get().next,
+                end => return (link, end),
+            }
+        }
+    }
+
+    /// Makes `link` lead to a new node, and that on to `next`.
+    fn link(&self, (link, next): Place<'a, T>, value: T) {
+        let node = Node {
+            next: RcuPtr::null(),
+            value,
+        };
+        // SAFETY: `next` is in the list. It is not retired before the link that leads to it, which will
+        // be this one, leads elsewhere.
+        unsafe { node.next.store_shared(next) };
+        link.store(Some(Box::new(node))); // complete by now [PTR-1]
+    }
+
+    /// Takes out the node that `link`, and no other link in the list, leads to.
+    fn unlink(&self, link: &'a RcuPtr<Node<T>>, node: Shared<'a, Node<T>>) -> Shared<'a, Node<T>> {
+        let next = self.follow(&node.get().next);
+        // SAFETY: `next` is in the list; otherwise as in `link`.
+        unsafe { link.store_shared(next) };
+        node
+    }
+}
+
+/// Nodes that were taken out. They are retired when this goes, which is declared before the writer's lock
+/// and hence goes after it: where callbacks run inline, a value's destructor may change the list.
+struct Removed<'a, T: Send + Sync + 'static>(Vec<Shared<'a, Node<T>>>);
+
+impl<'a, T: Send + Sync + 'static> Removed<'a, T> {
+    fn new() -> Removed<'a, T> {
+        Removed(Vec::new())
+    }
+
+    fn push(&mut self, node: Shared<'a, Node<T>>) {
+        self.0.push(node);
+    }
+
+    fn count(&self) -> usize {
+        self.0.len()
+    }
+}
+
+impl<T: Send + Sync + 'static> Drop for Removed<'_, T> {
+    fn drop(&mut self) {
+        for node in self.0.drain(..) {
+            // SAFETY: a writer has taken it out. No link in the list leads to it; those of removed nodes
+            // are found by sections that opened before. It is given away here only.
+            unsafe { node.retire() };
+        }
+    }
+}
+
+impl<T: Send + Sync + 'static> Drop for RcuList<T> {
+    /// Drops the values here and now: nobody can be reading them.
+    fn drop(&mut self) {
+        // SAFETY: iterators borrow the list, so there is none; removed nodes are not reached from here.
+        // (Should a value's destructor panic, those behind it leak.)
+        let mut next = unsafe { self.first.take() };
+        while let Some(mut node) = next {
+            // SAFETY: as above.
+            next = unsafe { node.next.take() };
+        }
+    }
+}
+
+/// The elements of an [`RcuList`]; made by [`iter`](RcuList::iter).
+pub struct ListIter<'g, T: Send + Sync + 'static> {
+    next: &'g RcuPtr<Node<T>>,
+    guard: &'g Guard,
+}
+
+impl<'g, T: Send + Sync + 'static> Iterator for ListIter<'g, T> {
+    type Item = &'g T;
+
+    #[inline]
+    fn next(&mut self) -> Option<&'g T> {
+        let node = self.next.load(self.guard)?; // [PTR-1]
+        self.next = &node.next;
+        Some(&node.value)
+    }
+}
+
+impl<T: Send + Sync + 'static> Clone for ListIter<'_, T> {
+    fn clone(&self) -> Self {
+        ListIter { ..*self }
+    }
+}
+
+impl<T: Send + Sync + fmt::Debug> fmt::Debug for ListIter<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.clone()).finish()
+    }
+}
+
+impl<T: Send + Sync + fmt::Debug> fmt::Debug for RcuList<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.iter(&read_lock()).fmt(f)
+    }
+}
+
+impl<T: Send + Sync> Default for RcuList<T> {
+    fn default() -> RcuList<T> {
+        RcuList::new()
+    }
+}
+
+/// In the order of the values. O(n).
+impl<T: Send + Sync> FromIterator<T> for RcuList<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(values: I) -> RcuList<T> {
+        let list = RcuList::new();
+        let writer = list.write();
+        let mut end = writer.place(|_| true);
+        for value in values {
+            writer.link(end, value);
+            let node = writer.follow(end.0).expect("linked just now");
+            end = (&node.get().next, None);
+        }
+        drop(writer);
+        list
+    }
+}

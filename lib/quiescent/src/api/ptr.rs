@@ -1,0 +1,394 @@
+//! Non-owning pointers for linked structures: [`RcuPtr`], and what a load finds: [`Shared`].
+//!
+//! # What is safe, and why
+//! An object is reached through any number of pointers, so none of them can own it. Readers get `&'g T`
+//! from a safe call; hence no safe call may let the object go before the section `'g` ends, and none
+//! may store an address that somebody else will let go:
+//!
+//! | call | safe? | because |
+//! |---|---|---|
+//! | store, swap, compare-and-exchange a `Box` | yes | nobody else has it; once stored it is given up only by an unsafe call |
+//! | store null, drop the pointer | yes | the object becomes unreachable: a leak at worst |
+//! | load, compare under a guard | yes | see below; the guard also rules out another object at the same address |
+//! | store what was found by a load | **no** | it may be retired by now, and would be found after it was freed |
+//! | retire; take back | **no** | the type does not know who else can find the object |
+//!
+//! A plain reference cannot be stored at all: it would come from anywhere. The address of an object
+//! travels in a [`Shared`], which keeps the provenance of the box (freeing through a `&T` is not
+//! allowed) and cannot outlive its section.
+//!
+//! # Invariant
+//! An `RcuPtr` that a reader can reach is null or points to a box that was published whole `[PTR-1]`
+//! and that is not freed before every section has ended in which it could be found there. `load` relies
+//! on it; the safe calls keep it; the unsafe ones ask the caller to.
+//!
+//! # Edges
+//! `[PTR-1]` the contents of the object, release of the pointer; a load acquires. Also for an object
+//! that is linked a second time: who stores a `Shared` acquired the contents when it was loaded, so they
+//! happen before the second release as well. That an unlinking comes before the grace period is the
+//! business of retiring, not of this pointer.
+//!
+//! What must not compile, does not:
+//!
+//! ```compile_fail,E0597
+//! let pointer = quiescent::RcuPtr::new(Box::new(1));
+//! let kept;
+//! {
+//!     let guard = quiescent::read_lock();
+//!     kept = pointer.load(&guard); // outlives the section
+//! }
+//! println!("{kept:?}");
+//! ```
+//! ```compile_fail,E0597
+//! let pointer = quiescent::RcuPtr::new(Box::new(1));
+//! let kept;
+//! {
+//!     let guard = quiescent::read_lock();
+//!     kept = pointer.load_shared(&guard).unwrap().get(); // the same, the long way round
+//! }
+//! println!("{kept}");
+//! ```
+//! ```compile_fail,E0502
+//! let pointer = quiescent::RcuPtr::new(Box::new(1));
+//! let mut guard = quiescent::read_lock();
+//! let seen = pointer.load(&guard);
+//! guard.repin(); // ends what was read before
+//! println!("{seen:?}");
+//! ```
+//! ```compile_fail,E0308
+//! let pointer = quiescent::RcuPtr::null();
+//! let local = 1;
+//! pointer.store(Some(&local)); // only what nobody else can free
+//! ```
+//! ```compile_fail,E0382
+//! let pointer = quiescent::RcuPtr::null();
+//! let object = Box::new(1);
+//! pointer.store(Some(object));
+//! drop(object); // it is not ours any more
+//! ```
+//! ```compile_fail,E0133
+//! let (one, two) = (quiescent::RcuPtr::new(Box::new(1)), quiescent::RcuPtr::null());
+//! let guard = quiescent::read_lock();
+//! two.store_shared(one.load_shared(&guard)); // it may be retired by now: unsafe
+//! ```
+//! ```compile_fail,E0133
+//! let pointer = quiescent::RcuPtr::new(Box::new(1));
+//! let guard = quiescent::read_lock();
+//! pointer.load_shared(&guard).unwrap().retire(); // it can still be found: unsafe
+//! ```
+//! ```compile_fail,E0277
+//! let pointer = quiescent::RcuPtr::new(Box::new(1));
+//! let guard = quiescent::read_lock();
+//! let found = pointer.load_shared(&guard).unwrap();
+//! std::thread::scope(|s| { s.spawn(move || *found); }); // stays with its guard
+//! ```
+//! ```compile_fail,E0277
+//! let pointer = quiescent::RcuPtr::new(Box::new(std::rc::Rc::new(1))); // not Send
+//! ```
+//! ```compile_fail,E0277
+//! let pointer = quiescent::RcuPtr::new(Box::new(std::cell::Cell::new(1))); // not Sync
+//! ```
+//! ```compile_fail,E0597
+//! let local = String::from("short-lived");
+//! let pointer = quiescent::RcuPtr::new(Box::new(&local)); // not 'static
+//! drop(pointer);
+//! ```
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Deref;
+use std::ptr::{self, NonNull};
+
+use crate::api::cell::Exchanged;
+use crate::guard::Guard;
+use crate::retire;
+use crate::retired::Retired;
+use crate::sync::{AtomicPtr, Ordering, const_new};
+
+/// Null, or a heap object that readers may be using. It owns nothing: for the links of structures.
+///
+/// Storing a `Box` gives the object away. It comes back by [`retire`](Shared::retire),
+/// [`into_retired`](Shared::into_retired) or [`take`](RcuPtr::take), which are unsafe; else it lives for
+/// ever. To own one replaceable value, use [`RcuOption`](crate::RcuOption), which needs no `unsafe`.
+///
+/// Every call is one atomic instruction and never waits or panics. Loading costs one acquire load.
+///
+/// ```
+/// use quiescent::{RcuPtr, read_lock};
+///
+/// struct Node {
+///     value: u32,
+///     next: RcuPtr<Node>,
+/// }
+/// let last = Box::new(Node { value: 2, next: RcuPtr::null() });
+/// let chain = RcuPtr::new(Box::new(Node { value: 1, next: RcuPtr::new(last) }));
+///
+/// let guard = read_lock();
+/// let first = chain.load_shared(&guard).expect("two nodes");
+/// let second = first.next.load_shared(&guard);
+/// // SAFETY: nobody else updates this chain, so the second node stays in it, and the first one cannot
+/// // be found any more once the chain starts behind it.
+/// unsafe {
+///     chain.store_shared(second);
+///     first.retire();
+/// }
+/// assert_eq!(chain.load(&guard).map(|node| node.value), Some(2));
+/// assert_eq!(first.value, 1); // it stays until we leave the section
+/// ```
+pub struct RcuPtr<T: Send + Sync + 'static> {
+    pointer: AtomicPtr<T>,
+}
+
+/// An object that was found through an [`RcuPtr`] within the section `'g`: a `&'g T` that may be linked
+/// again or retired.
+pub struct Shared<'g, T: Send + Sync + 'static> {
+    object: NonNull<T>,
+    section: PhantomData<&'g T>,
+}
+
+/// What [`RcuPtr::compare_exchange`] gives back when it does not.
+pub type ExchangedPtr<'g, T> = Exchanged<Option<Box<T>>, Option<Shared<'g, T>>>;
+
+fn into_raw<T>(object: Option<Box<T>>) -> *mut T {
+    object.map_or(ptr::null_mut(), Box::into_raw)
+}
+
+fn address<T: Send + Sync + 'static>(object: Option<Shared<'_, T>>) -> *mut T {
+    object.map_or(ptr::null_mut(), |found| found.object.as_ptr())
+}
+
+impl<T: Send + Sync + 'static> RcuPtr<T> {
+    const_new! {
+        /// Points to nothing. Can be the value of a `static`.
+        pub fn null() -> RcuPtr<T> {
+            RcuPtr { pointer: AtomicPtr::new(ptr::null_mut()) }
+        }
+    }
+
+    /// Points to this object, which is given away.
+    pub fn new(object: Box<T>) -> RcuPtr<T> {
+        RcuPtr {
+            pointer: AtomicPtr::new(Box::into_raw(object)),
+        }
+    }
+
+    /// Does it point to nothing at present?
+    pub fn is_null(&self) -> bool {
+        self.pointer.load(Ordering::Acquire).is_null()
+    }
+
+    /// The object that it points to at present. One acquire load.
+    #[inline(always)]
+    pub fn load<'g>(&self, guard: &'g Guard) -> Option<&'g T> {
+        self.load_shared(guard).map(Shared::get)
+    }
+
+    /// As [`load`](RcuPtr::load), for those who mean to compare, link or retire the object.
+    #[inline(always)]
+    pub fn load_shared<'g>(&self, guard: &'g Guard) -> Option<Shared<'g, T>> {
+        let _ = guard;
+        // SAFETY: what can be found here is not freed while sections are open that could find it, and
+        // `guard` keeps ours open.
+        unsafe { Shared::found(self.pointer.load(Ordering::Acquire)) } // [PTR-1]
+    }
+
+    /// As [`load_shared`](RcuPtr::load_shared), without a section: for updaters who hold the lock
+    /// under which objects are unlinked.
+    ///
+    /// # Safety
+    /// The object is not freed before the last use of what comes back.
+    #[inline(always)]
+    pub unsafe fn load_protected<'a>(&'a self) -> Option<Shared<'a, T>> {
+        // SAFETY: the caller's promise.
+        unsafe { Shared::found(self.pointer.load(Ordering::Acquire)) } // [PTR-1]
+    }
+
+    /// Points to this object from now on. The one before is neither freed nor retired: it leaks,
+    /// unless somebody knows it.
+    pub fn store(&self, object: Option<Box<T>>) {
+        self.pointer.store(into_raw(object), Ordering::Release); // [PTR-1]
+    }
+
+    /// As [`store`](RcuPtr::store); what it pointed to before comes back.
+    pub fn swap<'g>(&self, object: Option<Box<T>>, guard: &'g Guard) -> Option<Shared<'g, T>> {
+        let _ = guard;
+        let old = self.pointer.swap(into_raw(object), Ordering::AcqRel); // [PTR-1]
+        // SAFETY: as in `load_shared`: it could be found here in our section.
+        unsafe { Shared::found(old) }
+    }
+
+    /// Points to `new` from now on if it still points to `current`: the same object, not an equal one.
+    ///
+    /// # Errors
+    /// The new object back, with what the pointer points to.
+    pub fn compare_exchange<'g>(
+        &self,
+        current: Option<Shared<'g, T>>,
+        new: Option<Box<T>>,
+        guard: &'g Guard,
+    ) -> Result<(), ExchangedPtr<'g, T>> {
+        let raw = into_raw(new);
+        self.exchange(address(current), raw, guard)
+            .map_err(|current| Exchanged {
+                // SAFETY: `raw` was not published; it is null or a box that was ours before.
+                new: (!raw.is_null()).then(|| unsafe { Box::from_raw(raw) }),
+                current,
+            })
+    }
+
+    /// Points to an object that can be found elsewhere, too: to link around another one, for instance.
+    ///
+    /// # Safety
+    /// `object` has not been retired or freed, and will not be as long as sections that open later can
+    /// find it here.
+    pub unsafe fn store_shared(&self, object: Option<Shared<'_, T>>) {
+        self.pointer.store(address(object), Ordering::Release); // [PTR-1]
+    }
+
+    /// As [`store_shared`](RcuPtr::store_shared), if it still points to `current`.
+    ///
+    /// # Errors
+    /// What it points to instead.
+    ///
+    /// # Safety
+    /// As [`store_shared`](RcuPtr::store_shared), if it succeeds.
+    pub unsafe fn compare_exchange_shared<'g>(
+        &self,
+        current: Option<Shared<'g, T>>,
+        new: Option<Shared<'g, T>>,
+        guard: &'g Guard,
+    ) -> Result<(), Option<Shared<'g, T>>> {
+        self.exchange(address(current), address(new), guard)
+    }
+
+    fn exchange<'g>(
+        &self,
+        current: *mut T,
+        new: *mut T,
+        guard: &'g Guard,
+    ) -> Result<(), Option<Shared<'g, T>>> {
+        let _ = guard;
+        let (success, failure) = (Ordering::AcqRel, Ordering::Acquire); // [PTR-1]
+        match self
+            .pointer
+            .compare_exchange(current, new, success, failure)
+        {
+            Ok(_) => Ok(()),
+            // SAFETY: as in `load_shared`.
+            Err(held) => Err(unsafe { Shared::found(held) }),
+        }
+    }
+
+    /// Takes the object back, at once, and leaves null: for the destructors of structures.
+    ///
+    /// # Safety
+    /// Nobody uses the object, and nobody can find it elsewhere; nor has it been retired.
+    pub unsafe fn take(&mut self) -> Option<Box<T>> {
+        let raw = self.pointer.load(Ordering::Acquire); // [PTR-1]
+        self.pointer.store(ptr::null_mut(), Ordering::Relaxed); // `&mut`: ours alone
+        // SAFETY: a box that was given away; it is ours again by the caller's promise.
+        (!raw.is_null()).then(|| unsafe { Box::from_raw(raw) })
+    }
+}
+
+impl<'g, T: Send + Sync + 'static> Shared<'g, T> {
+    /// # Safety
+    /// Null, or a box that was published whole and is not freed during `'g`.
+    #[inline(always)]
+    unsafe fn found(raw: *mut T) -> Option<Shared<'g, T>> {
+        NonNull::new(raw).map(|object| Shared {
+            object,
+            section: PhantomData,
+        })
+    }
+
+    /// The object, for as long as the section lasts (`Deref` is shorter).
+    #[inline(always)]
+    pub fn get(self) -> &'g T {
+        // SAFETY: not freed during 'g; shared, so there is no mutable access.
+        unsafe { self.object.as_ref() }
+    }
+
+    /// Its address, as `Box::into_raw` gave it.
+    pub fn as_ptr(self) -> NonNull<T> {
+        self.object
+    }
+
+    /// Frees the object after a grace period, on the reclaiming side; never waits. Sections that are
+    /// open now, this one included, may go on using it, and may even come across it later.
+    ///
+    /// # Safety
+    /// It has been unlinked: sections that open from now on cannot find it through any pointer. It is
+    /// retired or taken back once, and nobody links it again.
+    #[inline]
+    pub unsafe fn retire(self) {
+        // SAFETY: a box by the invariant of `RcuPtr`; the rest is the caller's promise.
+        unsafe { retire::retire_ptr(self.object) };
+    }
+
+    /// As [`retire`](Shared::retire), but soon: see [`Retired::retire_hurry`].
+    ///
+    /// # Safety
+    /// As [`retire`](Shared::retire).
+    pub unsafe fn retire_hurry(self) {
+        // SAFETY: as in `retire`.
+        unsafe { retire::retire_ptr_hurry(self.object) };
+    }
+
+    /// For those who want the object back, or have more to say about it: it outlives the section.
+    /// Waiting for it has to happen outside.
+    ///
+    /// # Safety
+    /// As [`retire`](Shared::retire).
+    ///
+    /// ```
+    /// let pointer = quiescent::RcuPtr::new(Box::new(String::from("old")));
+    /// let retired = quiescent::read(|guard| {
+    ///     let old = pointer.swap(None, guard).expect("it held one");
+    ///     // SAFETY: this was the only pointer to it.
+    ///     unsafe { old.into_retired() }
+    /// });
+    /// assert_eq!(*retired.wait(), "old");
+    /// ```
+    pub unsafe fn into_retired(self) -> Retired<T> {
+        Retired::from_raw(self.object.as_ptr()).expect("not null")
+    }
+}
+
+impl<T: Send + Sync + 'static> Clone for Shared<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: Send + Sync + 'static> Copy for Shared<'_, T> {}
+
+impl<T: Send + Sync + 'static> Deref for Shared<'_, T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        self.get()
+    }
+}
+
+impl<T: Send + Sync + fmt::Debug> fmt::Debug for Shared<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Shared").field(self.get()).finish()
+    }
+}
+
+/// The address only: links may form a ring.
+impl<T: Send + Sync> fmt::Debug for RcuPtr<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("RcuPtr")
+            .field(&self.pointer.load(Ordering::Relaxed))
+            .finish()
+    }
+}
+
+impl<T: Send + Sync> Default for RcuPtr<T> {
+    fn default() -> RcuPtr<T> {
+        RcuPtr::null()
+    }
+}

@@ -1,0 +1,60 @@
+//! The event queue: what happens next.
+//!
+//! One queue for the whole machine, ordered by time and, at one time, by the order in which things were put in. That
+//! is all the determinism there is to get right: nothing else in the model depends on addresses, hashing or the host's
+//! clock. An event cannot be taken out; whoever put it in notices that it is stale (a number that has moved on).
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// The queue of a machine whose events are of this type.
+#[derive(Debug)]
+pub(crate) struct Queue<E> {
+    heap: BinaryHeap<Reverse<(u64, u64, E)>>,
+    next: u64,
+}
+
+impl<E: Ord> Default for Queue<E> {
+    fn default() -> Queue<E> {
+        Queue {
+            heap: BinaryHeap::new(),
+            next: 0,
+        }
+    }
+}
+
+impl<E: Ord> Queue<E> {
+    /// At `at` nanoseconds `event` happens.
+    pub fn put(&mut self, at: u64, event: E) {
+        self.heap.push(Reverse((at, self.next, event)));
+        self.next += 1;
+    }
+
+    /// The earliest event, if it is not later than `until`.
+    pub fn take(&mut self, until: u64) -> Option<(u64, E)> {
+        if self.heap.peek()?.0.0 > until {
+            return None;
+        }
+        self.heap.pop().map(|Reverse((at, _, event))| (at, event))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn by_time_and_then_in_order() {
+        let mut queue = Queue::default();
+        queue.put(5, 'b');
+        queue.put(5, 'a');
+        queue.put(3, 'c');
+        let mut taken = Vec::new();
+        while let Some((at, event)) = queue.take(5) {
+            taken.push((at, event));
+        }
+        assert_eq!(taken, [(3, 'c'), (5, 'b'), (5, 'a')]);
+        queue.put(7, 'd');
+        assert_eq!(queue.take(6), None);
+    }
+}

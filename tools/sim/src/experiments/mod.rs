@@ -1,0 +1,161 @@
+//! Experiments: what real machines have shown, beside what the model shows.
+//!
+//! An experiment sets a machine up as a publication or a measurement describes it, says what it had to assume, runs it,
+//! and puts the model's figure beside the real one. What is said in words and not in numbers is a [`Claim`]. Nothing here is computed from a formula: every figure comes out of a run. A
+//! figure to which a parameter was fitted says so, and is no prediction.
+
+use serde::Deserialize;
+
+pub mod android;
+pub mod bridge;
+pub mod chromeos_idle;
+mod claims;
+mod data;
+pub mod early_qs;
+pub mod fast_no_hz;
+mod frame;
+pub mod idle;
+mod listing;
+pub mod loads;
+pub mod memory_pressure;
+pub mod nohz_full;
+pub mod percpu_ref;
+pub mod pipeline;
+pub mod replays;
+pub mod swipe;
+pub mod synchronize;
+pub mod threads;
+pub mod waits;
+pub mod what_if;
+
+pub(crate) use crate::base::mean::{mean, median};
+
+pub use claims::{Bound, Claim, Shown};
+pub use listing::{Line, Listing};
+
+/// Where a real figure comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Measured on a real kernel, for this project.
+    Kernel,
+    /// Published by others.
+    Published,
+    /// Measured on real threads in the same run.
+    Threads,
+}
+
+/// What the model's figure is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis {
+    /// Nothing in the model was set by it.
+    Predicted,
+    /// Something that the publication leaves open was assumed.
+    Assumed,
+    /// A parameter was set so that it comes out.
+    Fitted,
+}
+
+impl Basis {
+    /// In one word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Basis::Predicted => "predicted",
+            Basis::Assumed => "assumed",
+            Basis::Fitted => "fitted",
+        }
+    }
+}
+
+/// A figure of a real machine and the model's.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// The experiment's name.
+    pub experiment: &'static str,
+    /// Its variant.
+    pub case: String,
+    /// What is compared; ends in its unit.
+    pub metric: &'static str,
+    /// The unit in words.
+    pub unit: &'static str,
+    /// Where the real figure comes from.
+    pub source: Source,
+    /// The real figure.
+    pub real: f64,
+    /// The model's.
+    pub model: f64,
+    /// How far the model may be off, as a share of the real figure.
+    pub allowed: f64,
+    /// What the model's figure is worth.
+    pub basis: Basis,
+}
+
+impl Comparison {
+    /// A published figure in milliseconds, and the model's.
+    fn published_ms(experiment: &'static str, case: String, real: f64, model: f64) -> Comparison {
+        Comparison {
+            experiment,
+            case,
+            metric: "latency_ms",
+            unit: "ms",
+            source: Source::Published,
+            real,
+            model,
+            allowed: 0.05,
+            basis: Basis::Assumed,
+        }
+    }
+
+    /// The model's figure over the real one; 1 where both are nothing.
+    pub fn ratio(&self) -> f64 {
+        match self.model == self.real {
+            true => 1.0,
+            false => self.model / self.real,
+        }
+    }
+
+    /// Is the model near enough?
+    pub fn holds(&self) -> bool {
+        (self.ratio() - 1.0).abs() <= self.allowed
+    }
+}
+
+/// What an experiment has shown.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// Figures beside each other.
+    pub comparisons: Vec<Comparison>,
+    /// Figures of the model alone: sentences and whether they are true, and what has to be seen beside them.
+    pub shown: Vec<Shown>,
+    /// Published tables, line by line, with the model's figures beside.
+    pub listings: Vec<Listing>,
+    /// What was assumed, and what else has to be known.
+    pub notes: Vec<String>,
+    /// Where the package was, case by case, if the experiment has idle states.
+    pub states: Vec<States>,
+    /// One frame of each case that is to be seen beside another, from above.
+    pub frames: Vec<Frame>,
+}
+
+/// One frame: what every CPU did and where the package was.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Frame {
+    /// The case, in words.
+    pub case: String,
+    /// What was filmed.
+    pub film: crate::record::film::Film,
+}
+
+/// Where the package was in one case, and what that took.
+#[derive(Clone, Debug, PartialEq)]
+pub struct States {
+    /// The case, in words.
+    pub case: String,
+    /// Each state, and the share of the time in it in per cent.
+    pub package: Vec<(String, f64)>,
+    /// A profile's name, whether anything in it was fitted, and watts, at least and at most.
+    pub power: Option<(String, bool, f64, f64)>,
+}
+
+pub(crate) fn parse<T: for<'a> Deserialize<'a>>(text: &'static str) -> T {
+    serde_json::from_str(text).expect("the data that is built in is read by a test")
+}

@@ -1,0 +1,267 @@
+//! What a machine is like: everything that a kernel's command line and build decide, and what the hardware does.
+
+use quiescent_engine::exp::Expedite;
+use quiescent_engine::fast_no_hz::IdleRule;
+use quiescent_engine::offload::{self, Policy};
+use quiescent_engine::{Config, CpuId, EarlyQs, Pace};
+
+/// What a machine is one of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MachineKind {
+    /// CPUs under a kernel, whose RCU the engine is ([`Machine`](crate::Machine)).
+    Kernel,
+    /// Threads of a program that uses the library ([`Threads`](crate::Threads)).
+    Threads,
+}
+
+/// Do CPUs execute at the same time?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Smp {
+    /// As hardware does.
+    Parallel,
+    /// One at a time, as the virtual machine did on which the shared traces were taken: a CPU that has something to do
+    /// starts when the one that executes halts; several follow in the order of their numbers.
+    Serial,
+}
+
+/// When an idle CPU's tick stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdleLoop {
+    /// At each entry.
+    Classic,
+    /// When one tick has arrived since the CPU became idle.
+    Retain,
+}
+
+/// What things cost, in nanoseconds. Medians of the shared traces; hardly anything depends on them but the order of things
+/// within one instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Costs {
+    /// From the beginning of a tick to its first soft interrupt.
+    pub tick: u64,
+    /// Another interrupt.
+    pub irq: u64,
+    /// The timer soft interrupt.
+    pub timers: u64,
+    /// The RCU soft interrupt, without callbacks.
+    pub softirq: u64,
+    /// A callback.
+    pub callback: u64,
+    /// A switch from a task, or from idle, to another.
+    pub switch: u64,
+    /// A pass of the idle loop.
+    pub idle: u64,
+    /// The grace-period thread, each time it is woken.
+    pub gp_thread: u64,
+    /// The same, for each CPU that a scan looks at.
+    pub scan: u64,
+    /// An offload group's thread: one look at all its members.
+    pub rcuog: u64,
+    /// A thread that invokes offloaded callbacks, without them.
+    pub rcuop: u64,
+    /// What a workload's task does between two sleeps.
+    pub work: u64,
+    /// How long an interrupt takes to reach another CPU, where they run in parallel.
+    pub ipi: u64,
+}
+
+impl Costs {
+    /// Of the traces (`reference/machine-facts.md`, M3); the interrupt's 5 µs are an assumption.
+    pub const fn traced() -> Costs {
+        Costs {
+            tick: 3000,
+            irq: 1000,
+            timers: 1000,
+            softirq: 3000,
+            callback: 700,
+            switch: 2000,
+            idle: 2000,
+            gp_thread: 6000,
+            scan: 700,
+            rcuog: 9000,
+            rcuop: 8000,
+            work: 20_000,
+            ipi: 5000,
+        }
+    }
+}
+
+/// A machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// What it is a machine of.
+    pub kind: MachineKind,
+    /// CPUs.
+    pub cpus: u32,
+    /// Ticks a second.
+    pub hz: u32,
+    /// Do they run at the same time?
+    pub smp: Smp,
+    /// When an idle CPU's tick stops.
+    pub idle_loop: IdleLoop,
+    /// What an idle CPU does about callbacks: today's rule, or one of `RCU_FAST_NO_HZ`.
+    pub idle_rule: IdleRule,
+    /// The early report.
+    pub early_qs: EarlyQs,
+    /// Ticks before the first scan; the kernel's own number if none.
+    pub first_fqs: Option<u64>,
+    /// Ticks between later scans.
+    pub next_fqs: Option<u64>,
+    /// `rcu_normal_wake_from_gp`: who waits is woken by the grace-period thread, and not by a callback.
+    pub wake_from_gp: bool,
+    /// `rcu_expedited`: whoever waits gets an expedited grace period.
+    pub expedited: bool,
+    /// `rcu_normal`: nobody does, not even who asks for one.
+    pub normal: bool,
+    /// Stamping asks for a grace period only for what is new.
+    pub accelerate_only_new: bool,
+    /// `rcu_nocbs`: whose callbacks are offloaded.
+    pub nocbs: Vec<CpuId>,
+    /// `nohz_full`: CPUs that run without a tick while one task runs there. Their callbacks are offloaded.
+    pub nohz_full: Vec<CpuId>,
+    /// `nohz_full_patience_delay`: such a CPU in the kernel is left alone for so long, in milliseconds.
+    pub patience_ms: u64,
+    /// `rcutree.enable_rcu_lazy`.
+    pub lazy: bool,
+    /// The time that lazy callbacks wait at most, in milliseconds.
+    pub lazy_flush_ms: u64,
+    /// Whose rules offloaded callbacks follow.
+    pub policy: Policy,
+    /// A CPU may change sides, offloaded or not, while it is online, as in Linux 5.12 to 6.11.
+    pub online_toggle: bool,
+    /// CPUs of a leaf.
+    pub leaf_fanout: u32,
+    /// Children of an inner node.
+    pub fanout: u32,
+    /// What things cost.
+    pub costs: Costs,
+    /// The jiffy counter at time 0.
+    pub jiffies: u64,
+    /// Where the grace-period thread starts.
+    pub gp_cpu: CpuId,
+    /// Nanoseconds between two moves of each of RCU's threads, on average: the scheduler's balancing has it run on any CPU
+    /// from its next wake-up on. None: a thread wakes up where it ran last.
+    pub moves: Option<u64>,
+    /// Of 1000 scans for which a CPU and its substitute tick at the same instant, so many find one of them in its
+    /// handler (machine-facts, Q5). 0 unless it is fitted.
+    pub frozen_permille: u32,
+    /// RCU's threads, and barriers, do their work step by step, so that whatever else the machine does comes in between, if CPUs
+    /// are parallel. For tests: no figure needs it, and costs are counted too often.
+    pub stepwise: bool,
+    /// Idle states, and what they cost.
+    pub idle: crate::idling::Setup,
+    /// The library's settings, on a machine of threads.
+    pub threads: crate::input::policy::Policy,
+    /// The seed of everything that is chosen by chance.
+    pub seed: u64,
+}
+
+impl Options {
+    /// Linux 6.12 with its defaults, on `cpus` CPUs at `hz` ticks a second.
+    pub fn kernel_6_12(cpus: u32, hz: u32) -> Options {
+        Options {
+            kind: MachineKind::Kernel,
+            cpus,
+            hz,
+            smp: Smp::Parallel,
+            idle_loop: IdleLoop::Classic,
+            idle_rule: IdleRule::Tick,
+            early_qs: EarlyQs::Off,
+            first_fqs: None,
+            next_fqs: None,
+            wake_from_gp: false,
+            expedited: false,
+            normal: false,
+            accelerate_only_new: true,
+            nocbs: Vec::new(),
+            nohz_full: Vec::new(),
+            patience_ms: 0,
+            lazy: false,
+            lazy_flush_ms: 10_000,
+            policy: Policy::Kernel612,
+            online_toggle: false,
+            leaf_fanout: 16,
+            fanout: 64,
+            costs: Costs::traced(),
+            jiffies: u64::from(u32::MAX) + 1 - 300 * u64::from(hz),
+            gp_cpu: 0,
+            moves: None,
+            frozen_permille: 0,
+            stepwise: false,
+            idle: crate::idling::Setup::none(),
+            threads: crate::input::policy::Policy::default(),
+            seed: 1,
+        }
+    }
+
+    /// A program that uses the library and has set nothing, on a kernel that ticks so often a second.
+    pub fn threads(hz: u32) -> Options {
+        Options {
+            kind: MachineKind::Threads,
+            ..Options::kernel_6_12(8, hz)
+        }
+    }
+
+    /// Nanoseconds of a jiffy.
+    pub fn jiffy_ns(&self) -> u64 {
+        1_000_000_000 / u64::from(self.hz)
+    }
+
+    /// Whose callbacks are offloaded: those of `nocbs`, and of `nohz_full`.
+    ///
+    /// ```
+    /// use quiescent_sim::Options;
+    /// let options = Options { nocbs: vec![3], nohz_full: vec![1, 3], ..Options::kernel_6_12(4, 1000) };
+    /// assert_eq!(options.offloaded(), [1, 3]);
+    /// ```
+    pub fn offloaded(&self) -> Vec<CpuId> {
+        let mut all = [self.nocbs.as_slice(), &self.nohz_full].concat();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// Which kind of grace period those who wait get.
+    pub fn expedite(&self) -> Expedite {
+        Expedite {
+            expedited: self.expedited,
+            normal: self.normal,
+            ..Expedite::up()
+        }
+    }
+
+    /// The engine's tunables.
+    pub fn config(&self) -> Config {
+        let base = Config::kernel_6_12(self.cpus, self.hz);
+        let Pace::Jiffies {
+            first_fqs,
+            next_fqs,
+        } = base.pace
+        else {
+            unreachable!("a kernel waits in ticks");
+        };
+        Config {
+            geometry: quiescent_engine::geometry::GeometryParams {
+                leaf_fanout: self.leaf_fanout,
+                inner_fanout: self.fanout,
+                ..base.geometry
+            },
+            early_qs: self.early_qs,
+            pace: Pace::Jiffies {
+                first_fqs: self.first_fqs.unwrap_or(first_fqs),
+                next_fqs: self.next_fqs.unwrap_or(next_fqs),
+            },
+            accelerate_only_new: self.accelerate_only_new,
+            tick: base.tick.patience_ms(self.patience_ms, self.hz),
+            idle: self.idle_rule,
+            offload: offload::Offload {
+                policy: self.policy,
+                online_toggle: self.online_toggle,
+                lazy: self.lazy,
+                lazy_flush: self.lazy_flush_ms * u64::from(self.hz) / 1000,
+                ..base.offload
+            },
+            ..base
+        }
+    }
+}

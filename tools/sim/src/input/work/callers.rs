@@ -1,0 +1,140 @@
+//! Tasks that wait for grace periods, and tasks that keep a CPU busy.
+
+use crate::base::chance::Chance;
+use crate::input::op::{Op, Work};
+
+/// Calls `synchronize_rcu` in rounds: some calls with pauses after them, then a rest.
+#[derive(Clone, Debug)]
+pub struct Rounds {
+    /// Rounds that are left.
+    pub rounds: u64,
+    /// Calls of a round.
+    pub calls: u64,
+    /// Nanoseconds of the pause after each call.
+    pub pause: u64,
+    /// Nanoseconds that the task computes before each call.
+    pub compute: u64,
+    /// Nanoseconds of the rest after each round.
+    pub rest: u64,
+    /// Pauses and rests are not always the same: they have this mean, and remember nothing.
+    pub vary: bool,
+    /// What pauses are drawn from.
+    pub chance: Chance,
+    /// Where it is.
+    pub at: At,
+}
+
+/// Where a [`Rounds`] is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct At {
+    called: u64,
+    step: Step,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Step {
+    /// It computes, then calls.
+    #[default]
+    Begin,
+    Call,
+    /// It has called.
+    Called,
+}
+
+impl Work for Rounds {
+    fn next(&mut self, now: u64) -> Op {
+        loop {
+            match self.at.step {
+                Step::Begin => {
+                    if self.rounds == 0 || self.calls == 0 {
+                        return Op::Exit;
+                    }
+                    self.at.step = Step::Call;
+                    if self.compute > 0 {
+                        return Op::Compute(self.compute);
+                    }
+                }
+                Step::Call => {
+                    self.at.step = Step::Called;
+                    return Op::Synchronize;
+                }
+                Step::Called => {
+                    self.at.step = Step::Begin;
+                    self.at.called += 1;
+                    let mut sleep = self.pause;
+                    if self.at.called == self.calls {
+                        self.at.called = 0;
+                        self.rounds -= 1;
+                        sleep = self.rest;
+                    }
+                    if sleep > 0 {
+                        let pause = self.chance.pause(sleep, self.vary).max(1);
+                        return Op::SleepUntil(now + pause);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Computes and sleeps by turns, for ever.
+#[derive(Clone, Debug)]
+pub struct Turns {
+    /// Nanoseconds that it computes.
+    pub compute: u64,
+    /// Nanoseconds that it sleeps.
+    pub sleep: u64,
+    /// Neither is always the same: both have this mean, and remember nothing.
+    pub vary: bool,
+    /// What they are drawn from.
+    pub chance: Chance,
+    /// It has computed.
+    pub computed: bool,
+}
+
+impl Work for Turns {
+    fn next(&mut self, now: u64) -> Op {
+        self.computed = !self.computed;
+        let mean = if self.computed {
+            self.compute
+        } else {
+            self.sleep
+        };
+        let length = self.chance.pause(mean, self.vary).max(1);
+        match self.computed {
+            true => Op::Compute(length),
+            false => Op::SleepUntil(now + length),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_of_calls_with_pauses_and_rests() {
+        let mut work = Rounds {
+            rounds: 2,
+            calls: 2,
+            pause: 5,
+            compute: 3,
+            rest: 70,
+            vary: false,
+            chance: Chance::new(1),
+            at: At::default(),
+        };
+        let mut done = Vec::new();
+        for now in [0, 0, 100, 105, 105, 200, 270, 270, 300, 305, 305, 400, 470] {
+            done.push(work.next(now));
+        }
+        let round = |at: u64| {
+            let call = [Op::Compute(3), Op::Synchronize, Op::SleepUntil(at + 5)];
+            let last = [Op::Compute(3), Op::Synchronize, Op::SleepUntil(at + 170)];
+            [call, last].concat()
+        };
+        assert_eq!(done[..6], round(100));
+        assert_eq!(done[6..12], round(300));
+        assert_eq!(done[12], Op::Exit);
+    }
+}

@@ -1,0 +1,190 @@
+//! A task that closes buffers frame by frame: one system call for each, and each queues callbacks.
+//!
+//! What a display does all day: at every frame a process draws, and then closes what the last frame was drawn into. The system call puts the last
+//! reference, and what describes the buffer is freed by callbacks that the call has queued. So whoever looks at callbacks wants to know
+//! *which call* one comes from: the task says when it enters and leaves the kernel ([`Op::Enter`], [`Op::Leave`]), and the machine keeps a
+//! record of each call ([`SysCall`](crate::SysCall)).
+
+use super::Queued;
+use crate::base::chance::Chance;
+use crate::input::op::SysCallName;
+use crate::input::op::{Op, Work};
+
+/// The first descriptor that is not standard input, output or error.
+const FIRST: u64 = 3;
+
+/// Sleeps until the next frame, draws it, closes buffers, and sleeps again.
+#[derive(Clone, Debug)]
+pub struct Closer {
+    /// Nanoseconds between two frames.
+    pub every: u64,
+    /// Frames are not regular: the times between them have this mean, and remember nothing.
+    pub vary: bool,
+    /// Buffers that are closed at each frame, one system call each.
+    pub buffers: u64,
+    /// What each of those calls queues.
+    pub callbacks: Vec<Queued>,
+    /// Nanoseconds that the task computes for a frame before it closes anything.
+    pub draw: u64,
+    /// Nanoseconds that each call takes before it queues its first callback.
+    pub close: u64,
+    /// From this time on there are no frames.
+    pub stop: u64,
+    /// What the times are drawn from.
+    pub chance: Chance,
+    /// Where it is.
+    pub at: At,
+}
+
+/// Where a [`Closer`] is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct At {
+    /// When the frame under way was due.
+    due: u64,
+    step: Step,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Step {
+    #[default]
+    Sleep,
+    Draw,
+    /// It closes this buffer next.
+    Enter(u64),
+    /// It is in the call for this one.
+    Close(u64),
+    /// It has queued so many callbacks of it.
+    Queue(u64, usize),
+}
+
+impl Closer {
+    /// The next frame is due, from when the last one was: what a frame takes does not change the rate. None: there is none any more.
+    fn next_frame(&mut self) -> Option<u64> {
+        if self.every == 0 || self.buffers == 0 {
+            return None;
+        }
+        self.at.due += self.chance.pause(self.every, self.vary).max(1);
+        (self.at.due < self.stop).then_some(self.at.due)
+    }
+}
+
+impl Work for Closer {
+    fn next(&mut self, now: u64) -> Op {
+        loop {
+            match self.at.step {
+                Step::Sleep => {
+                    if self.at.due == 0 {
+                        self.at.due = now; // it has just started
+                    }
+                    let Some(due) = self.next_frame() else {
+                        return Op::Exit;
+                    };
+                    self.at.step = Step::Draw;
+                    if due > now {
+                        return Op::SleepUntil(due);
+                    }
+                }
+                Step::Draw => {
+                    self.at.step = Step::Enter(0);
+                    if self.draw > 0 {
+                        return Op::Compute(self.draw);
+                    }
+                }
+                Step::Enter(buffer) if buffer < self.buffers => {
+                    self.at.step = Step::Close(buffer);
+                    return Op::Enter {
+                        name: SysCallName::Close,
+                        argument: FIRST + buffer,
+                    };
+                }
+                Step::Enter(_) => self.at.step = Step::Sleep,
+                Step::Close(buffer) => {
+                    self.at.step = Step::Queue(buffer, 0);
+                    if self.close > 0 {
+                        return Op::Kernel(self.close);
+                    }
+                }
+                Step::Queue(buffer, done) => {
+                    let Some(&it) = self.callbacks.get(done) else {
+                        self.at.step = Step::Enter(buffer + 1);
+                        return Op::Leave;
+                    };
+                    self.at.step = Step::Queue(buffer, done + 1);
+                    return Op::Call {
+                        func: it.func,
+                        lazy: it.lazy,
+                        can_wake: it.can_wake,
+                    };
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn closer(buffers: u64) -> Closer {
+        let callback = |func| Queued {
+            func,
+            lazy: true,
+            can_wake: true,
+        };
+        Closer {
+            every: 16_000,
+            vary: false,
+            buffers,
+            callbacks: vec![callback(0), callback(1)],
+            draw: 500,
+            close: 20,
+            stop: 40_000,
+            chance: Chance::new(3),
+            at: At::default(),
+        }
+    }
+
+    #[test]
+    fn a_frame_is_drawn_and_each_buffer_has_a_call_of_its_own() {
+        let mut work = closer(2);
+        let (mut now, mut done) = (1000, Vec::new());
+        loop {
+            let op = work.next(now);
+            match op {
+                Op::Exit => break,
+                Op::SleepUntil(at) => now = at,
+                Op::Compute(ns) | Op::Kernel(ns) => now += ns,
+                _ => {}
+            }
+            done.push(op);
+        }
+        let call = |func| Op::Call {
+            func,
+            lazy: true,
+            can_wake: true,
+        };
+        let close = |argument| {
+            let name = SysCallName::Close;
+            let enter = Op::Enter { name, argument };
+            [enter, Op::Kernel(20), call(0), call(1), Op::Leave]
+        };
+        let frame = |at| {
+            [
+                vec![Op::SleepUntil(at), Op::Compute(500)],
+                close(3).into(),
+                close(4).into(),
+            ]
+            .concat()
+        };
+        assert_eq!(
+            done,
+            [frame(17_000), frame(33_000)].concat(),
+            "and none at 49000"
+        );
+    }
+
+    #[test]
+    fn who_closes_nothing_is_gone() {
+        assert_eq!(closer(0).next(5), Op::Exit);
+    }
+}

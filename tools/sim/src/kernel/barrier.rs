@@ -1,0 +1,209 @@
+//! `rcu_barrier`: waits for every callback queued so far.
+//!
+//! One barrier at a time. Its caller visits all CPUs; where callbacks are owed, the engine puts one of the
+//! barrier's behind them ([`quiescent_engine::barrier`]). A CPU that looks after its own callbacks is interrupted for that. The
+//! caller sleeps until the last of these callbacks has been invoked; then the next caller has its turn, and often finds that
+//! a whole barrier has passed since it came.
+
+use std::collections::VecDeque;
+
+use quiescent_engine::barrier::{Barrier, Begin, Visit};
+use quiescent_engine::offload::Todo;
+use quiescent_engine::{CpuId, Seq};
+
+use crate::kernel::cpu::{Callback, Then};
+use crate::kernel::exec::Act;
+use crate::kernel::machine::Machine;
+use crate::kernel::task::Waits;
+use crate::record::notes::What;
+
+/// The barrier in flight, and who wants the next one.
+#[derive(Debug, Default)]
+pub(crate) struct Barriers {
+    pub engine: Barrier,
+    /// Whose turn it is.
+    turn: Option<Caller>,
+    waiting: VecDeque<Caller>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Caller {
+    task: usize,
+    snap: Seq,
+    /// Callbacks below this are waited for.
+    until: u64,
+    /// CPUs below this have been visited, since it had its turn.
+    visited: Option<CpuId>,
+    /// All have been.
+    sleeps: bool,
+}
+
+impl Machine {
+    /// Barriers that have been made; callers may share one.
+    pub fn barriers(&self) -> u64 {
+        self.barrier.engine.seq().ctr()
+    }
+
+    /// The barrier under way, in words.
+    pub(crate) fn barrier_pending(&self) -> Option<String> {
+        let turn = self.barrier.turn?;
+        let name = &self.tasks[turn.task].name;
+        let behind = self.barrier.waiting.len();
+        Some(format!(
+            "{name} waits for a barrier, {behind} others behind it"
+        ))
+    }
+
+    /// A task waits for all callbacks.
+    pub(crate) fn barrier(&mut self, cpu: CpuId, task: usize) -> Act {
+        self.tasks[task].waits = Some(Waits::ForCallbacks {
+            start: self.now,
+            made: None,
+        });
+        self.barrier_says("Begin", None, self.barrier.engine.snap());
+        let caller = Caller {
+            task,
+            snap: self.barrier.engine.snap(),
+            until: self.oracle.until(),
+            visited: None,
+            sleeps: false,
+        };
+        if self.barrier.turn.is_some() {
+            self.barrier.waiting.push_back(caller);
+            return self.then_sleeps(cpu, self.options.costs.callback);
+        }
+        self.barrier.turn = Some(caller);
+        self.barrier_goes_on(cpu)
+    }
+
+    /// Is it this task's turn, and has it something to do?
+    pub(crate) fn has_turn(&self, task: usize) -> bool {
+        let turn = self.barrier.turn;
+        turn.is_some_and(|it| it.task == task && !it.sleeps)
+    }
+
+    /// Whoever's turn it is, on `cpu`, begins, or goes on with its visits.
+    pub(crate) fn barrier_goes_on(&mut self, cpu: CpuId) -> Act {
+        let mut cost = self.options.costs.callback;
+        let turn = self.barrier.turn.expect("it has its turn");
+        if turn.visited.is_none() {
+            let Begin::Started { seq } = self.barrier.engine.start(turn.snap) else {
+                self.barrier_says("EarlyExit", None, self.barrier.engine.seq());
+                self.barrier_over(cpu);
+                return Act::Busy(cost);
+            };
+            if let Some(Waits::ForCallbacks { made, .. }) = &mut self.tasks[turn.task].waits {
+                *made = Some(seq);
+            }
+            self.barrier_says("Inc1", None, seq);
+        }
+        for whose in turn.visited.unwrap_or(0)..self.options.cpus {
+            self.barrier_visits(whose, cpu);
+            cost += self.options.costs.scan;
+            if self.takes_steps() {
+                let turn = self.barrier.turn.as_mut().expect("it goes on");
+                turn.visited = Some(whose + 1);
+                // Long ones: CPUs are to go in the middle of it.
+                return Act::Busy(self.chance.below(self.options.jiffy_ns()));
+            }
+        }
+        let turn = self.barrier.turn.as_mut().expect("it goes on");
+        turn.sleeps = true;
+        if self.barrier.engine.visited_all() {
+            self.barrier.engine.end();
+            self.barrier_over(cpu);
+            return Act::Busy(cost);
+        }
+        self.then_sleeps(cpu, cost)
+    }
+
+    fn barrier_visits(&mut self, whose: CpuId, cpu: CpuId) {
+        let tick = self.jiffies();
+        let barrier = &mut self.barrier.engine;
+        let (global, cpus, groups, view) = self.rcu.parts();
+        let it = &mut cpus[whose as usize];
+        let group = it.member().group();
+        let (visit, todo) = match group {
+            Some(group) => {
+                let group = groups[group as usize].as_mut().expect("it has members");
+                let entrained = it.entrain_nocb(tick, barrier, group, global, &view);
+                (entrained.visit, entrained.todo)
+            }
+            None => (it.entrain_barrier(barrier), Todo::default()),
+        };
+        let itself = !it.is_offloaded();
+        let seq = barrier.seq();
+        match visit {
+            Visit::Empty => self.barrier_says("NQ", Some(whose), seq),
+            Visit::Noted if self.is_online(whose) => {
+                self.barrier_says("OnlineQ", Some(whose), seq);
+            }
+            Visit::Noted => self.barrier_says("OfflineNoCBQ", Some(whose), seq),
+            Visit::Already => {}
+        }
+        if visit == Visit::Noted {
+            self.push_barrier(whose);
+            if itself {
+                self.cores[whose as usize].barrier_asked = whose != cpu;
+                self.send_ipi(whose, cpu);
+            }
+        }
+        self.carry_out(cpu, group, todo);
+    }
+
+    /// The barrier's callback, behind all others of `whose`: the engine has put it there.
+    pub(crate) fn push_barrier(&mut self, whose: CpuId) {
+        let callback = Callback {
+            func: self.func("rcu_barrier_callback"),
+            queued_at: self.now,
+            number: self.oracle.queued(),
+            since: 0, // it waits for those before it, and for no section
+            then: Then::Barrier,
+            lazy: false,
+            call: None,
+        };
+        self.stats.holds(self.now, callback.func, true);
+        self.cores[whose as usize].fifo.push_back(callback);
+        if self.stats.counts(self.now) {
+            self.stats.funcs[callback.func].queued += 1;
+        }
+    }
+
+    /// The barrier's callback was invoked on `cpu`.
+    pub(crate) fn barrier_callback(&mut self, cpu: CpuId) {
+        let seq = self.barrier.engine.seq();
+        let last = self.barrier.engine.one_done();
+        self.barrier_says(if last { "LastCB" } else { "CB" }, None, seq);
+        if last {
+            self.barrier.engine.end();
+            let caller = self.barrier_over(cpu);
+            self.wake(caller, cpu);
+        }
+    }
+
+    /// A line of the trace, in the kernel's words.
+    pub(crate) fn barrier_says(&self, step: &'static str, whose: Option<CpuId>, seq: Seq) {
+        let engine = &self.barrier.engine;
+        let remaining = match seq == engine.seq() {
+            true => engine.remaining(),
+            false => 0, // not begun, or over
+        };
+        self.rcu.told.notes.say(What::Barrier {
+            step,
+            whose,
+            remaining,
+            seq,
+        });
+    }
+
+    /// Whoever's turn it was, a task that is returned, has what it wanted; the next one has its turn.
+    fn barrier_over(&mut self, cpu: CpuId) -> usize {
+        let over = self.barrier.turn.take().expect("it had its turn");
+        self.oracle.drained(over.until);
+        self.barrier.turn = self.barrier.waiting.pop_front();
+        if let Some(next) = self.barrier.turn {
+            self.wake(next.task, cpu);
+        }
+        over.task
+    }
+}

@@ -1,0 +1,330 @@
+//! What a CPU does next: interrupts, soft interrupts, tasks, the idle loop, in this order.
+//!
+//! A CPU does one piece of work after the other. What a piece changes, it changes at its beginning; then the CPU is busy
+//! for what it costs. Interrupts that arrive meanwhile are taken between two pieces; what a program computes is the only
+//! piece that they cut short. Within one tick the timers' soft interrupt comes before RCU's, and a task that either of them
+//! woke runs after both (machine-facts, K2).
+
+use quiescent_engine::CpuId;
+use quiescent_engine::tick::{At, Interrupted};
+
+use crate::kernel::cpu::Exec;
+use crate::kernel::event::Event;
+use crate::kernel::machine::Machine;
+use crate::kernel::task::State;
+use crate::kernel::wheel::Timer;
+use crate::record::notes::{Level, Place, Softirq, What};
+
+/// What comes after a piece of work was begun.
+pub(crate) enum Act {
+    /// It takes so long.
+    Busy(u64),
+    /// Nothing: on with the next.
+    Again,
+    /// A program computes for so long, unless it is interrupted.
+    Compute(u64),
+    /// The CPU halts.
+    Halt,
+}
+
+impl Machine {
+    /// A piece of work is done.
+    pub(crate) fn done(&mut self, cpu: CpuId) {
+        let core = &mut self.cores[cpu as usize];
+        if core.exec == Exec::Computing {
+            core.left = 0;
+            core.since = self.now;
+            return self.poke(cpu);
+        }
+        loop {
+            let task = self.cores[cpu as usize].current;
+            let (length, exec) = match self.act(cpu) {
+                Act::Again => continue,
+                Act::Busy(length) => (length, Exec::Running),
+                Act::Compute(_) if !self.enter_user(cpu) => continue,
+                Act::Compute(length) => (length, Exec::Computing),
+                Act::Halt => {
+                    self.cores[cpu as usize].exec = Exec::Halted;
+                    self.halts(cpu);
+                    self.films(cpu, task, Exec::Halted);
+                    return self.release(cpu);
+                }
+            };
+            self.films(cpu, task, exec);
+            let length = length + self.standstill();
+            let core = &mut self.cores[cpu as usize];
+            core.exec = exec;
+            core.work += 1;
+            core.since = self.now;
+            let work = core.work;
+            self.queue.put(self.now + length, Event::Done { cpu, work });
+            if exec == Exec::Computing {
+                self.release(cpu);
+            }
+            return;
+        }
+    }
+
+    fn act(&mut self, cpu: CpuId) -> Act {
+        let from_user = self.leave_user(cpu);
+        let core = &mut self.cores[cpu as usize];
+        let place = Place {
+            at: self.now,
+            cpu,
+            task: core.current,
+            level: Level::Task,
+        };
+        self.rcu
+            .told
+            .notes
+            .go_to(place, self.stats.counts(self.now));
+        if core.has_irq() {
+            return self.interrupt(cpu, from_user);
+        }
+        if std::mem::take(&mut core.soft_timers) {
+            return self.timers(cpu);
+        }
+        if core.soft_rcu && !core.handed {
+            return self.softirq_in_irq(cpu);
+        }
+        if std::mem::take(&mut core.in_irq) {
+            self.interrupted(cpu);
+            self.look_after_full_tick(cpu);
+            if std::mem::take(&mut self.cores[cpu as usize].from_halt) {
+                self.rcu.told.notes.say(What::IdleExit);
+                let watch = &mut self.rcu.watch[cpu as usize];
+                watch.irq_exit();
+                watch.idle_exit();
+            }
+        }
+        let core = &mut self.cores[cpu as usize];
+        if std::mem::take(&mut core.sleeps) {
+            return self.falls_asleep(cpu);
+        }
+        if core.dying {
+            return self.dies(cpu);
+        }
+        match core.current {
+            Some(_) if std::mem::take(&mut core.resched) => self.gives_way(cpu),
+            Some(task) => self.run_task(cpu, task),
+            None if core.ready.is_empty() => self.pass_idle(cpu),
+            None => self.switch(cpu, None),
+        }
+    }
+
+    // Interrupts.
+
+    /// An interrupt and its soft interrupts are over: how long was that?
+    fn interrupted(&mut self, cpu: CpuId) {
+        if self.stats.counts(self.now) {
+            let length = self.now - self.cores[cpu as usize].irq_since;
+            let longest = &mut self.stats.interruptions[cpu as usize];
+            *longest = length.max(*longest);
+        }
+    }
+
+    fn interrupt(&mut self, cpu: CpuId, from_user: bool) -> Act {
+        self.rcu.told.notes.level(Level::Irq);
+        let core = &mut self.cores[cpu as usize];
+        if !core.in_irq {
+            core.in_irq = true;
+            core.begins_softirqs();
+            core.irq_since = self.now;
+            core.from_halt = core.is_idle() && !self.rcu.watch[cpu as usize].is_watching();
+            if core.from_halt {
+                self.rcu.watch[cpu as usize].irq_enter();
+                self.cleanup_after_idle(cpu);
+            } else if !from_user {
+                self.irq_in_kernel(cpu);
+            }
+        }
+        let costs = self.options.costs;
+        let mut cost = 0;
+        let core = &mut self.cores[cpu as usize];
+        if core.tick {
+            core.alarms.append(&mut core.deferred);
+        }
+        for (task, round) in std::mem::take(&mut core.alarms) {
+            cost += costs.irq;
+            if self.tasks[task].round == round {
+                self.wake(task, cpu);
+            }
+        }
+        let core = &mut self.cores[cpu as usize];
+        if std::mem::take(&mut core.tick) {
+            cost += costs.tick;
+            self.tick(cpu);
+        }
+        if std::mem::take(&mut self.cores[cpu as usize].ipi) {
+            cost += costs.irq;
+            if std::mem::take(&mut self.cores[cpu as usize].exp_asked) {
+                self.exp_interrupt(cpu);
+            }
+            if std::mem::take(&mut self.cores[cpu as usize].barrier_asked) {
+                self.barrier_says("IRQ", None, self.barrier.engine.seq());
+            }
+        }
+        Act::Busy(cost)
+    }
+
+    fn tick(&mut self, cpu: CpuId) {
+        self.rcu.told.notes.say(What::Tick);
+        let core = &mut self.cores[cpu as usize];
+        let idle = core.is_idle();
+        core.ticked_in_idle = true;
+        if self.is_full(cpu) {
+            self.count_full_tick(cpu);
+        }
+        let depth = self.depth(cpu);
+        let core = &mut self.cores[cpu as usize];
+        let computing = core.current.is_some() && core.left > 0 && depth == 0;
+        let from = match (idle, computing) {
+            (true, _) => Interrupted::Idle,
+            (false, true) => Interrupted::User,
+            (false, false) => Interrupted::Kernel,
+        };
+        if self.stats.counts(self.now) {
+            let totals = &mut self.stats.totals;
+            *(if idle {
+                &mut totals.idle_ticks
+            } else {
+                &mut totals.busy_ticks
+            }) += 1;
+        }
+        self.cores[cpu as usize].soft_timers = self.wheel.has_due(cpu, self.jiffies());
+        // Tasks that share a CPU take turns, a tick each. The kernel's threads too: an rcuog whose leaf has seen the end of a
+        // grace period looks again and again until its members' leaves have, and the thread that shows it to them may be next.
+        let core = &mut self.cores[cpu as usize];
+        core.resched |= core.current.is_some() && !core.ready.is_empty();
+        let at = At {
+            now: self.engine_now(cpu),
+            from,
+            depth,
+            deferred_wake: self.rcu.owes_wake(cpu),
+            nohz_full: self.is_full(cpu),
+            ..At::default()
+        };
+        let (global, cpus, _, view) = self.rcu.parts();
+        let ticked = cpus[cpu as usize].tick(global, at, &view);
+        let core = &mut self.cores[cpu as usize];
+        core.soft_rcu |= ticked.core.is_some();
+        core.resched |= ticked.resched && core.current.is_some();
+        if let (true, Some(task)) = (ticked.ask_unlock, core.current) {
+            self.tasks[task].sections.asked = true;
+        }
+    }
+
+    /// The timers' soft interrupt.
+    fn timers(&mut self, cpu: CpuId) -> Act {
+        let now = self.jiffies();
+        self.rcu.told.notes.level(Level::Softirq);
+        self.rcu.told.notes.say(What::SoftirqEntry(Softirq::Timer));
+        loop {
+            let cores = &self.cores;
+            let ticking = |cpu: CpuId| {
+                let core = &cores[cpu as usize];
+                core.tick || core.soft_timers
+            };
+            let Some(timer) = self.wheel.take_due(cpu, now, ticking) else {
+                break;
+            };
+            let function = match timer {
+                Timer::Wake(_) => "process_timeout",
+                Timer::Group(_) => "do_nocb_deferred_wakeup_timer",
+            };
+            let jiffies = now;
+            self.rcu.told.notes.say(What::Timer { jiffies, function });
+            match timer {
+                Timer::Wake(task) => self.wake(task, cpu),
+                Timer::Group(group) => {
+                    let (.., groups, view) = self.rcu.parts();
+                    let it = groups[group as usize].as_mut().expect("it has a timer");
+                    let todo = it.timer_fired(now, &view);
+                    self.carry_out(cpu, Some(group), todo);
+                }
+            }
+        }
+        self.rcu.told.notes.say(What::SoftirqExit(Softirq::Timer));
+        Act::Busy(self.options.costs.timers)
+    }
+
+    // Tasks.
+
+    /// A context switch, to the task that was woken first; who had to give way comes after those.
+    fn switch(&mut self, cpu: CpuId, from: Option<usize>) -> Act {
+        self.note_switch(cpu, from);
+        let core = &mut self.cores[cpu as usize];
+        let woken = core.ready.iter().position(|&it| !self.tasks[it].gave_way);
+        let next = core.ready.remove(woken.unwrap_or(0));
+        let next = next.expect("somebody is ready");
+        self.tasks[next].gave_way = false;
+        core.current = Some(next);
+        core.runs_since = self.now;
+        core.passing = false;
+        core.resched = false;
+        if std::mem::take(&mut core.idle) {
+            let watch = &mut self.rcu.watch[cpu as usize];
+            if !watch.is_watching() {
+                watch.idle_exit();
+            }
+            if !self.is_full(cpu) {
+                self.wheel.start_tick(cpu);
+                self.expect_jiffy();
+            }
+        }
+        self.look_after_full_tick(cpu);
+        self.tasks[next].cpu = Some(cpu);
+        self.say_switch(cpu, Some(next));
+        Act::Busy(self.options.costs.switch)
+    }
+
+    /// Nobody runs there any more: who did, and for how long.
+    pub(crate) fn turn_ends(&mut self, cpu: CpuId) -> Option<usize> {
+        let core = &mut self.cores[cpu as usize];
+        let task = core.current.take()?;
+        self.tasks[task].ran_ns += self.now - core.runs_since;
+        Some(task)
+    }
+
+    pub(crate) fn say_switch(&self, cpu: CpuId, next: Option<usize>) {
+        let state = |task: usize| self.tasks[task].state_letter();
+        self.rcu.told.notes.switched(cpu, next, state);
+    }
+
+    /// The running task has been asked to give way.
+    fn gives_way(&mut self, cpu: CpuId) -> Act {
+        let core = &mut self.cores[cpu as usize];
+        let task = core.current.expect("it runs");
+        if core.ready.is_empty() {
+            self.note_switch(cpu, Some(task));
+            return Act::Busy(self.options.costs.switch);
+        }
+        // What was left of its work waits with it.
+        self.tasks[task].left = std::mem::take(&mut core.left);
+        self.tasks[task].gave_way = true;
+        core.ready.push_back(task);
+        self.turn_ends(cpu);
+        self.switch(cpu, Some(task))
+    }
+
+    /// The running task goes to sleep, unless it was woken meanwhile.
+    fn falls_asleep(&mut self, cpu: CpuId) -> Act {
+        let task = self.cores[cpu as usize].current.expect("it runs");
+        let it = &mut self.tasks[task];
+        if it.state == State::Awake {
+            if std::mem::take(&mut it.woken) {
+                return Act::Again;
+            }
+            it.state = State::Sleeping;
+        }
+        self.turn_ends(cpu);
+        let core = &mut self.cores[cpu as usize];
+        core.resched = false;
+        if !core.ready.is_empty() {
+            return self.switch(cpu, Some(task));
+        }
+        self.note_switch(cpu, Some(task));
+        self.say_switch(cpu, None);
+        Act::Busy(self.options.costs.switch)
+    }
+}

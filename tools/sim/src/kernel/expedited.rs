@@ -1,0 +1,242 @@
+//! Expedited grace periods: who calls, who drives, and what interrupts find.
+//!
+//! A caller takes a cookie and climbs the engine's funnel ([`quiescent_engine::exp`]). One that finds somebody ahead sleeps at
+//! that node. One that gets to the root hands the job to `kworker/rcu_exp`, at once or when the role is free, and
+//! sleeps too, as callers do since a caller's own priority must not hold up the others (behaviour §10). The worker is the only
+//! driver: it takes the engine's steps, interrupts those who are neither idle nor quiescent, sleeps until the last
+//! report, and wakes whoever waits.
+//!
+//! # Invariants
+//! * A job is in `jobs`, or is the one that the worker drives: then its caller has the role. All others that contend are in
+//!   `contenders`.
+//! * Whoever sleeps at a node has a cookie that is not done: the end of each grace period wakes the queue at every node.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use quiescent_engine::exp::{Choice, Climb, ExpBegin, ExpNext, ExpPhase, Interrupted};
+use quiescent_engine::polled::GpKind;
+use quiescent_engine::{CpuId, Seq};
+
+use crate::kernel::exec::Act;
+use crate::kernel::machine::Machine;
+use crate::kernel::task::Waits;
+use crate::kernel::wheel::{Timer, expiry};
+
+/// Callers, and what the worker does.
+#[derive(Debug, Default)]
+pub(crate) struct Expediting {
+    /// The task `kworker/rcu_exp`.
+    pub worker: usize,
+    stage: Stage,
+    /// Whoever has the role: its cookie, and the task that waits.
+    job: Option<(Seq, usize)>,
+    /// Want the role, in the order in which they came.
+    contenders: VecDeque<(Seq, usize)>,
+    /// Sleep at a node, on a queue of it.
+    waiters: BTreeMap<(usize, u8), Vec<(Seq, usize)>>,
+}
+
+/// What the worker does next.
+#[derive(Clone, Copy, Debug, Default)]
+enum Stage {
+    /// Begins the job, if there is one.
+    #[default]
+    Begins,
+    /// The next step.
+    Drives(ExpNext),
+    /// Wakes those whose grace period is over.
+    Wakes,
+}
+
+impl Machine {
+    /// A task waits for a grace period of this kind, or of the one that the options prescribe.
+    pub(crate) fn synchronize(&mut self, cpu: CpuId, task: usize, asked: GpKind) -> Act {
+        self.waits_for_gp(task, asked == GpKind::Expedited);
+        match self.rcu.global.choose(asked) {
+            Choice::Expedited => self.expedite(cpu, task),
+            Choice::Nothing | Choice::Normal => self.synchronize_normal(cpu, task),
+        }
+    }
+
+    fn expedite(&mut self, cpu: CpuId, task: usize) -> Act {
+        let cost = self.options.costs.callback;
+        let leaf = self.rcu.leaf_of(cpu);
+        let (global, _, _, view) = self.rcu.parts();
+        let cookie = global.exp_snap(&view);
+        match global.exp_climb(leaf, cookie, &view) {
+            Climb::Done => return Act::Busy(cost),
+            Climb::Wait { node, queue } => {
+                let those = self.exp.waiters.entry((node, queue)).or_default();
+                those.push((cookie, task));
+            }
+            Climb::Contend if !global.exp_lock() => self.exp.contenders.push_back((cookie, task)),
+            Climb::Contend | Climb::Begin => {
+                self.exp.job = Some((cookie, task));
+                self.wake(self.exp.worker, cpu);
+            }
+        }
+        if let Some(Waits::ForGp { cookie: got, .. }) = &mut self.tasks[task].waits {
+            *got = Some(cookie);
+        }
+        self.then_sleeps(cpu, cost)
+    }
+
+    /// kworker/rcu_exp: from one sleep, or wake-up of others, to the next.
+    pub(crate) fn exp_worker(&mut self, cpu: CpuId) -> Act {
+        let act = match self.exp.stage {
+            Stage::Begins => self.exp_begins(cpu),
+            Stage::Drives(next) => self.exp_drives(cpu, next),
+            Stage::Wakes => self.exp_wakes(cpu),
+        };
+        if let Act::Busy(cost) = act {
+            self.took(cost);
+        }
+        act
+    }
+
+    fn exp_begins(&mut self, cpu: CpuId) -> Act {
+        let Some((cookie, task)) = self.exp.job else {
+            return self.then_sleeps(cpu, 0);
+        };
+        let (global, _, _, view) = self.rcu.parts();
+        match global.exp_begin(cookie, &view) {
+            ExpBegin::Begun => {
+                self.tally.exp_starts(&self.oracle);
+                self.exp.stage = Stage::Drives(ExpNext::Again);
+            }
+            ExpBegin::Done => {
+                self.exp_role_is_free();
+                self.wake(task, cpu);
+            }
+            ExpBegin::Grow(_) => unreachable!("the tree is as large as the machine"),
+        }
+        Act::Busy(self.options.costs.gp_thread)
+    }
+
+    /// The next one that contends for the role has it.
+    fn exp_role_is_free(&mut self) {
+        self.exp.job = self.exp.contenders.pop_front();
+        if self.exp.job.is_some() {
+            assert!(self.rcu.global.exp_lock(), "it has just become free");
+        }
+    }
+
+    fn exp_drives(&mut self, cpu: CpuId, mut next: ExpNext) -> Act {
+        let mut cost = 0;
+        loop {
+            next = match next {
+                ExpNext::Again | ExpNext::Fence | ExpNext::Ask { .. } => {
+                    let next = self.exp_step(cpu, next, &mut cost);
+                    if next == ExpNext::Done {
+                        self.tally.exp_ends(&mut self.oracle);
+                        self.stats.totals.expedited += u64::from(self.stats.counts(self.now));
+                    }
+                    next
+                }
+                ExpNext::Sleep(ticks) => {
+                    // Whatever wakes it, it looks again.
+                    self.exp.stage = Stage::Drives(ExpNext::Again);
+                    if let Some(ticks) = ticks {
+                        let at = expiry(self.jiffies(), ticks);
+                        self.set_timer(Timer::Wake(self.exp.worker), cpu, at);
+                    }
+                    return self.then_sleeps(cpu, cost);
+                }
+                ExpNext::Done => {
+                    self.exp.stage = Stage::Wakes;
+                    return Act::Busy(cost);
+                }
+            };
+            if self.takes_steps() {
+                self.exp.stage = Stage::Drives(next);
+                return Act::Busy(self.step_cost());
+            }
+        }
+    }
+
+    /// Does what it has been told, and is told what comes then.
+    fn exp_step(&mut self, cpu: CpuId, next: ExpNext, cost: &mut u64) -> ExpNext {
+        let costs = self.options.costs;
+        let now = self.engine_now(cpu);
+        if let ExpNext::Ask { lo, cpus } = next {
+            *cost += u64::from(cpus.count_ones()) * costs.irq;
+            let refused = self.exp_asks(cpu, lo, cpus);
+            let (global, _, _, view) = self.rcu.parts();
+            return global.exp_asked(refused, &view).next;
+        }
+        let (global, _, _, view) = self.rcu.parts();
+        if next == ExpNext::Fence {
+            global.exp_fenced(&view);
+            return ExpNext::Again;
+        }
+        if let ExpPhase::Select(leaf) = global.exp_phase() {
+            *cost += u64::from(view.at(leaf)) * costs.scan;
+        }
+        let effects = global.exp_step(Some(cpu), now, &view);
+        if effects.hold_ticks {
+            self.hold_full_ticks(cpu);
+        }
+        self.tally.step(&self.rcu, &self.oracle);
+        effects.next
+    }
+
+    /// Interrupts `cpus`, from `lo` on; those that cannot be.
+    fn exp_asks(&mut self, from: CpuId, lo: CpuId, cpus: u64) -> u64 {
+        let mut refused = 0;
+        for bit in (0..64).filter(|bit| cpus >> bit & 1 != 0) {
+            if !self.is_online(lo + bit) {
+                refused |= 1 << bit;
+                continue;
+            }
+            if lo + bit == from {
+                // The worker has come here since it was told to ask: it is outside of every section.
+                self.exp_interrupt(from);
+                continue;
+            }
+            self.cores[(lo + bit) as usize].exp_asked = true;
+            self.send_ipi(lo + bit, from);
+        }
+        refused
+    }
+
+    fn exp_wakes(&mut self, cpu: CpuId) -> Act {
+        let (_, caller) = self.exp.job.take().expect("somebody had the role");
+        self.rcu.global.exp_release();
+        self.wake(caller, cpu);
+        let mut woken = 1;
+        loop {
+            let (global, _, _, view) = self.rcu.parts();
+            let Some(wake) = global.exp_wake(&view) else {
+                break;
+            };
+            let Some(those) = self.exp.waiters.get_mut(&(wake.node, wake.queue)) else {
+                continue;
+            };
+            let (done, rest) = those.drain(..).partition(|it| global.exp_done(it.0));
+            *those = rest;
+            let done: Vec<(Seq, usize)> = done;
+            for (_, task) in done {
+                self.wake(task, cpu);
+                woken += 1;
+            }
+        }
+        self.exp_role_is_free();
+        self.exp.stage = Stage::Begins;
+        Act::Busy(woken * self.options.costs.callback)
+    }
+
+    /// The interrupt of an expedited grace period has arrived at `cpu`.
+    pub(crate) fn exp_interrupt(&mut self, cpu: CpuId) {
+        let at = match self.depth(cpu) {
+            0 => Interrupted::Quiescent,
+            _ => Interrupted::Section,
+        };
+        let handled = self.rcu.global.exp_interrupt(cpu, at);
+        if let (true, Some(task)) = (handled.hint, self.cores[cpu as usize].current) {
+            self.tasks[task].sections.hint = true;
+        }
+        if handled.wake_exp {
+            self.wake(self.exp.worker, cpu);
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! What goes wrong with a machine, if that is asked for.
+//!
+//! Nothing that happens here may make a grace period too short: an engine that is told late, or not at all, waits longer. And
+//! whatever was held up has to go on when the faults end ([`Machine::calm`]), for nothing is taken away for ever.
+//!
+//! | fault | what |
+//! |---|---|
+//! | late | a wake-up of one of RCU's threads arrives some jiffies later |
+//! | starved | the same, seconds later: others had the CPU |
+//! | lost | it does not arrive, until somebody wakes the thread again or the faults end |
+//! | late interrupt | an interrupt from another CPU takes up to a jiffy (CPUs that run in parallel) |
+//! | lost interrupt | it does not arrive until the faults end |
+//! | standstill | a CPU stops in the middle of what it does, as a virtual one whose host is busy |
+//! | skew | CPUs' clocks differ: each is ahead of time by an amount of its own |
+//!
+//! Wake-ups of the workload's tasks are left alone: that they are late tells nothing about the engine.
+
+use std::collections::BTreeSet;
+
+use quiescent_engine::CpuId;
+use serde::{Deserialize, Serialize};
+
+use crate::base::chance::Chance;
+use crate::input::options::Smp;
+use crate::kernel::event::Event;
+use crate::kernel::machine::Machine;
+use crate::kernel::task::Kind;
+
+/// The longest that a starved thread waits, in nanoseconds.
+const STARVED: u64 = 3_000_000_000;
+
+/// How often what goes wrong, of a thousand times; and by how much at most clocks differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Faults {
+    /// Wake-ups that are a few jiffies late.
+    pub late: u32,
+    /// Wake-ups that are seconds late.
+    pub starved: u32,
+    /// Wake-ups that do not arrive.
+    pub lost: u32,
+    /// Interrupts that are late.
+    pub late_interrupts: u32,
+    /// Interrupts that do not arrive.
+    pub lost_interrupts: u32,
+    /// Pieces of work in which a CPU stands still for a while.
+    pub standstills: u32,
+    /// Nanoseconds.
+    pub skew: u64,
+}
+
+impl Faults {
+    /// Some of each, or of some, by chance.
+    pub fn any(chance: &mut Chance) -> Faults {
+        let mut often = |most| match chance.below(2) {
+            0 => 0,
+            _ => 1 + chance.below(most) as u32,
+        };
+        Faults {
+            late: often(200),
+            starved: often(10),
+            lost: often(50),
+            late_interrupts: often(200),
+            lost_interrupts: often(20),
+            standstills: often(3),
+            skew: u64::from(often(4)) * 1_000_000,
+        }
+    }
+}
+
+/// A machine's faults, and what they hold up.
+#[derive(Debug)]
+pub(crate) struct Faulty {
+    faults: Faults,
+    chance: Chance,
+    /// How far each CPU's clock is ahead.
+    ahead: Vec<u64>,
+    /// Threads that somebody wanted to wake.
+    lost: BTreeSet<usize>,
+    /// CPUs that somebody wanted to interrupt.
+    lost_interrupts: BTreeSet<CpuId>,
+    happened: u64,
+}
+
+impl Machine {
+    /// From now on this goes wrong, by the chance of `seed`.
+    pub fn faulty(&mut self, faults: Faults, seed: u64) {
+        let mut chance = Chance::new(seed);
+        let cpus = 0..self.options.cpus;
+        let ahead = cpus.map(|_| chance.below(faults.skew + 1)).collect();
+        self.faulty = Some(Box::new(Faulty {
+            faults,
+            chance,
+            ahead,
+            lost: BTreeSet::new(),
+            lost_interrupts: BTreeSet::new(),
+            happened: 0,
+        }));
+    }
+
+    /// Nothing goes wrong from now on, and what was lost is made up for. Clocks stay as they are: they never go back.
+    pub fn calm(&mut self) {
+        let Some(it) = &mut self.faulty else { return };
+        it.faults = Faults::default();
+        let lost = std::mem::take(&mut it.lost);
+        let interrupts = std::mem::take(&mut it.lost_interrupts);
+        for task in lost {
+            self.wake_late(task, 0);
+        }
+        for cpu in interrupts {
+            self.queue.put(self.now, Event::Ipi { cpu });
+        }
+    }
+
+    /// A wake-up arrives that was late; whoever made it may do something else by now, so the CPU is interrupted in any case.
+    pub(crate) fn wake_late(&mut self, task: usize, waker: CpuId) {
+        self.wake_now(task, self.heir(waker));
+        if let Some(cpu) = self.tasks[task].cpu {
+            self.queue.put(self.now, Event::Ipi { cpu });
+        }
+    }
+
+    /// Faults that have happened.
+    pub fn faults(&self) -> u64 {
+        self.faulty.as_ref().map_or(0, |it| it.happened)
+    }
+
+    /// Threads whose wake-up was lost, and CPUs whose interrupt was.
+    pub(crate) fn held_up(&self) -> (Vec<usize>, Vec<CpuId>) {
+        self.faulty.as_ref().map_or_else(Default::default, |it| {
+            let lost = it.lost.iter().copied().collect();
+            (lost, it.lost_interrupts.iter().copied().collect())
+        })
+    }
+
+    /// Is this wake-up not made now?
+    pub(crate) fn wake_goes_wrong(&mut self, task: usize, waker: CpuId) -> bool {
+        let Some(it) = &mut self.faulty else {
+            return false;
+        };
+        if matches!(self.tasks[task].kind, Kind::Work(_)) {
+            return false;
+        }
+        let faults = it.faults;
+        if it.hits(faults.lost) {
+            it.lost.insert(task);
+            return true;
+        }
+        let most = if it.hits(faults.starved) {
+            STARVED
+        } else if it.hits(faults.late) {
+            4 * self.options.jiffy_ns()
+        } else {
+            it.lost.remove(&task);
+            return false;
+        };
+        let at = self.now + 1 + it.chance.below(most);
+        self.queue.put(at, Event::Late { task, waker });
+        true
+    }
+
+    /// How late an interrupt is; none if it does not arrive.
+    pub(crate) fn interrupt_goes_wrong(&mut self, cpu: CpuId) -> Option<u64> {
+        let Some(it) = &mut self.faulty else {
+            return Some(0);
+        };
+        let faults = it.faults;
+        if it.hits(faults.lost_interrupts) {
+            it.lost_interrupts.insert(cpu);
+            return None;
+        }
+        if self.options.smp == Smp::Parallel && it.hits(faults.late_interrupts) {
+            return Some(it.chance.below(self.options.jiffy_ns()));
+        }
+        Some(0)
+    }
+
+    /// How long a CPU stands still in the piece of work that it begins.
+    pub(crate) fn standstill(&mut self) -> u64 {
+        let Some(it) = &mut self.faulty else { return 0 };
+        let often = it.faults.standstills;
+        if !it.hits(often) {
+            return 0;
+        }
+        it.chance.below(20 * self.options.jiffy_ns())
+    }
+
+    /// How far this CPU's clock is ahead.
+    pub(crate) fn clock_ahead(&self, cpu: CpuId) -> u64 {
+        let faulty = self.faulty.as_ref();
+        faulty.map_or(0, |it| it.ahead[cpu as usize])
+    }
+}
+
+impl Faulty {
+    fn hits(&mut self, permille: u32) -> bool {
+        let hit = permille > 0 && self.chance.permille(permille);
+        self.happened += u64::from(hit);
+        hit
+    }
+}

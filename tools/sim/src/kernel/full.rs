@@ -1,0 +1,162 @@
+//! `nohz_full`: CPUs that run without a tick while one task runs there.
+//!
+//! An ordinary CPU has its tick whenever it is not idle. One of the set `nohz_full` has it only while somebody wants it (behaviour §4.4):
+//!
+//! | who wants it | while |
+//! |---|---|
+//! | the scheduler | a second task is ready, so that they take turns |
+//! | RCU | a grace period has waited for this CPU, has asked it to hurry, and it has not reported |
+//! | an expedited grace period | it has waited for this CPU for a tick |
+//!
+//! Nothing of RCU runs there by itself then, so the rules that make grace periods end without it are:
+//!
+//! * its callbacks are offloaded, whatever `rcu_nocbs` says ([`Options::offloaded`](crate::Options::offloaded));
+//! * user space is an extended quiescent state there, which scans see. (On other CPUs it is not: their tick notes it.);
+//! * in the kernel, without a tick, a scan has it interrupted; the interrupt that finds it so turns the tick on
+//!   ([`Cpu::irq_enter`](quiescent_engine::Cpu::irq_enter)), and the tick reports.
+//!
+//! # Housekeeping
+//! The first CPU outside of the set keeps the time for those in it: its tick never stops, and it does not go offline
+//! (documented in the kernel's `no_hz.rst`). RCU's threads run outside of the set; so `gp_cpu` has to be there. Left out is that the tick of all stays
+//! on while a CPU comes or goes: here that takes no time.
+//!
+//! # Invariants
+//! * A CPU of the set is in user space only while it computes there: whatever else it does begins with [`leave_user`](Machine::leave_user).
+//! * Where a second task is ready its tick runs: every way there is ends in an interrupt or a context switch, and both look.
+
+use quiescent_engine::CpuId;
+use quiescent_engine::watching::Context;
+
+use crate::kernel::machine::Machine;
+use crate::kernel::task::Kind;
+use crate::record::notes::{KeptBy, What};
+use crate::record::stats::FullTicks;
+
+impl Machine {
+    /// Does it run without a tick where it can?
+    pub(crate) fn is_full(&self, cpu: CpuId) -> bool {
+        self.rcu.full.get(cpu as usize).copied().unwrap_or(false)
+    }
+
+    /// Does its tick keep the time for those that have none?
+    pub(crate) fn keeps_time(&self, cpu: CpuId) -> bool {
+        self.timekeeper == Some(cpu)
+    }
+
+    /// The machine has booted: time is kept.
+    pub(crate) fn begin_timekeeping(&mut self) {
+        if self.rcu.full.is_empty() {
+            return;
+        }
+        self.stats.full = Some(FullTicks::default());
+        self.timekeeper = (0..self.options.cpus).find(|&cpu| !self.is_full(cpu));
+        if let Some(cpu) = self.timekeeper {
+            self.wheel.start_tick(cpu);
+            self.expect_jiffy();
+        }
+    }
+
+    /// A program's own work is about to go on; false if something else comes first.
+    pub(crate) fn enter_user(&mut self, cpu: CpuId) -> bool {
+        if !self.is_full(cpu) || self.depth(cpu) > 0 {
+            return true;
+        }
+        self.deliver_wake(cpu);
+        if self.cores[cpu as usize].resched {
+            return false;
+        }
+        self.rcu.watch[cpu as usize].user_enter();
+        true
+    }
+
+    /// The CPU is in the kernel from now on. Was it in user space?
+    pub(crate) fn leave_user(&mut self, cpu: CpuId) -> bool {
+        let watch = &mut self.rcu.watch[cpu as usize];
+        let was = watch.context() == Context::User;
+        if was {
+            watch.user_exit();
+        }
+        was
+    }
+
+    /// An interrupt has found the CPU in the kernel. Has a grace period asked it to hurry? The end of the interrupt will see.
+    pub(crate) fn irq_in_kernel(&mut self, cpu: CpuId) {
+        if self.is_full(cpu) {
+            let (global, cpus, ..) = self.rcu.parts();
+            cpus[cpu as usize].irq_enter(global);
+        }
+    }
+
+    fn tick_kept_by(&self, cpu: CpuId) -> Option<KeptBy> {
+        if !self.cores[cpu as usize].ready.is_empty() {
+            Some(KeptBy::Sched)
+        } else if self.rcu.global.asked(cpu).forced_tick {
+            Some(KeptBy::Rcu)
+        } else if self.is_exp_holdout(cpu) {
+            Some(KeptBy::RcuExp)
+        } else {
+            None
+        }
+    }
+
+    /// Does an expedited grace period that has turned this tick on still wait for it?
+    fn is_exp_holdout(&self, cpu: CpuId) -> bool {
+        let mut holdouts = self.rcu.global.exp_holdouts();
+        self.cores[cpu as usize].exp_tick && holdouts.any(|it| it == cpu)
+    }
+
+    /// A tick on such a CPU: for whom?
+    pub(crate) fn count_full_tick(&mut self, cpu: CpuId) {
+        let by = self.tick_kept_by(cpu);
+        let counts = self.stats.counts(self.now);
+        if let (true, Some(full)) = (counts, &mut self.stats.full) {
+            full.ticks += 1;
+            full.sched += u64::from(by == Some(KeptBy::Sched));
+            full.rcu += u64::from(by == Some(KeptBy::Rcu));
+            full.rcu_exp += u64::from(by == Some(KeptBy::RcuExp));
+        }
+    }
+
+    /// At the end of an interrupt, and when another task runs: is the tick wanted? The idle loop looks for itself.
+    pub(crate) fn look_after_full_tick(&mut self, cpu: CpuId) {
+        if !self.is_full(cpu) || self.cores[cpu as usize].is_idle() {
+            return;
+        }
+        self.cores[cpu as usize].exp_tick = self.is_exp_holdout(cpu);
+        match self.tick_kept_by(cpu) {
+            Some(by) => {
+                self.rcu.told.notes.say(What::TickStop(Some(by)));
+                self.wheel.start_tick(cpu);
+            }
+            None if self.wheel.ticks(cpu) => {
+                self.rcu.told.notes.say(What::TickStop(None));
+                self.wheel.stop_tick(cpu);
+            }
+            None => {}
+        }
+        self.expect_jiffy();
+    }
+
+    /// An expedited grace period has waited for a tick: those that have none turn theirs on.
+    pub(crate) fn hold_full_ticks(&mut self, from: CpuId) {
+        let holdouts = self.rcu.global.exp_holdouts();
+        let holdouts: Vec<CpuId> = holdouts.filter(|&it| self.is_full(it)).collect();
+        for cpu in holdouts {
+            self.cores[cpu as usize].exp_tick = true;
+            self.send_ipi(cpu, from);
+        }
+    }
+
+    /// Where a task goes that would go to `target`: RCU's threads do not run on such CPUs.
+    pub(crate) fn housekeeping(&self, task: usize, target: CpuId) -> CpuId {
+        let it = &self.tasks[task];
+        let unbound = match it.kind {
+            Kind::GpThread | Kind::Rcuog(_) | Kind::Rcuop(_) | Kind::ExpWorker => true,
+            Kind::Kworker | Kind::Ksoftirqd | Kind::Work(_) => false,
+        };
+        match unbound && it.places.is_empty() && self.is_full(target) {
+            true => self.options.gp_cpu,
+            false => target,
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! CPUs that go, and come back.
+//!
+//! A CPU goes between two pieces of work, when its interrupts and soft interrupts are done. What it leaves behind goes to
+//! the last CPU before it that is online (behaviour §7.8):
+//!
+//! * its tasks, the kernel's threads among them; one that is in a section is queued in the tree first;
+//! * a wake-up of an offload thread that it has put off is delivered;
+//! * it is reported quiescent to both kinds of grace period, and *then* counts as absent;
+//! * its callbacks, unless they are offloaded: then its threads go on elsewhere;
+//! * its timers and clocks, and sleeps that end there.
+//!
+//! Whoever is heir to callbacks is interrupted: it may idle without a tick, and would not look.
+//!
+//! A CPU that comes back knows what its leaf shows, owes nothing, and takes a tick before it idles. The last CPU does not go.
+
+use quiescent_engine::CpuId;
+use quiescent_engine::offload::Todo;
+
+use crate::kernel::cpu::Core;
+use crate::kernel::event::Event;
+use crate::kernel::exec::Act;
+use crate::kernel::machine::Machine;
+
+impl Machine {
+    /// `cpu` goes offline at `at` nanoseconds, or as soon after it as it can; or comes back. Nothing happens if it is so already.
+    ///
+    /// # Panics
+    /// If there is no such CPU.
+    pub fn plug(&mut self, at: u64, cpu: CpuId, online: bool) {
+        let cpus = self.options.cpus;
+        assert!(
+            cpu < cpus,
+            "CPU {cpu} of a machine of {cpus}: the last one is {}",
+            cpus - 1
+        );
+        let at = at.max(self.now);
+        self.queue.put(at, Event::Plug { cpu, online });
+    }
+
+    /// Is it online?
+    pub fn is_online(&self, cpu: CpuId) -> bool {
+        self.cores[cpu as usize].online
+    }
+
+    /// Times that a CPU has gone.
+    pub fn departures(&self) -> u64 {
+        self.departures
+    }
+
+    pub(crate) fn plugged(&mut self, cpu: CpuId, online: bool) {
+        let core = &mut self.cores[cpu as usize];
+        core.dying = !online && core.online && self.timekeeper != Some(cpu);
+        if online && !core.online {
+            self.comes(cpu);
+        }
+        if self.cores[cpu as usize].online {
+            self.blames_hotplug(cpu);
+            self.poke(cpu);
+        }
+    }
+
+    /// This CPU, or the last one before it that is online.
+    pub(crate) fn heir(&self, cpu: CpuId) -> CpuId {
+        let all = self.options.cpus;
+        let mut at = cpu;
+        while !self.cores[at as usize].online {
+            at = (at + all - 1) % all;
+        }
+        at
+    }
+
+    fn comes(&mut self, cpu: CpuId) {
+        let core = &mut self.cores[cpu as usize];
+        *core = Core {
+            work: core.work,
+            ksoftirqd: core.ksoftirqd,
+            fifo: std::mem::take(&mut core.fifo), // offloaded ones are where they were
+            ..Core::new()
+        };
+        self.rcu.arrive(cpu);
+        self.wheel.start_tick(cpu);
+        self.expect_jiffy();
+    }
+
+    /// `cpu`, which has nothing to do that cannot wait, goes.
+    pub(crate) fn dies(&mut self, cpu: CpuId) -> Act {
+        let core = &mut self.cores[cpu as usize];
+        core.dying = false;
+        core.online = false;
+        if self.cores.iter().all(|it| !it.online) {
+            self.cores[cpu as usize].online = true; // the last one
+            return Act::Again;
+        }
+        self.departures += 1;
+        let heir = self.heir(cpu);
+        if !self.rcu.watch[cpu as usize].is_watching() {
+            self.rcu.watch[cpu as usize].idle_exit();
+        }
+        self.tasks_move(cpu, heir);
+        self.deliver_wake(cpu);
+        let (global, _, _, view) = self.rcu.parts();
+        let effects = global.departed(cpu, &view);
+        self.rcu.leave(cpu);
+        self.effects(cpu, &effects);
+        self.callbacks_move(cpu, heir);
+        self.wheel.migrate(cpu, heir);
+        self.expect_jiffy();
+        let core = &mut self.cores[cpu as usize];
+        (core.idle, core.exp_asked) = (true, false);
+        Act::Halt
+    }
+
+    fn tasks_move(&mut self, cpu: CpuId, heir: CpuId) {
+        let core = &mut self.cores[cpu as usize];
+        let left = std::mem::take(&mut core.left);
+        if let Some(task) = self.turn_ends(cpu) {
+            self.cores[cpu as usize].ready.push_front(task);
+            self.tasks[task].left = left;
+            self.note_switch(cpu, Some(task));
+        }
+        for task in std::mem::take(&mut self.cores[cpu as usize].ready) {
+            self.make_ready(task, heir, cpu);
+        }
+    }
+
+    fn callbacks_move(&mut self, cpu: CpuId, heir: CpuId) {
+        let tick = self.jiffies();
+        let barrier = &mut self.barrier.engine;
+        let (global, cpus, groups, view) = self.rcu.parts();
+        let [gone, it] = cpus
+            .get_disjoint_mut([cpu as usize, heir as usize])
+            .expect("two CPUs");
+        if gone.is_offloaded() {
+            return;
+        }
+        let group = it.member().group();
+        let (adopted, todo) = match group {
+            Some(group) => {
+                let group = groups[group as usize].as_mut().expect("it has members");
+                let taken = it.take_over(gone, tick, barrier, group, global, &view);
+                let taken = taken.expect("it was not offloaded");
+                (taken.adopted, taken.todo)
+            }
+            None => (it.adopt(gone, barrier, global, &view), Todo::default()),
+        };
+        if adopted.entrained {
+            self.push_barrier(cpu);
+        }
+        let mut done = std::mem::take(&mut self.cores[cpu as usize].fifo);
+        let pending = done.split_off(adopted.merged.done as usize);
+        assert_eq!(pending.len() as u64, adopted.merged.pending, "all of them");
+        let fifo = &mut self.cores[heir as usize].fifo;
+        done.append(fifo);
+        *fifo = done;
+        fifo.extend(pending);
+        if adopted.wake_gp {
+            self.wake(self.gp_thread, cpu);
+        }
+        self.carry_out(cpu, group, todo);
+        self.send_ipi(heir, cpu);
+    }
+}

@@ -1,0 +1,115 @@
+//! The idle loop: whether a CPU halts, and what wakes it up again.
+//!
+//! A pass of the loop delivers a wake-up that was put off, asks the engine what the CPU's callbacks need, stops the tick
+//! if nothing needs it, and halts.
+//!
+//! | the engine says | the CPU |
+//! |---|---|
+//! | nothing | stops its tick; the last one to do so sets its clock for everybody's timers ([`wheel`](crate::wheel)) |
+//! | tick | keeps its tick |
+//! | wake up in so many ticks (`RCU_FAST_NO_HZ`) | stops its tick, and sets its clock for itself |
+//! | soft interrupt | runs it first |
+//!
+//! Where the machine has idle states, the governor is asked as well, and may keep a tick that runs ([`idling`](crate::idling)).
+//!
+//! Just before it halts the engine has everything stamped, and when an interrupt ends the halt it may
+//! find that callbacks have become ready; both are for `RCU_FAST_NO_HZ` only.
+
+use quiescent_engine::CpuId;
+use quiescent_engine::fast_no_hz::{IdleLook, IdleNeeds};
+
+use crate::input::options::IdleLoop;
+use crate::kernel::exec::Act;
+use crate::kernel::machine::Machine;
+use crate::record::notes::What;
+
+impl Machine {
+    /// One pass of the idle loop.
+    pub(crate) fn pass_idle(&mut self, cpu: CpuId) -> Act {
+        let core = &mut self.cores[cpu as usize];
+        if !std::mem::replace(&mut core.passing, true) {
+            core.ticked_in_idle &= core.idle; // a new period begins if it comes from a task
+            core.idle = true;
+            return Act::Busy(self.options.costs.idle);
+        }
+        self.cores[cpu as usize].passing = false;
+        self.deliver_wake(cpu);
+        if !self.cores[cpu as usize].ready.is_empty() {
+            return Act::Again;
+        }
+        let now = self.jiffies();
+        let (global, cpus, _, view) = self.rcu.parts();
+        let look = cpus[cpu as usize].idle_needs(global, now, &view);
+        let needs = self.idle_look(cpu, look);
+        if needs == IdleNeeds::Core || self.prepare_for_idle(cpu) {
+            return Act::Again;
+        }
+        self.look_after_tick(cpu, needs);
+        let owes = matches!(needs, IdleNeeds::Tick | IdleNeeds::WakeIn(_));
+        self.cores[cpu as usize].looked_at = owes.then_some(now);
+        self.stats.totals.idle_entries += u64::from(self.stats.counts(self.now));
+        self.rcu.told.notes.say(What::IdleEnter);
+        let watch = &mut self.rcu.watch[cpu as usize];
+        if watch.is_watching() {
+            watch.idle_enter();
+        }
+        Act::Halt
+    }
+
+    /// The tick stops, or runs, as the CPU needs it.
+    fn look_after_tick(&mut self, cpu: CpuId, needs: IdleNeeds) {
+        let now = self.jiffies();
+        let clock = match needs {
+            IdleNeeds::WakeIn(ticks) => Some(now + ticks),
+            _ => None,
+        };
+        let own = self.wheel.next_own(cpu);
+        let soon = own.into_iter().chain(clock).any(|at| at <= now + 1);
+        let keeps = self.asks_governor(cpu, needs, soon, clock);
+        let core = &mut self.cores[cpu as usize];
+        let retains = self.options.idle_loop == IdleLoop::Retain && !core.ticked_in_idle;
+        let rung = std::mem::take(&mut core.rung);
+        if needs == IdleNeeds::Tick || self.keeps_time(cpu) {
+            self.wheel.start_tick(cpu);
+        } else if !(self.wheel.ticks(cpu) && (retains || soon || keeps)) {
+            self.wheel.stop_tick(cpu);
+            self.wheel.look_after_itself(cpu, clock);
+            if rung {
+                self.wheel.look_after_all(cpu);
+            }
+        }
+        self.expect_jiffy();
+    }
+
+    /// What was found when the CPU looked at its callbacks.
+    fn idle_look(&mut self, cpu: CpuId, look: IdleLook) -> IdleNeeds {
+        if look.wake_gp {
+            self.wake(self.gp_thread, cpu);
+        }
+        self.cores[cpu as usize].soft_rcu |= look.needs == IdleNeeds::Core;
+        look.needs
+    }
+
+    /// Everything is stamped. Is there something to run now?
+    fn prepare_for_idle(&mut self, cpu: CpuId) -> bool {
+        let now = self.jiffies();
+        let (global, cpus, _, view) = self.rcu.parts();
+        if cpus[cpu as usize].prepare_for_idle(global, now, &view) {
+            self.wake(self.gp_thread, cpu);
+        }
+        !self.cores[cpu as usize].ready.is_empty()
+    }
+
+    /// An interrupt has ended a halt.
+    pub(crate) fn cleanup_after_idle(&mut self, cpu: CpuId) {
+        let now = self.jiffies();
+        if let Some(last) = self.cores[cpu as usize].looked_at.take()
+            && self.stats.counts(self.now)
+        {
+            *self.stats.looks.entry(now - last).or_default() += 1;
+        }
+        let (global, cpus, _, view) = self.rcu.parts();
+        let look = cpus[cpu as usize].cleanup_after_idle(global, now, &view);
+        self.idle_look(cpu, look);
+    }
+}

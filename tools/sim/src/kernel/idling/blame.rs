@@ -1,0 +1,142 @@
+//! What a CPU is woken for.
+//!
+//! Whoever wakes a CPU says so before it does: a task's sleep that ends, a tick or clock and what it is for, an interrupt and the task that it was sent for.
+//! Where that is a thread of RCU's, or a tick that callbacks need, the cause has a callback's function as well: that of the
+//! oldest callback that whoever is woken looks after. For `rcuop/N` and ticks these are the CPU's; for `rcuog/N` those of its
+//! group; for `rcu_preempt` all that are in no bypass: the grace period under way, or asked for, serves the oldest of them.
+//!
+//! Timers of the wheel are RCU's: tasks of workloads sleep by timers of their own. So a clock that was set for a timer which was stopped later is RCU's
+//! as well.
+
+use quiescent_engine::CpuId;
+
+use super::Ticks;
+use crate::idling::package::{Cause, Who};
+use crate::kernel::cpu::Exec;
+use crate::kernel::machine::Machine;
+use crate::kernel::task::Kind;
+use crate::kernel::wheel::{For, Timer};
+
+impl Machine {
+    /// `cpu` is about to be woken by the end of this task's sleep.
+    pub(crate) fn blames_task(&mut self, cpu: CpuId, task: usize) {
+        self.blames(cpu, Who::Task(task));
+    }
+
+    /// `cpu` is about to be woken because it goes or comes.
+    pub(crate) fn blames_hotplug(&mut self, cpu: CpuId) {
+        self.blames(cpu, Who::Hotplug);
+    }
+
+    fn blames(&mut self, cpu: CpuId, who: Who) {
+        if self.idling.is_none() {
+            return;
+        }
+        let cause = self.cause(cpu, who);
+        if let Some(idling) = &mut self.idling {
+            idling.cpus[cpu as usize].because = Some(cause);
+        }
+    }
+
+    /// The next interrupt is sent for this task.
+    pub(crate) fn sends_for(&mut self, task: usize) {
+        if let Some(idling) = &mut self.idling {
+            idling.sent_for = Some(task);
+        }
+    }
+
+    /// An interrupt is about to be sent: it is for the task that was named, if any. Says for which.
+    pub(crate) fn sent_for(&mut self) -> Option<usize> {
+        self.idling.as_mut().and_then(|it| it.sent_for.take())
+    }
+
+    /// It is on its way to `cpu`.
+    pub(crate) fn interrupt_sent(&mut self, cpu: CpuId, task: Option<usize>) {
+        if self.idling.is_none() {
+            return;
+        }
+        let cause = self.cause(cpu, task.map_or(Who::Interrupt, Who::Task));
+        if let Some(idling) = &mut self.idling {
+            idling.cpus[cpu as usize].interrupts.push_back(cause);
+        }
+    }
+
+    /// It has arrived.
+    pub(crate) fn interrupt_arrives(&mut self, cpu: CpuId) {
+        if let Some(idling) = &mut self.idling {
+            let it = &mut idling.cpus[cpu as usize];
+            it.because = it.interrupts.pop_front();
+        }
+    }
+
+    /// These CPUs are about to take a tick; of some a clock has gone off.
+    pub(crate) fn blames_jiffy(&mut self, due: impl Iterator<Item = CpuId>, rung: &[(CpuId, For)]) {
+        if self.idling.is_none() {
+            return;
+        }
+        for cpu in due {
+            if self.cores[cpu as usize].exec == Exec::Halted {
+                let who = self.who_ticks(cpu, rung);
+                self.blames(cpu, who);
+            }
+        }
+    }
+
+    fn who_ticks(&self, cpu: CpuId, rung: &[(CpuId, For)]) -> Who {
+        let idling = self.idling.as_ref().expect("it is there");
+        let ticks = self.wheel.ticks(cpu);
+        if ticks && idling.cpus[cpu as usize].ticks == Ticks::Callbacks {
+            return Who::TickForCallbacks;
+        }
+        let all = rung.contains(&(cpu, For::All));
+        match self.wheel.first_due(cpu, self.jiffies(), all) {
+            Some(Timer::Wake(task)) => Who::Task(task),
+            Some(Timer::Group(group)) => {
+                let thread = self.rcuogs[group as usize];
+                thread.map_or(Who::Clock, Who::Task)
+            }
+            None if ticks => Who::Tick,
+            None if rung.contains(&(cpu, For::Itself)) => Who::Look,
+            None => Who::Clock,
+        }
+    }
+
+    /// The cause, with the callback's function where it is about callbacks.
+    fn cause(&self, cpu: CpuId, who: Who) -> Cause {
+        let func = match who {
+            Who::Task(task) => match self.tasks[task].kind {
+                Kind::GpThread => self.oldest((0..self.options.cpus).filter(|&it| self.shows(it))),
+                Kind::Rcuog(group) => {
+                    let group = self.rcu.groups[group as usize].as_ref();
+                    let members = group.map_or(&[][..], |it| it.members());
+                    self.oldest(members.iter().copied())
+                }
+                Kind::Rcuop(whose) => self.oldest([whose].into_iter()),
+                Kind::Ksoftirqd => self.oldest([cpu].into_iter()),
+                _ => None,
+            },
+            Who::TickForCallbacks | Who::Look => self.oldest([cpu].into_iter()),
+            _ => None,
+        };
+        Cause { who, func }
+    }
+
+    /// The function of the oldest callback of these CPUs.
+    fn oldest(&self, cpus: impl Iterator<Item = CpuId>) -> Option<usize> {
+        let first = |cpu: CpuId| self.cores[cpu as usize].fifo.front();
+        let oldest = cpus.filter_map(first).min_by_key(|it| it.number);
+        oldest.map(|it| it.func)
+    }
+
+    /// Has this CPU a callback that grace periods see?
+    fn shows(&self, cpu: CpuId) -> bool {
+        let member = self.rcu.cpus[cpu as usize].member();
+        let hidden = member.bypass().max(member.lazy());
+        self.cores[cpu as usize].fifo.len() as u64 > hidden
+    }
+
+    /// Is this thread one of RCU's?
+    pub(crate) fn is_rcus(&self, task: usize) -> bool {
+        !matches!(self.tasks[task].kind, Kind::Work(_))
+    }
+}

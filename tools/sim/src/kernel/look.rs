@@ -1,0 +1,46 @@
+//! A look at a kernel's machine that goes on.
+
+use crate::kernel::machine::Machine;
+use crate::record::look::{InTheWay, Look, MOST, TaskLook, ended, functions};
+
+impl Machine {
+    /// What there is to be seen now. The delays of callbacks, grace periods and calls that are kept one by one are gone from the machine then.
+    pub fn look(&mut self) -> Look {
+        self.stats.calls.clear();
+        let periods = std::mem::take(&mut self.stats.grace_periods);
+        let tasks = self.tasks.iter().enumerate();
+        let tasks = tasks.map(|(number, it)| TaskLook {
+            number,
+            name: it.name.clone(),
+            wakeups: it.wakeups,
+            ran_ns: it.ran_ns,
+        });
+        let mut tasks: Vec<TaskLook> = tasks.collect();
+        for core in &self.cores {
+            if let Some(task) = core.current {
+                tasks[task].ran_ns += self.now - core.runs_since;
+            }
+        }
+        Look {
+            at: self.now,
+            tasks,
+            grace_periods: ended(&periods),
+            in_the_way: self.in_the_way(),
+            totals: self.stats.totals,
+            counted: None,
+            functions: functions(&mut self.stats.funcs),
+        }
+    }
+
+    fn in_the_way(&self) -> Vec<InTheWay> {
+        let global = &self.rcu.global;
+        let name = |task: usize| self.tasks[task].name.clone();
+        let cpus = global.holdouts().map(|cpu| {
+            let runs = self.cores[cpu as usize].current;
+            InTheWay::Cpu(cpu, runs.map(name))
+        });
+        let readers = global.blocked_readers();
+        let readers = readers.map(|task| InTheWay::Preempted(name(task as usize)));
+        cpus.chain(readers).take(MOST).collect()
+    }
+}

@@ -1,0 +1,49 @@
+//! The machine of a kernel: CPUs, interrupts, timers, the idle loop, the threads of RCU, and the host of the engine.
+//!
+//! | file | is about |
+//! |---|---|
+//! | `machine` | the parts, and how time passes |
+//! | `event` | what happens at a time of its own |
+//! | `wheel` | when timers fire, and on which CPU |
+//! | `smp` | which CPU executes |
+//! | `exec` | what a CPU does: interrupts, tasks |
+//! | `task`, `roaming` | tasks, and tasks that wake up on any of some CPUs |
+//! | `kthreads` | what tasks do |
+//! | `rcu` | the engine's host: its questions and what it asks for |
+//! | `sections` | readers, preempted ones among them, and context switches |
+//! | `softirq` | RCU's soft interrupt, batches, and `ksoftirqd` |
+//! | `expedited`, `barrier` | expedited grace periods, `rcu_barrier` |
+//! | `idle`, `idling` | the idle loop; idle states, what wakes CPUs out of them |
+//! | `full` | CPUs that run without a tick (`nohz_full`) |
+//! | `hotplug`, `toggle` | CPUs that go and come; that are offloaded and taken back at run time; the shrinker |
+//! | `syscalls` | which system call each callback comes from |
+//! | `faults` | what goes wrong, if that is asked for |
+//! | `tally`, `pending` | how much a run has tested; what is still to be done, in words |
+//! | `film`, `look` | a stretch of a run span by span; what a run shows while it goes on |
+
+mod barrier;
+pub(crate) mod cpu;
+mod event;
+mod exec;
+mod expedited;
+pub(crate) mod faults;
+mod film;
+mod full;
+mod hotplug;
+mod idle;
+mod idling;
+mod kthreads;
+mod look;
+pub(crate) mod machine;
+mod outside;
+mod pending;
+mod rcu;
+mod roaming;
+mod sections;
+mod smp;
+mod softirq;
+mod syscalls;
+mod tally;
+mod task;
+mod toggle;
+mod wheel;

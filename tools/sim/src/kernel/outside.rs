@@ -1,0 +1,26 @@
+//! What reaches a machine from outside and is nobody's in it: an input, as recorded arrivals are.
+
+use quiescent_engine::CpuId;
+
+use crate::kernel::event::Event;
+use crate::kernel::machine::Machine;
+
+impl Machine {
+    /// Ticks that have nothing to do with RCU: whose, and when, in nanoseconds.
+    pub(crate) fn outside_ticks(&mut self, ticks: &[(CpuId, u64)]) {
+        let (jiffy, first) = (self.options.jiffy_ns(), self.options.jiffies);
+        for &(cpu, at) in ticks {
+            let cpu = cpu.min(self.options.cpus - 1);
+            self.wheel.ring_outside(cpu, first + at / jiffy);
+        }
+        self.expect_jiffy();
+    }
+
+    /// Interrupts that have nothing to do with RCU, and ask for nothing: whose, and when, in nanoseconds.
+    pub(crate) fn outside_interrupts(&mut self, interrupts: &[(CpuId, u64)]) {
+        for &(cpu, at) in interrupts {
+            let cpu = cpu.min(self.options.cpus - 1);
+            self.queue.put(at, Event::Ipi { cpu });
+        }
+    }
+}

@@ -1,0 +1,361 @@
+//! The engine's host: what it asks, and what it asks for.
+//!
+//! [`Rcu`] keeps the engine's state apart from the rest of the machine, so that a call can have the engine's parts and
+//! the [`View`] that answers its questions at the same time. What a call asks for is carried out after it has returned: a
+//! task that is woken so may queue callbacks, and never re-enters the engine. A kernel's locks need not be modelled: a piece of work
+//! ([`exec`](crate::exec)) is never interrupted by another CPU's.
+
+use std::cell::Cell;
+
+use quiescent_engine::event::{Event, GpEvent};
+use quiescent_engine::fast_no_hz::IdleRule;
+use quiescent_engine::offload::{self, Group, GroupId, Timer as Timing, Todo};
+use quiescent_engine::watching::Watching;
+use quiescent_engine::{Config, Cpu, CpuId, Effects, Global, Host, Interest, LeafId, Now, Seen};
+
+use crate::input::options::Options;
+use crate::kernel::cpu::{Callback, Then};
+use crate::kernel::machine::Machine;
+use crate::kernel::task::State;
+use crate::kernel::wheel::{Timer, expiry};
+use crate::record::notes::{Notes, What};
+
+/// The engine's state, and what it asks about.
+pub(crate) struct Rcu {
+    pub global: Global,
+    pub cpus: Vec<Cpu>,
+    pub groups: Vec<Option<Group>>,
+    pub watch: Vec<Watching>,
+    present: Vec<u64>,
+    leaf_of: Vec<u16>,
+    /// Which CPUs are in `nohz_full`; empty if none is.
+    pub full: Vec<bool>,
+    pub told: Told,
+}
+
+/// What the engine's trace events have told.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    /// The grace period in flight started (set by its event, taken by the machine).
+    pub started: Cell<bool>,
+    pub ended: Cell<bool>,
+    pub scans: Cell<u32>,
+    pub notes: Notes,
+}
+
+/// What the engine asks.
+pub(crate) struct View<'a> {
+    watch: &'a [Watching],
+    present: &'a [u64],
+    full: &'a [bool],
+    told: &'a Told,
+}
+
+impl View<'_> {
+    /// CPUs of this leaf.
+    pub fn at(&self, leaf: LeafId) -> u32 {
+        self.present[leaf].count_ones()
+    }
+}
+
+impl Host for View<'_> {
+    fn cpus(&self) -> u32 {
+        self.watch.len() as u32
+    }
+
+    fn observe(&self, cpu: CpuId) -> Seen {
+        self.watch[cpu as usize].seen()
+    }
+
+    fn present(&self, leaf: LeafId) -> u64 {
+        self.present[leaf]
+    }
+
+    fn own_quiescent(&self, _: CpuId) -> bool {
+        true
+    }
+
+    fn nohz_full(&self, cpu: CpuId) -> bool {
+        self.full.get(cpu as usize).copied().unwrap_or(false)
+    }
+
+    fn trace(&self, event: &Event) {
+        self.told.notes.event(event);
+        if let Event::GracePeriod { event, .. } = event {
+            match event {
+                GpEvent::Start => {
+                    self.told.started.set(true);
+                    self.told.scans.set(0);
+                }
+                GpEvent::Fqsstart => self.told.scans.set(self.told.scans.get() + 1),
+                GpEvent::End => self.told.ended.set(true),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Rcu {
+    pub fn new(options: &Options) -> Rcu {
+        let (config, cpus): (Config, u32) = (options.config(), options.cpus);
+        let mut global = Global::new(config);
+        let tree = Global::new_tree(&config, cpus).expect("the options were checked");
+        let geometry = tree.geometry();
+        let leaf_level = geometry.levels() - 1;
+        let mut present = vec![0; geometry.leaves()];
+        let mut leaf_of = Vec::with_capacity(cpus as usize);
+        for cpu in 0..cpus {
+            let (leaf, bit) = geometry.leaf_of(cpu);
+            present[leaf] |= 1 << bit;
+            leaf_of.push(leaf as u16);
+        }
+        assert!(global.grow(tree).is_ok(), "the first tree");
+        global.async_relax(); // booted: lazy callbacks may be lazy
+        let mut it = Rcu {
+            global,
+            cpus: (0..cpus).map(Cpu::new).collect(),
+            groups: Vec::new(),
+            watch: vec![Watching::new(); cpus as usize],
+            present,
+            leaf_of,
+            full: match options.nohz_full.as_slice() {
+                [] => Vec::new(),
+                those => (0..cpus).map(|cpu| those.contains(&cpu)).collect(),
+            },
+            told: Told {
+                notes: Notes::new(cpus, leaf_level),
+                ..Told::default()
+            },
+        };
+        let stride = offload::stride(cpus, config.offload.stride);
+        it.groups
+            .resize_with((cpus as usize).div_ceil(stride as usize), || None);
+        for cpu in options.offloaded() {
+            let group = offload::group_of(cpu, stride);
+            let group = it.groups[group as usize].get_or_insert_with(|| Group::new(group, stride));
+            it.cpus[cpu as usize].choose(group);
+        }
+        it
+    }
+
+    /// The engine's parts, and the view that it asks.
+    pub fn parts(&mut self) -> (&mut Global, &mut [Cpu], &mut [Option<Group>], View<'_>) {
+        let view = View {
+            watch: &self.watch,
+            present: &self.present,
+            full: &self.full,
+            told: &self.told,
+        };
+        (&mut self.global, &mut self.cpus, &mut self.groups, view)
+    }
+
+    pub fn leaf_of(&self, cpu: CpuId) -> LeafId {
+        self.leaf_of[cpu as usize].into()
+    }
+
+    /// `cpu` does not take part any more: it has been reported as departed.
+    pub fn leave(&mut self, cpu: CpuId) {
+        let (leaf, bit) = self.place_of(cpu);
+        self.present[leaf] &= !bit;
+    }
+
+    /// `cpu` takes part from the next grace period on.
+    pub fn arrive(&mut self, cpu: CpuId) {
+        let (leaf, bit) = self.place_of(cpu);
+        self.present[leaf] |= bit;
+        self.watch[cpu as usize].online();
+        let (global, cpus, _, view) = self.parts();
+        cpus[cpu as usize].online(global, &view);
+    }
+
+    fn place_of(&self, cpu: CpuId) -> (LeafId, u64) {
+        let tree = self
+            .global
+            .tree()
+            .expect("a kernel has its tree from boot on");
+        let (leaf, bit) = tree.geometry().leaf_of(cpu);
+        (leaf, 1 << bit)
+    }
+
+    /// The group that looks after this CPU now.
+    pub fn group_of(&self, cpu: CpuId) -> Option<GroupId> {
+        let cpu = &self.cpus[cpu as usize];
+        cpu.member().group().filter(|_| cpu.is_offloaded())
+    }
+
+    /// Has this CPU a wake-up to deliver that was put off?
+    pub fn owes_wake(&self, cpu: CpuId) -> bool {
+        let group = self.group_of(cpu);
+        group.is_some_and(|it| {
+            self.groups[it as usize]
+                .as_ref()
+                .is_some_and(Group::is_wake_due)
+        })
+    }
+
+    /// Who drives, and where.
+    pub fn drive_on(&mut self, cpu: CpuId) {
+        let _ = self.global.leave();
+        assert!(self.global.try_drive(Some(cpu), Interest::GpThread));
+    }
+}
+
+impl Machine {
+    /// The time, as `cpu`'s clock has it.
+    pub(crate) fn engine_now(&self, cpu: CpuId) -> Now {
+        Now {
+            ns: self.now + self.clock_ahead(cpu),
+            jiffies: self.jiffies(),
+        }
+    }
+
+    /// `call_rcu` on `cpu`, with this function, which does this.
+    pub(crate) fn call(
+        &mut self,
+        cpu: CpuId,
+        (func, then): (usize, Then),
+        lazy: bool,
+        can_wake: bool,
+    ) {
+        let counts = lazy && !self.rcu.cpus[cpu as usize].is_offloaded();
+        let knows_lazy =
+            matches!(self.options.idle_rule, IdleRule::FastNoHz(it) if it.lazy_delay.is_some());
+        let callback = Callback {
+            func,
+            queued_at: self.now,
+            number: self.oracle.queued(),
+            since: self.oracle.since(),
+            then,
+            lazy: counts,
+            call: self.owes_call(cpu, func),
+        };
+        let now = self.engine_now(cpu);
+        let (global, cpus, groups, view) = self.rcu.parts();
+        let it = &mut cpus[cpu as usize];
+        let group = it.member().group();
+        let lazy_before = it.member().lazy();
+        let (pos, todo, wake_gp) = match group {
+            Some(group) => {
+                let group = groups[group as usize].as_mut().expect("it has members");
+                let call = offload::Call {
+                    bytes: 1,
+                    lazy,
+                    now,
+                    can_wake,
+                    early: false,
+                };
+                let queued = it.call_nocb(call, group, global, &view);
+                (queued.pos, queued.todo, false)
+            }
+            None => {
+                let called = it.call(global, 1, now.ns, &view);
+                (called.pos, Todo::default(), called.wake_gp)
+            }
+        };
+        let lazy_now = it.member().lazy();
+        if counts {
+            it.queued_lazy();
+        }
+        let core = &mut self.cores[cpu as usize];
+        core.fifo.push_back(callback);
+        let n_cbs = core.fifo.len() as u64;
+        let func = callback.func;
+        self.stats.holds(self.now, func, true);
+        self.rcu.told.notes.say(What::Queued {
+            whose: cpu,
+            pos,
+            func,
+            n_cbs,
+        });
+        if self.stats.counts(self.now) {
+            let counted = &mut self.stats.funcs[func];
+            counted.queued += 1;
+            counted.lazily += u64::from(lazy_now > lazy_before || counts && knows_lazy);
+            counted.broke += u64::from(!lazy && lazy_now < lazy_before);
+        }
+        if wake_gp {
+            self.wake(self.gp_thread, cpu);
+        }
+        self.carry_out(cpu, group, todo);
+    }
+
+    /// Wakes whom the engine wants woken about offloading.
+    pub(crate) fn carry_out(&mut self, cpu: CpuId, group: Option<GroupId>, todo: Todo) {
+        if todo.gp {
+            self.wake(self.gp_thread, cpu);
+        }
+        if let Some(group) = todo.rcuog {
+            let task = self.rcuogs[group as usize].expect("the group has a thread");
+            self.wake(task, cpu);
+        }
+        if let Some(whose) = todo.rcuop {
+            let task = self.rcuops[whose as usize].expect("the CPU has a thread");
+            self.wake(task, cpu);
+        }
+        if let Some(at) = todo.core {
+            self.cores[at as usize].soft_rcu = true;
+            self.send_ipi(at, cpu);
+        }
+        if let Some(group) = group {
+            self.set_group_timer(cpu, group, todo.timer);
+        }
+    }
+
+    pub(crate) fn set_group_timer(&mut self, cpu: CpuId, group: GroupId, timer: Timing) {
+        match timer {
+            Timing::Keep => {}
+            Timing::Stop => self.wheel.stop(Timer::Group(group)),
+            Timing::Set(at) => {
+                let now = self.jiffies();
+                let at = expiry(now, at.saturating_sub(now));
+                self.set_timer(Timer::Group(group), cpu, at);
+            }
+        }
+    }
+
+    /// Carries out what a step of a grace period has asked for; `cpu` is where that was.
+    pub(crate) fn effects(&mut self, cpu: CpuId, effects: &Effects) {
+        if effects.wake_gp {
+            self.wake(self.gp_thread, cpu);
+        }
+        if effects.wake_exp {
+            self.wake(self.exp.worker, cpu);
+        }
+        if let Some(until) = effects.waiters_until {
+            self.wake_waiters(until, cpu);
+        }
+        if let Some(until) = effects.deferred_until {
+            self.deferred = self.deferred.max(Some(until));
+            if self.tasks[self.kworker].state == State::Sleeping {
+                self.tasks[self.kworker].cpu = Some(cpu); // its queue is the CPU's
+            }
+            self.wake(self.kworker, cpu);
+        }
+        if let Some(end) = effects.gp_end {
+            for group in 0..self.rcu.groups.len() {
+                let Some(it) = &self.rcu.groups[group] else {
+                    continue;
+                };
+                let waits = matches!(it.rest(), Some(offload::Rest::Gp { leaf, queue, .. })
+                    if (leaf, queue) == (end.leaf, end.queue));
+                if waits && it.goes_on(&self.rcu.global) {
+                    let task = self.rcuogs[group].expect("the group has a thread");
+                    self.wake(task, cpu);
+                }
+            }
+        }
+        if let Some(nudge) = effects.nudge {
+            for bit in 0..64 {
+                if (nudge.resched | nudge.irq_work) >> bit & 1 == 0 {
+                    continue;
+                }
+                let target = nudge.lo + bit;
+                if nudge.irq_work >> bit & 1 != 0 {
+                    self.rcu.global.irq_work_ran(target);
+                }
+                self.cores[target as usize].resched |= nudge.resched >> bit & 1 != 0;
+                self.send_ipi(target, cpu);
+            }
+        }
+    }
+}

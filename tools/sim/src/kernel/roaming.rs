@@ -1,0 +1,56 @@
+//! Tasks that a scheduler puts anywhere: at each wake-up on one of some CPUs, as chance has it.
+//!
+//! A scheduler that looks for an idle CPU spreads one thread's callbacks over the lists of many CPUs, and so the work of
+//! RCU's threads: a daemon that stayed on one CPU would need one of them only. Which CPU is idle best is not modelled; each is as
+//! likely as any, and whoever is woken elsewhere costs an interrupt there. RCU's own threads stay, or move by `moves`.
+
+use quiescent_engine::CpuId;
+
+use crate::base::chance::Chance;
+use crate::kernel::machine::Machine;
+
+/// Where a task may run.
+#[derive(Clone, Debug)]
+pub(crate) struct Roaming {
+    cpus: Vec<CpuId>,
+    chance: Chance,
+}
+
+impl Roaming {
+    /// Where it runs from this wake-up on.
+    pub fn next(&mut self) -> Option<CpuId> {
+        let which = self.chance.below(self.cpus.len() as u64);
+        self.cpus.get(which as usize).copied()
+    }
+}
+
+impl Machine {
+    /// The task that was spawned last runs, from each wake-up on, on one of these CPUs.
+    ///
+    /// ```
+    /// use quiescent_sim::chance::Chance;
+    /// use quiescent_sim::{Machine, Options, Turns};
+    ///
+    /// let mut machine = Machine::new(Options::kernel_6_12(4, 1000));
+    /// let chance = Chance::new(1);
+    /// let work = Turns { compute: 50_000, sleep: 5_000_000, vary: false, chance, computed: false };
+    /// machine.spawn_endless("daemon", 1, 0, work);
+    /// machine.roam(vec![1, 2, 3], chance);
+    /// machine.keep_trace();
+    /// machine.run(100_000_000);
+    /// let mut text = Vec::new();
+    /// machine.write_trace(&mut text)?;
+    /// let text = String::from_utf8_lossy(&text);
+    /// let wakes = text.lines().filter(|it| it.contains("sched_wakeup: comm=daemon"));
+    /// let mut targets: Vec<&str> = wakes.filter_map(|it| it.rsplit('=').next()).collect();
+    /// targets.sort_unstable();
+    /// targets.dedup();
+    /// assert_eq!(targets, ["001", "002", "003"]);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn roam(&mut self, cpus: Vec<CpuId>, chance: Chance) {
+        if let Some(task) = self.tasks.last_mut() {
+            task.roaming = Some(Roaming { cpus, chance });
+        }
+    }
+}

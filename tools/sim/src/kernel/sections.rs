@@ -1,0 +1,148 @@
+//! Read-side sections of tasks, and context switches.
+//!
+//! The kernel modelled here can preempt readers. A section belongs to its task: while the task runs, its CPU vouches for
+//! it, since ticks and interrupts see how deep the task is in sections and note nothing. When the task is
+//! switched out in a section, preempted or asleep, it is queued in the engine's tree before the CPU notes a quiescent state; from
+//! then on the task itself is in the way, wherever it runs, until its outermost section ends
+//! ([`quiescent_engine::blocked`]).
+//!
+//! A task that waits for a grace period inside a section waits for itself: a deadlock, as in a kernel.
+
+use quiescent_engine::blocked::{Disabled, Unlocked};
+use quiescent_engine::{CpuId, TaskId, Tasks};
+
+use crate::kernel::exec::Act;
+use crate::kernel::machine::Machine;
+
+/// What opening a section costs, and closing it.
+const COST: u64 = 20;
+
+/// The sections of a task.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sections {
+    /// How many are open, one inside the other.
+    pub depth: u32,
+    /// The outermost one's number.
+    number: u64,
+    /// It was switched out in them.
+    queued: bool,
+    /// An expedited grace period waits for the end.
+    pub hint: bool,
+    /// A normal one has asked for help.
+    pub asked: bool,
+}
+
+impl Machine {
+    /// A task opens a section, or nests one.
+    pub(crate) fn lock(&mut self, task: usize) -> Act {
+        let it = &mut self.tasks[task].sections;
+        it.depth += 1;
+        if it.depth == 1 {
+            it.number = self.oracle.opened();
+        }
+        Act::Busy(COST)
+    }
+
+    /// A task closes its innermost section.
+    ///
+    /// # Panics
+    /// If none is open: the workload is wrong.
+    pub(crate) fn unlock(&mut self, cpu: CpuId, task: usize) -> Act {
+        let it = &mut self.tasks[task].sections;
+        assert!(
+            it.depth > 0,
+            "task {:?} closes a section that it has not opened",
+            self.tasks[task].name
+        );
+        it.depth -= 1;
+        if it.depth == 0 {
+            self.section_ends(cpu, task);
+        }
+        Act::Busy(COST)
+    }
+
+    /// The task ends: so do its sections.
+    pub(crate) fn unlock_all(&mut self, cpu: CpuId, task: usize) {
+        if std::mem::take(&mut self.tasks[task].sections.depth) > 0 {
+            self.section_ends(cpu, task);
+        }
+    }
+
+    fn section_ends(&mut self, cpu: CpuId, task: usize) {
+        let ended = std::mem::take(&mut self.tasks[task].sections);
+        self.oracle.closed(ended.number);
+        let (global, cpus, _, view) = self.rcu.parts();
+        if ended.asked {
+            cpus[cpu as usize].note_qs(&view);
+        }
+        if !ended.queued && !ended.hint {
+            return;
+        }
+        let queued = ended.queued.then_some(task as TaskId);
+        match global.read_unlock(cpu, queued, Disabled::Nothing, &view) {
+            Unlocked::Done(effects) => self.effects(cpu, &effects),
+            Unlocked::Later(_) => unreachable!("nothing is disabled"),
+        }
+    }
+
+    /// How deep in sections whoever runs on `cpu` is.
+    pub(crate) fn depth(&self, cpu: CpuId) -> u32 {
+        let current = self.cores[cpu as usize].current;
+        current.map_or(0, |task| self.tasks[task].sections.depth)
+    }
+
+    /// RCU is told of a context switch, away from this task.
+    pub(crate) fn note_switch(&mut self, cpu: CpuId, from: Option<usize>) {
+        let preempted = from.filter(|&task| {
+            let it = self.tasks[task].sections;
+            it.depth > 0 && !it.queued
+        });
+        if let Some(task) = preempted {
+            self.tasks[task].sections.queued = true;
+            self.preempted += 1;
+            self.make_room(task as TaskId);
+        }
+        let (global, cpus, _, view) = self.rcu.parts();
+        let effects = global.context_switch(cpu, preempted.map(|task| task as TaskId), &view);
+        let answer = cpus[cpu as usize].context_switch(global, &view);
+        if answer.momentary_eqs {
+            self.rcu.watch[cpu as usize].momentary_eqs();
+        }
+        self.effects(cpu, &effects);
+    }
+
+    /// The engine's table of tasks has room for this one.
+    fn make_room(&mut self, task: TaskId) {
+        let global = &mut self.rcu.global;
+        if task >= global.tasks().len() {
+            let larger = Tasks::new((task + 1).next_power_of_two()).expect("memory for a table");
+            assert!(global.grow_tasks(larger).is_ok(), "it is larger");
+        }
+    }
+
+    /// Waits, calls and callbacks that were over while a section was open that they had to outlive; barriers
+    /// that were over before a callback. 0, unless the engine is wrong.
+    pub fn too_early(&self) -> u64 {
+        self.oracle.early()
+    }
+
+    /// Is nothing under way, and nothing asked for?
+    pub fn is_quiet(&self) -> bool {
+        !self.rcu.global.busy()
+    }
+
+    /// Times that a task was switched out in a section, and queued for it.
+    pub fn preempted(&self) -> u64 {
+        self.preempted
+    }
+
+    /// Expedited grace periods that have ended.
+    pub fn expedited(&self) -> u64 {
+        self.rcu.global.counts().expedited
+    }
+
+    /// Callbacks that were queued and have not been invoked.
+    pub fn owed(&self) -> u64 {
+        self.oracle.owed()
+    }
+}

@@ -1,0 +1,176 @@
+//! RCU's soft interrupt: its look, its batch, and the thread that goes on when there is no end to it.
+//!
+//! A tick raises it; a batch that was stopped raises it again. It runs at the end of the interrupt, round after round. After
+//! ten rounds, or two milliseconds, or when a task wants the CPU, what is left is handed to `ksoftirqd`, a task that shares
+//! the CPU with others. So a flood of callbacks costs a CPU's programs time, and never all of it. The next interrupt
+//! begins anew.
+//!
+//! # Invariant
+//! While the soft interrupt is raised, the CPU is in an interrupt that will run it, or its `ksoftirqd` is awake, or it is
+//! in its idle loop, which runs it before it halts.
+
+use quiescent_engine::CpuId;
+use quiescent_engine::limits::{Around, Context};
+
+use crate::kernel::cpu::Then;
+use crate::kernel::exec::Act;
+use crate::kernel::machine::Machine;
+use crate::kernel::task::{Kind, State};
+use crate::record::notes::{Level, Softirq, What};
+
+/// Rounds in an interrupt.
+const MOST_ROUNDS: u8 = 10;
+
+/// Nanoseconds after which no other round begins in an interrupt.
+const MOST_NS: u64 = 2_000_000;
+
+impl Machine {
+    /// RCU's soft interrupt, at the end of an interrupt. If it has been raised again and again, a thread goes on.
+    pub(crate) fn softirq_in_irq(&mut self, cpu: CpuId) -> Act {
+        let core = &mut self.cores[cpu as usize];
+        core.rounds += 1;
+        if core.rounds == 1 {
+            core.soft_since = self.now;
+        }
+        let cost = self.softirq(cpu);
+        let core = &mut self.cores[cpu as usize];
+        let long = self.now + cost - core.soft_since >= MOST_NS;
+        let wanted = core.resched || (core.is_idle() && !core.ready.is_empty());
+        if core.soft_rcu && (core.rounds >= MOST_ROUNDS || long || wanted) {
+            core.handed = true;
+            let task = self.ksoftirqd_of(cpu);
+            self.wake(task, cpu);
+        }
+        Act::Busy(cost)
+    }
+
+    fn ksoftirqd_of(&mut self, cpu: CpuId) -> usize {
+        let task = match self.cores[cpu as usize].ksoftirqd {
+            Some(task) => task as usize,
+            None => self.add(format!("ksoftirqd/{cpu}"), Kind::Ksoftirqd, None),
+        };
+        self.cores[cpu as usize].ksoftirqd = Some(task as u32);
+        if self.tasks[task].state == State::Sleeping {
+            self.tasks[task].cpu = Some(cpu);
+        }
+        task
+    }
+
+    /// ksoftirqd: one round, as long as there is something to do.
+    pub(crate) fn ksoftirqd(&mut self, cpu: CpuId) -> Act {
+        if self.cores[cpu as usize].soft_rcu {
+            return Act::Busy(self.softirq(cpu));
+        }
+        self.cores[cpu as usize].begins_softirqs();
+        self.then_sleeps(cpu, 0)
+    }
+
+    /// RCU's soft interrupt. What it costs.
+    fn softirq(&mut self, cpu: CpuId) -> u64 {
+        self.cores[cpu as usize].soft_rcu = false;
+        self.films_softirq();
+        self.rcu.told.notes.level(Level::Softirq);
+        self.rcu.told.notes.say(What::SoftirqEntry(Softirq::Rcu));
+        let (global, cpus, _, view) = self.rcu.parts();
+        let it = &mut cpus[cpu as usize];
+        let noticed = it.core(global, &view);
+        let invokes = it.invokes();
+        if noticed.wake_gp {
+            self.wake(self.gp_thread, cpu);
+        }
+        let mut cost = self.options.costs.softirq;
+        if invokes {
+            cost += self.batch(cpu, cpu, Context::Softirq);
+        }
+        self.deliver_wake(cpu);
+        let (_, cpus, _, view) = self.rcu.parts();
+        cpus[cpu as usize].core_done(&view);
+        self.rcu.told.notes.say(What::SoftirqExit(Softirq::Rcu));
+        self.took(cost);
+        self.stats.totals.softirqs += u64::from(self.stats.counts(self.now));
+        cost
+    }
+
+    /// RCU has taken so much CPU time.
+    pub(crate) fn took(&mut self, ns: u64) {
+        if self.stats.counts(self.now) {
+            self.stats.totals.rcu_ns += ns;
+        }
+    }
+
+    /// A batch of `whose` callbacks, invoked on `cpu`. What it costs.
+    pub(crate) fn batch(&mut self, whose: CpuId, cpu: CpuId, context: Context) -> u64 {
+        let (global, cpus, _, view) = self.rcu.parts();
+        let begun = cpus[whose as usize].begin_batch_traced(global, context, &view);
+        let Some((range, batch)) = begun else {
+            return 0;
+        };
+        let each = self.options.costs.callback;
+        let (mut invoked, mut lazy) = (0, 0);
+        let all = range.end.wrapping_sub(range.start);
+        while invoked < all {
+            let core = &mut self.cores[whose as usize];
+            let callback = core.fifo.pop_front().expect("it was queued");
+            let (pos, func) = (range.start.wrapping_add(invoked), callback.func);
+            self.stats.holds(self.now, func, false);
+            self.rcu.told.notes.say(What::Invoke { whose, pos, func });
+            if self.stats.counts(self.now) {
+                let func = &mut self.stats.funcs[callback.func];
+                func.invoked += 1;
+                func.delays.push(self.now - callback.queued_at);
+            }
+            self.oracle.invoked(callback.number, callback.since);
+            self.repaid(callback.call);
+            match callback.then {
+                Then::Nothing => {}
+                Then::Wakes(task) => self.wake(task, cpu),
+                Then::Barrier => self.barrier_callback(cpu),
+            }
+            invoked += 1;
+            lazy += u64::from(callback.lazy);
+            let core = &self.cores[cpu as usize];
+            let around = Around {
+                need_resched: core.resched || (core.is_idle() && !core.ready.is_empty()),
+                idle: core.is_idle(),
+                elapsed_ns: batch.wants_clock(invoked).then_some(invoked * each),
+            };
+            if batch.stops(invoked, around) {
+                break;
+            }
+        }
+        self.stats.totals.batches += u64::from(self.stats.counts(self.now));
+        let core = &self.cores[cpu as usize];
+        let around = Around {
+            need_resched: !core.ready.is_empty(),
+            idle: core.is_idle(),
+            elapsed_ns: None,
+        };
+        let (global, cpus, _, view) = self.rcu.parts();
+        let it = &mut cpus[whose as usize];
+        let more = it.end_batch_traced(global, (range, context), invoked, around, &view);
+        it.ran_lazy(lazy);
+        if it.member().group().is_none() {
+            self.cores[whose as usize].soft_rcu |= more;
+            return invoked * each;
+        }
+        let group = it.member().group();
+        let after = it.batch_over(context, global, &view);
+        if after.again && context == Context::Softirq {
+            self.cores[whose as usize].soft_rcu = true;
+        }
+        self.carry_out(cpu, group, after.todo);
+        invoked * each
+    }
+
+    /// A wake-up of an offload thread that was put off is made now.
+    pub(crate) fn deliver_wake(&mut self, cpu: CpuId) {
+        if !self.rcu.owes_wake(cpu) {
+            return;
+        }
+        let group = self.rcu.group_of(cpu).expect("it owes a wake-up");
+        let (.., groups, view) = self.rcu.parts();
+        let it = groups[group as usize].as_mut().expect("it has a thread");
+        let todo = it.deliver(cpu, &view);
+        self.carry_out(cpu, Some(group), todo);
+    }
+}

@@ -1,0 +1,122 @@
+//! System calls that queue callbacks: which call each callback comes from.
+//!
+//! A callback outlives the call that has queued it, by milliseconds or by seconds, and runs in another context: nothing in it says where it
+//! comes from. Here the machine knows. A task says when it enters a system call and when it leaves it; what is queued meanwhile by that task is the call's
+//! own, and is noted in the call's record ([`SysCall`]) when it is queued and when it is invoked.
+//!
+//! A trace has less to go by: the task's `sys_enter` and `sys_exit`, the `rcu_callback` between them, and the `rcu_invoke_callback` of the same
+//! address ([`join`]). Both ways have to find the same: that is what an experiment checks (`experiments::pipeline`).
+//!
+//! # Invariants
+//! A task is in one call at most. Calls are numbered as they are entered, all of them, so that a number is a call's identity for the whole run;
+//! records are kept of those that were entered within the window of the statistics.
+
+use std::collections::BTreeMap;
+
+use quiescent_engine::CpuId;
+
+use crate::input::op::SysCallName;
+use crate::kernel::exec::Act;
+use crate::kernel::machine::Machine;
+use crate::record::notes::What;
+use crate::record::syscalls::{Owed, SysCall};
+
+/// What entering a call costs, and leaving it, in nanoseconds. Assumed; it decides order within an instant only.
+const COST: u64 = 100;
+
+/// Where a callback's record is: of which call, and which of its callbacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Whose {
+    call: u32,
+    index: u32,
+}
+
+/// The calls of a run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SysCalls {
+    /// How many there were.
+    count: u64,
+    pub records: Vec<SysCall>,
+    /// By task the call that it is in, and where its record is, if it has one.
+    inside: BTreeMap<usize, (SysCallName, Option<usize>)>,
+}
+
+impl Machine {
+    /// A task enters a system call.
+    ///
+    /// # Panics
+    /// If it is in one: the workload is wrong.
+    pub(crate) fn enter_call(
+        &mut self,
+        cpu: CpuId,
+        task: usize,
+        name: SysCallName,
+        argument: u64,
+    ) -> Act {
+        let counts = self.stats.counts(self.now);
+        let calls = &mut self.syscalls;
+        let number = calls.count;
+        calls.count += 1;
+        let record = counts.then_some(calls.records.len());
+        let before = calls.inside.insert(task, (name, record));
+        assert!(
+            before.is_none(),
+            "task {:?} is in a call already",
+            self.tasks[task].name
+        );
+        if counts {
+            calls.records.push(SysCall {
+                number,
+                name,
+                argument,
+                task,
+                cpu,
+                entered: self.now,
+                left: None,
+                callbacks: Vec::new(),
+            });
+        }
+        self.rcu.told.notes.say(What::SysEnter(name, argument));
+        Act::Busy(COST)
+    }
+
+    /// It leaves the call that it is in.
+    ///
+    /// # Panics
+    /// If it is in none: the workload is wrong.
+    pub(crate) fn leave_call(&mut self, task: usize) -> Act {
+        let inside = self.syscalls.inside.remove(&task);
+        let Some((name, record)) = inside else {
+            panic!("task {:?} is in no call", self.tasks[task].name);
+        };
+        if let Some(record) = record {
+            self.syscalls.records[record].left = Some(self.now);
+        }
+        self.rcu.told.notes.say(What::SysExit(name));
+        Act::Busy(COST)
+    }
+
+    /// Whoever runs on `cpu` queues a callback of this function: it is noted in the call that it is in, if that has a record.
+    pub(crate) fn owes_call(&mut self, cpu: CpuId, func: usize) -> Option<Whose> {
+        let task = self.cores[cpu as usize].current?;
+        let record = self.syscalls.inside.get(&task)?.1?;
+        let callbacks = &mut self.syscalls.records[record].callbacks;
+        callbacks.push(Owed {
+            func,
+            queued: self.now,
+            invoked: None,
+        });
+        Some(Whose {
+            call: record as u32,
+            index: callbacks.len() as u32 - 1,
+        })
+    }
+
+    /// That callback has been invoked.
+    pub(crate) fn repaid(&mut self, whose: Option<Whose>) {
+        if let Some(Whose { call, index }) = whose {
+            let call = &mut self.syscalls.records[call as usize];
+            call.callbacks[index as usize].invoked = Some(self.now);
+        }
+    }
+}

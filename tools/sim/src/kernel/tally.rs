@@ -1,0 +1,123 @@
+//! How much a run has tested: grace periods that somebody looked at, and the situations in which the machine was.
+//!
+//! A grace period is *looked at*: when it begins, the sections that are open are noted by the number of the next one; when it
+//! ends, the oracle sees that none of them is left. One that begins while a section is open is *spanned*: only
+//! those could have been too short. This is always on.
+//!
+//! *States* and *trace points* are counted if asked for ([`Machine::keep_tally`](crate::Machine::keep_tally)). A state is what can be said of the
+//! machine without numbers that only grow: phases, how many CPUs are in the way, how many are there, whether anybody waits. Two runs
+//! that reach the same states need not have been the same; but a kind of run that reaches no new ones has been run often enough.
+
+use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use quiescent_engine::{Lane, Phase};
+
+use crate::kernel::machine::Machine;
+use crate::kernel::rcu::Rcu;
+use crate::record::oracle::Oracle;
+use crate::record::points::Point;
+
+/// What a run has come across.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tally {
+    /// States are counted.
+    pub on: bool,
+    pub states: BTreeSet<u64>,
+    pub looked: u64,
+    pub spanned: u64,
+    pub toggles: u64,
+    pub shrunk: u64,
+    gp: Option<u64>,
+    exp: Option<u64>,
+}
+
+impl Tally {
+    /// A grace period begins.
+    pub fn gp_starts(&mut self, oracle: &Oracle) {
+        self.gp = Some(oracle.since());
+        self.spanned += u64::from(oracle.is_open());
+    }
+
+    /// It ends: it is looked at.
+    pub fn gp_ends(&mut self, oracle: &mut Oracle) {
+        if let Some(since) = self.gp.take() {
+            oracle.waited(since);
+            self.looked += 1;
+        }
+    }
+
+    /// An expedited one begins.
+    pub fn exp_starts(&mut self, oracle: &Oracle) {
+        self.exp = Some(oracle.since());
+        self.spanned += u64::from(oracle.is_open());
+    }
+
+    /// It ends.
+    pub fn exp_ends(&mut self, oracle: &mut Oracle) {
+        if let Some(since) = self.exp.take() {
+            oracle.waited(since);
+            self.looked += 1;
+        }
+    }
+
+    /// A step was made: what state is this?
+    pub fn step(&mut self, rcu: &Rcu, oracle: &Oracle) {
+        if !self.on {
+            return;
+        }
+        let global = &rcu.global;
+        let mut hash = DefaultHasher::new(); // of fixed keys: the same in each run
+        match global.phase() {
+            Phase::Wait(_) => "wait".hash(&mut hash),
+            Phase::Idle => "idle".hash(&mut hash),
+            phase => phase.hash(&mut hash),
+        }
+        let few = |n: usize| n.min(3);
+        let holdouts = global
+            .holdouts()
+            .fold(0u64, |all, cpu| all | 1 << (cpu % 64));
+        holdouts.hash(&mut hash);
+        global.exp_phase().hash(&mut hash);
+        few(global.blocked_readers().count()).hash(&mut hash);
+        few(global.queued_readers().count()).hash(&mut hash);
+        oracle.is_open().hash(&mut hash);
+        (global.busy(), global.may_be_lazy()).hash(&mut hash);
+        let lists = |it: &quiescent_engine::Cpu| {
+            let list = &it.lists()[Lane::Code as usize];
+            (list.ready() > 0, list.pending(), it.is_offloaded())
+        };
+        for cpu in &rcu.cpus {
+            lists(cpu).hash(&mut hash);
+        }
+        self.states.insert(hash.finish());
+    }
+}
+
+impl Machine {
+    /// From now on it is counted which states and trace points the run comes across. That takes time.
+    pub fn keep_tally(&mut self) {
+        self.tally.on = true;
+        self.rcu.told.notes.count_points();
+    }
+
+    /// Grace periods of both kinds at whose end the oracle looked for sections older than their beginning.
+    pub fn looked(&self) -> u64 {
+        self.tally.looked
+    }
+
+    /// Grace periods that began while a section was open.
+    pub fn spanned(&self) -> u64 {
+        self.tally.spanned
+    }
+
+    /// The states it was in, by a hash, if they are counted.
+    pub fn states(&self) -> &BTreeSet<u64> {
+        &self.tally.states
+    }
+
+    /// The engine's trace points that were reached, if they are counted.
+    pub fn reached(&self) -> BTreeSet<Point> {
+        self.rcu.told.notes.points()
+    }
+}

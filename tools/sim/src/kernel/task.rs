@@ -1,0 +1,129 @@
+//! Tasks: the kernel's threads that RCU needs, and those of a workload.
+
+use quiescent_engine::offload::GroupId;
+use quiescent_engine::{CpuId, Seq};
+
+use crate::input::op::Work;
+use crate::kernel::roaming::Roaming;
+use crate::kernel::sections::Sections;
+use crate::record::stats::Intervals;
+
+/// What a task waits for that only RCU can end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waits {
+    /// A grace period.
+    ForGp {
+        /// Since when, in nanoseconds.
+        start: u64,
+        /// The first section that it need not wait for.
+        since: u64,
+        /// It asked for an expedited one.
+        expedited: bool,
+        /// It has got one: its cookie.
+        cookie: Option<Seq>,
+    },
+    /// All callbacks.
+    ForCallbacks {
+        /// Since when.
+        start: u64,
+        /// The barrier that it made; none if that of another covered it.
+        made: Option<Seq>,
+    },
+}
+
+pub(crate) enum Kind {
+    GpThread,
+    Rcuog(GroupId),
+    /// It invokes the callbacks of this CPU.
+    Rcuop(CpuId),
+    /// It goes on with soft interrupts.
+    Ksoftirqd,
+    /// It wakes waiters.
+    Kworker,
+    /// It drives expedited grace periods.
+    ExpWorker,
+    Work(Box<dyn Work>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    Sleeping,
+    /// It runs, or wants to.
+    Awake,
+    Over,
+}
+
+pub(crate) struct Task {
+    pub name: String,
+    pub kind: Kind,
+    pub state: State,
+    /// Where it runs, or ran last; none if it never did.
+    pub cpu: Option<CpuId>,
+    /// Where it runs from which time on, if that is an input.
+    pub places: Vec<(u64, CpuId)>,
+    /// Among which CPUs it moves at each wake-up, if it does.
+    pub roaming: Option<Roaming>,
+    /// From when on the scheduler may move it, if it moves any.
+    pub moves_at: u64,
+    /// Its sleep ends with a tick of its CPU, and makes none.
+    pub deferred: bool,
+    /// It was woken while it was about to sleep.
+    pub woken: bool,
+    /// Which sleep it is in: an alarm for another one is stale.
+    pub round: u64,
+    /// What is left of what it computes, while it does not run.
+    pub left: u64,
+    /// It had to give its CPU to another: those that are woken come first.
+    pub gave_way: bool,
+    pub waits: Option<Waits>,
+    pub sections: Sections,
+    pub wakeups: u64,
+    pub intervals: Intervals,
+    /// Time that it had a CPU in turns that are over, interrupts included, in nanoseconds.
+    pub ran_ns: u64,
+}
+
+impl Task {
+    pub fn new(name: String, kind: Kind, cpu: Option<CpuId>) -> Task {
+        Task {
+            name,
+            kind,
+            state: State::Sleeping,
+            cpu,
+            places: Vec::new(),
+            roaming: None,
+            moves_at: 0,
+            deferred: false,
+            woken: false,
+            round: 0,
+            left: 0,
+            gave_way: false,
+            waits: None,
+            sections: Sections::default(),
+            wakeups: 0,
+            intervals: Intervals::default(),
+            ran_ns: 0,
+        }
+    }
+
+    /// Where it goes when `waker` wakes it at `now`.
+    pub fn target(&self, now: u64, waker: CpuId) -> CpuId {
+        let placed = self.places.iter().rev().find(|&&(from, _)| from <= now);
+        placed.map_or_else(|| self.cpu.unwrap_or(waker), |&(_, cpu)| cpu)
+    }
+
+    /// What a trace prints for its state when it stops running.
+    pub fn state_letter(&self) -> char {
+        match (self.state, &self.kind) {
+            (State::Awake, _) => 'R',
+            (State::Over, _) => 'X',
+            (State::Sleeping, Kind::GpThread) => 'I',
+            (State::Sleeping, _) => 'S',
+        }
+    }
+
+    /// Does a task that wakes up take the CPU from it, and do others have their turn?
+    pub fn gives_way(&self) -> bool {
+        matches!(self.kind, Kind::Work(_) | Kind::Ksoftirqd)
+    }
+}

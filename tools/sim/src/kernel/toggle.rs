@@ -1,0 +1,70 @@
+//! A CPU's callbacks are offloaded, or taken back, at run time; and memory runs low.
+//!
+//! Both are the engine's ([`quiescent_engine::offload`]): the machine calls it for a task, and wakes whom it wants woken. A
+//! CPU that was not in `nocbs` at boot has no threads, and is refused; one that is online is, unless `online_toggle` is set; one of
+//! `nohz_full` is not taken back.
+
+use quiescent_engine::CpuId;
+use quiescent_engine::offload::{Shrink, Shrinkable, shrinkable};
+
+use crate::kernel::exec::Act;
+use crate::kernel::machine::Machine;
+
+impl Machine {
+    /// Times that a CPU's callbacks have changed sides.
+    pub fn toggles(&self) -> u64 {
+        self.tally.toggles
+    }
+
+    /// Lazy callbacks that were flushed because memory ran low.
+    pub fn shrunk(&self) -> u64 {
+        self.tally.shrunk
+    }
+
+    pub(crate) fn toggle(&mut self, cpu: CpuId, whose: CpuId, offload: bool) -> Act {
+        let (tick, online) = (self.jiffies(), self.is_online(whose));
+        let (global, cpus, groups, view) = self.rcu.parts();
+        let it = &mut cpus[whose as usize];
+        if let Some(id) = it.member().group() {
+            let group = groups[id as usize].as_mut().expect("it has members");
+            let toggled = match offload {
+                true => it.offload(online, group, global, &view),
+                false => it.deoffload(online, tick, group, global, &view),
+            };
+            if let Ok(toggled) = toggled {
+                self.tally.toggles += 1;
+                self.carry_out(cpu, Some(id), toggled.todo);
+            }
+        }
+        Act::Busy(self.options.costs.work)
+    }
+
+    /// Memory runs low if callbacks hold more than `above` bytes: then the shrinker is asked for `lazy` callbacks.
+    pub(crate) fn reclaim(&mut self, cpu: CpuId, above: u64, lazy: u64) -> Act {
+        match self.stats.held.now.1 > above {
+            true => self.shrink(cpu, lazy),
+            false => Act::Busy(self.options.costs.callback),
+        }
+    }
+
+    /// The shrinker, asked for `lazy` callbacks.
+    pub(crate) fn shrink(&mut self, cpu: CpuId, lazy: u64) -> Act {
+        let tick = self.jiffies();
+        let mut shrink = Shrink::new(lazy);
+        if shrinkable(Some(&self.rcu.cpus)) == Shrinkable::Empty {
+            return Act::Busy(self.options.costs.callback);
+        }
+        for whose in 0..self.options.cpus {
+            let (global, cpus, groups, view) = self.rcu.parts();
+            let it = &mut cpus[whose as usize];
+            let Some(id) = it.member().group() else {
+                continue;
+            };
+            let group = groups[id as usize].as_mut().expect("it has members");
+            let flushed = shrink.visit(it, tick, group, global, &view);
+            self.carry_out(cpu, Some(id), flushed.todo);
+        }
+        self.tally.shrunk += shrink.result().unwrap_or(0);
+        Act::Busy(self.options.costs.work)
+    }
+}

@@ -1,0 +1,185 @@
+//! Machines that cannot be, machines that do not fit into memory, and settings that have no effect.
+
+use crate::base::error::Error;
+use crate::idling::Setup;
+use crate::input::options::{IdleLoop, MachineKind, Options, Smp};
+use crate::kernel::cpu::Core;
+use quiescent_engine::geometry::{Geometry, GeometryError};
+use quiescent_engine::watching::Watching;
+
+/// CPUs that a machine has at most.
+pub const MOST_CPUS: u32 = 1 << 20;
+
+/// Ticks a second, at most.
+pub(super) const MOST_HZ: u32 = 10_000;
+
+/// Bytes that an idle CPU takes: its own state, the engine's, and its share of the tree. Threads of offloaded callbacks come on top.
+/// A test counts what a machine really allocates and holds it against this.
+pub const fn bytes_per_cpu() -> usize {
+    size_of::<Core>()
+        + size_of::<quiescent_engine::Cpu>()
+        + size_of::<Watching>()
+        + crate::record::stats::BYTES_PER_CPU
+        + SHARE
+}
+
+/// Its share of what is kept for all: nodes of the tree, scans' snapshots, the map of leaves and threads.
+const SHARE: usize = 128;
+
+/// Why so many CPUs are refused.
+pub(super) fn too_many(cpus: u64) -> String {
+    let mib = u128::from(cpus) * bytes_per_cpu() as u128 / (1 << 20);
+    format!(
+        "`cpus={cpus}`: idle, they would need about {mib} MiB of memory ({} bytes each); give 1 to {MOST_CPUS}",
+        bytes_per_cpu()
+    )
+}
+
+/// Can there be such a machine?
+pub(super) fn check(options: &Options) -> Result<(), Error> {
+    let machine = |why: String| Err(Error::Machine(why));
+    let Options { cpus, hz, .. } = *options;
+    if cpus == 0 {
+        return machine("`cpus=0`: a machine has at least one CPU".into());
+    }
+    if cpus > MOST_CPUS {
+        return machine(too_many(cpus.into()));
+    }
+    if !(1..=MOST_HZ).contains(&hz) {
+        return machine(format!("`hz={hz}`: give 1 to {MOST_HZ} ticks a second"));
+    }
+    let outside = options.nocbs.iter().find(|&&it| it >= cpus);
+    if let Some(cpu) = outside {
+        return machine(format!(
+            "`rcu_nocbs`: there is no CPU {cpu}: the last one is {}",
+            cpus - 1
+        ));
+    }
+    if let Some(cpu) = options.nohz_full.iter().find(|&&it| it >= cpus) {
+        return machine(format!(
+            "`nohz_full`: there is no CPU {cpu}: the last one is {}",
+            cpus - 1
+        ));
+    }
+    if options.nohz_full.contains(&options.gp_cpu) {
+        return machine(format!(
+            "`gp_cpu={}` is in `nohz_full`: RCU's threads run on the other CPUs; leave it out, or give gp_cpu another one",
+            options.gp_cpu
+        ));
+    }
+    if options.gp_cpu >= cpus {
+        return machine(format!(
+            "`gp_cpu={}`: there is no such CPU: the last one is {}",
+            options.gp_cpu,
+            cpus - 1
+        ));
+    }
+    idle(options).map_err(Error::Machine)?;
+    match Geometry::new(cpus, options.config().geometry) {
+        Ok(tree) if tree.leaves() <= 1 << 16 => Ok(()),
+        Ok(_) => machine(format!(
+            "`rcu_fanout_leaf={}`: {cpus} CPUs would have more than 65536 leaves; give a larger one",
+            options.leaf_fanout
+        )),
+        Err(GeometryError::TooManyCpus { capacity, .. }) => machine(format!(
+            "`cpus={cpus}`: four levels of the tree hold {capacity} CPUs with rcu_fanout_leaf={} and rcu_fanout={}; give larger ones",
+            options.leaf_fanout, options.fanout
+        )),
+        Err(_) => machine("`rcu_fanout_leaf` and `rcu_fanout` take 2 to 64".into()),
+    }
+}
+
+/// Can there be such idle states?
+fn idle(options: &Options) -> Result<(), String> {
+    let Setup {
+        table: Some(table),
+        package_limit,
+        power,
+        ..
+    } = &options.idle
+    else {
+        return Ok(());
+    };
+    let name = &table.name;
+    if options.kind == MachineKind::Threads {
+        return Err(format!(
+            "`idle_table={name}`: machine=threads has no idle states, only machine=kernel has; leave it out"
+        ));
+    }
+    if options.smp == Smp::Serial {
+        return Err(format!(
+            "`idle_table={name}`: smp=serial is a virtual machine, whose CPUs have no idle states; set smp=parallel"
+        ));
+    }
+    if options.idle_loop == IdleLoop::Retain {
+        return Err(format!(
+            "`idle_table={name}`: idle_loop=retain is that of a kernel without idle states; set idle_loop=classic"
+        ));
+    }
+    if let Some(limit) = package_limit
+        && table.depth_of(limit).is_none()
+    {
+        let states: Vec<&str> = (0..=table.package.len())
+            .map(|it| table.package_name(it))
+            .collect();
+        return Err(format!(
+            "`package_limit={limit}`: the package of `idle_table={name}` has no such state; give `none` or one of {}",
+            states.join(", ")
+        ));
+    }
+    power.as_ref().map_or(Ok(()), |it| it.fits(table))
+}
+
+/// What was asked for and does nothing, in words.
+pub fn warnings(options: &Options) -> Vec<String> {
+    let mut said = super::threads::warnings(options);
+    if options.kind == MachineKind::Threads {
+        return said;
+    }
+    let mut warn = |text: &str| said.push(text.to_owned());
+    let those = options.offloaded();
+    let offloaded = !those.is_empty();
+    if options.lazy && !offloaded {
+        warn(
+            "rcu_lazy=1 does nothing: only offloaded callbacks can be lazy, and rcu_nocbs=none; set rcu_nocbs as well",
+        );
+    } else if options.lazy && those.len() < options.cpus as usize {
+        warn("rcu_lazy=1: callbacks of CPUs that are not in rcu_nocbs are never lazy");
+    }
+    let default = Options::kernel_6_12(options.cpus, options.hz);
+    if options.lazy_flush_ms != default.lazy_flush_ms && !options.lazy {
+        warn("lazy_flush does nothing: nothing is lazy with rcu_lazy=0");
+    }
+    if options.policy != default.policy && !offloaded {
+        warn("policy does nothing: it is about offloaded callbacks, and rcu_nocbs=none");
+    }
+    if options.patience_ms > 0 && options.nohz_full.is_empty() {
+        warn(
+            "nohz_full_patience_delay does nothing: it is about CPUs of nohz_full, and there are none",
+        );
+    }
+    if options.idle.table.is_none() && options.idle != default.idle {
+        warn(
+            "governor, cpu_dma_latency, package_limit and power do nothing: the machine has no idle states with idle_table=none",
+        );
+    }
+    for it in options.idle.power.iter().filter(|it| !it.fitted.is_empty()) {
+        let name = &it.name;
+        said.push(format!(
+            "power={name} is a FITTED profile: the watts of what it was fitted to are no prediction"
+        ));
+    }
+    let mut warn = |text: &str| said.push(text.to_owned());
+    if options.frozen_permille > 0 && options.smp == Smp::Parallel {
+        warn("frozen does nothing with smp=parallel: a CPU that executes is not held up by others");
+    }
+    if options.frozen_permille > 0 && options.smp == Smp::Serial {
+        warn("frozen is a FITTED number: figures that depend on it are no predictions");
+    }
+    if options.costs.ipi != default.costs.ipi && options.smp == Smp::Serial {
+        warn(
+            "cost.ipi_ns does nothing with smp=serial: an interrupt is taken when the executing CPU halts",
+        );
+    }
+    said
+}

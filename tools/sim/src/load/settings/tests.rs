@@ -1,0 +1,289 @@
+use super::*;
+use crate::{IdleLoop, Smp};
+use proptest::prelude::*;
+use quiescent_engine::EarlyQs;
+use quiescent_engine::fast_no_hz::IdleRule;
+
+fn base() -> Options {
+    Options::kernel_6_12(8, 1000)
+}
+
+fn with(sets: &[(&str, &str)]) -> Result<Options, Error> {
+    let mut options = base();
+    apply(&mut options, sets).map(|()| options)
+}
+
+#[test]
+fn every_field_can_be_set_and_is_written_as_it_is_read() {
+    let sets = [
+        ("cpus", "20"),
+        ("hz", "250"),
+        ("seed", "7"),
+        ("smp", "serial"),
+        ("idle_loop", "retain"),
+        ("fast_no_hz", "v5.10"),
+        ("policy", "quiescent"),
+        ("early_qs", "init"),
+        ("accelerate_only_new", "0"),
+        ("jiffies_till_first_fqs", "5"),
+        ("jiffies_till_next_fqs", "6"),
+        ("rcu_normal_wake_from_gp", "1"),
+        ("rcu_expedited", "1"),
+        ("rcu_normal", "1"),
+        ("rcu_nocbs", "0-3,19"),
+        ("rcu_lazy", "1"),
+        ("lazy_flush", "2500"),
+        ("rcu_fanout_leaf", "8"),
+        ("rcu_fanout", "32"),
+        ("gp_cpu", "19"),
+        ("moves", "1500ms"),
+        ("jiffies", "77"),
+        ("stepwise", "1"),
+        ("frozen", "220"),
+        ("cost.ipi_ns", "1234"),
+        ("governor", "deepest"),
+        ("cpu_dma_latency", "50us"),
+    ];
+    let options = with(&sets).unwrap();
+    assert_eq!((options.cpus, options.hz, options.seed), (20, 250, 7));
+    assert_eq!(
+        (options.smp, options.idle_loop),
+        (Smp::Serial, IdleLoop::Retain)
+    );
+    assert_eq!(options.early_qs, EarlyQs::Init);
+    assert!(options.expedited && options.normal && options.stepwise);
+    assert!(matches!(options.idle_rule, IdleRule::FastNoHz(_)));
+    assert_eq!((options.first_fqs, options.next_fqs), (Some(5), Some(6)));
+    assert_eq!(options.nocbs, [0, 1, 2, 3, 19]);
+    assert_eq!(options.lazy_flush_ms, 10_000, "2500 ticks of 4 ms");
+    assert_eq!(options.costs.ipi, 1234);
+    for (key, value) in sets {
+        let written = find(key).unwrap().get(&options);
+        let expected = if key == "lazy_flush" { "10s" } else { value };
+        assert_eq!(written, expected, "{key}");
+    }
+    let all = listed(&options);
+    assert_eq!(all.len(), SETTINGS.len());
+    let again: Vec<(&str, &str)> = all.iter().map(|it| (it.0, it.1.as_str())).collect();
+    assert_eq!(with(&again).unwrap(), options);
+}
+
+/// A new field of a machine does not compile here until it is named; then it wants a line in the table, and above.
+#[test]
+fn no_field_is_forgotten() {
+    let Options {
+        kind: _,
+        cpus: _,
+        hz: _,
+        smp: _,
+        online_toggle: _,
+        idle_loop: _,
+        idle_rule: _,
+        expedited: _,
+        normal: _,
+        stepwise: _,
+        early_qs: _,
+        first_fqs: _,
+        next_fqs: _,
+        wake_from_gp: _,
+        accelerate_only_new: _,
+        nocbs: _,
+        nohz_full: _,
+        patience_ms: _,
+        lazy: _,
+        lazy_flush_ms: _,
+        policy: _,
+        leaf_fanout: _,
+        fanout: _,
+        costs: _,
+        jiffies: _,
+        gp_cpu: _,
+        moves: _,
+        frozen_permille: _,
+        idle:
+            crate::idling::Setup {
+                table: _,
+                governor: _,
+                latency_limit: _,
+                package_limit: _,
+                power: _,
+            },
+        threads: _,
+        seed: _,
+    } = base();
+    let costs = SETTINGS.iter().filter(|it| it.key.starts_with("cost."));
+    assert_eq!(costs.count(), size_of::<crate::Costs>() / size_of::<u64>());
+    let others = SETTINGS.iter().filter(|it| !it.key.starts_with("cost."));
+    assert_eq!(
+        others.count(),
+        34,
+        "fields of a machine, but for its costs, and `rcu`"
+    );
+    let crate::input::policy::Policy {
+        prompt_ns: _,
+        batch: _,
+        batch_bytes: _,
+        budget_bytes: _,
+        budget_callbacks: _,
+        offload: _,
+        stall_ns: _,
+        clock: _,
+        prices: _,
+    } = base().threads;
+    let prices = THREAD_SETTINGS
+        .iter()
+        .filter(|it| it.key.starts_with("cost."));
+    let count = size_of::<crate::input::policy::Prices>() / size_of::<u64>();
+    assert_eq!(prices.count(), count);
+    assert_eq!(THREAD_SETTINGS.len() - count, 8);
+}
+
+#[test]
+fn the_kernels_whole_names_are_understood() {
+    let sets = [
+        ("rcutree.jiffies_till_first_fqs", "9"),
+        ("rcutree.enable_rcu_lazy", "Y"),
+    ];
+    let options = with(&sets).unwrap();
+    assert_eq!((options.first_fqs, options.lazy), (Some(9), true));
+}
+
+#[test]
+fn the_later_of_two_counts_whatever_their_names() {
+    let options = with(&[("enable_rcu_lazy", "1"), ("rcu_lazy", "0")]).unwrap();
+    assert!(!options.lazy);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_with_what_would() {
+    for (key, value, said) in [
+        ("cpus", "0", "1 to 1048576"),
+        ("cpus", "10000000", "MiB of memory"),
+        ("cpus", "99999999999999999999", "1 to 1048576"),
+        ("hz", "0", "1 to 10000"),
+        ("early_qs", "on", "off, scan or init"),
+        ("rcu_nocbs", "0-8", "a list of CPUs"),
+        ("gp_cpu", "8", "the last one is 7"),
+        ("lazy_flush", "soon", "a time such as"),
+        ("rcu_fanout_leaf", "65", "2 to 64"),
+        ("cost.ipi", "1", "did you mean `cost.ipi_ns`"),
+        ("ealry_qs", "off", "did you mean `early_qs`"),
+    ] {
+        let error = with(&[(key, value)]).unwrap_err().to_string();
+        assert!(error.contains(said), "{key}={value}: {error}");
+        assert!(error.contains(key), "{key}={value}: {error}");
+    }
+    let error = with(&[("cpus", "1000000"), ("rcu_fanout_leaf", "2")]);
+    assert!(
+        error.unwrap_err().to_string().contains("give"),
+        "a tree that cannot be"
+    );
+    for text in ["early_qs", "=1", "early_qs="] {
+        assert!(assignment(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn what_does_nothing_is_said() {
+    let said = |sets: &[(&str, &str)]| warnings(&with(sets).unwrap()).join("\n");
+    assert_eq!(said(&[]), "");
+    assert!(said(&[("rcu_lazy", "1")]).contains("set rcu_nocbs as well"));
+    assert_eq!(said(&[("rcu_lazy", "1"), ("rcu_nocbs", "all")]), "");
+    assert!(said(&[("lazy_flush", "1s")]).contains("rcu_lazy=0"));
+    assert!(said(&[("policy", "quiescent")]).contains("rcu_nocbs=none"));
+    assert!(said(&[("frozen", "200"), ("smp", "serial")]).contains("FITTED"));
+}
+
+#[test]
+fn idle_states_are_set_and_what_does_not_go_with_them_is_refused() {
+    let sets = [
+        ("idle_table", "alder-lake"),
+        ("governor", "menu"),
+        ("package_limit", "PC8"),
+        ("power", "two-states"),
+    ];
+    let options = with(&sets).unwrap();
+    let all = listed(&options);
+    let again: Vec<(&str, &str)> = all.iter().map(|it| (it.0, it.1.as_str())).collect();
+    assert_eq!(with(&again).unwrap(), options);
+    assert!(warnings(&options)[0].contains("FITTED"));
+    for (key, value, said) in [
+        ("idle_table", "alder-lage", "sandy-bridge"),
+        ("governor", "teo", "menu"),
+        ("package_limit", "PC9", "PC10"),
+        ("power", "none-such", "two-states"),
+        ("machine", "threads", "only machine=kernel has"),
+        ("smp", "serial", "smp=parallel"),
+        ("idle_loop", "retain", "idle_loop=classic"),
+    ] {
+        let with = with(&[&sets[..], &[(key, value)]].concat());
+        let error = with.unwrap_err().to_string();
+        assert!(error.contains(said), "{key}={value}: {error}");
+    }
+    let other = [("idle_table", "sandy-bridge"), ("power", "two-states")];
+    assert!(with(&other).unwrap_err().to_string().contains("PC10"));
+    let nothing = warnings(&with(&[("power", "video")]).unwrap()).join("");
+    assert!(nothing.contains("idle_table=none"), "{nothing}");
+}
+
+#[test]
+fn three_usual_machines_have_short_names() {
+    let lazy = with(&[("rcu", "lazy"), ("cpus", "4")]).unwrap();
+    assert_eq!((&*lazy.nocbs, lazy.lazy), (&[0, 1, 2, 3][..], true));
+    let mixed = with(&[("rcu", "offload"), ("rcu_nocbs", "0-1")]).unwrap();
+    assert_eq!(find("rcu").unwrap().get(&mixed), "mixed");
+    let lazy_alone = with(&[("rcu", "default"), ("rcu_lazy", "1")]).unwrap();
+    assert!(lazy_alone.lazy && lazy_alone.nocbs.is_empty());
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_a_value_or_an_error(
+        index in 0..SETTINGS.len(),
+        text in prop_oneof![".*", "[0-9]{0,24}", "[0-9.]{1,12}(ns|us|ms|s|min)", "([0-9]{1,3}[-,]?){0,6}"],
+    ) {
+        let setting = &SETTINGS[index];
+        if let Ok(options) = with(&[(setting.key, &text)]) {
+            let written = setting.get(&options);
+            prop_assert_eq!(with(&[(setting.key, &written)]).unwrap(), options);
+        }
+        let _ = assignment(&text).map(|(key, value)| with(&[(key, value)]));
+    }
+}
+
+#[test]
+fn a_machine_of_threads_has_settings_of_its_own() {
+    let sets = [
+        ("kind", "threads"),
+        ("hz", "250"),
+        ("lazy_flush", "5s"),
+        ("prompt_flush", "20ms"),
+        ("batch", "100"),
+        ("batch_bytes", "5000"),
+        ("budget_bytes", "1000000"),
+        ("budget_callbacks", "10000"),
+        ("offload", "1"),
+        ("stall_after", "3s"),
+        ("clock", "1000.5s"),
+        ("cost.fence_ns", "7"),
+        ("cost.wake_ns", "8"),
+    ];
+    let options = with(&sets).unwrap();
+    assert_eq!(options.kind, crate::MachineKind::Threads);
+    assert_eq!(options.threads.clock, Some(1_000_500_000_000));
+    assert_eq!(
+        (options.threads.prices.fence, options.threads.prices.wake),
+        (7, 8)
+    );
+    let all = listed(&options);
+    assert_eq!(all.len(), THREAD_SETTINGS.len() + BOTH.len());
+    let again: Vec<(&str, &str)> = all.iter().map(|it| (it.0, it.1.as_str())).collect();
+    assert_eq!(with(&again).unwrap(), options);
+    assert_eq!(warnings(&options), [""; 0]);
+    let mixed = with(&[("machine", "threads"), ("early_qs", "init")]).unwrap();
+    assert!(warnings(&mixed)[0].ends_with("does nothing: early_qs"));
+    let mixed = with(&[("batch", "9")]).unwrap();
+    assert!(warnings(&mixed)[0].ends_with("does nothing: batch"));
+    let wrong = with(&[("machine", "process")]).unwrap_err().to_string();
+    assert!(wrong.contains("kernel or threads"), "{wrong}");
+}

@@ -1,0 +1,306 @@
+//! Workloads: files that say what runs on a machine, in words and in numbers.
+//!
+//! A workload is a file in TOML. It says what it is about and what it assumes, gives settings of the machine and parameters of its
+//! own, and lists tasks. Settings and parameters can both be changed by name. The files in `data/workloads` are part of the
+//! program; any other file can be given by its path.
+//!
+//! ```toml
+//! about = "one caller"
+//! assumes = ["an idle machine"]
+//! until = "tasks"
+//! seconds = 10
+//! [machine]
+//! cpus = 4
+//! [parameters]
+//! calls = { value = 100, about = "calls of the caller" }
+//! [[task]]
+//! work = "rounds"
+//! name = "caller"
+//! calls = "$calls"
+//! ```
+//!
+//! | `work` | what the task does | fields |
+//! |---|---|---|
+//! | `rounds` | calls of `synchronize_rcu` with pauses, and a rest after each round | `rounds`, `calls`, `pause`, `compute`, `rest`, `vary` |
+//! | `turns` | computes and sleeps by turns, for ever | `compute`, `sleep`, `vary` |
+//! | `queue` | queues callbacks, so many times a second | `rate`, `vary`, `times`, `compute`, `between`, `stop` (nothing from then on), `callbacks` |
+//! | `read` | reads: section after section | `sections` (0: for ever), `inside`, `outside`, `sleeps`, `vary` |
+//! | `switch` | queues one callback, waits until it has been invoked, and rests | `times`, `compute`, `rest`, `vary`, `callbacks` |
+//! | `reclaim` | looks what memory callbacks hold, and asks the shrinker if it is more than `above` | `every` (0: never), `above` (bytes), `lazy` (callbacks asked for) |
+//! | `close` | at each frame computes, then closes so many buffers, a system call each, which queues callbacks | `rate`, `vary`, `compute`, `buffers`, `close` (what a call takes), `stop`, `callbacks` |
+//!
+//! All have `name`, `cpu` (a list, `any`, `gp` or `none`), `roams` (one task, at each wake-up on any CPU of the list), `tasks`, `start` and
+//! `endless`; on a machine of threads (`kind = "threads"`)
+//! `registered` instead of `cpu`, and callbacks have a `verb`. With `vary` pauses, rests and the times
+//! between arrivals have the mean that is given, and remember nothing.
+//!
+//! ```
+//! use quiescent_sim::Workload;
+//!
+//! let sync = Workload::named("sync")?;
+//! let plan = sync.plan(&[("calls", "5"), ("early_qs", "init")])?;
+//! let stats = plan.run(|| false).expect("nobody stopped it");
+//! assert_eq!(stats.calls.len(), 5);
+//! # Ok::<(), quiescent_sim::Error>(())
+//! ```
+
+mod function;
+mod kernel_work;
+mod plan;
+mod stage;
+
+pub use crate::text::file::Parameter;
+pub use plan::Plan;
+
+use crate::base::error::Error;
+use crate::input::options::Options;
+use crate::load::settings;
+use crate::text::fields::Fields;
+use crate::text::file::{Contents, Place};
+use plan::Group;
+
+/// The files that are part of the program.
+const BUILT_IN: [(&str, &str); 21] = [
+    ("sync", include_str!("../../../../data/workloads/sync.toml")),
+    (
+        "churn",
+        include_str!("../../../../data/workloads/churn.toml"),
+    ),
+    ("fork", include_str!("../../../../data/workloads/fork.toml")),
+    (
+        "flood",
+        include_str!("../../../../data/workloads/flood.toml"),
+    ),
+    (
+        "tab-switch",
+        include_str!("../../../../data/workloads/tab-switch.toml"),
+    ),
+    (
+        "bridge",
+        include_str!("../../../../data/workloads/bridge.toml"),
+    ),
+    (
+        "torture5s",
+        include_str!("../../../../data/workloads/torture5s.toml"),
+    ),
+    (
+        "idle-callbacks",
+        include_str!("../../../../data/workloads/idle-callbacks.toml"),
+    ),
+    (
+        "boot-selinux",
+        include_str!("../../../../data/workloads/boot-selinux.toml"),
+    ),
+    (
+        "ftrace-start-stop",
+        include_str!("../../../../data/workloads/ftrace-start-stop.toml"),
+    ),
+    (
+        "percpu-ref",
+        include_str!("../../../../data/workloads/percpu-ref.toml"),
+    ),
+    (
+        "memory-pressure",
+        include_str!("../../../../data/workloads/memory-pressure.toml"),
+    ),
+    (
+        "nohz-full",
+        include_str!("../../../../data/workloads/nohz-full.toml"),
+    ),
+    (
+        "trickle",
+        include_str!("../../../../data/workloads/trickle.toml"),
+    ),
+    (
+        "waiters",
+        include_str!("../../../../data/workloads/waiters.toml"),
+    ),
+    (
+        "local-video",
+        include_str!("../../../../data/workloads/local-video.toml"),
+    ),
+    (
+        "screen-off",
+        include_str!("../../../../data/workloads/screen-off.toml"),
+    ),
+    (
+        "display-pipeline",
+        include_str!("../../../../data/workloads/display-pipeline.toml"),
+    ),
+    (
+        "home-screen-swipe",
+        include_str!("../../../../data/workloads/home-screen-swipe.toml"),
+    ),
+    (
+        "chromeos-idle",
+        include_str!("../../../../data/workloads/chromeos-idle.toml"),
+    ),
+    (
+        "android-static-image",
+        include_str!("../../../../data/workloads/android-static-image.toml"),
+    ),
+];
+
+/// A workload, as its file has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Workload {
+    /// Its name.
+    pub name: String,
+    /// The file, for errors.
+    file: String,
+    contents: Contents,
+}
+
+impl Workload {
+    /// The one of this name, or in the file of this path.
+    ///
+    /// # Errors
+    /// If there is neither, or the file is wrong.
+    pub fn named(name: &str) -> Result<Workload, Error> {
+        if let Some((name, text)) = BUILT_IN.iter().find(|it| it.0 == name) {
+            return Workload::read(name, &format!("data/workloads/{name}.toml"), text);
+        }
+        let text = std::fs::read_to_string(name).map_err(|why| Error::NoWorkload {
+            name: name.into(),
+            why: why.to_string(),
+            known: BUILT_IN.map(|it| it.0).join(", "),
+        })?;
+        let stem = std::path::Path::new(name).file_stem();
+        let stem = stem.map_or(name.into(), |it| it.to_string_lossy());
+        Workload::read(&stem, name, &text)
+    }
+
+    /// Those that are part of the program.
+    pub fn built_in() -> impl Iterator<Item = Workload> {
+        let read = |it: &str| Workload::named(it).expect("a test reads them all");
+        BUILT_IN.into_iter().map(move |it| read(it.0))
+    }
+
+    /// Reads the text of a file.
+    ///
+    /// # Errors
+    /// If it is wrong; with the line and the column.
+    pub fn read(name: &str, file: &str, text: &str) -> Result<Workload, Error> {
+        let it = Workload {
+            name: name.into(),
+            file: file.into(),
+            contents: crate::text::file::read(file, text)?,
+        };
+        for parameter in &it.contents.parameters {
+            if settings::find(&parameter.name).is_some() {
+                let why = format!(
+                    "`{}` is a setting of the machine: give the parameter another name",
+                    parameter.name
+                );
+                return Err(parameter.place.wrong(file, why));
+            }
+        }
+        it.about()?;
+        it.plan(&[])?;
+        Ok(it)
+    }
+
+    /// What it is about.
+    ///
+    /// # Errors
+    /// If the file does not say.
+    pub fn about(&self) -> Result<String, Error> {
+        self.top(&[]).need("about")
+    }
+
+    /// What it assumes, in words.
+    pub fn assumes(&self) -> &[String] {
+        &self.contents.assumes
+    }
+
+    /// Which numbers in it were chosen so that a result comes out, in words.
+    pub fn fitted(&self) -> &[String] {
+        &self.contents.fitted
+    }
+
+    /// Its parameters.
+    pub fn parameters(&self) -> &[Parameter] {
+        &self.contents.parameters
+    }
+
+    /// The workload with these settings of the machine and parameters of its own; the later of two for one name counts.
+    ///
+    /// # Errors
+    /// If a name is unknown or a value makes no sense.
+    pub fn plan(&self, sets: &[(&str, &str)]) -> Result<Plan, Error> {
+        let own = |key: &str| self.contents.parameters.iter().any(|it| it.name == key);
+        let mut options = Options::kernel_6_12(8, 1000);
+        for field in &self.contents.machine {
+            if settings::find(&field.key).is_none() {
+                let why = settings::unknown(&field.key, std::iter::empty()).to_string();
+                return Err(field.place.wrong(&self.file, why));
+            }
+        }
+        let machine = self.contents.machine.iter();
+        let machine = machine.map(|it| (it.key.as_str(), it.value.as_str()));
+        let given = sets.iter().copied().filter(|it| !own(it.0));
+        for (key, _) in given.clone() {
+            if settings::find(key).is_none() {
+                let own = self.contents.parameters.iter().map(|it| it.name.as_str());
+                return Err(settings::unknown(key, own));
+            }
+        }
+        let all: Vec<_> = machine.chain(given).collect();
+        settings::apply(&mut options, &all).map_err(|why| self.where_it_stands(why, sets))?;
+        let top = self.top(sets);
+        let group = |it| Group::read(self, it, sets, &options);
+        let groups = self.contents.tasks.iter().map(group);
+        let seconds = top.count("seconds", 10)?.clamp(1, 86_400);
+        let until = top.word("until", &["tasks", "time"])?;
+        let parameters = self.contents.parameters.iter().map(|it| {
+            let set = sets.iter().rev().find(|set| set.0 == it.name);
+            let value = set.map_or(it.value.as_str(), |set| set.1);
+            (it.name.clone(), value.to_owned())
+        });
+        Ok(Plan {
+            groups: groups.collect::<Result<_, _>>()?,
+            parameters: parameters.collect(),
+            length: seconds * 1_000_000_000,
+            until_tasks: until == Some(0),
+            warm_up: top.time("warm_up", 0)?,
+            options,
+        })
+    }
+
+    /// The fields that do not belong to a task.
+    fn top<'a>(&'a self, sets: &'a [(&'a str, &'a str)]) -> Fields<'a> {
+        Fields {
+            file: &self.file,
+            place: Place { line: 1, column: 1 },
+            fields: &self.contents.top,
+            parameters: &self.contents.parameters,
+            sets,
+            cpus: 1,
+        }
+    }
+
+    /// An error about a setting that stands in the file gets its place; so does one about settings that do not go together,
+    /// if all of them are the file's. Settings are known by several names.
+    fn where_it_stands(&self, why: Error, sets: &[(&str, &str)]) -> Error {
+        let setting = |name: &str| settings::find(name).map(|it| it.key);
+        let key = match &why {
+            Error::Value { key, .. } => setting(key),
+            Error::Machine(_) => None,
+            _ => return why,
+        };
+        let mut given = sets.iter().filter_map(|it| setting(it.0));
+        let machine = &self.contents.machine;
+        let named = key.and_then(|key| machine.iter().rfind(|it| setting(&it.key) == Some(key)));
+        let field = match named {
+            Some(field) if !given.any(|it| Some(it) == key) => Some(field),
+            Some(_) => None,
+            None => machine.first().filter(|_| given.next().is_none()),
+        };
+        field.map_or(why.clone(), |field| {
+            field.place.wrong(&self.file, why.to_string())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

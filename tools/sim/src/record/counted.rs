@@ -1,0 +1,104 @@
+//! What a machine of threads counts: the same as the library's `Statistics`, under the same names.
+
+use quiescent_engine::Counts;
+use quiescent_engine::credit::Cause;
+
+/// Counters of the library's part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// Grace periods that ended.
+    pub grace_periods: u64,
+    /// Those that needed no fence, since nobody but the driver took part.
+    pub sole: u64,
+    /// Scans.
+    pub scans: u64,
+    /// Steps of grace periods.
+    pub steps: u64,
+    /// Process-wide fences at the start of a grace period.
+    pub fences_gp: u64,
+    /// … before a driver sleeps.
+    pub fences_flag: u64,
+    /// … of take-overs.
+    pub fences_take: u64,
+    /// Sleeps of drivers.
+    pub sleeps: u64,
+    /// Drivers that a reader has woken.
+    pub reader_wakeups: u64,
+    /// Waiters that were asked to drive.
+    pub hand_overs: u64,
+    /// Roles taken from a silent driver.
+    pub usurped: u64,
+    /// Stalled grace periods that were reported.
+    pub stalls: u64,
+    /// Owners' trips to the lock.
+    pub refills: u64,
+    /// Objects that owners freed because the budget was near.
+    pub helped: u64,
+    /// Times a caller gave its processor up.
+    pub gave_way: u64,
+    /// Times the budget was passed.
+    pub over_budget: u64,
+    /// Wake-ups of the worker by its timer.
+    pub woken_timer: u64,
+    /// Wake-ups of the worker by a kick.
+    pub woken_kick: u64,
+    /// Times the worker looked whether anything is due.
+    pub worker_passes: u64,
+    /// Barriers.
+    pub barriers: u64,
+    /// Callbacks that were sent on their way, by cause ([`Cause::ALL`]): times.
+    pub flushes: [u64; Cause::ALL.len()],
+}
+
+impl Counted {
+    /// Process-wide fences.
+    pub fn fences(&self) -> u64 {
+        self.fences_gp + self.fences_flag + self.fences_take
+    }
+
+    /// Callbacks that were sent on their way, times: each cause by its name.
+    pub fn flushes_by_cause(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        Cause::ALL.iter().map(|it| it.name()).zip(self.flushes)
+    }
+
+    /// With what the engine counts.
+    pub(crate) fn with(mut self, counts: &Counts) -> Counted {
+        self.grace_periods = counts.grace_periods;
+        self.sole = counts.sole;
+        self.scans = counts.scans;
+        self.steps = counts.steps;
+        self.usurped = counts.usurped;
+        self.stalls = counts.stalls;
+        self.over_budget = counts.over_budget;
+        self.flushes = Cause::ALL.map(|cause| counts.flushes.of(cause));
+        self
+    }
+
+    /// What was counted since `before`.
+    pub fn since(&self, before: &Counted) -> Counted {
+        let flushes = std::array::from_fn(|n| self.flushes[n] - before.flushes[n]);
+        Counted {
+            grace_periods: self.grace_periods - before.grace_periods,
+            sole: self.sole - before.sole,
+            scans: self.scans - before.scans,
+            steps: self.steps - before.steps,
+            fences_gp: self.fences_gp - before.fences_gp,
+            fences_flag: self.fences_flag - before.fences_flag,
+            fences_take: self.fences_take - before.fences_take,
+            sleeps: self.sleeps - before.sleeps,
+            reader_wakeups: self.reader_wakeups - before.reader_wakeups,
+            hand_overs: self.hand_overs - before.hand_overs,
+            usurped: self.usurped - before.usurped,
+            stalls: self.stalls - before.stalls,
+            refills: self.refills - before.refills,
+            helped: self.helped - before.helped,
+            gave_way: self.gave_way - before.gave_way,
+            over_budget: self.over_budget - before.over_budget,
+            woken_timer: self.woken_timer - before.woken_timer,
+            woken_kick: self.woken_kick - before.woken_kick,
+            worker_passes: self.worker_passes - before.worker_passes,
+            barriers: self.barriers - before.barriers,
+            flushes,
+        }
+    }
+}

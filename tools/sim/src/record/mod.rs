@@ -1,0 +1,10 @@
+//! What a run leaves behind: counts and delays, notes for a trace, system calls, a film; and whether anything came too early.
+
+pub(crate) mod counted;
+pub(crate) mod film;
+pub(crate) mod look;
+pub(crate) mod notes;
+pub(crate) mod oracle;
+pub(crate) mod points;
+pub(crate) mod stats;
+pub(crate) mod syscalls;

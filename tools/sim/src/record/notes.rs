@@ -1,0 +1,286 @@
+//! What is noted while the machine runs: which event credited which CPU, and, if asked for, every trace event.
+//!
+//! The engine tells its events through the [`View`](crate::rcu) that answers its questions; the machine tells here,
+//! before it lets a CPU do something, which CPU that is and when. So a line knows its place without the
+//! engine knowing one. Everything is in cells because a question of the engine has the machine's parts on loan.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+
+use quiescent_engine::event::{Event, FqsEvent, GpEvent};
+use quiescent_engine::{CpuId, Seq};
+
+use crate::input::op::SysCallName;
+use crate::record::points::{Point, point};
+use crate::record::stats::Credits;
+
+/// Where a line was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub at: u64,
+    pub cpu: CpuId,
+    /// The task that runs there; none in the idle loop.
+    pub task: Option<usize>,
+    pub level: Level,
+}
+
+/// What the CPU is in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Level {
+    #[default]
+    Task,
+    Softirq,
+    Irq,
+}
+
+/// What a line says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    Rcu(Event),
+    /// A callback was queued; the function's number, and how many there are now.
+    Queued {
+        /// In the FIFO of this CPU.
+        whose: CpuId,
+        pos: u64,
+        func: usize,
+        n_cbs: u64,
+    },
+    Invoke {
+        whose: CpuId,
+        pos: u64,
+        func: usize,
+    },
+    Wakeup {
+        task: usize,
+        target: CpuId,
+    },
+    Switch {
+        prev: Option<usize>,
+        state: char,
+        next: Option<usize>,
+    },
+    IdleEnter,
+    IdleExit,
+    Tick,
+    /// A CPU of `nohz_full` stops its tick, or keeps it for somebody.
+    TickStop(Option<KeptBy>),
+    Timer {
+        jiffies: u64,
+        function: &'static str,
+    },
+    /// A step of `rcu_barrier`, by its name: about a CPU or none, callbacks and guards that are left, its number.
+    Barrier {
+        step: &'static str,
+        whose: Option<CpuId>,
+        remaining: u32,
+        seq: Seq,
+    },
+    SoftirqEntry(Softirq),
+    SoftirqExit(Softirq),
+    /// A task enters a system call, with this argument; and leaves it.
+    SysEnter(SysCallName, u64),
+    SysExit(SysCallName),
+}
+
+impl What {
+    /// Is it about which system call a callback comes from?
+    const fn is_of_calls(&self) -> bool {
+        matches!(
+            self,
+            What::SysEnter(..) | What::SysExit(_) | What::Queued { .. } | What::Invoke { .. }
+        )
+    }
+}
+
+/// Who wants the tick of a CPU that could do without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KeptBy {
+    /// Tasks take turns.
+    Sched,
+    /// A grace period has asked.
+    Rcu,
+    /// An expedited one has.
+    RcuExp,
+}
+
+impl KeptBy {
+    /// As a trace says it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            KeptBy::Sched => "SCHED",
+            KeptBy::Rcu => "RCU",
+            KeptBy::RcuExp => "RCU_EXP",
+        }
+    }
+}
+
+/// Soft interrupts, by the number that traces print.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Softirq {
+    Timer = 1,
+    Rcu = 9,
+}
+
+/// The notes.
+#[derive(Debug, Default)]
+pub(crate) struct Notes {
+    place: Cell<Place>,
+    /// It is in the window of the statistics.
+    counts: Cell<bool>,
+    /// The grace-period thread is what runs.
+    in_gp_thread: Cell<bool>,
+    leaf_level: u8,
+    /// Which scan it is, and by which one each CPU was credited last.
+    scan: Cell<u32>,
+    seen: RefCell<Vec<u32>>,
+    credits: RefCell<Vec<Credits>>,
+    /// Trace points that were reached, if they are counted.
+    points: RefCell<Option<BTreeSet<Point>>>,
+    tracing: Cell<bool>,
+    /// Of all lines only those are kept that join callbacks to system calls.
+    only_calls: Cell<bool>,
+    lines: RefCell<Vec<(Place, What)>>,
+    /// Who ran last on each CPU, while tracing.
+    ran: RefCell<Vec<Option<usize>>>,
+}
+
+impl Notes {
+    /// For a tree whose leaves are on this level.
+    pub fn new(cpus: u32, leaf_level: u8) -> Notes {
+        Notes {
+            leaf_level,
+            scan: Cell::new(1),
+            seen: RefCell::new(vec![0; cpus as usize]),
+            credits: RefCell::new(vec![Credits::default(); cpus as usize]),
+            ..Notes::default()
+        }
+    }
+
+    /// From now on every event is kept.
+    pub fn trace(&self) {
+        self.tracing.set(true);
+        *self.ran.borrow_mut() = vec![None; self.credits.borrow().len()];
+    }
+
+    /// From now on system calls are kept, and callbacks that are queued and invoked; nothing else, so that a long run needs little memory.
+    pub fn trace_calls(&self) {
+        self.trace();
+        self.only_calls.set(true);
+    }
+
+    /// From now on trace points are counted.
+    pub fn count_points(&self) {
+        *self.points.borrow_mut() = Some(BTreeSet::new());
+    }
+
+    /// Those that were reached.
+    pub fn points(&self) -> BTreeSet<Point> {
+        self.points.borrow().clone().unwrap_or_default()
+    }
+
+    /// What happens next happens here.
+    pub fn go_to(&self, place: Place, counts: bool) {
+        self.place.set(place);
+        self.counts.set(counts);
+        self.in_gp_thread.set(false);
+    }
+
+    /// The CPU is in this now.
+    pub fn level(&self, level: Level) {
+        let mut place = self.place.get();
+        place.level = level;
+        self.place.set(place);
+    }
+
+    /// What the CPU is in now.
+    pub fn level_now(&self) -> Level {
+        self.place.get().level
+    }
+
+    /// The grace-period thread runs here.
+    pub fn gp_thread(&self) {
+        self.in_gp_thread.set(true);
+    }
+
+    /// The machine did something that a kernel traces.
+    pub fn say(&self, what: What) {
+        if self.tracing.get() && (!self.only_calls.get() || what.is_of_calls()) {
+            self.lines.borrow_mut().push((self.place.get(), what));
+        }
+    }
+
+    /// Another task runs on `cpu` now; the last one is left in this state.
+    pub fn switched(&self, cpu: CpuId, next: Option<usize>, state: impl Fn(usize) -> char) {
+        if !self.tracing.get() {
+            return;
+        }
+        let prev = std::mem::replace(&mut self.ran.borrow_mut()[cpu as usize], next);
+        if prev == next {
+            return;
+        }
+        let mut place = self.place.get();
+        place.task = prev;
+        self.place.set(place);
+        let state = prev.map_or('R', state);
+        self.say(What::Switch { prev, state, next });
+        place.task = next;
+        self.place.set(place);
+    }
+
+    /// The engine tells an event.
+    pub fn event(&self, event: &Event) {
+        if let Some(points) = &mut *self.points.borrow_mut() {
+            points.insert(point(event));
+        }
+        match *event {
+            Event::GracePeriod {
+                event: GpEvent::Fqsstart | GpEvent::Fqsend,
+                ..
+            } => self.scan.set(self.scan.get().wrapping_add(1)),
+            Event::Fqs {
+                event: FqsEvent::Dti,
+                cpu,
+                ..
+            } => {
+                self.seen.borrow_mut()[cpu as usize] = self.scan.get();
+                self.credit(cpu, |it| &mut it.scan);
+            }
+            Event::QuiescentStateReport {
+                mask, level, lo, ..
+            } if level == self.leaf_level => self.reported(mask, lo),
+            _ => {}
+        }
+        self.say(What::Rcu(*event));
+    }
+
+    fn reported(&self, mask: u64, lo: CpuId) {
+        let mut rest = mask;
+        while rest != 0 {
+            let cpu = lo + rest.trailing_zeros();
+            rest &= rest - 1;
+            match self.in_gp_thread.get() {
+                false => self.credit(cpu, |it| &mut it.own),
+                true if self.seen.borrow()[cpu as usize] == self.scan.get() => {}
+                true => self.credit(cpu, |it| &mut it.early),
+            }
+        }
+    }
+
+    fn credit(&self, cpu: CpuId, which: fn(&mut Credits) -> &mut u64) {
+        if self.counts.get()
+            && let Some(credits) = self.credits.borrow_mut().get_mut(cpu as usize)
+        {
+            *which(credits) += 1;
+        }
+    }
+
+    /// Which event credited each CPU.
+    pub fn credits(&self) -> Vec<Credits> {
+        self.credits.borrow().clone()
+    }
+
+    /// All lines so far.
+    pub fn lines(&self) -> std::cell::Ref<'_, Vec<(Place, What)>> {
+        self.lines.borrow()
+    }
+}

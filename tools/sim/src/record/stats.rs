@@ -1,0 +1,225 @@
+//! What a run has shown.
+
+use std::collections::BTreeMap;
+
+use quiescent_engine::CpuId;
+
+/// Ticks on CPUs of `nohz_full`, and who wanted them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FullTicks {
+    /// All of them.
+    pub ticks: u64,
+    /// Tasks took turns.
+    pub sched: u64,
+    /// A grace period waited.
+    pub rcu: u64,
+    /// An expedited one did.
+    pub rcu_exp: u64,
+}
+
+/// A grace period.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GracePeriod {
+    /// When it started, in nanoseconds.
+    pub start: u64,
+    /// When it ended.
+    pub end: u64,
+    /// Scans that it took.
+    pub scans: u32,
+    /// Who was in the way after the first scan.
+    pub holdouts: Vec<CpuId>,
+}
+
+/// A call of `synchronize_rcu`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Synchronized {
+    /// When it was made, in nanoseconds.
+    pub start: u64,
+    /// When it returned.
+    pub end: u64,
+    /// The caller asked for an expedited grace period, whatever it got.
+    pub expedited: bool,
+}
+
+/// A callback's function.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Func {
+    /// Its name.
+    pub name: String,
+    /// Bytes that a callback of it holds.
+    pub bytes: u64,
+    /// Callbacks queued.
+    pub queued: u64,
+    /// Those of them that were queued to wait for company.
+    pub lazily: u64,
+    /// Those that ended the laziness of others, since they were not.
+    pub broke: u64,
+    /// Callbacks invoked.
+    pub invoked: u64,
+    /// How long each of those waited, in nanoseconds.
+    pub delays: Vec<u64>,
+}
+
+/// Which events credited a CPU with a quiescent state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Credits {
+    /// A scan saw that it was, or had been, in an extended quiescent state.
+    pub scan: u64,
+    /// Its own report, from its soft interrupt.
+    pub own: u64,
+    /// The early report of the grace-period thread's own CPU.
+    pub early: u64,
+}
+
+/// Times between a task's wake-ups, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Intervals {
+    /// How many.
+    pub count: u64,
+    /// The shortest.
+    pub min: u64,
+    /// The longest.
+    pub max: u64,
+    /// All of them together.
+    pub total: u64,
+    /// When it was woken last.
+    pub(crate) last: Option<u64>,
+}
+
+impl Intervals {
+    pub(crate) fn woken(&mut self, now: u64) {
+        if let Some(last) = self.last.replace(now) {
+            let since = now - last;
+            self.min = if self.count == 0 {
+                since
+            } else {
+                self.min.min(since)
+            };
+            self.max = self.max.max(since);
+            self.total += since;
+            self.count += 1;
+        }
+    }
+}
+
+/// What callbacks hold that have not been invoked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    /// Callbacks, and bytes, now.
+    pub now: (u64, u64),
+    /// The most of each at one time in the window.
+    pub most: (u64, u64),
+    /// Bytes times nanoseconds in the window.
+    pub area: u128,
+    pub(crate) since: u64,
+}
+
+impl Held {
+    /// Time has passed, until `now`; only what lies in the window counts.
+    pub(crate) fn pass(&mut self, now: u64, from: u64, until: u64) {
+        let (start, end) = (self.since.max(from), now.min(until));
+        if start < end {
+            self.area += u128::from(self.now.1) * u128::from(end - start);
+            self.most = (self.most.0.max(self.now.0), self.most.1.max(self.now.1));
+        }
+        self.since = now;
+    }
+}
+
+/// Counters. Only ever grow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Ticks that hit a CPU in the idle loop.
+    pub idle_ticks: u64,
+    /// All other ticks.
+    pub busy_ticks: u64,
+    /// Passes of the idle loop.
+    pub idle_entries: u64,
+    /// Expedited grace periods that ended.
+    pub expedited: u64,
+    /// Interrupts sent to other CPUs.
+    pub ipis: u64,
+    /// RCU's soft interrupts.
+    pub softirqs: u64,
+    /// Batches of callbacks.
+    pub batches: u64,
+    /// CPU time that RCU took, in nanoseconds: its threads, soft interrupts and callbacks.
+    pub rcu_ns: u64,
+}
+
+/// What a run has shown, within its window.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// From when on things count, in nanoseconds.
+    pub from: u64,
+    /// Until when.
+    pub until: u64,
+    /// Counters.
+    pub totals: Totals,
+    /// Grace periods that ended in it.
+    pub grace_periods: Vec<GracePeriod>,
+    /// Calls that returned in it.
+    pub calls: Vec<Synchronized>,
+    /// Calls of `rcu_barrier` that returned in it: from when until when, in nanoseconds.
+    pub barriers: Vec<(u64, u64)>,
+    /// By function.
+    pub funcs: Vec<Func>,
+    /// Wake-ups, by task.
+    pub wakeups: Vec<(String, u64)>,
+    /// Times between them, in the same order.
+    pub intervals: Vec<Intervals>,
+    /// Who credited each CPU.
+    pub credits: Vec<Credits>,
+    /// What callbacks hold.
+    pub held: Held,
+    /// The longest time that each CPU was in an interrupt and the soft interrupts after it, in nanoseconds.
+    pub interruptions: Vec<u64>,
+    /// How many ticks CPUs that idled and owed callbacks halted until they looked at them again, and how often each number was.
+    pub looks: BTreeMap<u64, u64>,
+    /// Ticks on CPUs of `nohz_full`; none if there are no such CPUs.
+    pub full: Option<crate::record::stats::FullTicks>,
+    /// System calls that were entered in it and whose callbacks are followed, in the order of their numbers.
+    pub syscalls: Vec<crate::record::syscalls::SysCall>,
+    /// Idle states, if the machine has any.
+    pub idled: Option<crate::idling::Idled>,
+    /// Of a replay: how long before the end of the window some thread has come to the end of the trace, because it waited less than there, in nanoseconds.
+    pub uncovered: u64,
+    /// What the library has counted, on a machine of threads.
+    pub counted: Option<crate::record::counted::Counted>,
+    /// Callbacks that had not been invoked at the end, on a machine of threads.
+    pub left: u64,
+    /// What was over too early there: the oracle's word. Anything but 0 is a bug.
+    pub early: u64,
+}
+
+/// Bytes that the statistics keep for each CPU.
+pub(crate) const BYTES_PER_CPU: usize = size_of::<Credits>() + size_of::<u64>();
+
+impl Stats {
+    /// A callback of this function was queued, or (`false`) is gone.
+    pub(crate) fn holds(&mut self, now: u64, func: usize, more: bool) {
+        self.held.pass(now, self.from, self.until);
+        let bytes = self.funcs[func].bytes;
+        let (count, held) = &mut self.held.now;
+        if more {
+            (*count, *held) = (*count + 1, *held + bytes);
+        } else {
+            (*count, *held) = (*count - 1, *held - bytes);
+        }
+    }
+
+    pub(crate) fn counts(&self, now: u64) -> bool {
+        self.from <= now && now < self.until
+    }
+
+    /// Seconds of the window.
+    pub fn seconds(&self) -> f64 {
+        (self.until - self.from) as f64 / 1e9
+    }
+
+    /// Wake-ups of tasks whose name begins so.
+    pub fn wakeups_of(&self, prefix: &str) -> u64 {
+        let those = self.wakeups.iter().filter(|it| it.0.starts_with(prefix));
+        those.map(|it| it.1).sum()
+    }
+}

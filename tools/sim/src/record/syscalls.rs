@@ -1,0 +1,230 @@
+//! System calls of a run with the callbacks that they have queued; and the same from a trace alone.
+
+use std::collections::BTreeMap;
+
+use quiescent_engine::CpuId;
+
+use super::notes::{Level, Place, What};
+use crate::input::op::SysCallName;
+
+/// A callback that a system call has queued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owed {
+    /// Its function: an index of [`Stats::funcs`](crate::Stats::funcs).
+    pub func: usize,
+    /// When it was queued, in nanoseconds.
+    pub queued: u64,
+    /// When it was invoked; none if it had not been when the run ended.
+    pub invoked: Option<u64>,
+}
+
+/// A system call, and what it has queued.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SysCall {
+    /// Its number among all calls of the run, from 0: its identity.
+    pub number: u64,
+    /// Which call.
+    pub name: SysCallName,
+    /// Its argument: of `close` the descriptor.
+    pub argument: u64,
+    /// Who called: an index of [`Stats::wakeups`](crate::Stats::wakeups), which has the name.
+    pub task: usize,
+    /// Where.
+    pub cpu: CpuId,
+    /// When it was entered, in nanoseconds.
+    pub entered: u64,
+    /// When it was left; none if it had not been when the run ended.
+    pub left: Option<u64>,
+    /// What it has queued.
+    pub callbacks: Vec<Owed>,
+}
+
+impl SysCall {
+    /// Nanoseconds from the call until the last of its callbacks has been invoked: so long what it gave back was kept. None if one has not
+    /// been, or there are none.
+    ///
+    /// ```
+    /// use quiescent_sim::{SysCall, SysCallName, SysCallback};
+    /// let owed = |invoked| SysCallback { func: 0, queued: 110, invoked };
+    /// let mut call = SysCall {
+    ///     number: 0, name: SysCallName::Close, argument: 3, task: 0, cpu: 0, entered: 100, left: Some(120),
+    ///     callbacks: vec![owed(Some(5100)), owed(Some(5200))],
+    /// };
+    /// assert_eq!(call.freed_after(), Some(5100));
+    /// call.callbacks.push(owed(None));
+    /// assert_eq!(call.freed_after(), None);
+    /// ```
+    pub fn freed_after(&self) -> Option<u64> {
+        let all: Option<Vec<u64>> = self.callbacks.iter().map(|it| it.invoked).collect();
+        let last = all?.into_iter().max()?;
+        Some(last - self.entered)
+    }
+}
+
+/// What a reader of the trace finds: for each system call its task, when it was entered, and when its callbacks were invoked, in the order in
+/// which they were queued; and how many callbacks were queued in no call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Joined {
+    pub calls: Vec<JoinedCall>,
+    pub outside: u64,
+}
+
+/// A call, as a trace shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct JoinedCall {
+    pub task: usize,
+    pub entered: u64,
+    pub callbacks: Vec<(usize, Option<u64>)>,
+}
+
+/// Joins callbacks to calls by what is traced, and nothing else: a callback is the call's that the task was in who queued it, and is known again
+/// by its address. (An address is used again once its callback has been invoked, in a kernel as here.)
+pub(crate) fn join(lines: &[(Place, What)]) -> Joined {
+    let mut all = Joined::default();
+    let mut inside: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut waiting: BTreeMap<(CpuId, u64), (usize, usize)> = BTreeMap::new();
+    for (place, what) in lines {
+        match (*what, place.task) {
+            (What::SysEnter(..), Some(task)) => {
+                inside.insert(task, all.calls.len());
+                all.calls.push(JoinedCall {
+                    task,
+                    entered: place.at,
+                    callbacks: Vec::new(),
+                });
+            }
+            (What::SysExit(_), Some(task)) => {
+                inside.remove(&task);
+            }
+            (
+                What::Queued {
+                    whose, pos, func, ..
+                },
+                task,
+            ) => {
+                let queuer = task.filter(|_| place.level == Level::Task);
+                let call = queuer.and_then(|it| inside.get(&it)).copied();
+                let Some(call) = call else {
+                    all.outside += 1;
+                    continue;
+                };
+                let callbacks = &mut all.calls[call].callbacks;
+                waiting.insert((whose, pos), (call, callbacks.len()));
+                callbacks.push((func, None));
+            }
+            (What::Invoke { whose, pos, .. }, _) => {
+                if let Some((call, index)) = waiting.remove(&(whose, pos)) {
+                    all.calls[call].callbacks[index].1 = Some(place.at);
+                }
+            }
+            _ => {}
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(at: u64, task: Option<usize>) -> Place {
+        Place {
+            at,
+            task,
+            ..Place::default()
+        }
+    }
+
+    fn queued(pos: u64) -> What {
+        What::Queued {
+            whose: 0,
+            pos,
+            func: pos as usize,
+            n_cbs: 1,
+        }
+    }
+
+    fn invoke(pos: u64) -> What {
+        What::Invoke {
+            whose: 0,
+            pos,
+            func: pos as usize,
+        }
+    }
+
+    #[test]
+    fn a_callback_is_joined_by_who_queued_it_between_enter_and_exit() {
+        let interrupt = Place {
+            level: Level::Irq,
+            ..at(3, Some(7))
+        };
+        let (enter, exit) = (
+            What::SysEnter(SysCallName::Close, 3),
+            What::SysExit(SysCallName::Close),
+        );
+        let lines = [
+            (at(1, Some(7)), enter),
+            (at(2, Some(7)), queued(0)),
+            (at(2, Some(8)), queued(1)), // another task, at the same time
+            (interrupt, queued(2)),      // what has interrupted it
+            (at(4, Some(7)), exit),
+            (at(5, Some(7)), queued(3)), // the same task, after its call
+            (at(6, Some(8)), enter),
+            (at(7, Some(8)), queued(4)),
+            (at(8, None), invoke(0)),
+            (at(9, Some(7)), invoke(3)),
+        ];
+        let found = join(&lines);
+        let call = |task, entered, callbacks| JoinedCall {
+            task,
+            entered,
+            callbacks,
+        };
+        assert_eq!(
+            found.calls,
+            [call(7, 1, vec![(0, Some(8))]), call(8, 6, vec![(4, None)])]
+        );
+        assert_eq!(found.outside, 3);
+    }
+
+    /// As a tool would that has the text and nothing else: by the number of the task, between its two lines.
+    #[test]
+    fn in_the_text_of_a_trace_callbacks_stand_between_enter_and_exit() {
+        let workload = crate::Workload::named("display-pipeline").unwrap();
+        let mut plan = workload.plan(&[("rcu", "offload")]).unwrap();
+        (plan.warm_up, plan.length) = (0, 200_000_000);
+        let mut machine = plan.machine();
+        machine.keep_trace();
+        assert!(plan.run_on(&mut machine, || false));
+        let mut text = Vec::new();
+        machine.write_trace(&mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        let (mut inside, mut calls, mut callbacks) = (BTreeMap::new(), 0, 0);
+        for line in text.lines().filter(|it| !it.starts_with('#')) {
+            let who = line.split_once(" [").unwrap().0.trim();
+            let event = line.split(": ").nth(1).unwrap();
+            match event {
+                "sys_enter" => {
+                    assert!(line.contains(" ....."), "{line}");
+                    assert!(line.contains(": NR 3 (") && inside.insert(who, 0).is_none());
+                }
+                "sys_exit" => {
+                    assert!(line.ends_with(": NR 3 = 0"));
+                    assert_eq!(inside.remove(who), Some(2), "two callbacks a call: {line}");
+                    calls += 1;
+                }
+                "rcu_callback" if !line.contains("wakeme_after_rcu") => {
+                    *inside
+                        .get_mut(who)
+                        .unwrap_or_else(|| panic!("in no call: {line}")) += 1;
+                    callbacks += 1;
+                }
+                _ => {}
+            }
+        }
+        // Eleven frames or so of four and two.
+        assert!((60..=72).contains(&calls), "{calls}");
+        assert_eq!(callbacks, 2 * calls);
+        assert_eq!(machine.stats().syscalls.len(), calls);
+    }
+}

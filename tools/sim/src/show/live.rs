@@ -1,0 +1,167 @@
+//! A machine of either kind that goes on and is looked at from time to time: what a live view shows.
+
+use crate::input::options::MachineKind;
+use crate::kernel::machine::Machine;
+use crate::load::workload::Plan;
+use crate::record::look::Look;
+use crate::threads::Threads;
+
+/// A machine of either kind, under way.
+///
+/// ```
+/// use quiescent_sim::{Live, Workload};
+///
+/// let plan = Workload::named("churn")?.plan(&[])?;
+/// let mut live = Live::new(&plan);
+/// live.run(1_000_000_000);
+/// let first = live.look();
+/// live.run(2_000_000_000);
+/// let second = live.look();
+/// assert!(second.functions[0].queued > first.functions[0].queued);
+/// # Ok::<(), quiescent_sim::Error>(())
+/// ```
+pub enum Live {
+    /// A kernel's.
+    Kernel(Box<Machine>),
+    /// A program's threads.
+    Threads(Box<Threads>),
+}
+
+impl Live {
+    /// The plan's machine with its tasks, before anything has happened. All of it counts, from the first nanosecond on.
+    pub fn new(plan: &Plan) -> Live {
+        match plan.options.kind {
+            MachineKind::Kernel => {
+                let mut machine = plan.machine();
+                machine.window(0, u64::MAX);
+                Live::Kernel(Box::new(machine))
+            }
+            MachineKind::Threads => {
+                let mut machine = plan.threads();
+                machine.window(0, u64::MAX);
+                Live::Threads(Box::new(machine))
+            }
+        }
+    }
+
+    /// Lets time pass until `until` nanoseconds.
+    pub fn run(&mut self, until: u64) {
+        match self {
+            Live::Kernel(machine) => machine.run(until),
+            Live::Threads(machine) => machine.run(until),
+        }
+    }
+
+    /// The time, in nanoseconds.
+    pub fn now(&self) -> u64 {
+        match self {
+            Live::Kernel(machine) => machine.now(),
+            Live::Threads(machine) => machine.now(),
+        }
+    }
+
+    /// What there is to be seen now.
+    pub fn look(&mut self) -> Look {
+        match self {
+            Live::Kernel(machine) => machine.look(),
+            Live::Threads(machine) => machine.look(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::chance::Chance;
+    use crate::record::stats::Func;
+    use crate::{Hog, Options, Queued, Queuer, Workload};
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn queuer(machine: &mut Machine, name: &str, lazy: bool, every: u64) {
+        let func = machine.func(name);
+        let can_wake = true;
+        let work = Queuer {
+            every,
+            vary: false,
+            times: 1,
+            callbacks: vec![Queued {
+                func,
+                lazy,
+                can_wake,
+            }],
+            work: 1_000,
+            between: 0,
+            stop: u64::MAX,
+            chance: Chance::new(1),
+            at: Default::default(),
+        };
+        machine.spawn_endless(name, 1, machine.now(), work);
+    }
+
+    #[test]
+    fn looks_add_up_to_what_the_run_has_shown() {
+        for workload in ["churn", "local-video"] {
+            let plan = Workload::named(workload).unwrap().plan(&[]).unwrap();
+            let (mut live, mut whole) = (Live::new(&plan), plan.machine());
+            whole.window(0, u64::MAX);
+            let (mut periods, mut delays) = (0, Vec::new());
+            for second in 1..=3 {
+                live.run(second * SECOND);
+                let look = live.look();
+                periods += look.grace_periods.0;
+                delays.resize(look.functions.len(), 0);
+                for (sum, func) in delays.iter_mut().zip(&look.functions) {
+                    *sum += func.delays.iter().sum::<u64>();
+                }
+                whole.run(second * SECOND);
+                let stats = whole.stats();
+                assert_eq!(look.totals, stats.totals);
+                let queued = |funcs: &[Func]| funcs.iter().map(|it| it.queued).collect::<Vec<_>>();
+                assert_eq!(queued(&look.functions), queued(&stats.funcs));
+                assert_eq!(periods, stats.grace_periods.len() as u64);
+                let all = stats.funcs.iter().map(|it| it.delays.iter().sum());
+                assert_eq!(delays, all.collect::<Vec<u64>>());
+                let woken = stats.wakeups.iter().map(|it| it.1);
+                assert!(woken.eq(look.tasks.iter().map(|it| it.wakeups)));
+            }
+            assert!(periods > 0, "{workload}");
+        }
+    }
+
+    #[test]
+    fn who_computes_has_the_cpu_and_nobody_has_more_than_there_is() {
+        let mut machine = Machine::new(Options::kernel_6_12(2, 1000));
+        machine.spawn_endless("hog", 1, 0, Hog);
+        machine.run(SECOND);
+        let tasks = machine.look().tasks;
+        let hog = tasks.iter().find(|it| it.name == "hog").unwrap();
+        assert!(hog.ran_ns >= SECOND - 1_000_000, "{hog:?}");
+        let all: u64 = tasks.iter().map(|it| it.ran_ns).sum();
+        assert!(all <= 2 * SECOND, "{all}");
+    }
+
+    #[test]
+    fn the_function_that_is_not_lazy_breaks_the_laziness_of_the_others() {
+        let options = Options {
+            nocbs: vec![0, 1],
+            lazy: true,
+            ..Options::kernel_6_12(2, 1000)
+        };
+        let mut machine = Machine::new(options);
+        queuer(&mut machine, "patient", true, 10_000_000);
+        machine.run(5 * SECOND);
+        let looked = machine.look().functions;
+        assert_eq!((looked[0].lazily, looked[0].broke), (looked[0].queued, 0));
+        assert!(looked[0].queued > 400, "{looked:?}");
+        queuer(&mut machine, "prompt", false, 700_000_000);
+        machine.run(10 * SECOND);
+        let looked = machine.look().functions;
+        assert_eq!((looked[1].lazily, looked[0].broke), (0, 0));
+        // Whoever comes just after a flush finds nobody to be woken early.
+        assert!(
+            looked[1].broke > 5 && looked[1].broke <= looked[1].queued,
+            "{looked:?}"
+        );
+    }
+}

@@ -1,0 +1,182 @@
+//! Figures of idle states: residencies first, then who is to blame, then watts.
+//!
+//! Which states, lengths and causes there are depends on what has run. A figure has a value for each run, or none at all: what
+//! did not happen in one of them is nothing there.
+
+use std::collections::BTreeMap;
+
+use super::{About, Figures, us};
+use crate::idling::{Blocked, By, Idled, Period, Residency};
+use crate::record::stats::Stats;
+
+pub(super) fn add(it: &mut Figures, runs: &[Stats]) {
+    let all: Vec<&Idled> = runs.iter().filter_map(|it| it.idled.as_ref()).collect();
+    for run in &all {
+        states(it, run, &run.cpus, About::CpuState);
+        states(it, run, &run.cores, About::CoreState);
+        package(it, run);
+    }
+    periods(it, &all);
+    blocked(it, &all);
+    for run in &all {
+        watts(it, run);
+    }
+}
+
+fn pct(part: u64, whole: u64) -> f64 {
+    100.0 * part as f64 / whole.max(1) as f64
+}
+
+fn per_s(count: u64, run: &Idled) -> f64 {
+    count as f64 / (run.ns.max(1) as f64 / 1e9)
+}
+
+fn states(it: &mut Figures, run: &Idled, all: &[Residency], about: fn(String) -> About) {
+    for state in all {
+        let about = about(state.name.clone());
+        let pct = pct(state.ns, state.of_ns);
+        it.add(about.clone(), "residency_pct", "%", pct);
+        let entries = per_s(state.entries, run);
+        it.add(about.clone(), "entries_per_s", "1/s", entries);
+        // Of cores nobody chooses.
+        if matches!(about, About::CpuState(_)) {
+            let early = per_s(state.too_deep, run);
+            it.add(about.clone(), "too_deep_per_s", "1/s", early);
+            it.add(
+                about,
+                "too_shallow_per_s",
+                "1/s",
+                per_s(state.too_shallow, run),
+            );
+        }
+    }
+}
+
+fn package(it: &mut Figures, run: &Idled) {
+    for (depth, state) in run.package.iter().enumerate() {
+        let about = About::PackageState(state.name.clone());
+        let share = pct(state.ns, state.of_ns);
+        it.add(about.clone(), "residency_pct", "%", share);
+        let entries = per_s(state.entries, run);
+        it.add(about.clone(), "entries_per_s", "1/s", entries);
+        if depth == 0 {
+            continue;
+        }
+        let deeper = run.package_pct(&state.name);
+        it.add(about.clone(), "this_or_deeper_pct", "%", deeper);
+        for (metric, rcu) in [
+            ("blocked_by_rcu_pct", true),
+            ("blocked_by_others_pct", false),
+        ] {
+            let share = pct(run.blocked_ns(&state.name, rcu), run.ns);
+            it.add(about.clone(), metric, "%", share);
+        }
+    }
+}
+
+/// Lengths that no run has seen have no figures.
+fn periods(it: &mut Figures, all: &[&Idled]) {
+    let columns = all.first().map_or(0, |it| it.periods.len());
+    for column in 0..columns {
+        if all.iter().all(|it| it.periods[column].count == 0) {
+            continue;
+        }
+        for run in all {
+            let period = run.periods[column];
+            let idle: u64 = run.periods.iter().map(|it| it.ns).sum();
+            let about = About::IdlePeriods(length(&period));
+            it.add(
+                about.clone(),
+                "idle_periods_per_s",
+                "1/s",
+                per_s(period.count, run),
+            );
+            it.add(about, "idle_time_pct", "%", pct(period.ns, idle));
+        }
+    }
+}
+
+fn length(period: &Period) -> String {
+    let text = |ns: u64| match us(ns) {
+        us if us >= 1e6 => format!("{} s", us / 1e6),
+        us if us >= 1e3 => format!("{} ms", us / 1e3),
+        us => format!("{us} us"),
+    };
+    match period.to {
+        Some(to) => format!("{} to {}", text(period.from), text(to)),
+        None => format!("{} and more", text(period.from)),
+    }
+}
+
+/// A state, and who kept the package out of it: threads of a family together.
+type Blame = (usize, String);
+
+fn blocked(it: &mut Figures, all: &[&Idled]) {
+    let sums: Vec<BTreeMap<Blame, u64>> = all.iter().map(|run| sums(run)).collect();
+    let mut total: BTreeMap<Blame, u64> = BTreeMap::new();
+    for (blame, ns) in sums.iter().flatten() {
+        *total.entry(blame.clone()).or_default() += ns;
+    }
+    let mut order: Vec<(&Blame, &u64)> = total.iter().collect();
+    order.sort_by(|a, b| (a.0.0, b.1, &a.0.1).cmp(&(b.0.0, a.1, &b.0.1)));
+    for (blame, _) in order {
+        let state = &all[0].package[blame.0].name;
+        let about = About::Blocked(state.clone(), blame.1.clone());
+        for (run, sums) in all.iter().zip(&sums) {
+            let ns = sums.get(blame).copied().unwrap_or(0);
+            it.add(about.clone(), "blocked_pct", "%", pct(ns, run.ns));
+        }
+    }
+    let breaks: Vec<BTreeMap<String, u64>> = all.iter().map(|run| breaks(run)).collect();
+    let mut names: Vec<&String> = breaks.iter().flat_map(|it| it.keys()).collect();
+    names.sort_unstable();
+    names.dedup();
+    for name in names {
+        for (run, breaks) in all.iter().zip(&breaks) {
+            let count = breaks.get(name).copied().unwrap_or(0);
+            let about = About::PackageWaker(name.clone());
+            it.add(about, "package_wakeups_per_s", "1/s", per_s(count, run));
+        }
+    }
+}
+
+fn sums(run: &Idled) -> BTreeMap<Blame, u64> {
+    let mut sums = BTreeMap::new();
+    for Blocked { state, by, ns } in &run.blocked {
+        let depth = run.package.iter().position(|it| it.name == *state);
+        let depth = depth.expect("it is one of the package's");
+        *sums.entry((depth, name(by))).or_default() += ns;
+    }
+    sums
+}
+
+fn breaks(run: &Idled) -> BTreeMap<String, u64> {
+    let mut sums = BTreeMap::new();
+    for (by, count) in &run.breaks {
+        *sums.entry(name(by)).or_default() += count;
+    }
+    sums
+}
+
+/// Threads of a family, and the callback's function.
+fn name(by: &By) -> String {
+    let thread = match by.thread.rsplit_once('/') {
+        Some((family, _)) => format!("{family}/*"),
+        None => by.thread.clone(),
+    };
+    let whose = if by.rcu { " [RCU]" } else { "" };
+    match &by.function {
+        Some(function) => format!("{thread} for {function}{whose}"),
+        None => thread + whose,
+    }
+}
+
+fn watts(it: &mut Figures, run: &Idled) {
+    let Some(energy) = &run.energy else {
+        return;
+    };
+    let (low, high) = energy.watts();
+    let about = About::Power(energy.profile.clone());
+    it.add(about.clone(), "watts_at_least", "W", low);
+    it.add(about, "watts_at_most", "W", high);
+}

@@ -1,0 +1,156 @@
+//! The fields of a task, as what they mean: a value, or the parameter that `$name` stands for.
+//!
+//! A wrong value that stands in the file is an error with its line and column; a wrong value of a parameter that the
+//! command line has set is an error about that parameter.
+
+use super::file::{Field, Parameter, Place};
+use crate::base::error::{Error, nearest};
+use crate::text::values::{cpu_list, number, switch, time};
+use quiescent_engine::CpuId;
+
+/// Some fields, and what is needed to understand them.
+pub(crate) struct Fields<'a> {
+    pub file: &'a str,
+    pub place: Place,
+    pub fields: &'a [Field],
+    pub parameters: &'a [Parameter],
+    /// Parameters that were set otherwise than the file says.
+    pub sets: &'a [(&'a str, &'a str)],
+    pub cpus: u32,
+}
+
+/// Where tasks run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Cpus {
+    /// By turns on these.
+    These(Vec<CpuId>),
+    /// Wherever chance has it.
+    Any,
+    /// Where the grace-period thread starts.
+    GpCpu,
+}
+
+impl Fields<'_> {
+    /// Refuses fields that are not among `known`.
+    pub fn check_names(&self, known: &[&str]) -> Result<(), Error> {
+        let other = self
+            .fields
+            .iter()
+            .find(|it| !known.contains(&it.key.as_str()));
+        other.map_or(Ok(()), |field| {
+            let near = nearest(&field.key, known.iter().copied());
+            let why = format!("`{}` is no field here; did you mean `{near}`?", field.key);
+            Err(field.place.wrong(self.file, why))
+        })
+    }
+
+    /// The text of a field.
+    pub fn text(&self, key: &str) -> Result<Option<String>, Error> {
+        self.read(key, "a text", |it| Some(it.to_owned()))
+    }
+
+    /// The text of a field that has to be there.
+    pub fn need(&self, key: &str) -> Result<String, Error> {
+        let why = || format!("`{key}` is missing here");
+        let text = self.text(key)?;
+        text.ok_or_else(|| self.place.wrong(self.file, why()))
+    }
+
+    /// One of some words.
+    pub fn word(&self, key: &str, words: &[&str]) -> Result<Option<usize>, Error> {
+        let allowed = words.join(", ");
+        self.read(key, &allowed, |it| {
+            words.iter().position(|word| *word == it)
+        })
+    }
+
+    /// A number.
+    pub fn count(&self, key: &str, default: u64) -> Result<u64, Error> {
+        let allowed = "a number, up to 1000000000";
+        let most = 1_000_000_000;
+        let read = self.read(key, allowed, |it| number(it).filter(|it| *it <= most))?;
+        Ok(read.unwrap_or(default))
+    }
+
+    /// A switch.
+    pub fn flag(&self, key: &str, default: bool) -> Result<bool, Error> {
+        Ok(self.read(key, "1 or 0", switch)?.unwrap_or(default))
+    }
+
+    /// A time, in nanoseconds.
+    pub fn time(&self, key: &str, default: u64) -> Result<u64, Error> {
+        let day = 86_400_000_000_000;
+        let read = |it: &str| match it {
+            "0" => Some(0),
+            it => time(it).filter(|it| *it <= day),
+        };
+        let read = self.read(key, "a time such as 10ms, up to a day", read)?;
+        Ok(read.unwrap_or(default))
+    }
+
+    /// So many a second, as nanoseconds between two; 0 if none ever comes.
+    pub fn rate(&self, key: &str) -> Result<u64, Error> {
+        let allowed = "a number a second, such as 100 or 0.5, up to 1000000";
+        let read = self.read(key, allowed, |it| {
+            // In thousandths: `0.5` is 500.
+            let (whole, part) = it.split_once('.').unwrap_or((it, "0"));
+            let digits = part.bytes().all(|it| it.is_ascii_digit());
+            let part = part.get(..part.len().min(3)).filter(|_| digits)?;
+            let whole = number::<u64>(whole).filter(|it| *it <= 1_000_000)?;
+            let thousandths = whole * 1000 + format!("{part:0<3}").parse::<u64>().ok()?;
+            Some(1_000_000_000_000u64.checked_div(thousandths).unwrap_or(0))
+        })?;
+        read.ok_or_else(|| {
+            self.place
+                .wrong(self.file, format!("`{key}` is missing here"))
+        })
+    }
+
+    /// Where tasks run.
+    pub fn cpus(&self, key: &str) -> Result<Cpus, Error> {
+        let allowed = format!(
+            "`any`, `gp` (where the grace-period thread starts), `none`, or a list of CPUs up to {}",
+            self.cpus - 1
+        );
+        let read = self.read(key, &allowed, |it| match it {
+            "any" => Some(Cpus::Any),
+            "gp" => Some(Cpus::GpCpu),
+            it => cpu_list(it, self.cpus).map(Cpus::These),
+        })?;
+        Ok(read.unwrap_or(Cpus::Any))
+    }
+
+    /// The field's value, if it is there; an error that says what is allowed if `read` makes nothing of it.
+    fn read<T>(
+        &self,
+        key: &str,
+        allowed: &str,
+        read: impl Fn(&str) -> Option<T>,
+    ) -> Result<Option<T>, Error> {
+        let Some(field) = self.fields.iter().find(|it| it.key == key) else {
+            return Ok(None);
+        };
+        let (place, value) = match field.value.strip_prefix('$') {
+            None => (field.place, field.value.as_str()),
+            Some(name) => {
+                let Some(it) = self.parameters.iter().find(|it| it.name == name) else {
+                    let near = nearest(name, self.parameters.iter().map(|it| it.name.as_str()));
+                    let why = format!("`${name}`: no such parameter; did you mean `${near}`?");
+                    return Err(field.place.wrong(self.file, why));
+                };
+                if let Some((name, value)) = self.sets.iter().rev().find(|set| set.0 == it.name) {
+                    let wrong = || Error::value(name, value, allowed);
+                    return read(value).map(Some).ok_or_else(wrong);
+                }
+                (it.place, it.value.as_str())
+            }
+        };
+        let wrong = || {
+            place.wrong(
+                self.file,
+                format!("`{key} = {value}`: {key} takes {allowed}"),
+            )
+        };
+        read(value).map(Some).ok_or_else(wrong)
+    }
+}

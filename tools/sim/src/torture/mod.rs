@@ -1,0 +1,213 @@
+//! Torture of the engine: random machines, random load, faults.
+//!
+//! A *case* is a machine with its options, faults, and actors; a seed gives one ([`Case::of_seed`]). It runs in two phases:
+//!
+//! 1. **Safety.** Everything goes wrong that [`Faults`](crate::Faults) names. Nothing may come too early: no wait, no callback, no grace period
+//!    is over before every section has ended that was open when it began, and no barrier before every callback that was queued. Progress
+//!    is not asked for.
+//! 2. **Liveness.** The faults end. Every actor has to get what it waits for, every callback has to be invoked, and the machine has to come
+//!    to rest; what does not is said in words ([`Machine::pending`]).
+//!
+//! The engine's own assertions are findings as well. A case with a finding is made smaller ([`shrink`]) for as long as it
+//! still has one of the same kind, and can be kept as text: reading it gives the same run, event by event.
+//!
+//! Oracles are those of the machine and general: nothing here knows a particular bug.
+
+mod actors;
+mod case;
+mod shrink;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use serde::Serialize;
+
+pub use actors::{Actor, Role};
+pub use case::Case;
+pub use shrink::{Shrunk, shrink};
+
+use crate::kernel::machine::Machine;
+use crate::record::points::Point;
+
+/// Virtual time after the faults within which every actor has to be done, in nanoseconds.
+const PATIENCE: u64 = 300_000_000_000;
+
+/// Virtual time then until the machine rests: lazy callbacks have their time, and a grace period after it.
+const REST: u64 = 30_000_000_000;
+
+/// How often it is looked, meanwhile, whether something came too early.
+const LOOK: u64 = 1_000_000_000;
+
+/// What kind of thing was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Something was over while a section was open that it had to outlive.
+    TooEarly,
+    /// Somebody waits for ever.
+    Stuck,
+    /// Callbacks are left, or something goes on for nobody.
+    Restless,
+    /// An assertion failed.
+    Panicked,
+}
+
+/// Something that must not be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// Its kind.
+    pub kind: Kind,
+    /// Virtual nanoseconds.
+    pub at: u64,
+    /// What, and what was still to be done, in words.
+    pub words: Vec<String>,
+}
+
+/// What a case came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// What was found, if anything.
+    pub finding: Option<Finding>,
+    /// What was done, by name.
+    pub counts: BTreeMap<&'static str, u64>,
+    /// States, by a hash, and trace points, if they were counted.
+    pub states: BTreeSet<u64>,
+    /// The engine's trace points.
+    pub points: BTreeSet<Point>,
+}
+
+impl Outcome {
+    /// Adds what another one has done; the first finding stays.
+    pub fn add(&mut self, other: Outcome) {
+        for (name, count) in other.counts {
+            *self.counts.entry(name).or_default() += count;
+        }
+        self.states.extend(other.states);
+        self.points.extend(other.points);
+        self.finding = self.finding.take().or(other.finding);
+    }
+
+    /// A count by its name; 0 if there is none.
+    pub fn count(&self, name: &str) -> u64 {
+        self.counts.get(name).copied().unwrap_or(0)
+    }
+}
+
+/// Runs a case; with `tally`, counts states and trace points.
+///
+/// ```
+/// use quiescent_sim::torture::{Case, run};
+///
+/// let outcome = run(&Case::of_seed(1), true);
+/// assert_eq!(outcome.finding, None);
+/// assert!(outcome.count("grace_periods") > 0);
+/// ```
+pub fn run(case: &Case, tally: bool) -> Outcome {
+    let mut machine = None;
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        let machine = machine.insert(case.machine());
+        if tally {
+            machine.keep_tally();
+        }
+        both_phases(machine, case)
+    }));
+    let finding = result.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| panic.downcast_ref::<&str>().map(|it| (*it).to_owned()));
+        Some(Finding {
+            kind: Kind::Panicked,
+            at: machine.as_ref().map_or(0, Machine::now),
+            words: vec![text.unwrap_or_else(|| "a panic without words".into())],
+        })
+    });
+    let mut outcome = Outcome {
+        finding,
+        ..Outcome::default()
+    };
+    if let Some(machine) = machine {
+        outcome.states = machine.states().clone();
+        outcome.points = machine.reached();
+        outcome.counts = counts(&machine);
+    }
+    outcome
+}
+
+/// The run of a case, as a kernel's tracer prints it, up to its end or its finding. The same case gives the same bytes.
+pub fn trace(case: &Case) -> Vec<u8> {
+    let mut machine = case.machine();
+    machine.keep_trace();
+    // A finding is what the trace is for.
+    let _ = catch_unwind(AssertUnwindSafe(|| both_phases(&mut machine, case)));
+    let mut text = Vec::new();
+    machine
+        .write_trace(&mut text)
+        .expect("memory can be written to");
+    text
+}
+
+fn both_phases(machine: &mut Machine, case: &Case) -> Option<Finding> {
+    let found = |kind, machine: &Machine, first: String| {
+        let mut words = vec![first];
+        words.extend(machine.pending());
+        let at = machine.now();
+        Some(Finding { kind, at, words })
+    };
+    let over = pass(machine, case.calm);
+    machine.calm();
+    let until = machine.now() + PATIENCE;
+    let over = over || pass(machine, until);
+    if machine.too_early() == 0 && over {
+        machine.run(machine.now() + REST);
+    }
+    match (machine.too_early(), machine.owed()) {
+        (0, _) if !over => found(Kind::Stuck, machine, "an actor waits for ever".into()),
+        (0, 0) if machine.is_quiet() => None,
+        (0, 0) => found(Kind::Restless, machine, "work for nobody".into()),
+        (0, left) => {
+            let text = format!("{left} callbacks were never invoked");
+            found(Kind::Restless, machine, text)
+        }
+        (early, _) => {
+            let text = format!("{early} waits, callbacks or grace periods were over too early");
+            found(Kind::TooEarly, machine, text)
+        }
+    }
+}
+
+/// Lets time pass until the actors are done, or until then, or until something came too early. Are they done?
+fn pass(machine: &mut Machine, until: u64) -> bool {
+    loop {
+        let next = until.min(machine.now() + LOOK);
+        let over = machine.run_tasks(next);
+        if over || machine.too_early() > 0 || next >= until {
+            return over;
+        }
+    }
+}
+
+fn counts(machine: &Machine) -> BTreeMap<&'static str, u64> {
+    let stats = machine.stats();
+    let invoked = stats.funcs.iter().map(|func| func.invoked);
+    let scans = stats.grace_periods.iter().map(|gp| u64::from(gp.scans));
+    BTreeMap::from([
+        ("grace_periods", stats.grace_periods.len() as u64),
+        ("expedited", machine.expedited()),
+        ("looked_at", machine.looked()),
+        ("spanned", machine.spanned()),
+        ("scans", scans.sum()),
+        ("calls", stats.calls.len() as u64),
+        ("callbacks", invoked.sum()),
+        ("barriers", machine.barriers()),
+        ("preempted_readers", machine.preempted()),
+        ("departures", machine.departures()),
+        ("toggles", machine.toggles()),
+        ("shrunk", machine.shrunk()),
+        ("ksoftirqd_wakeups", stats.wakeups_of("ksoftirqd")),
+        ("faults", machine.faults()),
+        ("events", machine.events()),
+        ("virtual_ms", machine.now() / 1_000_000),
+    ])
+}
+
+#[cfg(test)]
+mod tests;

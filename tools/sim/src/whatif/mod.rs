@@ -1,0 +1,257 @@
+//! What a recorded machine would have done under other settings.
+//!
+//! A trace is replayed twice on the machine model: under the settings that it was recorded under, and with a change. The first run says how well the
+//! model fits this machine; only where it does is the second worth reading. [`Line`] has the three figures side by side.
+//!
+//! | module | job |
+//! |---|---|
+//! | [`doings`] | what came from outside RCU: threads' wake-ups, how long they ran, what they queued, whom they waited for, timers |
+//! | `told` | settings that the trace tells without saying so |
+//! | `feed` | a machine that has all of it before it |
+//! | `lines` | the three columns, figure by figure |
+//! | `fit` | which of the few machines that a trace does not tell apart it was |
+//!
+//! # What is input, and what the model produces
+//! Input: wake-ups of every thread but RCU's, with CPU and time on it; callbacks, as steps of those threads; wheel timers that are not RCU's; interrupts
+//! that only end a halt; where RCU's threads ran. The
+//! model's: RCU's threads' wake-ups, grace periods and scans, delays, every tick and idle entry, and how long synchronous, expedited and barriers' waits take. What follows
+//! a wait moves with it (`feed`).
+//!
+//! # What a change makes of the input
+//! Where `rcu_preempt` ran is kept. Threads that the trace does not have (`rcuog`, `rcuop` of a trace without offloading) begin where the model has them begin, CPU `gp_cpu` and
+//! the CPU that wakes them first, and stay; machine-facts P1 and P2 say that those of a real machine nearly do. Those that the change takes away are not there.
+//! Work that a callback starts (a work item that it queues) happens when it did.
+//!
+//! ```
+//! use quiescent_sim::whatif::{self, BAD_FIT};
+//! use quiescent_sim::{Options, settings};
+//! use quiescent_trace::open;
+//!
+//! let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/traces/b-nocb-file100-cut.txt.xz");
+//! let trace = whatif::read(path, open(path).unwrap(), quiescent_trace::Options::default()).unwrap();
+//! let mut recorded = trace.options();
+//! settings::apply(&mut recorded, &[("idle_loop", "retain")])?; // what the trace does not tell
+//! let mut changed = recorded.clone();
+//! settings::apply(&mut changed, &[("jiffies_till_first_fqs", "8")])?;
+//! let never = || false;
+//! let [before, after] = [&recorded, &changed].map(|it| trace.run(it, 1, never).unwrap());
+//! let lines = whatif::lines(&trace, &before, &after);
+//! let gps = lines.iter().find(|it| it.metric == "grace_periods_per_s").unwrap();
+//! assert!(gps.off().unwrap() < BAD_FIT && gps.changed < gps.modelled);
+//! # Ok::<(), quiescent_sim::Error>(())
+//! ```
+
+use std::io::BufRead;
+
+use quiescent_engine::CpuId;
+use quiescent_trace::{
+    Error, Figures, Measure, Reader, Record, Recorded, Recorder, Role, Window, role,
+};
+
+use crate::base::mean::mean;
+use crate::input::options::{Options, Smp};
+use crate::record::stats::Stats;
+
+pub mod doings;
+mod feed;
+mod fit;
+mod lines;
+pub mod replay;
+mod told;
+
+pub use fit::{FITTED, Fit};
+pub use lines::{Line, lines, spread};
+pub use told::Told;
+
+use doings::{Awaited, Doings};
+
+/// A figure of the model as recorded that is off by more than this share is a bad fit.
+pub const BAD_FIT: f64 = 0.15;
+
+/// Virtual time between two looks at whether to stop, in nanoseconds.
+const SLICE: u64 = 100_000_000;
+
+/// Flush times that a run with lazy callbacks lasts: a trace shorter than a flush time says nothing about how often there is one.
+const FLUSHES: u64 = 10;
+
+/// Most virtual time that is made of repetitions, in nanoseconds.
+const LONGEST: u64 = 600_000_000_000;
+
+/// A trace, read once.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    /// Arrivals, placements, the window.
+    pub recorded: Recorded,
+    /// What the kernel did.
+    pub figures: Figures,
+    /// What came from outside.
+    pub doings: Doings,
+    /// Settings that it tells.
+    pub told: Told,
+}
+
+/// Reads a trace as records come; [`read`] is the short form.
+#[derive(Debug)]
+pub struct Reading {
+    recorder: Recorder,
+    measure: Measure,
+    doings: doings::Follow,
+    told: told::Follow,
+}
+
+impl Reading {
+    /// With what is known better.
+    pub fn new(options: quiescent_trace::Options) -> Reading {
+        Reading {
+            recorder: Recorder::new(options),
+            measure: Measure::new(options.window),
+            doings: doings::Follow::default(),
+            told: told::Follow::default(),
+        }
+    }
+
+    /// The next record.
+    pub fn feed(&mut self, record: &Record<'_>) {
+        self.recorder.feed(record);
+        self.measure.feed(record);
+        self.doings.feed(record);
+        self.told.feed(record);
+    }
+
+    /// The trace.
+    ///
+    /// # Errors
+    /// If it has no window to look at, or does not tell its tick rate.
+    pub fn finish(self, summary: &quiescent_trace::Summary) -> Result<Trace, Error> {
+        let recorded = self.recorder.finish(summary)?;
+        Ok(Trace {
+            figures: self.measure.finish(summary)?,
+            doings: self.doings.finish(recorded.hz),
+            told: self.told.finish(&recorded),
+            recorded,
+        })
+    }
+}
+
+/// Reads a whole trace. `name` is for errors.
+///
+/// # Errors
+/// If it cannot be read to its end, or as [`Reading::finish`].
+pub fn read(
+    name: &str,
+    input: impl BufRead,
+    options: quiescent_trace::Options,
+) -> Result<Trace, Error> {
+    let mut reader = Reader::new(name, input);
+    let mut reading = Reading::new(options);
+    while let Some(record) = reader.next_record()? {
+        reading.feed(&record);
+    }
+    reading.finish(reader.summary())
+}
+
+impl Trace {
+    /// The machine as far as the trace tells it: CPUs, ticks, the jiffy number, who is offloaded, laziness, and what [`Told`] has.
+    pub fn options(&self) -> Options {
+        let it = &self.recorded;
+        let base = Options {
+            smp: Smp::Serial,
+            nocbs: it.offloaded.iter().collect(),
+            lazy: it.lazy,
+            ..Options::kernel_6_12(it.cpus, it.hz)
+        };
+        self.told.on(crate::whatif::replay::options(it, base))
+    }
+
+    /// How often the window has to be lived through: once, or, where some machine is lazy, until ten flush times have passed. No more than ten minutes.
+    pub fn times<'a>(&self, machines: impl IntoIterator<Item = &'a Options>) -> u64 {
+        let lazy = machines.into_iter().filter(|it| it.lazy);
+        let flush = lazy.map(|it| it.lazy_flush_ms * 1_000_000).max();
+        let wanted = flush.map_or(0, |it| it * FLUSHES).min(LONGEST);
+        wanted.div_ceil(doings::period(&self.recorded)).max(1)
+    }
+
+    /// Has a machine live through it, the window so many times over. None if `stop` said so.
+    pub fn run(&self, options: &Options, times: u64, stop: impl Fn() -> bool) -> Option<Stats> {
+        self.run_with(options, times, None, stop)
+    }
+
+    /// CPUs on which the grace-period thread might have run instead, for a look at how much depends on it: where `rcuog` begins, where most
+    /// callbacks are queued, and one where neither is.
+    pub fn other_places(&self, options: &Options) -> Vec<CpuId> {
+        let mut queued = vec![0u64; self.recorded.cpus as usize];
+        for arrival in self.recorded.in_window() {
+            if let Some(count) = queued.get_mut(arrival.cpu as usize) {
+                *count += 1;
+            }
+        }
+        let busiest = (0..self.recorded.cpus).max_by_key(|&it| queued[it as usize]);
+        let mut places: Vec<CpuId> = std::iter::once(options.gp_cpu).chain(busiest).collect();
+        places.extend(
+            (0..self.recorded.cpus)
+                .rev()
+                .find(|it| !places.contains(it)),
+        );
+        places.dedup();
+        places
+    }
+
+    /// The same, with the grace-period thread on one CPU all the time.
+    pub fn run_with(
+        &self,
+        options: &Options,
+        times: u64,
+        gp_thread: Option<CpuId>,
+        stop: impl Fn() -> bool,
+    ) -> Option<Stats> {
+        let mut fed = feed::machine(&self.recorded, &self.doings, options.clone(), times);
+        let machine = &mut fed.machine;
+        if let Some(cpu) = gp_thread {
+            for name in ["rcu_preempt", "rcu_sched"] {
+                machine.place(name, vec![(0, cpu)]);
+            }
+        }
+        let end = feed::end(&self.recorded, times);
+        let mut now = self.recorded.window.start_ns;
+        while now < end {
+            if stop() {
+                return None;
+            }
+            now = (now + SLICE).min(end);
+            machine.run(now);
+        }
+        let mut stats = machine.stats();
+        stats.uncovered = fed.uncovered();
+        let uncounted = self.doings.uncounted(self.recorded.window) * times.max(1);
+        stats.wakeups.retain(|it| !it.0.starts_with(feed::NOBODY));
+        uncount(&mut stats, uncounted);
+        Some(stats)
+    }
+
+    /// Waits of the window for this: how many were over in it, and how long they took on average, in milliseconds.
+    pub fn waits(&self, what: Awaited) -> (usize, f64) {
+        let window: Window = self.recorded.window;
+        let all = self.doings.waits.iter();
+        let those = all.filter(|it| it.what == what && window.contains(it.until));
+        let long: Vec<f64> = those.map(|it| (it.until - it.from) as f64 / 1e6).collect();
+        (long.len(), mean(long))
+    }
+
+    /// Expedited grace periods that ended in the window.
+    pub fn expedited(&self) -> usize {
+        let window: Window = self.recorded.window;
+        let ends = self.doings.expedited.iter();
+        ends.filter(|it| window.contains(**it)).count()
+    }
+}
+
+/// Takes wake-ups away that a trace would not have had, from threads that are not RCU's.
+fn uncount(stats: &mut Stats, mut uncounted: u64) {
+    for (name, count) in &mut stats.wakeups {
+        if matches!(role(name), Role::Other | Role::OtherRcu) {
+            let taken = uncounted.min(*count);
+            *count -= taken;
+            uncounted -= taken;
+        }
+    }
+}
