@@ -158,7 +158,7 @@
 //! | reads beside updates | | `quiescent bench mixed --compare` |
 //! | a section that may sleep, its grace periods | beside the ones above | `quiescent bench srcu --compare` |
 //! | a section of a [`Domain`], its grace periods; a thousand domains at rest | beside the ones above | `quiescent bench domain --compare` |
-//! | nothing to do | no thread wakes | `cargo test -p quiescent --test quiet --test quiet_worker` |
+//! | nothing to do | no thread wakes | `cargo test -p quiescent --test it quiet` |
 //!
 //! `ci/instructions --disassembly` shows the instructions themselves. What a running program has done is in
 //! [`statistics`], and by callback function in [`telemetry`], which `quiescent top` shows live.

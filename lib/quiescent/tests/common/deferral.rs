@@ -11,13 +11,7 @@ use quiescent::{
     statistics,
 };
 
-use super::{Isolated, PATIENCE, isolated, sleeps, until};
-
-/// Runs `body` in two processes of its own: with membarrier, and with fenced readers.
-pub fn in_both_modes(test: &str, body: fn()) {
-    isolated(test, body);
-    Isolated::new(test).fenced().run(body);
-}
+use super::{PATIENCE, sleeps, until};
 
 /// Things that are run or dropped, and how often each was. Kept for ever.
 pub struct Ledger(Box<[AtomicU32]>);

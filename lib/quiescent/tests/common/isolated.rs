@@ -1,12 +1,16 @@
 //! Tests in processes of their own.
 //!
-//! A process has one domain: its counters, its fence mode and its registered threads are everybody's. So
-//! a test re-executes its own binary for itself alone, and its parent is the watchdog: a child that does
-//! not end is reported with what each of its threads is doing, and killed.
+//! A process has one global domain: all its threads share the counters, the fence mode and the registered threads. So
+//! a test that uses the library re-executes its own program for itself alone, under the name that libtest gave to its
+//! thread. The parent uses the library for nothing: it is the watchdog. A child that does not end is reported with
+//! what each of its threads is doing, and killed.
 //!
-//! The machine may be short of memory while tests run, and say so to whoever listens: what is lazy would go at once. So
-//! a child does not listen, unless its test is about that.
+//! Most children sleep most of the time, so the programs run more tests at once than there are CPUs ([`at_once`]).
+//!
+//! The kernel may report low memory while tests run, which flushes what is lazy. So a child does not listen, unless its
+//! test is about that.
 
+use std::ffi::CString;
 use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -26,9 +30,43 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// its wake-up, and the count of stalls shows it.
 const STALL: Duration = Duration::from_secs(10);
 
-/// Runs `body` in a process of its own. `test` is the name of the test function.
-pub fn isolated(test: &str, body: impl FnOnce()) {
-    Isolated::new(test).run(body);
+/// Tests that run at the same time, for each CPU.
+const AT_ONCE: libc::c_long = 4;
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static START: extern "C" fn() = at_once;
+
+/// Tells libtest how many tests to run at once, unless the environment does. Called before `main`: libtest reads it there.
+extern "C" fn at_once() {
+    // SAFETY: takes a number.
+    let cpus = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }.max(1);
+    let threads = CString::new((AT_ONCE * cpus).to_string()).expect("digits");
+    // SAFETY: both end with a zero, and no other thread exists yet.
+    unsafe { libc::setenv(c"RUST_TEST_THREADS".as_ptr(), threads.as_ptr(), 0) };
+}
+
+/// Runs `body` in a process of its own.
+pub fn isolated(body: impl FnOnce()) {
+    Isolated::new().run(body);
+}
+
+/// Runs `body` in two processes of its own: with membarrier, and with fenced readers.
+pub fn in_both_modes(body: impl Fn()) {
+    isolated(&body);
+    Isolated::new().fenced().run(&body);
+}
+
+/// The name of the running test, for `--exact`: libtest gives it to the thread that runs the test.
+pub fn test_name() -> String {
+    let name = std::thread::current().name().map(str::to_owned);
+    name.expect("called on the thread of a test")
+}
+
+/// The arguments with which this program runs the calling test and no other.
+pub fn only_this_test() -> [String; 4] {
+    let name = test_name();
+    ["--exact", &name, "--nocapture", "--test-threads=1"].map(str::to_owned)
 }
 
 /// How to start the child.
@@ -42,12 +80,11 @@ pub struct Isolated {
 }
 
 impl Isolated {
-    /// A child that runs the test function `test`.
-    pub fn new(test: &str) -> Isolated {
-        let tag = String::new();
+    /// A child that runs the calling test.
+    pub fn new() -> Isolated {
         Isolated {
-            test: test.into(),
-            tag,
+            test: test_name(),
+            tag: String::new(),
             environment: Vec::new(),
             before_exec: None,
             hears_the_kernel: false,
@@ -115,7 +152,7 @@ impl Isolated {
     fn start(&self, name: &str) -> Output {
         let binary = std::env::current_exe().expect("the path of this binary");
         let mut command = Command::new(binary);
-        command.args(["--exact", &self.test, "--nocapture", "--test-threads=1"]);
+        command.args(only_this_test());
         command.env_remove("QUIESCENT_FENCE").env(CHILD, name);
         command.envs(self.environment.iter().copied());
         command

@@ -1,7 +1,7 @@
 //! What the integration tests share: processes of their own, readers that stay where they are put, an
 //! oracle, sandboxes, functions behind one's own, and what tests of deferral need.
 
-#![allow(dead_code, reason = "every test binary uses a part of this")]
+#![allow(dead_code, reason = "every test program uses a part of this")]
 
 pub mod children;
 pub mod deferral;
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 #[allow(unused_imports, reason = "as above")]
 pub use {
-    isolated::{Isolated, isolated},
+    isolated::{Isolated, in_both_modes, isolated, only_this_test, test_name},
     readers::Reader,
 };
 

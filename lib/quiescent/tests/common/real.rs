@@ -1,6 +1,6 @@
-//! The C library's own functions, for test binaries that stand in front of one of them.
+//! The C library's own functions, for a test program that stands in front of one of them.
 //!
-//! Such a binary defines the function itself, and is called wherever anybody calls it: at the end of a thread, in the child of a
+//! Such a program defines the function itself, and is called wherever anybody calls it: at the end of a thread, in the child of a
 //! fork, while memory is refused. So what was looked up is kept, without a lock; two who look it up at once find the same.
 
 use std::ffi::{CStr, c_long, c_void};

@@ -1,0 +1,140 @@
+//! Clocks and timers that are shifted by what a test says: `clock_gettime` tells the shifted time, and a jump makes
+//! timers fire that it has passed, as the kernel's would.
+
+use std::ffi::{c_int, c_long};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard};
+
+use crate::common::real;
+
+const SECOND: i64 = 1_000_000_000;
+
+static ON: AtomicBool = AtomicBool::new(false);
+/// By how much each clock is ahead of the kernel's, in nanoseconds.
+pub static WALL: AtomicI64 = AtomicI64::new(0);
+static FINE: AtomicI64 = AtomicI64::new(0);
+static COARSE: AtomicI64 = AtomicI64::new(0);
+/// How often somebody has asked for the time of day.
+pub static WALL_ASKED: AtomicU64 = AtomicU64::new(0);
+/// What the timers with these descriptors are set to, by the shifted clock; 0 for nothing.
+static TIMERS: Mutex<[i64; 256]> = Mutex::new([0; 256]);
+
+fn timers() -> MutexGuard<'static, [i64; 256]> {
+    TIMERS.lock().expect("no panic")
+}
+
+/// Switches the shifted clocks on: before the library has set a timer.
+pub fn switch_on() {
+    ON.store(true, Ordering::Release);
+}
+
+/// Do the functions below stand in for the C library's?
+pub fn is_on() -> bool {
+    ON.load(Ordering::Acquire)
+}
+
+/// For `clock_gettime`.
+///
+/// # Safety
+/// `time` is writable.
+pub unsafe fn tell(clock: libc::clockid_t, time: *mut libc::timespec) -> c_int {
+    let shift = match clock {
+        libc::CLOCK_MONOTONIC => &FINE,
+        libc::CLOCK_MONOTONIC_COARSE => &COARSE,
+        libc::CLOCK_REALTIME | libc::CLOCK_REALTIME_COARSE => {
+            WALL_ASKED.fetch_add(1, Ordering::Relaxed);
+            &WALL
+        }
+        _ => panic!("nobody here uses clock {clock}"),
+    };
+    let shift = shift.load(Ordering::Acquire);
+    let (clock, to) = (clock as usize, time as usize);
+    // SAFETY: what the caller wanted; its promise.
+    unsafe {
+        let failed = real::syscall()(libc::SYS_clock_gettime, clock, to, 0, 0, 0, 0);
+        let told = (*time).tv_sec * SECOND + (*time).tv_nsec + shift;
+        (*time).tv_sec = told.div_euclid(SECOND);
+        (*time).tv_nsec = told.rem_euclid(SECOND);
+        failed as c_int
+    }
+}
+
+/// For `timerfd_settime`.
+///
+/// # Safety
+/// `new` is readable.
+pub unsafe fn set_timer(fd: c_int, flags: c_int, new: *const libc::itimerspec) -> c_int {
+    assert_eq!(flags, libc::TFD_TIMER_ABSTIME);
+    let mut timers = timers();
+    // SAFETY: the caller's promise.
+    let value = unsafe { (*new).it_value };
+    let deadline = value.tv_sec * SECOND + value.tv_nsec;
+    timers[fd as usize] = deadline;
+    set_real_timer(fd, deadline)
+}
+
+/// Sets the kernel's timer to what this is by its clock.
+fn set_real_timer(fd: c_int, deadline: i64) -> c_int {
+    let real = match deadline {
+        0 => 0,
+        _ => (deadline - FINE.load(Ordering::Acquire)).max(1), // in the past: it fires at once
+    };
+    let none = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    let spec = libc::itimerspec {
+        it_interval: none,
+        it_value: libc::timespec {
+            tv_sec: real / SECOND,
+            tv_nsec: real % SECOND,
+        },
+    };
+    let (flags, spec) = (libc::TFD_TIMER_ABSTIME as usize, &raw const spec as usize);
+    // SAFETY: the specification is readable; the old one is not asked for.
+    unsafe {
+        real::syscall()(libc::SYS_timerfd_settime, fd as usize, flags, spec, 0, 0, 0) as c_int
+    }
+}
+
+/// The library's futexes: one with a time-out may have passed it by a jump, so nobody sleeps for longer than this.
+static MOST: libc::timespec = libc::timespec {
+    tv_sec: 0,
+    tv_nsec: 50_000_000,
+};
+
+/// The time-out of this system call, if it is a sleep with one.
+pub fn at_most(number: c_long, operation: usize, timeout: usize) -> usize {
+    let wait = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+    let sleeps = number == libc::SYS_futex && operation as c_int == wait && timeout != 0;
+    match sleeps && is_on() {
+        true => &raw const MOST as usize,
+        false => timeout,
+    }
+}
+
+/// The exact clock jumps forward; the coarse one is behind by that until [`catch_up`].
+pub fn jump_ahead(by: i64) {
+    jump_with(by, || ());
+}
+
+/// Both monotonic clocks jump forward.
+pub fn jump(by: i64) {
+    jump_with(by, catch_up);
+}
+
+/// The coarse clock is as far as the exact one.
+pub fn catch_up() {
+    COARSE.store(FINE.load(Ordering::Acquire), Ordering::Release);
+}
+
+fn jump_with(by: i64, then: fn()) {
+    let timers = timers();
+    FINE.fetch_add(by, Ordering::AcqRel);
+    then(); // before anybody wakes up for it
+    for (fd, &deadline) in timers.iter().enumerate() {
+        if deadline != 0 {
+            set_real_timer(fd as c_int, deadline);
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Forks, whatever the other threads are doing: the child goes on with everything, frees the memory it
+//! inherited, and leaves to the parent what the parent runs.
+
+pub mod allocator;
+mod alone;
+mod descriptors;
+mod meanwhile;
+mod sections;
+mod yards;
+
+use std::time::Duration;
+
+use crate::common::deferral::{Ledger, WAYS, queue_somehow};
+use crate::common::until;
+use quiescent::{
+    RcuCell, barrier, call, drain, read, retire_ptr_hurry, statistics, synchronize, try_synchronize,
+};
+
+/// Everything works: for the child of a fork, and for its threads.
+fn everything_works() {
+    let ledger = Ledger::new(3 * WAYS);
+    (0..WAYS).for_each(|n| queue_somehow(ledger.thing(n), n));
+    let cell = RcuCell::new(1);
+    std::thread::scope(|scope| {
+        scope.spawn(|| read(|guard| assert!(*cell.load(guard) > 0)));
+        scope.spawn(|| (WAYS..2 * WAYS).for_each(|n| queue_somehow(ledger.thing(n), n)));
+        drop(cell.store(2));
+        synchronize();
+    });
+    assert_eq!(try_synchronize(), Ok(()));
+    barrier();
+    assert_eq!(ledger.count(), 2 * WAYS);
+    (2 * WAYS..3 * WAYS).for_each(|n| queue_somehow(ledger.thing(n), n));
+    let drained = drain(Duration::from_secs(20));
+    assert_eq!(drained.left, 0, "{drained:?}");
+    ledger.assert_all_once();
+    // And by itself, on the worker.
+    let flag = crate::common::deferral::flag();
+    call(|| flag.store(true, std::sync::atomic::Ordering::Release));
+    until("the worker runs it", || {
+        flag.load(std::sync::atomic::Ordering::Acquire)
+    });
+    // SAFETY: a box of ours, retired once.
+    unsafe { retire_ptr_hurry(std::ptr::NonNull::from(Box::leak(Box::new([0u8; 64])))) };
+    until("the worker frees it", || statistics().queued == 0);
+}

@@ -1,0 +1,226 @@
+//! Forks of a process whose other threads are at rest.
+
+use std::ptr::NonNull;
+
+use quiescent::{
+    Options, barrier, call, drain, init, poll, read, retire_ptr, start_poll, statistics,
+    synchronize,
+};
+
+use super::everything_works;
+use crate::common::children::{fork, in_child};
+use crate::common::deferral::{Gate, Ledger, queue_somehow};
+use crate::common::{PATIENCE, in_both_modes, isolated, on_thread, thread_id};
+
+#[test]
+fn a_child_and_its_children_go_on() {
+    in_both_modes(|| {
+        for warm in [false, true] {
+            if warm {
+                everything_works();
+            }
+            let child = fork(|| {
+                let forks = statistics().forks;
+                everything_works();
+                let grandchild = fork(|| {
+                    assert_eq!(statistics().forks, forks + 1);
+                    everything_works();
+                });
+                everything_works();
+                grandchild.join();
+            });
+            everything_works();
+            child.join();
+        }
+    });
+}
+
+/// Retires `count` objects of plain memory.
+fn retire_plain(count: u64) {
+    for n in 0..count {
+        // SAFETY: a box of ours, retired once.
+        unsafe { retire_ptr(NonNull::from(Box::leak(Box::new([n; 4])))) };
+    }
+}
+
+#[test]
+fn inherited_memory_is_freed_and_inherited_code_is_not_run() {
+    in_both_modes(|| {
+        let ledger = Ledger::new(60);
+        let gone = || {
+            retire_plain(300);
+            (0..30).for_each(|n| queue_somehow(ledger.thing(n), [0, 2, 4, 6, 8][n % 5]));
+        };
+        let stays = || {
+            retire_plain(700);
+            (30..60).for_each(|n| queue_somehow(ledger.thing(n), [0, 2, 4, 6, 8][n % 5]));
+        };
+        // A reader keeps all of it where it is.
+        let reader = crate::common::Reader::inside("keeps it");
+        on_thread("ends", gone);
+        stays();
+        let before = statistics();
+        assert!(before.queued >= 1060 - 2, "{before:?}");
+        in_child(|| {
+            let now = statistics();
+            assert_eq!(now.queued + now.not_inherited, before.queued, "{now:?}");
+            assert_eq!(now.not_inherited, 60);
+            assert_eq!(now.callbacks, 0);
+            barrier();
+            assert_eq!(statistics().queued, 0);
+            everything_works();
+            assert_eq!(ledger.count(), 0, "the child ran what the parent runs");
+        });
+        reader.end();
+        barrier();
+        ledger.assert_all_once();
+        assert_eq!(statistics().not_inherited, 0);
+    });
+}
+
+#[test]
+fn inherited_code_is_run_where_it_was_asked_for() {
+    in_both_modes(|| {
+        init(Options::new().inherit_callbacks(true)).expect("these can change");
+        let ledger = Ledger::new(40);
+        let reader = crate::common::Reader::inside("keeps it");
+        on_thread("ends", || {
+            (0..20).for_each(|n| queue_somehow(ledger.thing(n), n));
+        });
+        (20..40).for_each(|n| queue_somehow(ledger.thing(n), n));
+        in_child(|| {
+            assert_eq!(statistics().not_inherited, 0);
+            barrier();
+            ledger.assert_all_once();
+            everything_works();
+        });
+        reader.end();
+        barrier();
+        ledger.assert_all_once();
+    });
+}
+
+/// Hurried ones too: the worker of the parent has taken them, and the child has none yet.
+#[test]
+fn what_the_worker_had_taken_over_is_freed_by_the_child() {
+    isolated(|| {
+        let reader = crate::common::Reader::inside("keeps it");
+        retire_plain(100);
+        // SAFETY: a box of ours, retired once.
+        unsafe { quiescent::retire_ptr_hurry(NonNull::from(Box::leak(Box::new(1u64)))) };
+        super::until("the worker waits for the reader", || {
+            statistics().sleeps > 0
+        });
+        in_child(|| {
+            assert!(statistics().queued > 100);
+            call(|| ()); // the first need: it brings a worker, and the worker looks at everything
+            super::until("all is gone", || statistics().queued == 0);
+        });
+        reader.end();
+        barrier();
+    });
+}
+
+#[test]
+fn a_callback_may_fork_on_the_worker_and_in_drain() {
+    in_both_modes(|| {
+        let ledger = Ledger::new(6);
+        let gate = Gate::new();
+        for (n, on_worker) in [(0, true), (1, false)] {
+            let thing = ledger.thing(n);
+            call(move || {
+                let _thing = thing;
+                in_child(everything_works_in_a_callback);
+                gate.pass();
+            });
+            gate.open();
+            if on_worker {
+                barrier();
+            } else {
+                assert_eq!(drain(PATIENCE).left, 0);
+            }
+        }
+        // A child that comes back from the callback: nobody is there but the worker's thread, which
+        // ends, and with it the process.
+        for (n, on_worker) in [(2, true), (3, false)] {
+            let thing = ledger.thing(n);
+            let (sender, receiver) = std::sync::mpsc::channel();
+            call(move || {
+                let _thing = thing;
+                // SAFETY: the child goes on as the parent does.
+                match unsafe { libc::fork() } {
+                    0 => crate::common::children::limit(),
+                    pid => sender.send((pid, thread_id())).expect("the test waits"),
+                }
+            });
+            let parent = std::process::id();
+            if on_worker {
+                barrier();
+            } else {
+                drain(PATIENCE);
+                if std::process::id() != parent {
+                    assert_eq!(statistics().queued, 0);
+                    everything_works();
+                    // SAFETY: takes a number.
+                    unsafe { libc::_exit(0) };
+                }
+            }
+            let (pid, _) = receiver.recv().expect("it ran");
+            let mut status = 0;
+            // SAFETY: `status` is writable.
+            assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
+            assert_eq!(
+                status, 0,
+                "the child of a callback, on the worker: {on_worker}"
+            );
+        }
+        assert_eq!(ledger.count(), 4);
+    });
+}
+
+/// Inside a callback nothing waits; what it queues is run by a worker of the child's own.
+fn everything_works_in_a_callback() {
+    let flag = crate::common::deferral::flag();
+    call(|| flag.store(true, std::sync::atomic::Ordering::Release));
+    std::thread::spawn(|| {
+        synchronize();
+        barrier();
+        read(|_| ());
+    })
+    .join()
+    .expect("a thread of the child waits");
+    assert!(flag.load(std::sync::atomic::Ordering::Acquire));
+}
+
+#[test]
+fn a_cookie_from_before_the_fork_is_good_in_the_child() {
+    in_both_modes(|| {
+        let reader = crate::common::Reader::inside("in the way");
+        let cookie = start_poll();
+        assert!(!poll(cookie) && statistics().busy);
+        in_child(|| {
+            super::until("its grace period ends", || poll(cookie));
+            everything_works();
+        });
+        assert!(!poll(cookie));
+        reader.end();
+        super::until("its grace period ends", || poll(cookie));
+    });
+}
+
+#[test]
+fn forks_can_be_left_alone() {
+    isolated(|| {
+        init(Options::new().ignore_forks(true)).expect("these can change");
+        retire_plain(10);
+        let before = statistics().queued;
+        in_child(|| assert_eq!(statistics().forks, 0));
+        init(Options::new()).expect("these can change");
+        in_child(|| {
+            assert_eq!(statistics().forks, 1);
+            assert_eq!(statistics().queued, before);
+            everything_works();
+        });
+        everything_works();
+    });
+}

@@ -1,0 +1,18 @@
+//! Tests in which the C library or the allocator does what a test says: clocks jump, threads and memory are refused, threads
+//! stop where they are to be overtaken. Both are replaced for the whole program (`replaced`), and each test is a process
+//! of its own (`common::isolated`).
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod clocks;
+mod exhaustion;
+mod fork;
+mod no_worker;
+mod odd_values;
+mod replaced;
+mod stopped_driver;
+mod strict;
+mod tuning;
+mod worker_errors;
+mod worker_exits;

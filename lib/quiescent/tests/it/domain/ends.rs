@@ -1,0 +1,415 @@
+//! Ends: of domains with something in them, of guards that are forgotten, of threads, of processes.
+
+use super::*;
+use crate::common::children::fork;
+use crate::common::isolated;
+
+#[test]
+fn what_is_left_in_a_dropped_domain_is_the_process_domains() {
+    isolated(|| {
+        let dropped = Arc::new(AtomicU32::new(0));
+        for round in 1..=3 {
+            let domain = Domain::new();
+            let cell = DomainCell::new(&domain, Noisy(Arc::clone(&dropped)));
+            for _ in 0..10 {
+                cell.store(Noisy(Arc::clone(&dropped))).retire();
+            }
+            assert_eq!(domain.statistics().queued, 10);
+            let bytes = domain.statistics().queued_bytes;
+            drop(domain); // never waits
+            assert_eq!(dropped.load(Ordering::Relaxed), 11 * (round - 1));
+            let process = quiescent::statistics();
+            assert_eq!((process.queued, process.queued_bytes), (1, bytes), "as one");
+            quiescent::barrier();
+            assert_eq!(dropped.load(Ordering::Relaxed), 11 * (round - 1) + 10);
+            drop(cell); // may live longer
+        }
+    });
+}
+
+#[test]
+fn a_cell_may_outlive_its_domain_and_retire_there() {
+    isolated(|| {
+        let dropped = Arc::new(AtomicU32::new(0));
+        let domain = Domain::new();
+        let cell = DomainCell::new(&domain, Noisy(Arc::clone(&dropped)));
+        drop(domain);
+        cell.store(Noisy(Arc::clone(&dropped))).retire_hurry();
+        until("it is dropped", || dropped.load(Ordering::Relaxed) == 1);
+        drop(cell.store(Noisy(Arc::clone(&dropped))).wait());
+        assert_eq!(dropped.load(Ordering::Relaxed), 2);
+    });
+}
+
+#[test]
+fn what_a_drained_domain_leaves_is_run_though_nobody_drains_it() {
+    isolated(|| {
+        let dropped = Arc::new(AtomicU32::new(0));
+        let domain = Domain::new();
+        domain.set_drained(true);
+        let cell = DomainCell::new(&domain, Noisy(Arc::clone(&dropped)));
+        drop(domain);
+        cell.store(Noisy(Arc::clone(&dropped))).retire_hurry();
+        until("it is dropped", || dropped.load(Ordering::Relaxed) == 1);
+    });
+}
+
+#[test]
+fn an_owned_guard_keeps_its_domain() {
+    isolated(|| {
+        let domain = Arc::new(Domain::new());
+        let cell = DomainCell::new(&domain, 1);
+        let guard = domain.read_owned();
+        let seen = cell.load(&guard);
+        let weak = Arc::downgrade(&domain);
+        drop(domain);
+        cell.store(2).retire_hurry();
+        assert!(weak.upgrade().is_some());
+        assert_eq!(*seen, 1);
+        drop(guard);
+        assert!(weak.upgrade().is_none());
+    });
+}
+
+#[test]
+fn a_forgotten_guard_holds_its_domain_and_nothing_is_lost() {
+    isolated(|| {
+        let dropped = Arc::new(AtomicU32::new(0));
+        let other = Domain::new();
+        {
+            let domain = Domain::new();
+            std::mem::forget(domain.read_lock());
+            let cell = DomainCell::new(&domain, Noisy(Arc::clone(&dropped)));
+            cell.store(Noisy(Arc::clone(&dropped))).retire_hurry();
+            assert!(thread::scope(|scope| {
+                let waits = scope.spawn(|| domain.synchronize_timeout(SHORT));
+                waits.join().expect("no panic").is_err()
+            }));
+        }
+        assert_eq!(other.synchronize_timeout(LONG), Ok(()));
+        assert_eq!(quiescent::synchronize_timeout(LONG), Ok(()));
+        quiescent::barrier();
+        // Nor is the next one held up, wherever it is.
+        for _ in 0..50 {
+            let held = Domain::new();
+            std::mem::forget(held.read_lock());
+            drop(held);
+            assert_eq!(Domain::new().try_synchronize(), Ok(()));
+        }
+        assert_eq!(
+            dropped.load(Ordering::Relaxed),
+            1,
+            "the cell's own; the other is held"
+        );
+    });
+}
+
+#[test]
+fn a_thread_that_ends_in_a_section_stays_a_holdout() {
+    isolated(|| {
+        let domain = leaked();
+        let ended = thread::spawn(|| std::mem::forget(domain.read_lock()));
+        ended.join().expect("no panic");
+        assert!(domain.synchronize_timeout(SHORT).is_err());
+        // Its slot is nobody else's.
+        let others = (0..200).map(|_| thread::spawn(|| drop(domain.read_lock())));
+        for other in others.collect::<Vec<_>>() {
+            other.join().expect("no panic");
+        }
+        assert!(domain.synchronize_timeout(SHORT).is_err());
+    });
+}
+
+#[test]
+fn destructors_of_thread_locals_may_read() {
+    isolated(|| {
+        static DOMAIN: Domain = Domain::new();
+        struct Last;
+        impl Drop for Last {
+            fn drop(&mut self) {
+                drop(DOMAIN.read_lock());
+            }
+        }
+        thread_local!(static LAST: Last = const { Last });
+        for _ in 0..20 {
+            let thread = thread::spawn(|| {
+                LAST.with(|_| ());
+                drop(DOMAIN.read_lock());
+            });
+            thread.join().expect("no panic");
+        }
+        assert_eq!(DOMAIN.synchronize_timeout(LONG), Ok(()));
+    });
+}
+
+static ENDED: Domain = Domain::new();
+static KEY: AtomicU32 = AtomicU32::new(0);
+static INSIDE: AtomicBool = AtomicBool::new(false);
+static OUT: AtomicBool = AtomicBool::new(false);
+
+/// Reads in the third round of destructors, when the thread has no slot any more.
+extern "C" fn reads_after_the_end(round: *mut libc::c_void) {
+    if round.addr() < 3 {
+        let next = std::ptr::without_provenance(round.addr() + 1);
+        // SAFETY: a key of ours, and a number in place of a pointer.
+        unsafe { libc::pthread_setspecific(KEY.load(Ordering::Relaxed), next) };
+        return;
+    }
+    let guard = ENDED.read_lock();
+    INSIDE.store(true, Ordering::Release);
+    until("the other one has looked", || OUT.load(Ordering::Acquire));
+    drop(guard);
+}
+
+#[test]
+fn a_thread_that_reads_after_its_end_is_not_taken_for_the_next() {
+    isolated(|| {
+        let mut key = 0;
+        // SAFETY: a place for the key, and a function that does not unwind.
+        let made = unsafe { libc::pthread_key_create(&mut key, Some(reads_after_the_end)) };
+        assert_eq!(made, 0);
+        KEY.store(key, Ordering::Relaxed);
+        let ends = thread::spawn(move || {
+            drop(ENDED.read_lock());
+            // SAFETY: as in the destructor.
+            unsafe { libc::pthread_setspecific(key, std::ptr::without_provenance(1)) };
+        });
+        until("it is inside", || INSIDE.load(Ordering::Acquire));
+        let next = thread::spawn(|| {
+            drop(quiescent::read_lock()); // now it has a slot
+            ENDED.in_section()
+        });
+        assert!(!next.join().expect("no panic"), "that is the other one");
+        assert!(ENDED.synchronize_timeout(SHORT).is_err());
+        OUT.store(true, Ordering::Release);
+        ends.join().expect("no panic");
+        assert_eq!(ENDED.synchronize_timeout(LONG), Ok(()));
+    });
+}
+
+#[test]
+fn in_the_child_of_a_fork_sections_of_others_are_over() {
+    isolated(|| {
+        let (domain, idle) = (leaked(), leaked());
+        idle.synchronize();
+        let dropped = Arc::new(AtomicU32::new(0));
+        let cell = DomainCell::new(domain, Noisy(Arc::clone(&dropped)));
+        let stalled = Stalled::inside(domain);
+        cell.store(Noisy(Arc::clone(&dropped))).retire_hurry();
+        let child = fork(move || {
+            assert_eq!(
+                domain.synchronize_timeout(LONG),
+                Ok(()),
+                "nobody is inside here"
+            );
+            assert_eq!(idle.synchronize_timeout(LONG), Ok(()));
+            domain.call_hurry(|| ());
+            domain.barrier();
+            let guard = domain.read_lock();
+            assert!(domain.in_section());
+            drop(guard);
+            let fresh = Domain::new();
+            fresh.call(|| ());
+            fresh.barrier();
+        });
+        assert!(
+            domain.synchronize_timeout(SHORT).is_err(),
+            "the parent's is open"
+        );
+        child.join();
+        drop(stalled);
+        domain.barrier();
+        assert_eq!(dropped.load(Ordering::Relaxed), 1);
+    });
+}
+
+#[test]
+fn the_caretaker_may_fork_in_a_callback() {
+    isolated(|| {
+        let domain = leaked();
+        let (sender, receiver) = mpsc::channel();
+        domain.call_hurry(move || {
+            let child = fork(move || {
+                // Here it is no caretaker, and nobody's holder.
+                domain.call_hurry(|| ());
+                assert_eq!(domain.statistics().callbacks, 0);
+            });
+            child.join();
+            let _ = sender.send(());
+        });
+        receiver.recv_timeout(LONG).expect("it runs");
+        domain.barrier();
+        until_at_rest(domain);
+    });
+}
+
+#[test]
+fn domains_come_and_go() {
+    isolated(|| {
+        let dropped = Arc::new(AtomicU32::new(0));
+        let threads: Vec<_> = (0..3)
+            .map(|_| {
+                let dropped = Arc::clone(&dropped);
+                thread::spawn(move || {
+                    for _ in 0..300 {
+                        let domain = Domain::new();
+                        let cell = DomainCell::new(&domain, Noisy(Arc::clone(&dropped)));
+                        domain.read(|guard| {
+                            assert!(cell.load(guard).0.load(Ordering::Relaxed) < 3000)
+                        });
+                        cell.store(Noisy(Arc::clone(&dropped)));
+                    }
+                })
+            })
+            .collect();
+        for thread in threads {
+            thread.join().expect("no panic");
+        }
+        quiescent::barrier();
+        until("all are dropped", || {
+            dropped.load(Ordering::Relaxed) == 2 * 900
+        });
+    });
+}
+
+/// Which grounds a domain has, by how its guards tell of themselves.
+fn grounds_of(domain: &Domain) -> u32 {
+    let told = format!("{:?}", domain.read_lock());
+    let digits: String = told.chars().filter(char::is_ascii_digit).collect();
+    digits.parse().expect("a number")
+}
+
+#[test]
+fn a_drained_domain_that_is_dropped_is_drained_by_nobody_and_runs_all_the_same() {
+    isolated(|| {
+        let dropped = Arc::new(AtomicU32::new(0));
+        let domain = Domain::new();
+        domain.set_drained(true);
+        domain.set_flush_times(FlushTimes {
+            lazy: Duration::from_millis(1),
+            ..domain.flush_times()
+        });
+        let noisy = || Noisy(Arc::clone(&dropped));
+        let cell = DomainCell::new(&domain, noisy());
+        cell.store(noisy()).retire();
+        drop(domain);
+        cell.store(noisy()).retire();
+        until("both are dropped", || dropped.load(Ordering::Relaxed) == 2);
+    });
+}
+
+#[test]
+fn dropped_domains_leave_no_grounds_behind() {
+    isolated(|| {
+        let first = grounds_of(&Domain::new());
+        for round in 0..100 {
+            let domain = Arc::new(Domain::new());
+            if round % 2 == 0 {
+                // A grace period is wanted, and nobody waits for it any more.
+                let begun = Barrier::new(2);
+                let waited = Barrier::new(2);
+                thread::scope(|scope| {
+                    scope.spawn(|| {
+                        let guard = domain.read_lock();
+                        begun.wait();
+                        waited.wait();
+                        drop(guard);
+                    });
+                    begun.wait();
+                    assert!(
+                        domain
+                            .synchronize_timeout(Duration::from_millis(1))
+                            .is_err()
+                    );
+                    waited.wait();
+                });
+            } else {
+                let _ = domain.start_poll();
+            }
+            drop(domain);
+            quiescent::barrier();
+        }
+        let last = grounds_of(&Domain::new());
+        assert!(last <= first + 5, "from {first} to {last}");
+    });
+}
+
+#[test]
+fn a_domain_with_many_readers_rests_too_and_its_engine_serves_others() {
+    isolated(|| {
+        let (many, few) = (leaked(), leaked());
+        let inside = Arc::new(Barrier::new(150));
+        let threads: Vec<_> = (0..150)
+            .map(|_| {
+                let inside = Arc::clone(&inside);
+                thread::spawn(move || {
+                    let guard = many.read_lock();
+                    inside.wait();
+                    drop(guard);
+                })
+            })
+            .collect();
+        for thread in threads {
+            thread.join().expect("no panic");
+        }
+        for _ in 0..3 {
+            assert_eq!(many.synchronize_timeout(LONG), Ok(()));
+            until_at_rest(many);
+            // The yard is there again, for one with two readers.
+            let stalled = Stalled::inside(few);
+            assert!(few.synchronize_timeout(SHORT).is_err());
+            drop(stalled);
+            assert_eq!(few.synchronize_timeout(LONG), Ok(()));
+            until_at_rest(few);
+        }
+        assert_eq!(many.statistics().readers, 150);
+    });
+}
+
+#[test]
+fn what_the_next_owner_has_queued_is_not_taken_for_what_was_left() {
+    isolated(|| {
+        let (end, ended) = mpsc::channel::<()>();
+        let (tell, told) = mpsc::channel();
+        let reader = thread::spawn(move || {
+            let guard = quiescent::read_lock(); // the process's callbacks wait for it
+            tell.send(()).expect("listened to");
+            let _ = ended.recv();
+            drop(guard);
+        });
+        told.recv().expect("it reads");
+        let first = Domain::new();
+        let number = grounds_of(&first);
+        let (sender, receiver) = mpsc::channel();
+        first.call_hurry(move || sender.send(()).expect("listened to"));
+        drop(first);
+        receiver
+            .recv_timeout(LONG)
+            .expect("the caretaker was faster");
+        let mut others = Vec::new();
+        let next = loop {
+            let next = Domain::new();
+            if grounds_of(&next) == number {
+                break next;
+            }
+            others.push(next);
+            assert!(others.len() < 10_000, "its grounds are given to nobody");
+            thread::sleep(Duration::from_millis(1));
+        };
+        next.set_drained(true);
+        let ran = Arc::new(AtomicU32::new(0));
+        let count = Arc::clone(&ran);
+        next.call(move || {
+            count.fetch_add(1, Ordering::Relaxed);
+        });
+        drop(end);
+        reader.join().expect("no panic");
+        quiescent::barrier(); // the first one's hand-over is over
+        assert_eq!(
+            ran.load(Ordering::Relaxed),
+            0,
+            "run where nobody has drained"
+        );
+        assert_eq!(next.drain(LONG).ran, 1);
+    });
+}

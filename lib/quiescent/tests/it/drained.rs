@@ -1,0 +1,188 @@
+//! Callbacks that the program runs itself, on threads of its choice.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use crate::common::deferral::{flag, library_threads};
+use crate::common::{PATIENCE, in_both_modes, on_thread, sleeps, thread_id, until};
+use quiescent::{
+    FlushTimes, RcuCell, barrier, call, call_hurry, drain, drain_ready, on_ready, retire,
+    set_drained, set_flush_times, statistics, synchronize,
+};
+
+static RAN: AtomicU32 = AtomicU32::new(0);
+static ON: AtomicU32 = AtomicU32::new(0);
+static TOLD: AtomicU32 = AtomicU32::new(0);
+
+fn note() {
+    ON.store(thread_id(), Ordering::Relaxed);
+    RAN.fetch_add(1, Ordering::Release);
+}
+
+fn ran() -> u32 {
+    RAN.load(Ordering::Acquire)
+}
+
+fn told() -> u32 {
+    TOLD.load(Ordering::Acquire)
+}
+
+/// A value with a destructor.
+struct Noted;
+
+impl Drop for Noted {
+    fn drop(&mut self) {
+        note();
+    }
+}
+
+fn workers_sleep() {
+    until("the worker sleeps", || {
+        library_threads().into_iter().all(sleeps)
+    });
+}
+
+#[test]
+fn the_worker_runs_none_and_tells() {
+    in_both_modes(|| {
+        set_drained(true);
+        on_ready(|| {
+            TOLD.fetch_add(1, Ordering::Release);
+            panic!("a panic in it is contained");
+        });
+        call_hurry(note);
+        retire(RcuCell::new(Some(Noted)).store(None));
+        until("it is told", || told() > 0);
+        workers_sleep();
+        assert_eq!(ran(), 0);
+        let passes = statistics().worker_passes;
+        let drained = drain_ready(100, PATIENCE);
+        assert_eq!((drained.ran, ran()), (1, 1), "the hurried one");
+        assert_eq!(ON.load(Ordering::Relaxed), thread_id());
+        workers_sleep();
+        assert_eq!(
+            statistics().worker_passes,
+            passes,
+            "nobody is woken for what is ready"
+        );
+        assert_eq!(drain(PATIENCE).left, 0);
+        assert_eq!(ran(), 2);
+    });
+}
+
+#[test]
+fn no_more_than_asked_for_and_every_queue_gets_its_turn() {
+    in_both_modes(|| {
+        static LATE: AtomicU32 = AtomicU32::new(0);
+        set_drained(true);
+        on_thread("first", || (0..100).for_each(|_| call(note)));
+        on_thread("second", || {
+            (0..5).for_each(|_| {
+                call(|| {
+                    LATE.fetch_add(1, Ordering::Relaxed);
+                });
+            });
+        });
+        synchronize();
+        assert_eq!(drain_ready(0, PATIENCE).ran, 0);
+        assert_eq!(
+            drain_ready(10, Duration::ZERO).ran,
+            0,
+            "none after the limit"
+        );
+        for _ in 0..21 {
+            assert_eq!(drain_ready(5, PATIENCE).ran, 5);
+        }
+        assert_eq!((ran(), LATE.load(Ordering::Relaxed)), (100, 5));
+        let after = drain_ready(5, PATIENCE);
+        assert_eq!((after.ran, after.left), (0, 0));
+    });
+}
+
+#[test]
+fn a_bounded_drain_waits_for_nobody() {
+    in_both_modes(|| {
+        set_drained(true);
+        let reader = crate::common::Reader::inside("reads");
+        call(note);
+        let before = statistics();
+        let drained = drain_ready(100, PATIENCE);
+        assert_eq!((drained.ran, drained.left), (0, 1));
+        let after = statistics();
+        let fences = |s: quiescent::Statistics| s.fences_gp + s.fences_flag + s.fences_take;
+        assert_eq!(fences(after), fences(before));
+        reader.end();
+        assert_eq!(drain(PATIENCE).left, 0);
+    });
+}
+
+#[test]
+fn what_is_plain_memory_is_freed_all_the_same() {
+    in_both_modes(|| {
+        set_drained(true);
+        let soon = Duration::from_millis(10);
+        set_flush_times(FlushTimes {
+            lazy: soon,
+            prompt: soon,
+        });
+        call(note);
+        retire(RcuCell::new([0u64; 9]).store([1; 9]));
+        until("it is freed", || statistics().queued == 1);
+        assert_eq!(ran(), 0);
+        workers_sleep();
+        let passes = statistics().worker_passes;
+        // The same thread goes on; that something waits to be drained is no reason to look at it.
+        set_flush_times(FlushTimes {
+            lazy: Duration::MAX,
+            prompt: Duration::MAX,
+        });
+        for n in 0..5 {
+            retire(RcuCell::new([n; 9]).store([1; 9]));
+        }
+        workers_sleep();
+        assert_eq!(
+            (statistics().worker_passes, statistics().queued),
+            (passes, 6)
+        );
+        assert_eq!(drain(PATIENCE).ran, 6);
+    });
+}
+
+#[test]
+fn a_barrier_waits_for_who_drains() {
+    in_both_modes(|| {
+        set_drained(true);
+        call(note);
+        let over = flag();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                barrier();
+                over.store(true, Ordering::Release);
+            });
+            until("the barrier is complete", || {
+                drain_ready(1, PATIENCE);
+                over.load(Ordering::Acquire)
+            });
+        });
+        assert_eq!(ran(), 1);
+    });
+}
+
+#[test]
+fn switched_off_the_worker_goes_on_with_what_is_there() {
+    in_both_modes(|| {
+        set_drained(true);
+        for round in 1..=20 {
+            call(note);
+            call_hurry(note);
+            if round % 2 == 0 {
+                synchronize();
+                workers_sleep();
+            }
+            set_drained(false);
+            until("both have run", || ran() == 2 * round);
+            assert_ne!(ON.load(Ordering::Relaxed), thread_id());
+            set_drained(true);
+        }
+    });
+}

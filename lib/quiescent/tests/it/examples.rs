@@ -1,0 +1,132 @@
+//! The example programs, run as a reader of the documentation runs them. Each checks itself and ends with
+//! an error if it found something; here it has to end well, and to have said that it did something.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::common::until;
+
+/// The program that cargo has built beside this test.
+fn program(name: &str) -> PathBuf {
+    let test = std::env::current_exe().expect("the path of this test");
+    let profile = test
+        .parent()
+        .and_then(Path::parent)
+        .expect("deps/ is in it");
+    let program = profile.join("examples").join(name);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("examples")
+        .join(name)
+        .with_extension("rs");
+    let time = |path: &Path| path.metadata().and_then(|data| data.modified()).ok();
+    assert!(
+        time(&program) >= time(&source),
+        "{} is missing, or older than its source: `cargo test -p quiescent` builds it, \
+         or `cargo build -p quiescent --examples`",
+        program.display()
+    );
+    program
+}
+
+/// Runs an example; the numbers in what it prints, line by line.
+fn numbers(name: &str) -> Vec<Vec<u64>> {
+    let mut child = Command::new(program(name))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    until(name, || child.try_wait().expect("our child").is_some());
+    let output = child.wait_with_output().expect("our child");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{name}: {text}{errors}");
+    let in_line = |line: &str| {
+        let words = line.split(|c: char| !c.is_ascii_digit());
+        words.filter_map(|word| word.parse().ok()).collect()
+    };
+    text.lines().map(in_line).collect()
+}
+
+#[test]
+fn config_reload_shows_whole_configurations_only() {
+    let lines = numbers("config_reload");
+    // What the handler saw, and what it is then.
+    assert_eq!(lines[..3], [[1, 2], [2, 3], [3, 4]]);
+    let [answered, mixtures] = lines[3][..] else {
+        panic!("{lines:?}");
+    };
+    assert!(answered > 0);
+    assert_eq!(mixtures, 0);
+    assert_eq!(lines[4], [3, 0]); // dropped, left
+}
+
+#[test]
+fn route_table_frees_every_old_table() {
+    let lines = numbers("route_table");
+    let ([lookups, batches], [freed, grace_periods, queued]) = (&lines[0][..], &lines[1][..])
+    else {
+        panic!("{lines:?}");
+    };
+    assert!(*lookups > 0 && *batches > 0);
+    assert_eq!((freed, *queued), (batches, 0));
+    assert!(*grace_periods > 0);
+}
+
+#[test]
+fn sorted_list_frees_what_was_removed() {
+    let lines = numbers("sorted_list");
+    let ([walks, inserted, removed], [freed, left]) = (&lines[0][..], &lines[1][..]) else {
+        panic!("{lines:?}");
+    };
+    assert!(*walks > 0 && *removed > 0);
+    assert_eq!((freed, *left), (removed, inserted - removed));
+}
+
+#[test]
+fn recycle_uses_its_buffers_again_and_tears_nothing() {
+    let lines = numbers("recycle");
+    let ([published, buffers, _skipped, grace_periods], [reads, torn]) =
+        (&lines[0][..], &lines[1][..])
+    else {
+        panic!("{lines:?}");
+    };
+    assert!(*reads > 0 && *grace_periods > 0);
+    assert!(published > buffers);
+    assert_eq!(*torn, 0);
+}
+
+#[test]
+fn srcu_async_drops_every_old_configuration_and_none_too_early() {
+    let lines = numbers("srcu_async");
+    let ([swaps, _ms], [reads, moved, bad]) = (&lines[0][..], &lines[1][..]) else {
+        panic!("{lines:?}");
+    };
+    assert_eq!((*swaps, *bad), (10_000, 0));
+    assert!(*reads > 0 && *moved > 0);
+    let ([workers], [dropped, meanwhile, left]) = (&lines[2][..], &lines[3][..]) else {
+        panic!("{lines:?}");
+    };
+    assert_eq!((*workers, dropped, *left), (3, swaps, 0));
+    assert!(meanwhile <= dropped);
+}
+
+#[test]
+fn domains_shows_a_report_that_holds_up_its_own_data_only() {
+    let lines = numbers("domains");
+    let ([tables, routing], [none, freed, held, refused, budget]) = (&lines[0][..], &lines[1][..])
+    else {
+        panic!("{lines:?}");
+    };
+    assert!(*tables > 0 && routing >= tables);
+    assert_eq!((*none, *freed, *refused), (0, 0, held - budget));
+    assert!(*held > *budget);
+    let ([day, sum], [lookups, mixtures], [later, left]) =
+        (&lines[2][..], &lines[3][..], &lines[4][..])
+    else {
+        panic!("{lines:?}");
+    };
+    assert_eq!((*day, *sum, *mixtures), (0, 0, 0));
+    assert!(*lookups > 0);
+    assert_eq!((later, *left), (held, 0));
+}

@@ -1,0 +1,47 @@
+//! The library's tests on real threads: one program, a module for each subject.
+//!
+//! A test that uses the library is a process of its own (`common::isolated`), so that its counters, options and threads
+//! are its own. Other programs: `interposed` (functions of the C library and the allocator are replaced), `single_step`
+//! (a signal at every instruction), `ends` (what a process holds when it ends, for sanitizers to look at).
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod backlog;
+mod barrier;
+mod barrier_future;
+mod budget;
+mod callbacks_misbehave;
+mod cells;
+mod crowd;
+mod deferral;
+mod domain;
+mod drain;
+mod drained;
+mod examples;
+mod exit;
+mod forgotten;
+mod futures;
+mod hand_over;
+mod list;
+mod membarrier;
+mod misuse;
+mod modes;
+mod oracle;
+mod out_of_memory;
+mod polling;
+mod pressure;
+mod pressure_groups;
+mod priorities;
+mod quiet;
+mod quiet_worker;
+mod rcu_ptr;
+mod scale;
+mod sections;
+mod shared_fences;
+mod signal_storm;
+mod srcu;
+mod stalls;
+mod telemetry;
+mod thread_end;
+mod waiting;

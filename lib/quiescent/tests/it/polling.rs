@@ -1,0 +1,177 @@
+//! Cookies: asking for a grace period without waiting, and polling it into being.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use crate::common::{Reader, in_both_modes, until};
+use quiescent::{
+    Cookie, in_section, poll, read, read_lock, start_poll, statistics, synchronize, wait,
+};
+
+#[test]
+fn completed_is_done_from_the_start() {
+    in_both_modes(|| {
+        assert!(poll(Cookie::COMPLETED));
+        read(|_| assert!(poll(Cookie::COMPLETED)));
+        wait(Cookie::COMPLETED);
+        assert_eq!(statistics().grace_periods, 0);
+        for _ in 0..10 {
+            synchronize();
+            assert!(poll(Cookie::COMPLETED));
+        }
+    });
+}
+
+#[test]
+fn a_cookie_asks_and_whoever_comes_next_serves_it() {
+    in_both_modes(|| {
+        let before = statistics();
+        let cookie = start_poll();
+        let asked = statistics();
+        assert!(asked.busy);
+        assert_eq!(
+            asked.grace_periods, before.grace_periods,
+            "asking drives nothing"
+        );
+        synchronize();
+        assert!(poll(cookie));
+        assert_eq!(
+            statistics().grace_periods,
+            before.grace_periods + 1,
+            "one served both"
+        );
+        assert!(!statistics().busy);
+        // It stays done.
+        for _ in 0..100 {
+            synchronize();
+            assert!(poll(cookie));
+        }
+        wait(cookie);
+        assert_eq!(statistics().grace_periods, before.grace_periods + 101);
+    });
+}
+
+#[test]
+fn inside_a_section_its_own_cookies_are_never_done() {
+    in_both_modes(|| {
+        for idles in 0..3 {
+            let idle: Vec<_> = (0..idles).map(|_| Reader::idle("idle")).collect();
+            let earlier = start_poll();
+            let guard = read_lock();
+            let own = start_poll();
+            let nested = read(|_| start_poll());
+            for _ in 0..200 {
+                assert!(!poll(own));
+                assert!(!poll(nested));
+                assert!(in_section());
+            }
+            assert!(
+                !poll(earlier),
+                "it was not served before the section opened"
+            );
+            drop(guard);
+            for cookie in [own, nested, earlier] {
+                until("polling gets there", || poll(cookie));
+            }
+            idle.into_iter().for_each(Reader::end);
+        }
+    });
+}
+
+#[test]
+fn a_section_of_another_thread_holds_off_polls() {
+    in_both_modes(|| {
+        let inside = Reader::inside("inside");
+        let cookie = start_poll();
+        for _ in 0..200 {
+            assert!(!poll(cookie));
+        }
+        // Whoever is inside does not care about polls; the cookie of others is not its own.
+        read(|_| assert!(!poll(cookie)));
+        inside.end();
+        until("polling gets there", || poll(cookie));
+    });
+}
+
+#[test]
+fn polling_alone_gets_there_beside_idle_threads() {
+    in_both_modes(|| {
+        let idle: Vec<_> = (0..3).map(|_| Reader::idle("idle")).collect();
+        let before = statistics();
+        for _ in 0..100 {
+            let cookie = start_poll();
+            until("polling gets there", || poll(cookie));
+        }
+        let after = statistics();
+        let periods = after.grace_periods - before.grace_periods;
+        assert!((1..=200).contains(&periods), "{periods}");
+        assert_eq!(
+            (after.sleeps, after.helper_threads),
+            (0, 0),
+            "nobody waited"
+        );
+        idle.into_iter().for_each(Reader::end);
+    });
+}
+
+#[test]
+fn polling_alone_gets_there_beside_readers_in_loops() {
+    in_both_modes(|| {
+        let stop = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let repinning = scope.spawn(|| {
+                let mut guard = read_lock();
+                while !stop.load(Ordering::Relaxed) {
+                    guard.repin();
+                }
+            });
+            let reopening = scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    read(|_| read(|_| std::hint::spin_loop()));
+                }
+            });
+            until("both are registered", || statistics().registered == 2);
+            for _ in 0..50 {
+                let cookie = start_poll();
+                until("polling gets there", || poll(cookie));
+            }
+            assert!(!repinning.is_finished() && !reopening.is_finished());
+            stop.store(true, Ordering::Relaxed);
+        });
+    });
+}
+
+#[test]
+fn pollers_and_waiters_serve_each_other() {
+    in_both_modes(|| {
+        let stop = AtomicBool::new(false);
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while !stop.load(Ordering::Relaxed) {
+                        read(|_| thread::yield_now());
+                    }
+                });
+            }
+            let workers: Vec<_> = (0..4)
+                .map(|worker| {
+                    scope.spawn(move || {
+                        for _ in 0..500 {
+                            let cookie = start_poll();
+                            match worker {
+                                0 => synchronize(),
+                                1 => wait(cookie),
+                                _ => until("polling gets there", || poll(cookie)),
+                            }
+                            assert!(poll(cookie));
+                        }
+                    })
+                })
+                .collect();
+            let ends: Vec<_> = workers.into_iter().map(|worker| worker.join()).collect();
+            stop.store(true, Ordering::Relaxed);
+            assert!(ends.iter().all(Result::is_ok));
+        });
+        assert_eq!(statistics().stalls, 0);
+    });
+}

@@ -1,0 +1,47 @@
+//! Reports of stalls: whoever notices one names the reader, as often as it should, and nobody else.
+//!
+//! Nothing here measures: reports are counted and numbered by the engine, and a test waits for them.
+
+mod features;
+mod forks;
+mod noticing;
+mod repeats;
+mod reporters;
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use crate::common::until;
+use quiescent::{Report, StallReport, on_report, set_stall_after};
+
+/// A stall time that a test need not wait for for long.
+const TIME: Duration = Duration::from_millis(20);
+
+/// A report, and the thread that told it.
+type Told = (StallReport, u32);
+
+static TOLD: Mutex<Vec<Told>> = Mutex::new(Vec::new());
+
+fn remember(report: &Report) {
+    if let Report::Stalled(stall) = report {
+        let told = (stall.clone(), crate::common::thread_id());
+        TOLD.lock().expect("no panic").push(told);
+    }
+}
+
+/// Reports stalls after `time`, and remembers them.
+fn listen(time: Duration) {
+    on_report(remember);
+    set_stall_after(time);
+}
+
+/// What has been told so far.
+fn told() -> Vec<Told> {
+    TOLD.lock().expect("no panic").clone()
+}
+
+/// Waits until so many reports have been told.
+fn until_told(count: usize) -> Vec<Told> {
+    until("a stall is reported", || told().len() >= count);
+    told()
+}

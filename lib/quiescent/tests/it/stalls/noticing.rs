@@ -1,0 +1,268 @@
+//! Who notices a stall, and what is said of the reader.
+
+use std::ptr::NonNull;
+use std::sync::Barrier;
+use std::thread;
+use std::time::Duration;
+
+use quiescent::{
+    Options, SyncError, barrier, call_hurry, drain, init, poll, read, read_lock, retire_ptr,
+    start_poll, statistics, synchronize, synchronize_timeout,
+};
+
+use super::{TIME, listen, told, until_told};
+use crate::common::deferral::{library_threads, until_at_rest};
+use crate::common::{
+    Reader, in_both_modes, isolated, on_thread, sleepers, sleeps, thread_id, until,
+};
+
+#[test]
+fn the_driver_names_thread_state_nesting_and_time() {
+    in_both_modes(|| {
+        listen(TIME);
+        let idle = Reader::idle("idle");
+        let (inside, end) = (Barrier::new(2), Barrier::new(2));
+        thread::scope(|scope| {
+            let slow = thread::Builder::new().name("slow (one)".into());
+            let (inside, end) = (&inside, &end);
+            let slow = slow.spawn_scoped(scope, || {
+                let guards = [read_lock(), read_lock(), read_lock()];
+                inside.wait();
+                let thread = thread_id();
+                end.wait();
+                drop(guards);
+                thread
+            });
+            inside.wait();
+            let ended = statistics().grace_periods;
+            let driver = scope.spawn(|| {
+                synchronize();
+                thread_id()
+            });
+            let (report, teller) = until_told(1).swap_remove(0);
+            end.wait();
+            let slow = slow.expect("a thread").join().expect("no panic");
+            assert_eq!(teller, driver.join().expect("no panic"));
+            assert_eq!((report.grace_period, report.report), (ended + 1, 1));
+            assert!(report.age >= TIME, "{report}");
+            let [reader] = &report.readers[..] else {
+                panic!("one reader is in the way: {report}");
+            };
+            assert_eq!(reader.holdout.thread_id, slow);
+            assert_eq!(reader.holdout.name.as_deref(), Some("slow (one)"));
+            assert_eq!((reader.holdout.nesting, reader.state), (3, Some('S')));
+            assert!(reader.held_for >= TIME);
+            assert_eq!(reader.location.is_some(), cfg!(feature = "locations"));
+            assert_eq!((report.more, report.queued, report.queued_bytes), (0, 0, 0));
+            let text = report.to_string();
+            assert!(
+                text.contains("\"slow (one)\" (nesting 3), state S"),
+                "{text}"
+            );
+            assert_eq!(statistics().stalls, 1);
+        });
+        idle.end();
+    });
+}
+
+#[test]
+fn of_many_that_wait_one_tells() {
+    in_both_modes(|| {
+        listen(TIME);
+        let slow = Reader::inside("slow");
+        thread::scope(|scope| {
+            // The first to drive goes home before it would tell; whoever takes over tells.
+            let first = scope.spawn(|| synchronize_timeout(TIME / 4));
+            let callers = sleepers(scope, 3, synchronize);
+            let first = first.join().expect("no panic");
+            assert!(
+                matches!(first, Err(SyncError::TimedOut { .. })),
+                "{first:?}"
+            );
+            let told = until_told(3);
+            slow.end();
+            callers
+                .into_iter()
+                .for_each(|caller| caller.join().expect("no panic"));
+            let numbers: Vec<u32> = told.iter().map(|(report, _)| report.report).collect();
+            assert_eq!(numbers[..3], [1, 2, 3], "each was told once");
+        });
+    });
+}
+
+#[test]
+fn the_worker_tells_what_waits_behind_it() {
+    in_both_modes(|| {
+        listen(TIME);
+        let slow = Reader::inside("slow");
+        call_hurry(|| ());
+        call_hurry(|| ());
+        let (report, teller) = until_told(1).swap_remove(0);
+        assert!(library_threads().contains(&teller), "the worker told");
+        assert_eq!(report.readers[0].holdout.thread_id, slow.thread_id);
+        assert_eq!(report.queued, 2, "{report}");
+        slow.end();
+        barrier();
+        synchronize(); // the barrier may have asked for one that came too late to be needed
+        until_at_rest();
+    });
+}
+
+#[test]
+fn a_drain_tells() {
+    in_both_modes(|| {
+        listen(TIME);
+        let slow = Reader::inside("slow");
+        // SAFETY: a box of ours, retired once.
+        unsafe { retire_ptr(NonNull::from(Box::leak(Box::new(1u64)))) };
+        let left = drain(10 * TIME).left;
+        assert_eq!(left, 1);
+        assert!(!told().is_empty());
+        slow.end();
+        barrier();
+    });
+}
+
+#[test]
+fn polls_tell() {
+    in_both_modes(|| {
+        listen(TIME);
+        let slow = Reader::inside("slow");
+        let cookie = start_poll();
+        until("a poll tells", || {
+            assert!(!poll(cookie));
+            !told().is_empty()
+        });
+        let (report, teller) = told().swap_remove(0);
+        assert_eq!(teller, thread_id());
+        assert_eq!(report.readers[0].holdout.thread_id, slow.thread_id);
+        slow.end();
+        until("the poll succeeds", || poll(cookie));
+    });
+}
+
+#[test]
+fn one_that_polls_inside_a_section_of_its_own_names_itself() {
+    in_both_modes(|| {
+        listen(TIME);
+        let cookie = start_poll();
+        read(|_| {
+            // The only thread there is: no fence, and hence no look at the clock on that account.
+            until("a poll tells", || {
+                assert!(!poll(cookie));
+                !told().is_empty()
+            });
+        });
+        let report = told().swap_remove(0).0;
+        assert_eq!(report.readers[0].holdout.thread_id, thread_id());
+        assert!(
+            report.age < Duration::from_secs(3600),
+            "since now: {report}"
+        );
+        assert!(poll(cookie));
+    });
+}
+
+/// Retires enough for some grace periods.
+fn retire_many() {
+    for n in 0..10_000u64 {
+        // SAFETY: a box of ours, retired once.
+        unsafe { retire_ptr(NonNull::from(Box::leak(Box::new(n)))) };
+    }
+}
+
+#[test]
+fn no_reporter_runs_inside_retire() {
+    in_both_modes(|| {
+        listen(Duration::from_millis(1));
+        let slow = Reader::inside("slow");
+        for _ in 0..10 {
+            retire_many();
+            thread::sleep(Duration::from_millis(2));
+        }
+        assert!(told().iter().all(|(_, teller)| *teller != thread_id()));
+        // It is overdue, and whoever may tell does so at once.
+        let before = told().len();
+        let cookie = start_poll();
+        until("a poll tells", || !poll(cookie) && told().len() > before);
+        slow.end();
+        barrier();
+    });
+}
+
+#[test]
+fn a_thread_that_ended_inside_is_told_as_such() {
+    in_both_modes(|| {
+        listen(TIME);
+        let thread = on_thread("gone", || {
+            std::mem::forget(read_lock());
+            thread_id()
+        });
+        let result = synchronize_timeout(5 * TIME);
+        assert!(
+            matches!(result, Err(SyncError::TimedOut { .. })),
+            "{result:?}"
+        );
+        let report = told().swap_remove(0).0;
+        let reader = &report.readers[0];
+        assert_eq!(reader.holdout.thread_id, thread);
+        assert_eq!((&reader.holdout.name, reader.state), (&None, None));
+        assert!(report.to_string().contains("which ended inside a section"));
+    });
+}
+
+#[test]
+fn at_most_64_are_named_and_the_rest_are_counted() {
+    isolated(|| {
+        listen(TIME);
+        let slow: Vec<_> = (0..70).map(|_| Reader::inside("slow")).collect();
+        let _ = synchronize_timeout(5 * TIME);
+        let report = told().swap_remove(0).0;
+        assert_eq!((report.readers.len(), report.more), (64, 6));
+        assert!(report.to_string().contains("and 6 others"));
+        slow.into_iter().for_each(Reader::end);
+    });
+}
+
+#[test]
+fn readers_without_a_slot_are_told_together() {
+    isolated(|| {
+        init(Options::new().max_threads(1).stall_after(TIME)).expect("nobody reads yet");
+        quiescent::on_report(super::remember);
+        let slow: Vec<_> = (0..64).map(|_| Reader::inside("slow")).collect();
+        assert_eq!(statistics().crowd_sections, 2);
+        let _ = synchronize_timeout(5 * TIME);
+        let report = told().swap_remove(0).0;
+        let crowd: Vec<_> = report
+            .readers
+            .iter()
+            .filter(|reader| reader.holdout.thread_id == 0)
+            .map(|reader| (reader.state, reader.location))
+            .collect();
+        assert!(!crowd.is_empty() && crowd.iter().all(|it| *it == (None, None)));
+        assert_eq!(report.readers.len() + report.more, 62 + crowd.len());
+        slow.into_iter().for_each(Reader::end);
+    });
+}
+
+#[test]
+fn a_sleeping_driver_hears_of_a_new_time() {
+    in_both_modes(|| {
+        listen(Duration::ZERO);
+        let slow = Reader::inside("slow");
+        thread::scope(|scope| {
+            let before = statistics().sleeps;
+            let callers = sleepers(scope, 1, synchronize);
+            until("it sleeps for the reader", || statistics().sleeps > before);
+            assert_eq!(told(), [], "reports are off");
+            quiescent::set_stall_after(TIME);
+            let report = until_told(1).swap_remove(0).0;
+            assert_eq!(report.readers[0].holdout.thread_id, slow.thread_id);
+            assert!(sleeps(slow.thread_id));
+            slow.end();
+            for caller in callers {
+                caller.join().expect("no panic");
+            }
+        });
+    });
+}

@@ -1,0 +1,133 @@
+//! How often: later and later for one grace period, anew for the next, and not at all without a reader.
+
+use std::thread;
+use std::time::Duration;
+
+use quiescent::{
+    RcuCell, Statistics, call_hurry, read, start_poll, statistics, synchronize, synchronize_timeout,
+};
+
+use super::{TIME, listen, told, until_told};
+use crate::common::deferral::{library_switches, until_at_rest};
+use crate::common::{Reader, in_both_modes, sleepers, until};
+
+#[test]
+fn the_second_report_is_three_times_as_far_away() {
+    in_both_modes(|| {
+        listen(TIME);
+        let slow = Reader::inside("slow");
+        thread::scope(|scope| {
+            let callers = sleepers(scope, 2, synchronize);
+            let told = until_told(4);
+            slow.end();
+            for caller in callers {
+                caller.join().expect("no panic");
+            }
+            for (n, (report, _)) in (0..).zip(&told[..4]) {
+                assert_eq!(report.report, n + 1);
+                // By the engine's own time, and hence however busy the machine is.
+                let least = TIME + n * (3 * TIME + Duration::from_millis(3));
+                assert!(report.age >= least, "report {n} after {:?}", report.age);
+                assert_eq!(report.grace_period, told[0].0.grace_period);
+            }
+        });
+    });
+}
+
+#[test]
+fn the_next_grace_period_begins_anew() {
+    in_both_modes(|| {
+        listen(TIME);
+        let mut periods = Vec::new();
+        for round in 1..=3 {
+            let slow = Reader::inside("slow");
+            let before = told().len();
+            let _ = synchronize_timeout(3 * TIME);
+            let first = &told()[before].0;
+            assert_eq!(first.report, 1, "round {round}");
+            assert_eq!(first.readers[0].holdout.thread_id, slow.thread_id);
+            periods.push(first.grace_period);
+            slow.end();
+            synchronize();
+        }
+        assert!(periods.is_sorted_by(|a, b| a < b), "{periods:?}");
+    });
+}
+
+#[test]
+fn nothing_is_told_of_those_who_do_not_stall() {
+    in_both_modes(|| {
+        listen(Duration::from_millis(1));
+        // Outside, they are in nobody's way, however long that is.
+        let idle: Vec<_> = (0..3).map(|_| Reader::idle("idle")).collect();
+        for n in 0..200 {
+            synchronize();
+            let cookie = start_poll();
+            until("it is done", || quiescent::poll(cookie));
+            call_hurry(|| ());
+            if n % 50 == 0 {
+                thread::sleep(Duration::from_millis(5));
+            }
+        }
+        quiescent::barrier();
+        assert_eq!((told(), statistics().stalls), (vec![], 0));
+        idle.into_iter().for_each(Reader::end);
+    });
+}
+
+/// Everything that the library does of itself.
+fn work(s: Statistics) -> [u64; 9] {
+    [
+        s.grace_periods,
+        s.scans,
+        s.fences_gp,
+        s.fences_flag,
+        s.fences_take,
+        s.wakeups,
+        s.sleeps,
+        s.worker_passes,
+        library_switches(),
+    ]
+}
+
+/// Rule R5: nobody looks on account of stalls alone.
+#[test]
+fn once_the_reader_has_left_nothing_is_told_and_nothing_runs() {
+    in_both_modes(|| {
+        listen(TIME);
+        let slow = Reader::inside("slow");
+        call_hurry(|| ());
+        until_told(1);
+        slow.end();
+        until_at_rest();
+        let (told_before, before) = (told().len(), work(statistics()));
+        for _ in 0..10 {
+            thread::sleep(TIME);
+            read(|_| ());
+            assert_eq!(work(statistics()), before);
+            assert!(!statistics().timer_armed);
+        }
+        assert_eq!(told().len(), told_before);
+    });
+}
+
+/// The same with a reader that stalls: nobody waits, nothing is queued, so nobody cares.
+#[test]
+fn a_stall_that_nobody_waits_for_wakes_nobody() {
+    in_both_modes(|| {
+        listen(TIME);
+        RcuCell::new(1).store(2).retire_hurry();
+        quiescent::barrier();
+        until_at_rest();
+        let slow = Reader::inside("slow");
+        let _ = synchronize_timeout(TIME / 10); // a grace period stays behind, without a driver
+        let (told_before, before) = (told().len(), work(statistics()));
+        for _ in 0..10 {
+            thread::sleep(TIME);
+            assert_eq!(work(statistics()), before);
+            assert!(!statistics().timer_armed && statistics().holdouts == 1);
+        }
+        assert_eq!(told().len(), told_before);
+        slow.end();
+    });
+}

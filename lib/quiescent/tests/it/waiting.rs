@@ -1,0 +1,135 @@
+//! Waiting together: deadlines, every form, one grace period for many callers.
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use crate::common::{PATIENCE, Reader, SHORT, in_both_modes, sleepers, until};
+use quiescent::{
+    SyncError, holdouts, read, start_poll, statistics, synchronize, synchronize_expedited,
+    synchronize_timeout, try_synchronize, wait,
+};
+
+#[test]
+fn a_deadline_names_who_is_in_the_way() {
+    in_both_modes(|| {
+        let idle = Reader::idle("innocent");
+        let inside = Reader::inside("stubborn");
+        for deadline in [Duration::ZERO, SHORT, SHORT] {
+            let error = synchronize_timeout(deadline).expect_err("a reader is inside");
+            let text = error.to_string();
+            let SyncError::TimedOut { holdouts } = error else {
+                panic!("{error:?}")
+            };
+            assert_eq!(holdouts.len(), 1, "{holdouts:?}");
+            assert_eq!(holdouts[0].thread_id, inside.thread_id);
+            assert_eq!(holdouts[0].name.as_deref(), Some("stubborn"));
+            assert_eq!(holdouts[0].nesting, 1);
+            assert!(text.contains("\"stubborn\" (nesting 1)"), "{text}");
+        }
+        // The grace period that nobody drives any more is still there, and so is who it waits for.
+        assert_eq!((statistics().busy, statistics().holdouts), (true, 1));
+        assert_eq!(holdouts().len(), 1);
+        inside.end();
+        assert_eq!(synchronize_timeout(PATIENCE), Ok(()));
+        assert_eq!((statistics().busy, statistics().holdouts), (false, 0));
+        idle.end();
+    });
+}
+
+#[test]
+fn a_deadline_of_nothing_suffices_when_nobody_is_inside() {
+    in_both_modes(|| {
+        let idle = Reader::idle("idle");
+        for _ in 0..100 {
+            assert_eq!(synchronize_timeout(Duration::ZERO), Ok(()));
+            assert_eq!(synchronize_timeout(Duration::MAX), Ok(()));
+        }
+        idle.end();
+    });
+}
+
+#[test]
+fn every_form_waits_for_a_grace_period() {
+    in_both_modes(|| {
+        type Form = fn(quiescent::Cookie);
+        let forms: [Form; 5] = [
+            |_| synchronize(),
+            |_| synchronize_expedited(),
+            |_| try_synchronize().expect("nothing is wrong"),
+            |_| synchronize_timeout(PATIENCE).expect("the reader leaves"),
+            wait,
+        ];
+        for form in forms {
+            let inside = Reader::inside("inside");
+            let done = AtomicBool::new(false);
+            let sleeping = statistics().sleeps;
+            thread::scope(|scope| {
+                let (done, cookie) = (&done, start_poll());
+                scope.spawn(move || {
+                    form(cookie);
+                    done.store(true, Ordering::Relaxed);
+                });
+                until("the driver sleeps", || statistics().sleeps > sleeping);
+                assert!(!done.load(Ordering::Relaxed), "it did not wait");
+                inside.end();
+            });
+            assert!(done.load(Ordering::Relaxed));
+        }
+        // Had a wake-up been lost, a driver would have slept until it counts a stall.
+        assert_eq!(statistics().stalls, 0);
+    });
+}
+
+#[test]
+fn many_callers_share_grace_periods() {
+    in_both_modes(|| {
+        const CALLERS: usize = 24;
+        for _ in 0..5 {
+            let inside = Reader::inside("inside");
+            let before = statistics();
+            thread::scope(|scope| {
+                let callers = sleepers(scope, CALLERS, synchronize);
+                inside.end();
+                callers
+                    .into_iter()
+                    .for_each(|caller| caller.join().expect("no panic"));
+            });
+            let after = statistics();
+            // One for the first caller, one for the rest; a few more if some came late.
+            let periods = after.grace_periods - before.grace_periods;
+            assert!(
+                (2..CALLERS as u64 / 2).contains(&periods),
+                "{periods} for {CALLERS} calls"
+            );
+            // The first was satisfied while others waited, and left.
+            assert!(after.hand_overs > before.hand_overs, "{after:?}");
+        }
+        assert_eq!(statistics().stalls, 0);
+    });
+}
+
+#[test]
+fn callers_that_come_all_at_once_all_return() {
+    in_both_modes(|| {
+        const CALLERS: usize = 40;
+        let barrier = Barrier::new(CALLERS);
+        thread::scope(|scope| {
+            for caller in 0..CALLERS {
+                let barrier = &barrier;
+                scope.spawn(move || {
+                    for round in 0..50 {
+                        barrier.wait();
+                        read(|_| ());
+                        match (caller + round) % 3 {
+                            0 => synchronize_expedited(),
+                            _ => synchronize(),
+                        }
+                    }
+                });
+            }
+        });
+        assert_eq!((statistics().stalls, statistics().busy), (0, false));
+    });
+}
