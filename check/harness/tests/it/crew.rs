@@ -1,8 +1,8 @@
 use quiescent_engine::cpu::LANES;
 use quiescent_engine::credit::{Queued, Refill, Urgency};
 use quiescent_engine::crew::*;
-use quiescent_engine::host::Pos;
 use quiescent_engine::host::Now;
+use quiescent_engine::host::Pos;
 use quiescent_engine::{Cpu, Lane};
 use quiescent_harness::host::{Silent, TestHost};
 

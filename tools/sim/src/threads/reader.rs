@@ -19,7 +19,10 @@ impl Reader {
 
     /// Closes the innermost section. True if that was the last one: then the wake flag has to be looked at.
     pub fn exit(&mut self) -> bool {
-        assert!(self.nesting > 0, "a section was closed that was never opened: enter first");
+        assert!(
+            self.nesting > 0,
+            "a section was closed that was never opened: enter first"
+        );
         self.nesting -= 1;
         self.nesting == 0
     }
