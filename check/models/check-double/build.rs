@@ -1,4 +1,4 @@
-//! Switches the primitives: see `lib/quiescent/src/sync.rs`.
+//! Switches the primitives: see `lib/quiescent/src/inner/prim/mod.rs`.
 
 fn main() {
     println!("cargo:rustc-cfg=quiescent_model");

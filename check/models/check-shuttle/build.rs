@@ -1,4 +1,4 @@
-//! Switches the primitives to those of a model: see `lib/quiescent/src/sync.rs`. The cfg is the double's, whose
+//! Switches the primitives to those of a model: see `lib/quiescent/src/inner/prim/mod.rs`. The cfg is the double's, whose
 //! name the primitives of shuttle have in this crate's manifest.
 
 fn main() {

@@ -5,11 +5,13 @@
 //! `1000 by retire`, or `empty`. Only for libraries that have a barrier for all threads. A process has the machine to itself.
 
 use crate::deferral::{self, Deferring, RETIRE};
-use crate::figures::{self, Figure, Samples};
 use crate::once::Ask;
-use crate::table::{self, Column};
 use crate::waves::{self, Cell};
-use crate::{Control, Error, Report, crew, order, stats};
+use crate::{crew, order};
+use quiescent_report::rows::stats;
+use quiescent_report::rows::{Figure, Samples, samples};
+use quiescent_report::text::cases::{self, Column};
+use quiescent_report::{Control, Error, Report};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::mpsc::channel;
@@ -219,7 +221,8 @@ pub fn run(options: &BarrierOptions, control: Control<'_>) -> Result<Report, Err
     );
     deferral::note(&mut report, options.compare);
     let cases = todo.iter().map(|(_, ask)| ask.case());
-    report.rows = samples.rows_of(&subjects, &figures::distinct(cases));
+    let names: Vec<&str> = subjects.iter().map(|it| it.name).collect();
+    report.rows = samples.rows(&names, &samples::distinct(cases));
     Ok(report)
 }
 
@@ -230,7 +233,7 @@ pub fn text(report: &Report) -> String {
         Column("p99", "latency_us_p99"),
         Column("maximum", "latency_us_max"),
     ];
-    let table = table::of_metrics(report, |_| true, &COLUMNS);
+    let table = cases::of_metrics(report, |_| true, &COLUMNS);
     let threads = report
         .options
         .get("threads")

@@ -87,7 +87,7 @@ pub fn clock_pair_ns() -> f64 {
             begin.elapsed().as_nanos() as f64
         })
         .collect();
-    crate::stats::summary(&pairs).map_or(0.0, |summary| summary.median)
+    quiescent_report::rows::stats::summary(&pairs).map_or(0.0, |summary| summary.median)
 }
 
 #[cfg(test)]

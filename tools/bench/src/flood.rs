@@ -5,13 +5,15 @@
 //! `retire 2p`; each process has the machine to itself. A library without a limit may take gigabytes.
 
 use crate::deferral::{self, Deferring, Verb};
-use crate::figures::{self, Figure, Samples};
 use crate::once::Ask;
 use crate::pool::MOST_THREADS;
 use crate::subjects::ReaderControl;
-use crate::table::{self, Column};
 use crate::waves::{self, Cell};
-use crate::{Control, Error, Report, clock, crew, order, process, tally, verdict};
+use crate::{clock, crew, order, process, tally, targets};
+use quiescent_report::rows::{Figure, Samples, samples};
+use quiescent_report::text::cases::{self, Column};
+use quiescent_report::verdict;
+use quiescent_report::{Control, Error, Report};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
@@ -213,8 +215,9 @@ pub fn run(options: &FloodOptions, control: Control<'_>) -> Result<Report, Error
     let cases = todo
         .iter()
         .map(|(_, verb)| case_name(verb.name, options.producers));
-    report.rows = samples.rows_of(&subjects, &figures::distinct(cases));
-    report.rows.extend(verdict::rows(&verdict::flood(&report)));
+    let names: Vec<&str> = subjects.iter().map(|it| it.name).collect();
+    report.rows = samples.rows(&names, &samples::distinct(cases));
+    report.rows.extend(verdict::rows(&targets::flood(&report)));
     Ok(report)
 }
 
@@ -228,16 +231,16 @@ pub fn text(report: &Report) -> String {
         Column("peak RSS MiB", "peak_rss_bytes"),
     ];
     let ours = |case: &str| !case.starts_with("target");
-    let table = table::of_metrics(report, ours, &COLUMNS);
+    let table = cases::of_metrics(report, ours, &COLUMNS);
     let text =
         "Blocks handed over as fast as possible, beside a looping reader, until all are freed\n\n";
-    text.to_string() + &table.render() + &verdict::section(&verdict::flood(report))
+    text.to_string() + &table.render() + &verdict::section(&targets::flood(report))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::Silent;
+    use quiescent_report::Silent;
     use std::sync::atomic::AtomicBool;
 
     #[test]

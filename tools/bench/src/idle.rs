@@ -10,11 +10,13 @@
 //! same time: they sleep.
 
 use crate::deferral;
-use crate::figures::{Figure, Samples};
 use crate::once::Ask;
-use crate::table::{self, Column};
 use crate::waves::{self, Cell};
-use crate::{Control, Error, Report, rest, verdict};
+use crate::{rest, targets};
+use quiescent_report::rows::{Figure, Samples};
+use quiescent_report::text::cases::{self, Column};
+use quiescent_report::verdict;
+use quiescent_report::{Control, Error, Report};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -124,8 +126,9 @@ pub fn run(options: &IdleOptions, control: Control<'_>) -> Result<Report, Error>
          barrier",
     );
     deferral::note(&mut report, options.compare);
-    report.rows = samples.rows_of(&subjects, &[NOTHING_QUEUED, DRAINED].map(String::from));
-    report.rows.extend(verdict::rows(&verdict::idle(&report)));
+    let names: Vec<&str> = subjects.iter().map(|it| it.name).collect();
+    report.rows = samples.rows(&names, &[NOTHING_QUEUED, DRAINED].map(String::from));
+    report.rows.extend(verdict::rows(&targets::idle(&report)));
     Ok(report)
 }
 
@@ -144,7 +147,7 @@ pub fn text(report: &Report) -> String {
         (NOTHING_QUEUED, "Nothing was ever queued"),
         (DRAINED, "Queued once, and everything freed since"),
     ] {
-        let table = table::of_metrics(report, |of| of == case, &COLUMNS);
+        let table = cases::of_metrics(report, |of| of == case, &COLUMNS);
         if !table.is_empty() {
             text += &format!(
                 "{title}: what happened in {} s\n\n{}\n",
@@ -153,7 +156,7 @@ pub fn text(report: &Report) -> String {
             );
         }
     }
-    text + &verdict::section(&verdict::idle(report))
+    text + &verdict::section(&targets::idle(report))
 }
 
 fn seconds(report: &Report) -> f64 {

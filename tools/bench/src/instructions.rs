@@ -17,8 +17,10 @@ mod callgrind;
 
 use crate::deferral::{self, Blocks, Deferring};
 use crate::subjects::{self, Language, Loops, ReadCase};
-use crate::{Control, Error, Report, Row, table};
 use callgrind::tool;
+use quiescent_report::OURS;
+use quiescent_report::text::cases;
+use quiescent_report::{Control, Error, Report, Row};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -109,7 +111,7 @@ impl LoopCase {
         match self {
             LoopCase::Read(_) => subjects::named(name).map(|subject| subject.language),
             LoopCase::Push => deferral::named(name).map(|subject| subject.language),
-            LoopCase::PushOnly => (name == subjects::OURS).then_some(Language::Rust),
+            LoopCase::PushOnly => (name == OURS).then_some(Language::Rust),
         }
     }
 }
@@ -206,7 +208,7 @@ pub fn run(options: &InstructionOptions, control: Control<'_>) -> Result<Report,
     let others = [subjects::sleepers(), subjects::domains()].concat();
     let special = |name: &str| others.iter().any(|other| other.name == name);
     names.retain(|name| match options.only.as_slice() {
-        [] => (options.compare && !special(name)) || *name == subjects::OURS,
+        [] => (options.compare && !special(name)) || *name == OURS,
         only => only.iter().any(|wanted| wanted == name),
     });
     let rows = rows(&options.program, &names, &LoopCase::all(), control)?;
@@ -378,7 +380,7 @@ pub fn text(report: &Report) -> String {
     let mut text = String::from(
         "Instructions a pair, loop subtracted; repin per read; push: a call, without the allocator's own\n\n",
     );
-    text += &table::by_case(report, METRIC).render();
+    text += &cases::by_case(report, METRIC).render();
     text
 }
 
@@ -401,7 +403,7 @@ mod tests {
             run_loop("bare-rust", case, 256).unwrap();
             assert!(matches!(run_loop("nobody", case, 1), Err(Error::Usage(_))));
             assert_eq!(LoopCase::named(case.name()), Some(case));
-            assert_eq!(case.language(subjects::OURS), Some(Language::Rust));
+            assert_eq!(case.language(OURS), Some(Language::Rust));
         }
         assert!(
             TURNS
@@ -409,6 +411,6 @@ mod tests {
                 .all(|turns| turns % (4 * subjects::READS_PER_REPIN) == 0)
         );
         assert!(PUSHES.iter().all(|pushes| pushes % BATCH == 0));
-        assert_eq!(names().first(), Some(&subjects::OURS));
+        assert_eq!(names().first(), Some(&OURS));
     }
 }

@@ -6,7 +6,6 @@
 
 use crate::barrier::BarrierAsk;
 use crate::domain::child::DomainAsk;
-use crate::figures::Figure;
 use crate::flood::FloodAsk;
 use crate::idle::IdleAsk;
 use crate::mixed::child::MixedAsk;
@@ -15,7 +14,8 @@ use crate::retire::child::RetireAsk;
 use crate::scale::child::ScaleAsk;
 use crate::stall::StallAsk;
 use crate::trickle::child::TrickleAsk;
-use crate::{Control, Error};
+use quiescent_report::rows::Figure;
+use quiescent_report::{Control, Error};
 use serde::{Deserialize, Serialize};
 use std::io::Read;
 use std::os::fd::AsRawFd;
@@ -250,7 +250,7 @@ pub fn serve(ask: &str) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::Silent;
+    use quiescent_report::Silent;
     use std::sync::atomic::AtomicBool;
 
     fn says(script: &str, patience: Duration, stop: bool) -> Result<Option<Vec<Figure>>, Error> {

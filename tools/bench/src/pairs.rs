@@ -4,9 +4,10 @@
 //! next place ([`crate::order`]). The figure of a cell in a round is thread CPU time (`CLOCK_THREAD_CPUTIME_ID`) a turn, less its
 //! bare loop *in the same round*; a difference below zero is noise and counts as zero.
 
+use crate::order;
 use crate::pool::{Job, Pool};
 use crate::subjects::READS_PER_REPIN;
-use crate::{Control, Error, order};
+use quiescent_report::{Control, Error};
 
 /// One loop.
 #[derive(Debug, Clone, Copy)]

@@ -4,7 +4,9 @@
 //! is one cell: all threads start it together behind a barrier, and each says how much CPU time its loop took.
 //! Between jobs they sleep in a channel, outside any section.
 
-use crate::{Error, clock, subjects::Subject};
+use crate::clock;
+use crate::subjects::Subject;
+use quiescent_report::Error;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Barrier};
 use std::thread::{Builder, JoinHandle};

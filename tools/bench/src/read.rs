@@ -7,7 +7,8 @@
 use crate::pairs::{self, Cell, Rounds};
 use crate::pool::{MOST_THREADS, Pool};
 use crate::subjects::{self, Language, READS_PER_REPIN, ReadCase, Subject};
-use crate::{Control, Error, Report, Row, table};
+use quiescent_report::text::cases;
+use quiescent_report::{Control, Error, Report, Row};
 
 /// The metric of the rows.
 pub const METRIC: &str = "cpu_ns";
@@ -172,14 +173,14 @@ pub fn text(report: &Report) -> String {
         if threads == 1 { "" } else { "s" }
     );
     let of_reading = |case: &str| ReadCase::named(case).is_some();
-    text += &table::of_cases(report, METRIC, 1.0, of_reading).render();
+    text += &cases::of_cases(report, METRIC, 1.0, of_reading).render();
     text
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::Silent;
+    use quiescent_report::Silent;
     use std::sync::atomic::AtomicBool;
 
     fn tiny() -> ReadOptions {

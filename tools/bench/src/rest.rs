@@ -4,9 +4,9 @@
 //! ([`crate::process`]), the same for every library; what a library counts about itself comes beside it.
 
 use crate::deferral::Deferring;
-use crate::figures::Figure;
 use crate::subjects::{self, Counters};
 use crate::{crew, process};
+use quiescent_report::rows::Figure;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 

@@ -5,13 +5,15 @@
 //! the library can say who is in the way. A case is a verb.
 
 use crate::deferral::{self, Deferring, Verb};
-use crate::figures::{self, Figure, Samples};
 use crate::flood::{self, BLOCK};
 use crate::once::Ask;
 use crate::subjects::ReaderControl;
-use crate::table::{self, Column};
 use crate::waves::{self, Cell};
-use crate::{Control, Error, Report, crew, process, tally, verdict};
+use crate::{crew, process, tally, targets};
+use quiescent_report::rows::{Figure, Samples, samples};
+use quiescent_report::text::cases::{self, Column};
+use quiescent_report::verdict;
+use quiescent_report::{Control, Error, Report};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -217,8 +219,9 @@ pub fn run(options: &StallOptions, control: Control<'_>) -> Result<Report, Error
     );
     deferral::note(&mut report, options.compare);
     let cases = todo.iter().map(|(_, verb)| verb.name.to_string());
-    report.rows = samples.rows_of(&subjects, &figures::distinct(cases));
-    report.rows.extend(verdict::rows(&verdict::stall(&report)));
+    let names: Vec<&str> = subjects.iter().map(|it| it.name).collect();
+    report.rows = samples.rows(&names, &samples::distinct(cases));
+    report.rows.extend(verdict::rows(&targets::stall(&report)));
     Ok(report)
 }
 
@@ -236,10 +239,10 @@ pub fn text(report: &Report) -> String {
         Column("named", "named"),
     ];
     let ours = |case: &str| !case.starts_with("target");
-    let table = table::of_metrics(report, ours, &COLUMNS);
+    let table = cases::of_metrics(report, ours, &COLUMNS);
     let text =
         "A reader stays in its section while another thread retires; resident memory in MiB\n\n";
-    text.to_string() + &table.render() + &verdict::section(&verdict::stall(report))
+    text.to_string() + &table.render() + &verdict::section(&targets::stall(report))
 }
 
 #[cfg(test)]

@@ -4,9 +4,9 @@
 //! waiting for them one after another would take an hour. So every process says how often it wakes ([`Cell::load`]), and a
 //! wave takes as many as the machine does not notice. What is timed finely, or uses a whole CPU, is a wave of its own.
 
-use crate::figures::Samples;
 use crate::once::{Ask, Once};
-use crate::{Control, Error};
+use quiescent_report::rows::Samples;
+use quiescent_report::{Control, Error};
 use std::path::Path;
 
 /// One measurement.

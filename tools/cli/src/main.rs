@@ -7,10 +7,12 @@
 mod arguments;
 mod commands;
 mod interrupt;
+mod kernel;
 mod output;
 mod page_file;
 mod paper;
 mod progress;
+mod reproduce;
 
 use clap::Parser;
 use quiescent_bench::once;
@@ -31,8 +33,8 @@ fn main() -> ExitCode {
         Err(error) => {
             eprintln!("error: {error}");
             ExitCode::from(match error {
-                quiescent_bench::Error::Usage(_) => output::USAGE,
-                quiescent_bench::Error::Failed(_) => output::FINDING,
+                quiescent_report::Error::Usage(_) => output::USAGE,
+                quiescent_report::Error::Failed(_) => output::FINDING,
             })
         }
     }

@@ -5,7 +5,8 @@
 mod common;
 
 use common::{nonsense, quiescent, report, run, text};
-use quiescent_bench::{Report, subjects};
+use quiescent_bench::subjects;
+use quiescent_report::Report;
 use std::io::Read;
 use std::process::Stdio;
 

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{nonsense, run, text};
-use quiescent_bench::Report;
+use quiescent_report::Report;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;

@@ -6,7 +6,7 @@
 mod common;
 
 use common::{nonsense, quiescent, refuse, run, text};
-use quiescent_bench::Report;
+use quiescent_report::Report;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::FromRawFd;

@@ -6,7 +6,8 @@ mod common;
 
 use common::{quiescent, report, run, text};
 use quiescent_bench::deferral::{self, Deferring};
-use quiescent_bench::{Report, once};
+use quiescent_bench::once;
+use quiescent_report::Report;
 use std::io::Read;
 use std::process::Stdio;
 
@@ -121,7 +122,7 @@ fn a_trickle_of_every_subject_and_verb() {
             &["wakeups_per_s", "never_run", "fences", "latency_us"],
         );
     }
-    let by_thread = |row: &&quiescent_bench::Row| row.case.starts_with("call 100/s, thread ");
+    let by_thread = |row: &&quiescent_report::Row| row.case.starts_with("call 100/s, thread ");
     assert!(report.rows.iter().any(|row| by_thread(&row)), "{report:?}");
 }
 

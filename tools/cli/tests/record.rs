@@ -3,7 +3,7 @@
 mod common;
 
 use common::{catches_ctrl_c, nonsense, quiescent, run, text};
-use quiescent_bench::Report;
+use quiescent_report::Report;
 use std::fs;
 use std::path::Path;
 use std::process::{Output, Stdio};

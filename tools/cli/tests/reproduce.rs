@@ -4,7 +4,7 @@
 mod common;
 
 use common::{check_page, check_rows, interrupted, run, text, within};
-use quiescent_bench::Report;
+use quiescent_report::Report;
 use std::fs;
 use std::path::Path;
 use std::process::Output;

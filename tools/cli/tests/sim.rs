@@ -3,7 +3,7 @@
 mod common;
 
 use common::{nonsense, quiescent, report, run, text};
-use quiescent_bench::Report;
+use quiescent_report::Report;
 use std::fs;
 use std::io::Read;
 use std::process::Stdio;

@@ -1,5 +1,5 @@
 //! The tracing double: a small machine with store buffers behind the names that
-//! `lib/quiescent/src/sync.rs` imports, and an explorer of its schedules.
+//! `lib/quiescent/src/inner/prim/mod.rs` imports, and an explorer of its schedules.
 //!
 //! # The machine
 //! Model threads are fibers on one OS thread. Before every atomic access, fence, lock and futex call

@@ -1,4 +1,4 @@
-//! loom behind the names that `lib/quiescent/src/sync.rs` imports.
+//! loom behind the names that `lib/quiescent/src/inner/prim/mod.rs` imports.
 //!
 //! loom explores the C11 memory model (release sequences, acquire loads of old values, SeqCst fences)
 //! up to a number of preemptions. Its types work without `--cfg loom`: that flag is only a convention

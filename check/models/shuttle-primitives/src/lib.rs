@@ -1,4 +1,4 @@
-//! shuttle behind the names that `lib/quiescent/src/sync.rs` imports, with a clock.
+//! shuttle behind the names that `lib/quiescent/src/inner/prim/mod.rs` imports, with a clock.
 //!
 //! loom and the [store-buffer machine](../quiescent_double_primitives/index.html) try *all* schedules of a few dozen
 //! accesses. shuttle tries *some* schedules of a hundred thousand: whole lives of a domain, with all that it does.

@@ -10,13 +10,13 @@ use std::pin::Pin;
 use std::sync::PoisonError;
 use std::task::{Context, Poll, Waker};
 
-use crate::drive::Drives as _;
 use crate::error::SyncError;
 use crate::guard::in_section;
-use crate::looks::{count, uncount};
-use crate::staff;
-use crate::sync::{self, Mutex, MutexGuard};
+use crate::inner::domain::counters::{count, uncount};
+use crate::inner::gp::driver::Drives as _;
+use crate::inner::prim::{self, Mutex, MutexGuard};
 use crate::wait::{Cookie, start_poll, try_synchronize};
+use crate::workers::pool;
 
 /// Tasks that wait, and whether a helper serves them. No memory is allocated or freed under the lock, and
 /// nothing of the program's is called: a fork takes it.
@@ -89,7 +89,7 @@ impl Future for GracePeriod {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        match sync::domain().poll(self.cookie.0) {
+        match prim::domain().poll(self.cookie.0) {
             Ok(true) => return Poll::Ready(()),
             Ok(false) if in_section() => {
                 panic!("GracePeriod: {}", SyncError::InsideSection)
@@ -101,7 +101,7 @@ impl Future for GracePeriod {
             context.waker().wake_by_ref(); // no room for it: busy, but right
             return Poll::Pending;
         };
-        if !is_served && staff::spawn(c"quiescent-gp", serve).is_err() {
+        if !is_served && pool::spawn(c"quiescent-gp", serve).is_err() {
             // Others may have come meanwhile and rely on the helper: all of them poll again.
             wake_all(stop_serving());
         }
@@ -152,7 +152,7 @@ fn wake_all(tasks: Vec<(Cookie, Waker)>) {
 
 /// The helper: waits for grace periods while anybody waits for them.
 fn serve() {
-    let helpers = &sync::domain().counters.helpers;
+    let helpers = &prim::domain().counters.helpers;
     count(helpers);
     while let Some(ready) = next_ready() {
         wake_all(ready);
@@ -178,7 +178,7 @@ fn next_ready() -> Option<Vec<(Cookie, Waker)>> {
     };
     // A fence that is refused for good is no reason to keep tasks asleep: they poll again.
     let failed = try_synchronize().is_err();
-    let done = |(cookie, _): &mut (Cookie, Waker)| failed || sync::domain().is_done(cookie.0);
+    let done = |(cookie, _): &mut (Cookie, Waker)| failed || prim::domain().is_done(cookie.0);
     // As many as there is room for; who came meanwhile is not done yet, or has its turn next.
     let room = ready.capacity();
     ready.extend(waiting().tasks.extract_if(.., done).take(room));

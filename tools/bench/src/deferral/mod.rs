@@ -11,8 +11,9 @@
 //! program has each producer do at its end, `settle` what it does last of all, so that everything is freed: a barrier
 //! where there is one; a sentinel behind everything else (crossbeam, sdd); "nobody is here any more" (seize).
 
-use crate::Report;
-use crate::subjects::{Absent, Language, OURS, ReaderControl};
+use crate::subjects::{Absent, Language, ReaderControl};
+use quiescent_report::OURS;
+use quiescent_report::Report;
 
 #[cfg(have_c)]
 mod c_peer;

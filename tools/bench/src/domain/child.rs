@@ -1,7 +1,7 @@
 //! A measuring process of `bench domain`: one of its questions about domains that are apart, once.
 
 use super::{resting, stalled, together};
-use crate::figures::Figure;
+use quiescent_report::rows::Figure;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 

@@ -25,7 +25,6 @@ pub mod together;
 pub use text::text;
 
 use crate::deferral;
-use crate::figures::Samples;
 use crate::instructions::{self, LoopCase};
 use crate::once::{Ask, Once};
 use crate::pairs;
@@ -33,10 +32,14 @@ use crate::pool::Pool;
 use crate::read::{self, ReadOptions};
 use crate::retire::RetireCase;
 use crate::retire::child::RetireAsk;
-use crate::subjects::{self, DOMAIN, DOMAIN_OWNED, DOMAIN_TURNS, OURS, ReadCase, Subject};
+use crate::subjects::{self, DOMAIN, DOMAIN_OWNED, DOMAIN_TURNS, ReadCase, Subject};
 use crate::sync::{self, SyncOptions};
-use crate::{Control, Error, Report, Row, order, srcu, verdict};
+use crate::{order, srcu, targets};
 use child::DomainAsk;
+use quiescent_report::OURS;
+use quiescent_report::rows::Samples;
+use quiescent_report::verdict;
+use quiescent_report::{Control, Error, Report, Row};
 use std::path::PathBuf;
 
 /// The read loops that are measured.
@@ -124,7 +127,7 @@ pub fn run(options: &DomainOptions, control: Control<'_>) -> Result<Report, Erro
     let ratios = srcu::ratios(&report, &ours);
     report.rows.extend(ratios);
     report.rows.extend(apart(options, control)?);
-    let targets = verdict::domain(&report);
+    let targets = targets::domain(&report);
     report.rows.extend(verdict::rows(&targets));
     report.option("targets", verdict::json(&targets));
     Ok(report)

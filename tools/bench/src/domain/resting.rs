@@ -8,9 +8,9 @@
 //! engine, the allocator's own) is not in it; what the allocator keeps of what was freed is. Huge pages are off: one of them would be twice
 //! the target.
 
-use crate::figures::Figure;
 use crate::{crew, process};
 use quiescent::{Domain, DomainCell, DomainStatistics};
+use quiescent_report::rows::Figure;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;

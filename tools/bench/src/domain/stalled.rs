@@ -9,9 +9,10 @@
 //! not ended then, of as many phases: without them there was no stall. Times are for information.
 
 use super::child::PROCESS;
-use crate::figures::Figure;
-use crate::{crew, stats};
+use crate::crew;
 use quiescent::{Domain, DomainCookie};
+use quiescent_report::rows::Figure;
+use quiescent_report::rows::stats;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};

@@ -1,5 +1,6 @@
 use super::*;
-use crate::control::Silent;
+use quiescent_report::OURS;
+use quiescent_report::Silent;
 use std::sync::atomic::AtomicBool;
 
 fn tiny() -> DomainOptions {

@@ -5,8 +5,11 @@ use crate::read;
 use crate::retire::RetireCase;
 use crate::subjects::ReadCase;
 use crate::sync::SyncCase;
-use crate::table::{self, Column};
-use crate::{Report, instructions, verdict};
+use crate::{instructions, targets};
+use quiescent_report::Report;
+use quiescent_report::text::Table;
+use quiescent_report::text::cases::{self, Column};
+use quiescent_report::verdict;
 
 const STALLED: [Column; 7] = [
     Column("sleeps", "sleeps"),
@@ -70,19 +73,19 @@ pub fn text(report: &Report) -> String {
         ),
         ("Retiring, CPU ns a call", read::METRIC, &is_push),
     ] {
-        let table = table::of_cases(report, metric, 1.0, wanted);
+        let table = cases::of_cases(report, metric, 1.0, wanted);
         add(&mut text, title, &table);
     }
     let ours = |case: &str| is_read(case) || is_sync(case) || is_push(case);
     for metric in [read::METRIC, instructions::METRIC, "latency_us"] {
-        let table = table::of_cases(report, &format!("{metric}_ratio"), 1.0, ours);
+        let table = cases::of_cases(report, &format!("{metric}_ratio"), 1.0, ours);
         add(
             &mut text,
             &format!("{metric}, over the process's domain"),
             &table,
         );
     }
-    let table = table::of_metrics(report, |case| stalled::CASES.contains(&case), &STALLED);
+    let table = cases::of_metrics(report, |case| stalled::CASES.contains(&case), &STALLED);
     add(
         &mut text,
         "While a reader stays in a section of another domain",
@@ -90,7 +93,7 @@ pub fn text(report: &Report) -> String {
     );
     let of_together = TOGETHER.map(together::case);
     let is_together = |case: &str| of_together.iter().any(|it| it == case);
-    let table = table::of_metrics(report, is_together, &TOGETHER_COLUMNS);
+    let table = cases::of_metrics(report, is_together, &TOGETHER_COLUMNS);
     add(
         &mut text,
         "Due in so many domains at the same time: in all",
@@ -103,12 +106,12 @@ pub fn text(report: &Report) -> String {
         "Domains that were used and have nothing to do: memory, and what happened in {} s",
         number("rest_ms").unwrap_or(0) as f64 / 1_000.0
     );
-    let table = table::of_metrics(report, is_resting, &RESTING);
+    let table = cases::of_metrics(report, is_resting, &RESTING);
     add(&mut text, &title, &table);
-    text + &verdict::section(&verdict::domain(report))
+    text + &verdict::section(&targets::domain(report))
 }
 
-fn add(text: &mut String, title: &str, table: &table::Table) {
+fn add(text: &mut String, title: &str, table: &Table) {
     if table.is_empty() {
         return;
     }

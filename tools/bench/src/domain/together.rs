@@ -8,9 +8,9 @@
 //! A counted fence is none. Here nothing needs it: the other thread sleeps, outside any section.
 
 use crate::crew;
-use crate::figures::Figure;
 use crate::sync::fence_count;
 use quiescent::{Domain, DomainStatistics, FlushTimes};
+use quiescent_report::rows::Figure;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::mpsc::channel;

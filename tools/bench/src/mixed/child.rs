@@ -1,9 +1,9 @@
 //! A measuring process of `bench mixed`: one subject, once.
 
 use super::{READ, UPDATE, case_name};
-use crate::figures::Figure;
 use crate::subjects::ReaderControl;
 use crate::{clock, crew, deferral, process};
+use quiescent_report::rows::Figure;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};

@@ -9,11 +9,13 @@
 pub mod child;
 
 use crate::deferral;
-use crate::figures::Samples;
 use crate::once::{Ask, Once};
+use crate::order;
 use crate::pool::MOST_THREADS;
-use crate::{Control, Error, Report, order, table};
 use child::MixedAsk;
+use quiescent_report::rows::Samples;
+use quiescent_report::text::cases;
+use quiescent_report::{Control, Error, Report};
 use std::path::PathBuf;
 
 /// The case of the readers' rows.
@@ -140,7 +142,7 @@ pub fn text(report: &Report) -> String {
             (1 << 20) as f64,
         ),
     ] {
-        let table = table::of_cases(report, metric, scale, both);
+        let table = cases::of_cases(report, metric, scale, both);
         if !table.is_empty() {
             text += &format!("\n{title}\n\n{}", table.render());
         }
@@ -151,8 +153,8 @@ pub fn text(report: &Report) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Row;
-    use crate::control::Silent;
+    use quiescent_report::Row;
+    use quiescent_report::Silent;
     use std::sync::atomic::AtomicBool;
 
     #[test]

@@ -1,8 +1,8 @@
 //! A measuring process of `bench pressure`: one case, once.
 
 use super::case_name;
-use crate::figures::Figure;
 use quiescent::{FlushTimes, RcuCell, memory_is_low, set_flush_times, statistics};
+use quiescent_report::rows::Figure;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Barrier, OnceLock};

@@ -10,11 +10,12 @@
 
 pub mod child;
 
-use crate::figures::Samples;
 use crate::once::{Ask, Once};
-use crate::subjects::OURS;
-use crate::{Control, Error, Report, table};
 use child::PressureAsk;
+use quiescent_report::OURS;
+use quiescent_report::rows::Samples;
+use quiescent_report::text::cases;
+use quiescent_report::{Control, Error, Report};
 use std::path::PathBuf;
 
 /// Threads that hold objects, a case each.
@@ -109,7 +110,7 @@ pub fn text(report: &Report) -> String {
         ("To the first object freed", "first_free_us"),
         ("To the last one", "last_free_us"),
     ] {
-        let table = table::by_case(report, metric);
+        let table = cases::by_case(report, metric);
         if !table.is_empty() {
             text += &format!("\n{title}\n\n{}", table.render());
         }
@@ -120,7 +121,7 @@ pub fn text(report: &Report) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::Silent;
+    use quiescent_report::Silent;
     use std::sync::atomic::AtomicBool;
 
     fn refused(rounds: u64, objects: u64) -> Error {

@@ -3,9 +3,9 @@
 use super::RetireCase;
 use crate::crew;
 use crate::deferral::{self, Blocks, Deferring};
-use crate::figures::Figure;
 use crate::{clock, process, rest};
 use hdrhistogram::Histogram;
+use quiescent_report::rows::Figure;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 

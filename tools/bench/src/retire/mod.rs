@@ -18,10 +18,11 @@ mod text;
 pub use text::text;
 
 use crate::deferral::{self, Deferring};
-use crate::figures::Samples;
 use crate::once::{Ask, Once};
-use crate::{Control, Error, Report, order};
+use crate::order;
 use child::RetireAsk;
+use quiescent_report::rows::Samples;
+use quiescent_report::{Control, Error, Report};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -220,10 +221,23 @@ fn describe(report: &mut Report, options: &RetireOptions) {
     deferral::note(report, options.compare);
 }
 
+/// What tells the rows of a run for peak memory (20 million objects) from the others.
+pub const PEAK: &str = " of 20M";
+
+/// The name of a case of `bench retire` when it is run for its memory.
+pub fn peak_case(case: &str) -> String {
+    format!("{case}{PEAK}")
+}
+
+/// Whether a case of `bench retire` was run for its memory.
+pub fn is_peak_case(case: &str) -> bool {
+    case.ends_with(PEAK)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::Silent;
+    use quiescent_report::Silent;
     use std::sync::atomic::AtomicBool;
 
     fn refused(options: &RetireOptions) -> Error {

@@ -1,7 +1,7 @@
 //! The report of `bench retire` as text: one table a question.
 
-use crate::Report;
-use crate::table::{self, Column};
+use quiescent_report::Report;
+use quiescent_report::text::cases::{self, Column};
 
 const MILLION: f64 = 1e6;
 const MEBIBYTE: f64 = (1 << 20) as f64;
@@ -13,11 +13,11 @@ pub fn text(report: &Report) -> String {
     let parts = [
         (
             "CPU ns a call, by the calling thread; blocks made ahead",
-            table::of_cases(report, "cpu_ns", 1.0, call),
+            cases::of_cases(report, "cpu_ns", 1.0, call),
         ),
         (
             "Single calls, ns with the clock; the maximum has the machine's interruptions in it",
-            table::of_metrics(
+            cases::of_metrics(
                 report,
                 |case| case == "push",
                 &[
@@ -29,19 +29,19 @@ pub fn text(report: &Report) -> String {
         ),
         (
             "All in (malloc, retire, grace periods, free): CPU ns an object, of all threads; drop: objects with Drop",
-            table::of_cases(report, "cpu_ns", 1.0, whole),
+            cases::of_cases(report, "cpu_ns", 1.0, whole),
         ),
         (
             "Million objects a second",
-            table::of_cases(report, "ops_per_s", MILLION, whole),
+            cases::of_cases(report, "ops_per_s", MILLION, whole),
         ),
         (
             "Peak memory of the process, MiB",
-            table::of_cases(report, "peak_rss_bytes", MEBIBYTE, whole),
+            cases::of_cases(report, "peak_rss_bytes", MEBIBYTE, whole),
         ),
         (
             "At rest, everything reclaimed: wake-ups and timers of the library's own threads",
-            table::of_metrics(
+            cases::of_metrics(
                 report,
                 |case| case == "at rest",
                 &[
@@ -66,7 +66,7 @@ pub fn text(report: &Report) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Row;
+    use quiescent_report::Row;
 
     #[test]
     fn a_table_a_question_and_none_that_is_empty() {

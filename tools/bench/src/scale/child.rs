@@ -2,9 +2,11 @@
 
 use super::case_name;
 use super::crowd::{Cost, Crowd, Step, bare_exit_ns, of};
-use crate::figures::Figure;
 use crate::subjects::{self, Counters, Waiting};
-use crate::{clock, process, stats};
+use crate::{clock, process};
+use quiescent_report::OURS;
+use quiescent_report::rows::Figure;
+use quiescent_report::rows::stats;
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
@@ -34,7 +36,7 @@ pub fn measure(ask: &ScaleAsk) -> Result<Vec<Figure>, String> {
     let waiting = subject
         .waiting
         .ok_or_else(|| format!("{} has no grace period to wait for", subject.name))?;
-    let ours = subject.name == subjects::OURS;
+    let ours = subject.name == OURS;
     let bare = bare_exit_ns(BARE);
     (subject.attach)();
     let others = ask.threads.saturating_sub(1) as usize;
@@ -179,7 +181,7 @@ mod tests {
                 let beside = threads > 1;
                 assert_eq!(value("register_cpu_ns").is_some(), beside);
                 assert_eq!(value("exit_cpu_ns").is_some(), beside);
-                let ours = subject.name == subjects::OURS;
+                let ours = subject.name == OURS;
                 assert_eq!(value("leaves").is_some(), ours);
                 assert_eq!(value("retirer_bytes").is_some(), ours && beside);
             }

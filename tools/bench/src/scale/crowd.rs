@@ -8,8 +8,8 @@
 //! thread that never used the library does the same ([`bare_exit_ns`]), and is subtracted.
 
 use crate::clock::thread_cpu_ns;
-use crate::stats;
 use crate::subjects::Subject;
+use quiescent_report::rows::stats;
 use std::cell::RefCell;
 use std::ffi::c_void;
 use std::sync::atomic::AtomicU64;
@@ -333,6 +333,7 @@ unsafe extern "C" fn ended(end: *mut c_void) {
 mod tests {
     use super::*;
     use crate::subjects;
+    use quiescent_report::OURS;
 
     #[test]
     fn they_register_retire_and_leave_nobody_behind() {
@@ -352,7 +353,7 @@ mod tests {
             assert_eq!(crowd.costs().len(), 7);
             // Where nothing is registered, a section may cost less than the clock tells.
             let registering = crowd.costs().iter().any(|cost| of(&cost.register_ns) > 0.0);
-            assert!(registering || subject.name != subjects::OURS);
+            assert!(registering || subject.name != OURS);
             for cost in crowd.costs() {
                 assert!(cost.exit_ns.load(Relaxed) > 0, "{}", subject.name);
             }

@@ -17,10 +17,12 @@
 pub mod child;
 pub mod crowd;
 
-use crate::figures::Samples;
 use crate::once::{Ask, Once};
-use crate::{Control, Error, Report, order, subjects, table};
+use crate::{order, subjects};
 use child::ScaleAsk;
+use quiescent_report::rows::Samples;
+use quiescent_report::text::cases;
+use quiescent_report::{Control, Error, Report};
 use std::path::PathBuf;
 
 /// The most threads that can be asked for: what a domain has slots for, but a few.
@@ -189,7 +191,7 @@ pub fn text(report: &Report) -> String {
         "Registered threads, all but the caller asleep: median [min..max] over rounds, a process each\n",
     );
     for (title, metric, scale) in TABLES {
-        let table = table::of_cases(report, metric, scale, |_| true);
+        let table = cases::of_cases(report, metric, scale, |_| true);
         if !table.is_empty() {
             text += &format!("\n{title}\n\n{}", table.render());
         }
@@ -209,8 +211,8 @@ pub fn text(report: &Report) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Row;
-    use crate::control::Silent;
+    use quiescent_report::Row;
+    use quiescent_report::Silent;
     use std::sync::atomic::AtomicBool;
 
     #[test]

@@ -14,13 +14,17 @@
 //! measured in turn in one run, so ratios mean something on a busy machine, too.
 
 use crate::instructions::{self, LoopCase};
+use crate::order;
 use crate::pairs::{self, Cell};
 use crate::pool::Pool;
 use crate::read::{self, ReadOptions};
 use crate::subjects::held::{self, BARE, BATCH, Handed, Holding};
-use crate::subjects::{self, OURS, ReadCase, SRCU, Subject};
+use crate::subjects::{self, ReadCase, SRCU, Subject};
 use crate::sync::{self, SyncCase, SyncOptions};
-use crate::{Control, Error, Report, Row, order, table};
+use quiescent_report::OURS;
+use quiescent_report::text::cases;
+use quiescent_report::text::number::short;
+use quiescent_report::{Control, Error, Report, Row};
 use std::path::PathBuf;
 
 /// A section is held while its task is pending.
@@ -234,15 +238,15 @@ pub fn text(report: &Report) -> String {
         "Sections, CPU ns of each, {} thread(s) at once: median [min..max] over rounds\n\n",
         threads.unwrap_or(1)
     );
-    text += &table::of_cases(report, read::METRIC, 1.0, |_| true).render();
-    let counted = table::of_cases(report, instructions::METRIC, 1.0, |_| true);
+    text += &cases::of_cases(report, read::METRIC, 1.0, |_| true).render();
+    let counted = cases::of_cases(report, instructions::METRIC, 1.0, |_| true);
     if !counted.is_empty() {
         text += "\nInstructions a section\n\n";
         text += &counted.render();
     }
     text += "\nGrace periods, us: median [min..max] of the rounds' medians\n\n";
-    text += &table::of_cases(report, LATENCY, 1.0, is_sync).render();
-    let fences = table::of_cases(report, "fences", 1.0, is_sync);
+    text += &cases::of_cases(report, LATENCY, 1.0, is_sync).render();
+    let fences = cases::of_cases(report, "fences", 1.0, is_sync);
     if !fences.is_empty() {
         text += "\nProcess-wide fences (membarrier calls) a grace period\n\n";
         text += &fences.render();
@@ -251,7 +255,7 @@ pub fn text(report: &Report) -> String {
     for (case, metric, most) in TARGETS {
         if let Some(row) = report.find(SRCU, case, &format!("{metric}_ratio")) {
             let verdict = if row.median <= most { "ok" } else { "MISSED" };
-            let ratio = table::figure(row.median);
+            let ratio = short(row.median);
             text += &format!("  {case}, {metric}: {ratio} times (at most {most}): {verdict}\n");
         }
     }

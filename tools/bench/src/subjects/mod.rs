@@ -16,7 +16,8 @@
 //! Peculiarities, so that nobody is wronged: haphazard takes a fresh hazard slot in `empty` and `load` (its `repin`
 //! keeps one); arc-swap has no section, `empty` is `load()` and drop; ck keeps its record pointer in a register.
 
-use crate::Report;
+use quiescent_report::OURS;
+use quiescent_report::Report;
 use serde_json::Value;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
@@ -229,9 +230,6 @@ pub fn selected(compare: bool) -> Vec<Subject> {
     }
     subjects
 }
-
-/// The name of our own subject.
-pub const OURS: &str = "quiescent";
 
 /// The subject of this name, of those that are [`known`].
 pub fn named(name: &str) -> Option<Subject> {

@@ -19,9 +19,13 @@ pub mod child;
 pub mod fence_count;
 pub mod wire;
 
+use crate::order;
 use crate::pool::MOST_THREADS;
 use crate::subjects::{self, Counters, Subject};
-use crate::{Control, Error, Report, Row, order, stats, table};
+use quiescent_report::OURS;
+use quiescent_report::rows::stats;
+use quiescent_report::text::cases;
+use quiescent_report::{Control, Error, Report, Row};
 use std::path::PathBuf;
 use wire::{Answer, Ask, Child};
 
@@ -252,7 +256,7 @@ pub fn idle(options: &SyncOptions, ms: u64) -> Result<Option<Idle>, Error> {
             .waiting
             .is_some_and(|waiting| waiting.counters.is_some())
     };
-    let Some(subject) = subjects::named(subjects::OURS).filter(ours) else {
+    let Some(subject) = subjects::named(OURS).filter(ours) else {
         return Ok(None);
     };
     let two = SyncOptions {
@@ -325,7 +329,7 @@ pub fn text(report: &Report) -> String {
     let mut text = String::from(
         "Waiting for a grace period: latency in us: median [min..max] of the rounds' medians\n\n",
     );
-    let of = |metric| table::of_cases(report, metric, 1.0, |case| SyncCase::named(case).is_some());
+    let of = |metric| cases::of_cases(report, metric, 1.0, |case| SyncCase::named(case).is_some());
     text += &of("latency_us").render();
     text += "\n99th percentile of a round, us\n\n";
     text += &of("latency_us_p99").render();

@@ -5,7 +5,8 @@
 //! (a library may hang), never a wait for ever.
 
 use super::{SyncCase, SyncOptions};
-use crate::{Error, subjects::Counters};
+use crate::subjects::Counters;
+use quiescent_report::Error;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::AsRawFd;

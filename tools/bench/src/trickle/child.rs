@@ -12,9 +12,9 @@
 //! rate there really was.
 
 use crate::deferral::{self, Deferring, Verb};
-use crate::figures::Figure;
 use crate::{clock, crew, process, rest, tally};
 use hdrhistogram::Histogram;
+use quiescent_report::rows::Figure;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -23,15 +23,17 @@
 pub mod child;
 mod text;
 
-pub(crate) use text::is_of;
+pub use text::is_of;
 pub use text::{tables, text};
 
 use crate::deferral::{self, Deferring, RETIRE};
-use crate::figures::{self, Samples};
 use crate::once::Ask;
 use crate::waves::{self, Cell};
-use crate::{Control, Error, Report, order, verdict};
+use crate::{order, targets};
 use child::TrickleAsk;
+use quiescent_report::rows::{Samples, samples};
+use quiescent_report::verdict;
+use quiescent_report::{Control, Error, Report};
 use std::path::PathBuf;
 
 /// Highest rate at which there is a process whose producer ends as well.
@@ -139,7 +141,7 @@ pub fn run(options: &TrickleOptions, control: Control<'_>) -> Result<Report, Err
     let mut report = measure(options, control)?;
     report
         .rows
-        .extend(verdict::rows(&verdict::trickle(&report)));
+        .extend(verdict::rows(&targets::trickle(&report)));
     Ok(report)
 }
 
@@ -151,7 +153,7 @@ pub fn measure(options: &TrickleOptions, control: Control<'_>) -> Result<Report,
     options.check()?;
     let subjects = deferral::selected(options.compare);
     let asks = options.asks(&subjects);
-    let cases = figures::distinct(asks.iter().map(|(_, ask)| ask.case()));
+    let cases = samples::distinct(asks.iter().map(|(_, ask)| ask.case()));
     let cell = |(subject, ask): (&'static str, TrickleAsk)| Cell {
         subject,
         load: ask.rate,
@@ -169,7 +171,8 @@ pub fn measure(options: &TrickleOptions, control: Control<'_>) -> Result<Report,
     )?;
     let mut report = Report::new("bench trickle", options.seed);
     describe(&mut report, options);
-    report.rows = samples.rows_of(&subjects, &cases);
+    let names: Vec<&str> = subjects.iter().map(|it| it.name).collect();
+    report.rows = samples.rows(&names, &cases);
     Ok(report)
 }
 
@@ -193,7 +196,7 @@ fn describe(report: &mut Report, options: &TrickleOptions) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::Silent;
+    use quiescent_report::Silent;
     use std::sync::atomic::AtomicBool;
 
     #[test]

@@ -1,7 +1,10 @@
 //! The report of `bench trickle` as text: one table a question.
 
-use crate::table::{self, Column};
-use crate::{Report, verdict};
+use crate::targets;
+use quiescent_report::Report;
+use quiescent_report::text::cases::{self, Column};
+use quiescent_report::text::number::short;
+use quiescent_report::verdict;
 
 const DELAYS: [Column; 7] = [
     Column("wake-ups/s", "wakeups_per_s"),
@@ -21,12 +24,12 @@ const COUNTED: [Column; 3] = [
 
 /// The report as text, with the targets.
 pub fn text(report: &Report) -> String {
-    tables(report) + &verdict::section(&verdict::trickle(report))
+    tables(report) + &verdict::section(&targets::trickle(report))
 }
 
 /// The figures; tables that would be empty are left out.
 pub fn tables(report: &Report) -> String {
-    let of = |metric| table::of_cases(report, metric, 1.0, |case| is_of(case, "retire"));
+    let of = |metric| cases::of_cases(report, metric, 1.0, |case| is_of(case, "retire"));
     let parts = [
         (
             "Wake-ups a second of the library's own threads",
@@ -41,7 +44,7 @@ pub fn tables(report: &Report) -> String {
         ("Never freed: blocks, after waiting", of("never_run")),
         (
             "Never freed when the producer ends after its last block",
-            table::of_cases(report, "never_run", 1.0, |case| case.ends_with(EXITS)),
+            cases::of_cases(report, "never_run", 1.0, |case| case.ends_with(EXITS)),
         ),
         ("Most blocks held at a time", of("backlog")),
         ("The call, us: median", of("latency_us")),
@@ -52,7 +55,7 @@ pub fn tables(report: &Report) -> String {
         ("The call, us: maximum", of("latency_us_max")),
         (
             "What quiescent counted, from the beginning until everything was freed",
-            table::of_metrics(
+            cases::of_metrics(
                 report,
                 |case| {
                     ["retire", "call", "call_hurry"]
@@ -64,7 +67,7 @@ pub fn tables(report: &Report) -> String {
         ),
         (
             "Running code: call and call_hurry",
-            table::of_metrics(
+            cases::of_metrics(
                 report,
                 |case| is_of(case, "call") || is_of(case, "call_hurry"),
                 &DELAYS,
@@ -93,7 +96,7 @@ fn fallen_behind(report: &Report) -> String {
                 "\n{}, {}: only {} a second, the machine is busy; try again, or with --rate up to that\n",
                 row.subject,
                 row.case,
-                table::figure(row.median)
+                short(row.median)
             )
         })
     });
@@ -103,7 +106,7 @@ fn fallen_behind(report: &Report) -> String {
 const EXITS: &str = ", exits";
 
 /// Whether a case is this verb at some rate, and nothing more special.
-pub(crate) fn is_of(case: &str, verb: &str) -> bool {
+pub fn is_of(case: &str, verb: &str) -> bool {
     let rate = case
         .strip_prefix(verb)
         .and_then(|rest| rest.strip_prefix(' '));
@@ -114,7 +117,7 @@ pub(crate) fn is_of(case: &str, verb: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Row;
+    use quiescent_report::Row;
 
     #[test]
     fn a_verb_and_a_rate() {

@@ -5,7 +5,7 @@ use crate::arguments::domain::Domain;
 use quiescent_bench::domain::{self, DomainOptions};
 use quiescent_bench::read::ReadOptions;
 use quiescent_bench::sync::SyncOptions;
-use quiescent_bench::{Control, Error};
+use quiescent_report::{Control, Error};
 
 /// Does it; the exit code.
 pub fn run(options: &Domain) -> Result<u8, Error> {

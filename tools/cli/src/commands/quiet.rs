@@ -7,7 +7,7 @@ use quiescent_bench::flood::{self, FloodOptions};
 use quiescent_bench::idle::{self, IdleOptions};
 use quiescent_bench::stall::{self, StallOptions};
 use quiescent_bench::trickle::{self, TrickleOptions};
-use quiescent_bench::{Control, Error};
+use quiescent_report::{Control, Error};
 
 /// Does it; the exit code.
 pub fn run(quiet: &Quiet) -> Result<u8, Error> {

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use super::{Domain, DomainCookie};
 use crate::error::SyncError;
-use crate::yard::care;
+use crate::inner::domain::yard::care;
 
 /// Resolves after a full grace period of a [`Domain`]. Made by [`Domain::grace_period`].
 #[derive(Clone, Debug)]

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use super::{Srcu, SrcuCookie};
-use crate::yard::care;
+use crate::inner::domain::yard::care;
 
 /// Resolves after a full grace period of an [`Srcu`]. Made by [`Srcu::grace_period`].
 #[derive(Clone, Debug)]
