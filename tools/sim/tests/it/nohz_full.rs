@@ -1,9 +1,6 @@
 //! `nohz_full`: CPUs without a tick, and what RCU does so that grace periods end all the same.
 
-#[path = "common/mod.rs"]
-mod common;
-
-use common::{List, MS, call};
+use crate::common::{List, MS, call};
 use quiescent_sim::torture::{Case, run as torture};
 use quiescent_sim::{Caller, FullTicks, Hog, Machine, Op, Options, Stats, Work};
 

@@ -1,9 +1,6 @@
 //! Readers: sections that last, sections that are preempted, and who is told to hurry.
 
-#[path = "common/mod.rs"]
-mod common;
-
-use common::{List, MS};
+use crate::common::{List, MS};
 use quiescent_sim::{Caller, Machine, Op, Options};
 
 fn reads_for(ns: u64) -> List {

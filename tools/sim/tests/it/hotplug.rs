@@ -1,9 +1,6 @@
 //! CPUs that go and come: nothing that they had is lost, and nobody waits for them.
 
-#[path = "common/mod.rs"]
-mod common;
-
-use common::{List, MS, call};
+use crate::common::{List, MS, call};
 use quiescent_sim::{Caller, Hog, Machine, Op, Options};
 
 #[test]

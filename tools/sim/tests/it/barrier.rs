@@ -1,9 +1,6 @@
 //! `rcu_barrier`: it waits for callbacks, whoever looks after them, and for nothing else.
 
-#[path = "common/mod.rs"]
-mod common;
-
-use common::{List, MS, call};
+use crate::common::{List, MS, call};
 use quiescent_sim::{Machine, Op, Options};
 
 /// A task queues callbacks, then waits for them; when it is over, and the machine then.

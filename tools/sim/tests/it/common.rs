@@ -20,7 +20,6 @@ impl Work for List {
 }
 
 /// A callback of function 0.
-#[allow(dead_code, reason = "not every test queues callbacks")]
 pub fn call(lazy: bool) -> Op {
     Op::Call {
         func: 0,

@@ -1,13 +1,10 @@
 //! More callbacks than a CPU can invoke on the side: its programs go on all the same. And more waiters than the
 //! grace-period thread wakes itself.
 
-#[path = "common/mod.rs"]
-mod common;
-
 use std::cell::Cell;
 use std::rc::Rc;
 
-use common::{List, MS, call};
+use crate::common::{List, MS, call};
 use quiescent_sim::{Machine, Op, Options, Work};
 
 /// Computes, and counts how often it did so for 10 µs.

@@ -1,37 +1,43 @@
-//! What a machine takes: memory for each CPU, and events for what happens, not for each CPU and tick.
+//! What a machine takes: memory for each CPU, counted by an allocator, and events for what happens, not for each CPU and tick.
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicIsize, Ordering};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use quiescent_sim::{Arrivals, Caller, Churn, Machine, Options};
+use quiescent_sim::{Arrivals, Caller, Churn, Machine, Options, settings};
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Bytes that this process holds.
-static HELD: AtomicIsize = AtomicIsize::new(0);
-
+/// Counts the bytes that this process holds, and the most at one time.
 struct Counting;
 
-// SAFETY: the system's allocator, and a count.
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+static MOST: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: everything is handed to the system's allocator as it came; the counters are beside it.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        HELD.fetch_add(layout.size() as isize, Ordering::Relaxed);
-        // SAFETY: the caller's promise.
+        let live = LIVE.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
+        MOST.fetch_max(live, Ordering::Relaxed);
+        // SAFETY: the caller's promise is the one that `System` wants.
         unsafe { System.alloc(layout) }
     }
 
-    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        HELD.fetch_sub(layout.size() as isize, Ordering::Relaxed);
-        // SAFETY: the caller's promise.
-        unsafe { System.dealloc(place, layout) }
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: it came from `System`, with this layout.
+        unsafe { System.dealloc(block, layout) }
     }
 }
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
+/// One test at a time: memory that another one takes meanwhile would count.
+static TURN: Mutex<()> = Mutex::new(());
+
 fn held() -> isize {
-    HELD.load(Ordering::Relaxed)
+    LIVE.load(Ordering::Relaxed) as isize
 }
 
 fn options(cpus: u32, offloaded: bool) -> Options {
@@ -68,9 +74,9 @@ fn events(cpus: u32, offloaded: bool) -> u64 {
     machine.events() / 2
 }
 
-/// One test, since the memory that others take meanwhile would count.
 #[test]
 fn an_idle_cpu_takes_little_memory_and_no_events() {
+    let _turn = TURN.lock().unwrap_or_else(|it| it.into_inner());
     for offloaded in [false, true] {
         let each = (bytes(8192, offloaded) - bytes(4096, offloaded)) / 4096;
         println!("offloaded: {offloaded}: {each} bytes for each CPU");
@@ -91,4 +97,29 @@ fn an_hour_of_idling() {
     let booted = machine.events();
     machine.run(3600 * SECOND);
     assert_eq!(machine.events(), booted, "an hour without an event");
+}
+
+/// The most that a machine takes while it is built and some grace periods pass.
+fn taken(cpus: u32) -> usize {
+    let before = LIVE.load(Ordering::Relaxed);
+    MOST.store(before, Ordering::Relaxed);
+    let mut machine = Machine::new(Options::kernel_6_12(cpus, 1000));
+    machine.spawn("caller", cpus - 1, 0, Caller::new(5, 0));
+    assert!(machine.run_tasks(10 * SECOND));
+    drop(machine);
+    MOST.load(Ordering::Relaxed) - before
+}
+
+#[test]
+fn an_idle_cpu_takes_what_settings_say() {
+    let _turn = TURN.lock().unwrap_or_else(|it| it.into_inner());
+    let said = settings::bytes_per_cpu();
+    assert!(said <= 4096, "{said}");
+    let (small, large) = (taken(1024), taken(17 * 1024));
+    let counted = (large - small) / (16 * 1024);
+    assert!(counted <= said, "{counted} bytes counted, {said} said");
+    assert!(
+        counted * 3 >= said * 2,
+        "{counted} bytes counted, {said} said"
+    );
 }
