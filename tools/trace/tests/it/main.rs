@@ -1,0 +1,6 @@
+//! The reader and the analyses on whole files, held against figures that another program has computed.
+
+mod analyses;
+mod dat;
+mod figures;
+mod text;
