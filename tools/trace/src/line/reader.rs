@@ -9,15 +9,12 @@
 //! `while let Some(record) = reader.next_record()? { … }`.
 
 use crate::line::{Line, Places, Unit};
-use crate::{Error, Faults, Record};
+use crate::{Error, Faults, LINE_MOST, Record};
 use ahead::Ahead;
 use block::Block;
 use lines::Lines;
 use serde::Serialize;
 use std::io::BufRead;
-
-/// Bytes that a line may have.
-pub const LINE_MOST: usize = 64 * 1024;
 
 /// Buffers that are listed.
 const BUFFERS_MOST: usize = 256;

@@ -4,7 +4,7 @@
 //! when balancing moves it in between, the two differ and both instants are kept. Only changes are kept. A model takes
 //! this as input: the instants of moves do not follow from anything that RCU does.
 
-use crate::names::{Role, role};
+use crate::base::names::{Role, role};
 use crate::{Event, Record};
 use serde::Serialize;
 use std::collections::BTreeMap;

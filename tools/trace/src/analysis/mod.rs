@@ -31,15 +31,13 @@ mod spread;
 mod timeline;
 mod wakeups;
 
-pub(crate) use bounded::Map;
-
 pub use about::About;
 pub use bounded::{NAMES_MOST, WAITING_MOST};
 pub use filter::{Filter, Thread};
 pub use findings::{Column, Findings, Line, Table};
 pub use spread::{DISTINCT_MOST, VALUES_MOST};
 
-use crate::window::{Follow, Place};
+use crate::event::window::{Follow, Place};
 use crate::{Error, Event, Record, Summary, Window};
 use about::Present;
 use std::io::Write;

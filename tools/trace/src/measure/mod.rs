@@ -11,7 +11,7 @@ mod gps;
 
 pub use gps::{FirstScan, GracePeriod, Holdouts};
 
-use crate::window::{Follow, Place};
+use crate::event::window::{Follow, Place};
 use crate::{Error, Faults, Percentiles, Reader, Record, Summary, Window};
 use serde::Serialize;
 use std::collections::BTreeMap;

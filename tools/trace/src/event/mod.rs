@@ -3,11 +3,16 @@
 //! Only the events that a model of RCU and of the scheduler's ticks needs are decoded; the others are [`Event::Other`].
 //! RCU's events start with the flavour (`rcu_preempt`, or `rcu_sched` on kernels without preemption), which is left out.
 
-use crate::fields::{function, number, numbered, task};
+use crate::event::fields::{function, number, numbered, task};
 use crate::{Fault, Record};
 
+pub(crate) mod clock;
 mod fast;
+pub(crate) mod fields;
 mod rcu;
+pub(crate) mod window;
+
+pub use window::{Bounds, END_MARK, START_MARK, Window};
 
 /// Functions that a tick's timer calls, by kernel version.
 const TICKS: [&str; 3] = [
@@ -271,7 +276,7 @@ impl<'a> Record<'a> {
             },
             "tick_stop" => Event::TickStop {
                 stopped: numbered::<u8>(text, "success")? != 0,
-                dependency: crate::fields::value(text, "dependency")
+                dependency: crate::event::fields::value(text, "dependency")
                     .ok_or(Fault::Field("dependency"))?,
             },
             "sys_exit" => Event::SysExit,
@@ -320,7 +325,7 @@ fn syscall<'a>(event: &'a str, text: &'a str) -> Result<Event<'a>, Fault> {
     if event == "sys_enter" {
         let number = match text.strip_prefix("NR ") {
             Some(rest) => rest.split_whitespace().next(),
-            None => crate::fields::value(text, "id"),
+            None => crate::event::fields::value(text, "id"),
         };
         let call = number.ok_or(Fault::Field("NR"))?;
         return Ok(Event::SysEnter { call });

@@ -6,6 +6,9 @@
 use serde::Serialize;
 use std::fmt;
 
+/// Bytes that a line may have.
+pub const LINE_MOST: usize = 64 * 1024;
+
 /// How many faults are kept with their places; the others are only counted.
 const KEPT: usize = 16;
 
@@ -24,7 +27,7 @@ pub enum Fault {
     Time,
     /// A CPU number above 65535.
     Cpu,
-    /// Longer than [`LINE_MOST`](crate::LINE_MOST) bytes.
+    /// Longer than [`LINE_MOST`] bytes.
     Long,
     /// The event is known, and a field that it must have is missing.
     Field(&'static str),
@@ -46,7 +49,7 @@ impl fmt::Display for Fault {
             ),
             Fault::Time => f.write_str("the time cannot be read"),
             Fault::Cpu => f.write_str("a CPU number above 65535"),
-            Fault::Long => write!(f, "longer than {} bytes", crate::LINE_MOST),
+            Fault::Long => write!(f, "longer than {} bytes", LINE_MOST),
             Fault::Field(name) => write!(f, "the event has no readable field `{name}`"),
             Fault::Hidden => {
                 f.write_str("the pointer is hidden; write `nohash-ptr` to trace_options")

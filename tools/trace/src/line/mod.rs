@@ -24,11 +24,17 @@
 //! does not expect; what follows then is the reader of all layouts. Where the fast one does not give up, both say the
 //! same (checked on every line of the traces, and on damaged ones).
 
+mod fast;
+mod latency;
+mod other;
+mod reader;
+
 use crate::Fault;
 
 pub(crate) use fast::Before;
 use latency::{glued, latency};
 use other::{is_bare, is_raw, lost, special};
+pub use reader::{Buffer, Reader, Summary};
 use std::ops::Range;
 
 /// CPU numbers from here on are taken for damage: tables by CPU must not grow without bound.
@@ -389,8 +395,5 @@ fn word(text: &str) -> (&str, &str) {
     text.split_at(text.find(char::is_whitespace).unwrap_or(text.len()))
 }
 
-mod fast;
-mod latency;
-mod other;
 #[cfg(test)]
 mod tests;

@@ -172,7 +172,7 @@ fn idle() -> &'static str {
     })
 }
 
-const IDLE: &[u8] = include_bytes!("../../../../data/traces/classic-idle.txt.xz");
+const IDLE: &[u8] = include_bytes!("../../../../../data/traces/classic-idle.txt.xz");
 
 #[test]
 fn a_cut_xz_file_is_an_error_with_the_line_and_a_remedy() {

@@ -25,7 +25,7 @@
 //! **Silence.** A kernel without the extra trace call of the shared traces writes no `rcu_callback` for what goes to a
 //! bypass list: [`Recorded::unseen`](crate::Recorded::unseen) counts what was invoked without having been seen queued.
 
-use crate::analysis::Map;
+use crate::base::map::Map;
 use crate::{CpuSet, Record};
 use serde::Serialize;
 use std::collections::BTreeMap;

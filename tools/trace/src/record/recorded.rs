@@ -4,11 +4,11 @@
 //! else it must produce itself. All of the trace is kept, not only the [`Window`]: what was queued before it decides how
 //! it begins. Memory grows with the number of arrivals and wake-ups.
 
-use crate::arrival::{self, Arrival, Queued, Ways};
-use crate::clock::Clock;
-use crate::names::{Role, role};
-use crate::placement::{self, Placements};
-use crate::window::Follow;
+use crate::base::names::{Role, role};
+use crate::event::clock::Clock;
+use crate::event::window::Follow;
+use crate::record::arrival::{self, Arrival, Queued, Ways};
+use crate::record::placement::{self, Placements};
 use crate::{CpuSet, Error, Event, Faults, Reader, Record, Summary, Window};
 use serde::Serialize;
 use std::collections::{BTreeSet, HashSet};
