@@ -1,7 +1,7 @@
 //! tracefs: finding it, or mounting it where nobody else sees it.
 
-use crate::files::Root;
-use crate::tracefs::{PLACES, Place, place};
+use crate::state::files::Root;
+use crate::state::tracefs::{PLACES, Place, place};
 use quiescent_report::Error;
 use std::ffi::CStr;
 use std::io;

@@ -9,12 +9,12 @@
 //!
 //! What is lost is told: the kernel writes a line at the place, and counts (`per_cpu/cpuN/stats`).
 
-use crate::cpus::known_list;
-use crate::events;
-use crate::files::Root;
-use crate::instance::{Instance, drain};
-use crate::machine::CPU;
-use crate::sorted::Sorted;
+use crate::buffers::events;
+use crate::buffers::instance::{Instance, drain};
+use crate::buffers::sorted::Sorted;
+use crate::state::cpus::known_list;
+use crate::state::files::Root;
+use crate::state::machine::CPU;
 use quiescent_report::Error;
 use quiescent_trace::{END_MARK, START_MARK};
 use std::ffi::OsString;

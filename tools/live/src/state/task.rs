@@ -1,7 +1,7 @@
 //! RCU's own threads: who they are, which CPUs they serve, where they may run and how urgently.
 
-use crate::cpus::{cpu_numbers, listed};
-use crate::files::Root;
+use crate::state::cpus::{cpu_numbers, listed};
+use crate::state::files::Root;
 use quiescent_trace::{Role, role};
 
 /// A thread of the kernel's RCU.

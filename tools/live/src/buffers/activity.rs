@@ -9,11 +9,11 @@
 //! The upper two record in an instance of our own that goes away whatever happens. It is read when somebody looks: if more happens between two looks
 //! than its buffer holds, the rest is lost, and how much is told.
 
-use crate::events;
-use crate::files::Root;
-use crate::instance::{Instance, drain};
-use crate::mount::tracing;
-use crate::tallies::Tallies;
+use crate::buffers::events;
+use crate::buffers::instance::{Instance, drain};
+use crate::buffers::mount::tracing;
+use crate::buffers::tallies::Tallies;
+use crate::state::files::Root;
 use quiescent_report::Error;
 use std::fs::File;
 use std::io;

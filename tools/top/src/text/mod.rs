@@ -1,11 +1,13 @@
 //! An interval as lines: what `--batch` prints, and the words that the screen uses as well.
 
+pub(crate) mod summary;
+
 use std::fmt::Write as _;
 
 use crate::interval::{Interval, Row, ThreadRow};
-use crate::order::{Order, View};
+use crate::interval::{Order, View};
 use crate::sample::{Holdout, Subject};
-use crate::summary::summary;
+use crate::text::summary::summary;
 
 /// Columns behind the name: heading, width, and what sorts by it.
 pub(crate) const COLUMNS: [(&str, usize, Option<Order>); 8] = [

@@ -1,5 +1,11 @@
 //! What can be read at one moment.
 
+mod kernel;
+mod process;
+
+pub use kernel::Kernel;
+pub use process::Process;
+
 use std::io;
 use std::time::Instant;
 

@@ -1,5 +1,9 @@
 //! What happened between two samples, as rates.
 
+mod order;
+
+pub use order::{Order, View};
+
 use std::collections::HashMap;
 use std::time::Duration;
 

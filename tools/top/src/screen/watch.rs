@@ -10,10 +10,10 @@ use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use signal_hook::consts::{SIGHUP, SIGTERM};
 
 use crate::interval::Interval;
-use crate::order::View;
+use crate::interval::View;
 use crate::sample::{Sample, Source};
 use crate::screen;
-use crate::state::{State, Wish};
+use crate::screen::state::{State, Wish};
 
 /// Signals are looked for so often.
 const LOOK: Duration = Duration::from_millis(100);

@@ -1,6 +1,6 @@
 //! Lists of CPUs: as the kernel prints them, as its command line takes them, and as people read them.
 
-use crate::files::{Root, cpu_list};
+use crate::state::files::{Root, cpu_list};
 
 /// CPUs of a machine, at most; a list that names more is none.
 const MOST: usize = 1 << 16;

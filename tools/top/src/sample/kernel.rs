@@ -12,7 +12,7 @@ use quiescent_live::files::Root;
 use quiescent_live::{Activity, Rung, Tally, softirqs};
 use quiescent_trace::{Role, role};
 
-use crate::process::thread;
+use crate::sample::process::thread;
 use crate::sample::{Function, SOFTIRQS, Sample, Source, Subject, Thread};
 
 /// Behind the name of a function whose callbacks were not seen when they were queued.
@@ -150,9 +150,9 @@ fn rows(rung: Rung, name: &str, tally: &Tally) -> Vec<Function> {
 mod tests {
     use super::*;
     use crate::interval::Interval;
-    use crate::order::{Order, View};
-    use crate::summary::summary;
+    use crate::interval::{Order, View};
     use crate::text;
+    use crate::text::summary::summary;
     use std::time::Duration;
 
     fn sample(at: Instant, counters: &[(&str, u64)], functions: Vec<Function>) -> Sample {

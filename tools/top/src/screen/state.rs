@@ -5,7 +5,7 @@ use std::time::Duration;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::interval::Interval;
-use crate::order::View;
+use crate::interval::View;
 
 /// The shortest and the longest time between two looks.
 const TIMES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(3600));
@@ -113,7 +113,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::order::Order;
+    use crate::interval::Order;
 
     fn press(state: &mut State, keys: &str) -> Wish {
         let mut wish = Wish::Draw;

@@ -1,5 +1,10 @@
 //! What is drawn on a terminal. The same words as in the text, in as much room as there is.
 
+mod state;
+mod watch;
+
+pub use watch::watch;
+
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style};
@@ -7,10 +12,10 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Paragraph, Row as TableRow, Table};
 
 use crate::interval::Interval;
-use crate::order::Order;
-use crate::state::State;
-use crate::summary::summary;
+use crate::interval::Order;
+use crate::screen::state::State;
 use crate::text;
+use crate::text::summary::summary;
 
 /// Lines for threads, with their heading.
 const THREAD_LINES: u16 = 6;

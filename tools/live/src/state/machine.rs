@@ -4,10 +4,10 @@
 //! `membarrier` is answered, what the coarse clock advances by) is asked of the running kernel only where the root is this machine's own;
 //! else it is not known, and `None` everywhere means just that: it could not be told, which is neither yes nor no.
 
-use crate::cpus::{cpu_numbers, known_list};
-use crate::files::{Root, commanded, configured};
-use crate::task::Task;
-use crate::tracefs::{self, Place};
+use crate::state::cpus::{cpu_numbers, known_list};
+use crate::state::files::{Root, commanded, configured};
+use crate::state::task::Task;
+use crate::state::tracefs::{self, Place};
 
 /// Where CPUs are described.
 pub(crate) const CPU: &str = "/sys/devices/system/cpu";

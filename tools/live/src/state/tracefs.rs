@@ -1,6 +1,6 @@
 //! Where the kernel describes its events, and whether they may be read.
 
-use crate::files::Root;
+use crate::state::files::Root;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
