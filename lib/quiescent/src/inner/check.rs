@@ -1,5 +1,5 @@
 //! The harness face for checkers: this crate's own sources on a model's primitives. Exists only in the
-//! check crates' builds, never in the product.
+//! builds of `check/models/packages`, never in the product.
 //!
 //! A model thread calls [`Model::enter`] first and [`Model::leave`] last; in between it uses the
 //! ordinary calls of this crate ([`crate::read_lock`], [`crate::synchronize`], …), which work on the
@@ -104,7 +104,7 @@ pub struct Life {
     pub second_below: u64,
 }
 
-/// A domain for one execution of a model. Leaked: readers' words live for ever.
+/// A domain for one execution of a model, given back at its end.
 #[derive(Clone, Copy, Debug)]
 pub struct Model(&'static Process);
 
@@ -115,7 +115,7 @@ impl Default for Model {
 }
 
 impl Model {
-    /// A fresh domain, its fence mode decided: membarrier on the double, fenced under loom.
+    /// A fresh domain, its fence mode decided: membarrier, but for loom: fenced.
     /// `spins_before`, `spins_after`: how often a driver looks again before it flags holdouts, and
     /// before it sleeps; small numbers keep explorations small.
     pub fn with_spins(spins_before: u16, spins_after: u16) -> Model {
@@ -179,7 +179,7 @@ impl Model {
         };
         config.usurp_after_ns = None; // where no scenario is about that: time-outs are choices
         adapt(&mut config);
-        let domain: &'static Process = Box::leak(Box::new(Process::with_config(config)));
+        let domain: &'static Process = prim::keep(Box::new(Process::with_config(config)));
         domain.resolve_mode();
         domain.slots.limit_leaves(1);
         Model(domain)
@@ -302,7 +302,7 @@ impl Model {
         let mut config = *self.0.lock().engine.config();
         config.readers = quiescent_engine::Readers::Indexed;
         config.skip_empty = false;
-        let yard = Box::leak(Box::new(crate::inner::domain::yard::Yard::with_config(
+        let yard = prim::keep(Box::new(crate::inner::domain::yard::Yard::with_config(
             config,
         )));
         Box::leak(Box::new(crate::Srcu::of(yard)))
@@ -316,7 +316,7 @@ impl Model {
     /// A domain of the program's, with this model's policy and the fewest spins: the one of this number. Leaked.
     pub fn grounds(self, number: u32) -> &'static crate::Domain {
         let config = *self.0.lock().engine.config();
-        let yard = Box::leak(Box::new(crate::inner::domain::yard::Yard::with_config(
+        let yard = prim::keep(Box::new(crate::inner::domain::yard::Yard::with_config(
             config,
         )));
         let grounds = crate::inner::domain::grounds::Grounds::with_yard(number, yard);

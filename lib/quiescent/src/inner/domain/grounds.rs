@@ -132,7 +132,7 @@ impl Grounds {
     /// A model's, with a yard that stays.
     #[cfg(quiescent_model)]
     pub(crate) fn with_yard(number: u32, yard: &'static Yard) -> &'static Grounds {
-        let grounds: &Grounds = Box::leak(Box::new(Grounds::new(number)));
+        let grounds: &Grounds = prim::keep(Box::new(Grounds::new(number)));
         grounds.attach(&mut grounds.lock(), yard);
         grounds.lock().holders = 1;
         grounds

@@ -5,12 +5,13 @@
 //! | set | built as | what it is for |
 //! |---|---|---|
 //! | std | the product | the real thing |
-//! | loom | `check/models/check-loom` (`--cfg quiescent_loom` from its build script) | the C11 model, in fenced mode: loom has no membarrier |
-//! | double | `check/models/check-double` (`--cfg quiescent_double`) | a store-buffer machine (TSO, PSO) in which `heavy_fence` drains every buffer, as membarrier does |
-//! | shuttle | `check/models/check-shuttle`, as the double: its manifest gives the name of the double's primitives to those of shuttle | schedules by chance of long executions, all accesses SeqCst |
+//! | explorer | `check/models/packages/explorer` | a store-buffer machine (TSO, PSO) in which `heavy_fence` drains every buffer, as membarrier does |
+//! | loom | `check/models/packages/loom` | the C11 model, in fenced mode: loom has no membarrier |
+//! | shuttle | `check/models/packages/shuttle` | schedules by chance of long executions, all accesses SeqCst |
 //!
-//! The check crates compile *these same sources*; nothing is paraphrased. With `--cfg quiescent_tsan` (`ci/sanitizers`) the std
-//! set has a lock that ThreadSanitizer understands, and is otherwise itself: `sync/tsan.rs` says why.
+//! The packages of models compile *these same sources*; nothing is paraphrased. Their build script sets `cfg(quiescent_model)`,
+//! and a cfg with the set's name. With `--cfg quiescent_tsan` (`ci/sanitizers`) the std
+//! set has a lock that ThreadSanitizer understands, and is otherwise itself: `tsan.rs` says why.
 //!
 //! # The algebra of fences
 //! [`light_fence`] and [`heavy_fence`] pair: for a reader that executes `A; light; B` and an updater
@@ -32,10 +33,12 @@
 pub(crate) use self::model::*;
 #[cfg(not(quiescent_model))]
 pub(crate) use self::native::*;
-#[cfg(quiescent_double)]
-pub(crate) use quiescent_double_primitives::*;
+#[cfg(quiescent_explorer)]
+pub(crate) use quiescent_models::explorer::*;
 #[cfg(quiescent_loom)]
-pub(crate) use quiescent_loom_primitives::*;
+pub(crate) use quiescent_models::loom::*;
+#[cfg(quiescent_shuttle)]
+pub(crate) use quiescent_models::shuttle::*;
 
 /// `const fn` wherever the atomics' constructors are: everywhere but under loom.
 macro_rules! const_new {

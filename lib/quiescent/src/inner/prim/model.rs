@@ -120,10 +120,19 @@ pub(crate) fn forget_spot() {
     super::tls_set(CELL_SPOT, 0);
 }
 
+/// Keeps it for as long as the execution lasts, which in a model is for ever.
+pub(crate) fn keep<T: ?Sized + 'static>(value: Box<T>) -> &'static mut T {
+    let place = Box::into_raw(value);
+    // SAFETY: from a box; at the end of the execution no thread is left that could use it.
+    super::at_end(move || drop(unsafe { Box::from_raw(place) }));
+    // SAFETY: as above, and this is the only reference.
+    unsafe { &mut *place }
+}
+
 /// So many new ones, for ever. A model's atomics are more than their bits.
-pub(crate) unsafe fn zeroes<T>(count: usize, new: impl Fn() -> T) -> Option<*mut T> {
+pub(crate) unsafe fn zeroes<T: 'static>(count: usize, new: impl Fn() -> T) -> Option<*mut T> {
     let all: Vec<T> = (0..count).map(|_| new()).collect();
-    Some(Box::leak(all.into_boxed_slice()).as_mut_ptr())
+    Some(keep(all.into_boxed_slice()).as_mut_ptr())
 }
 
 pub(crate) fn swap_reader(old: &'static Reader, new: &'static Reader) -> bool {
@@ -161,12 +170,21 @@ pub(crate) fn thread_id() -> u32 {
 }
 
 pub(crate) fn map_leaf() -> Option<&'static crate::inner::reader::threads::Leaf> {
-    Some(Box::leak(Box::new(
-        crate::inner::reader::threads::Leaf::new(),
-    )))
+    Some(keep(Box::new(crate::inner::reader::threads::Leaf::new())))
 }
 
 pub(crate) fn unmap_leaf(_leaf: &'static crate::inner::reader::threads::Leaf) {}
+
+/// Lets others run first; the number does not matter.
+#[track_caller]
+pub(crate) fn spin(_times: u32) {
+    super::yield_now();
+}
+
+/// The clock: models have one.
+pub(crate) fn coarse_ns() -> u64 {
+    super::now_ns()
+}
 
 /// A turn that one thread at a time takes, and what it then may change. (Models do not fork.)
 #[derive(Debug)]

@@ -128,6 +128,9 @@ impl Queue {
         // SAFETY: fresh memory of that layout, never given back.
         unsafe {
             place.write(Queue::new(cpu, prim::dummy_block()));
+            #[cfg(quiescent_model)]
+            return Some(prim::keep(Box::from_raw(place)));
+            #[cfg(not(quiescent_model))]
             Some(&*place)
         }
     }

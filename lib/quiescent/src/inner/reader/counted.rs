@@ -27,7 +27,7 @@
 //! `[GP-2]`. `[SR-4]` a thread's first section: who was here is noted, *full fence*, then the section. Pairs with `[SNAP-1]`: a driver that
 //! finds itself alone, and does without the fence, is seen by whoever comes later.
 
-use std::alloc::{Layout, alloc_zeroed};
+use std::alloc::Layout;
 
 use quiescent_engine::indexed::{BOTH, COUNTS};
 use quiescent_engine::{CpuId, Host, LeafId, Seen};
@@ -340,22 +340,18 @@ impl Counted {
 #[cfg(not(quiescent_model))]
 fn new_leaf(layout: Layout) -> *mut Tally {
     // SAFETY: the layout has a size; zeros are a tally that was never used.
-    unsafe { alloc_zeroed(layout).cast() }
+    unsafe { std::alloc::alloc_zeroed(layout).cast() }
 }
 
 /// A model's atomics are more than their bits.
 #[cfg(quiescent_model)]
 fn new_leaf(layout: Layout) -> *mut Tally {
-    // SAFETY: the layout has a size; each place is written before anybody sees it.
-    unsafe {
-        let first: *mut Tally = alloc_zeroed(layout).cast();
-        for at in 0..layout.size() / size_of::<Tally>() {
-            first.add(at).write(Tally::new());
-        }
-        first
-    }
+    // SAFETY: nothing is asked of the caller but that it does not give the memory back.
+    let leaf = unsafe { prim::zeroes(layout.size() / size_of::<Tally>(), Tally::new) };
+    leaf.unwrap_or(std::ptr::null_mut())
 }
 
+#[cfg(not(quiescent_model))]
 impl Drop for Counted {
     fn drop(&mut self) {
         for (leaf, first) in self.leaves.iter().enumerate() {
