@@ -15,7 +15,8 @@ mod progress;
 mod reproduce;
 
 use clap::Parser;
-use quiescent_bench::once;
+use quiescent_bench::cases;
+use quiescent_bench::measure::once;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -25,7 +26,7 @@ fn main() -> ExitCode {
         .iter()
         .all(|word| words.next().as_deref() == Some(word))
     {
-        return ExitCode::from(once::serve(&words.next().unwrap_or_default()));
+        return ExitCode::from(cases::serve(&words.next().unwrap_or_default()));
     }
     let arguments = arguments::Arguments::parse();
     match commands::run(arguments) {

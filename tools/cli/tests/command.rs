@@ -280,7 +280,7 @@ fn refused_threads_are_an_error_not_a_hang() {
 
 #[test]
 fn refused_threads_are_said_in_the_case_of_bench_scale() {
-    use quiescent_bench::once::Said;
+    use quiescent_bench::measure::once::Said;
     let mut command = quiescent();
     let ask = r#"{"scale":{"subject":"quiescent","threads":50,"calls":2}}"#;
     command.args(["internal", "measure", ask]);

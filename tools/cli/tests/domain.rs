@@ -3,7 +3,8 @@
 mod common;
 
 use common::{nonsense, report, run, text};
-use quiescent_bench::{domain, once};
+use quiescent_bench::cases::domain;
+use quiescent_bench::measure::once;
 
 /// As small as it gets.
 const TINY: [&str; 10] = [

@@ -6,7 +6,7 @@ mod common;
 
 use common::{quiescent, report, run, text};
 use quiescent_bench::deferral::{self, Deferring};
-use quiescent_bench::once;
+use quiescent_bench::measure::once;
 use quiescent_report::Report;
 use std::io::Read;
 use std::process::Stdio;

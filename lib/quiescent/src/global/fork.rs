@@ -58,13 +58,14 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::future;
-use crate::inner::defer::barrier;
+use crate::inner::defer::tasks::List;
 use crate::inner::domain::grounds;
 use crate::inner::domain::process::{Core, Process};
 use crate::inner::domain::yard::{self, Yard};
 use crate::inner::gp::driven::Driven as _;
 use crate::inner::prim::{self, CELL_FORKING, Mutex, MutexGuard};
 use crate::inner::queue::per_thread::Queue;
+use crate::wait::Cookie;
 use crate::watch::telemetry;
 
 /// What a program wants of a fork.
@@ -142,8 +143,8 @@ impl<T> Parked<T> {
 struct Held {
     core: MutexGuard<'static, Core>,
     timer: MutexGuard<'static, u64>,
-    tasks: MutexGuard<'static, future::Waiting>,
-    wakers: MutexGuard<'static, barrier::List>,
+    tasks: MutexGuard<'static, List<Cookie>>,
+    wakers: MutexGuard<'static, List<()>>,
     sweep: MutexGuard<'static, ()>,
     turn: MutexGuard<'static, ()>,
     names: MutexGuard<'static, telemetry::Names>,
@@ -184,7 +185,7 @@ unsafe extern "C" fn prepare() {
     let names = telemetry::names();
     let yards = lock_yards();
     let sweep = domain.sweeping();
-    let tasks = future::waiting();
+    let tasks = future::TASKS.lock();
     let wakers = domain.wakers.lock();
     let timer = domain.alarm.timer();
     let core = lock_queues_and_core(domain);
@@ -342,7 +343,7 @@ unsafe extern "C" fn child() {
         .store(dropped, Ordering::Relaxed);
     held.core.forked();
     domain.forget_waits();
-    held.tasks.forked();
+    future::forked();
     drop((held.core, held.timer, held.wakers, held.tasks, held.sweep));
     adopt_yards(&mut held.yards, run_code);
     unlock_yards(held.yards);

@@ -46,6 +46,7 @@ use quiescent_engine::credit::Cause;
 
 use crate::error::SyncError;
 use crate::inner::defer::run;
+use crate::inner::defer::tasks::Tasks;
 use crate::inner::domain::counters::count;
 use crate::inner::domain::process::{Core, Process};
 use crate::inner::gp::driven::Driven;
@@ -53,12 +54,8 @@ use crate::inner::prim::{self, AtomicU32, MutexGuard, Ordering, full_fence};
 use crate::inner::reader::word;
 
 mod gate;
-mod wakers;
 
 pub(crate) use gate::{Awaited, Gate, Look, Seen, Ticket, Who};
-#[cfg(not(quiescent_model))]
-pub(crate) use wakers::List;
-pub(crate) use wakers::Wakers;
 
 /// Whoever has a barrier.
 pub(crate) trait Barriers: Driven {
@@ -66,7 +63,7 @@ pub(crate) trait Barriers: Driven {
     fn barrier_word(&self) -> &AtomicU32;
 
     /// The tasks that wait.
-    fn wakers(&self) -> &Wakers;
+    fn wakers(&self) -> &Tasks;
 
     /// Sends everything that is queued on its way, and has the barrier visit all queues.
     ///
@@ -143,7 +140,7 @@ pub(crate) trait Barriers: Driven {
                     Err(error) => error,
                 },
                 Look::InFlight(_) if who == Who::Passing => {
-                    if self.wakers().put(&mut awaited.place, waker) {
+                    if self.wakers().put(&mut awaited.place, (), waker) {
                         who = Who::Task;
                         continue;
                     }
@@ -286,7 +283,7 @@ impl Barriers for Process {
         &self.barrier_word
     }
 
-    fn wakers(&self) -> &Wakers {
+    fn wakers(&self) -> &Tasks {
         &self.wakers
     }
 

@@ -6,3 +6,4 @@ pub(crate) mod enqueue;
 pub(crate) mod laziness;
 pub(crate) mod run;
 pub(crate) mod sweep;
+pub(crate) mod tasks;

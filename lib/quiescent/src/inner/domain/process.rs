@@ -19,8 +19,9 @@ use quiescent_engine::barrier::Barrier;
 use quiescent_engine::{Config, CpuId, Global, Host, LeafId, Now, Pace, Seen};
 
 use crate::error::{InitError, SyncError};
-use crate::inner::defer::barrier::{Barriers as _, Gate, Wakers};
+use crate::inner::defer::barrier::{Barriers as _, Gate};
 use crate::inner::defer::laziness::Breakers;
+use crate::inner::defer::tasks::Tasks;
 use crate::inner::domain::counters::{Counters, count};
 use crate::inner::gp::calls::Part;
 use crate::inner::gp::driver::Drives as _;
@@ -78,7 +79,7 @@ pub(crate) struct Process {
     sweep: Mutex<()>,
     pub(crate) barrier_word: AtomicU32,
     /// Tasks that wait for the barrier.
-    pub(crate) wakers: Wakers,
+    pub(crate) wakers: Tasks,
     /// Drains that wait for what others are running, and the word that changes when some has returned.
     pub(crate) drainers: AtomicU32,
     pub(crate) drain_word: AtomicU32,
@@ -171,7 +172,7 @@ impl Process {
                 made: Queues::new(),
                 sweep: Mutex::new(()),
                 barrier_word: AtomicU32::new(0),
-                wakers: Wakers::new(),
+                wakers: Tasks::new(),
                 drainers: AtomicU32::new(0),
                 drain_word: AtomicU32::new(0),
                 drain_turn: AtomicU32::new(0),

@@ -18,8 +18,9 @@ use quiescent_engine::stall::Stalled;
 use quiescent_engine::{Config, CpuId, FullCookie, Global, Pace, Seq};
 
 use crate::error::SyncError;
-use crate::inner::defer::barrier::{Gate, Wakers};
+use crate::inner::defer::barrier::Gate;
 use crate::inner::defer::run;
+use crate::inner::defer::tasks::Tasks;
 use crate::inner::domain::counters::Counters;
 use crate::inner::domain::grounds::Grounds;
 use crate::inner::domain::process::{Core, SLEEPER_NOBODY};
@@ -44,8 +45,6 @@ mod deliver;
 pub(crate) mod lent;
 mod readers;
 pub(crate) mod rounds;
-#[cfg(not(quiescent_model))]
-pub(crate) mod tasks;
 
 /// Somebody's.
 const OWNED: u32 = 0;
@@ -73,7 +72,7 @@ pub(crate) struct Yard {
     look_at: AtomicU64,
     barrier_word: AtomicU32,
     /// Tasks that wait for its barrier.
-    pub(crate) wakers: Wakers,
+    pub(crate) wakers: Tasks,
     /// Somebody reports a stall.
     telling: AtomicU32,
     state: AtomicU32,
@@ -90,7 +89,7 @@ pub(crate) struct Yard {
     /// The next of those that no domain has.
     next_spare: AtomicPtr<Yard>,
     #[cfg(not(quiescent_model))]
-    pub(crate) tasks: tasks::Tasks,
+    pub(crate) tasks: Tasks<FullCookie>,
     /// Its lock, while this process forks.
     #[cfg(not(quiescent_model))]
     pub(crate) parked: crate::global::fork::Parked<Core>,
@@ -144,7 +143,7 @@ impl Yard {
                 called: AtomicU32::new(0),
                 look_at: AtomicU64::new(0),
                 barrier_word: AtomicU32::new(0),
-                wakers: Wakers::new(),
+                wakers: Tasks::new(),
                 telling: AtomicU32::new(0),
                 state: AtomicU32::new(OWNED),
                 grounds: AtomicPtr::new(std::ptr::null_mut()),
@@ -154,7 +153,7 @@ impl Yard {
                 made_before: AtomicPtr::new(std::ptr::null_mut()),
                 next_spare: AtomicPtr::new(std::ptr::null_mut()),
                 #[cfg(not(quiescent_model))]
-                tasks: tasks::Tasks::new(),
+                tasks: Tasks::new(),
                 #[cfg(not(quiescent_model))]
                 parked: crate::global::fork::Parked::new(),
             }

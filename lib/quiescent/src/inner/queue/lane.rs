@@ -112,8 +112,9 @@ impl Block {
     pub(crate) unsafe fn whats(&self, range: std::ops::Range<u64>) -> &[u64] {
         let first = range.start as usize % BLOCK;
         let length = ((range.end - range.start) as usize).min(BLOCK - first);
-        // SAFETY: words of this block, which nobody writes to once their entries are published.
-        unsafe { std::slice::from_raw_parts(self.second[first].as_ptr(), length) }
+        let words = &self.second[first..first + length];
+        // SAFETY: these words, which nobody writes to once their entries are published.
+        unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), words.len()) }
     }
 
     #[inline(always)]

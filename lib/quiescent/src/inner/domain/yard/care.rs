@@ -90,7 +90,7 @@ impl Yard {
     fn tell_all(&self) {
         self.give_up_barrier();
         #[cfg(not(quiescent_model))]
-        self.tasks.wake(|_| true);
+        self.tasks.wake();
     }
 
     /// A pass begins: what is due is sent on its way, and what is done is run. False if there was nothing of either.
@@ -127,7 +127,8 @@ impl Yard {
     pub(super) fn end_pass(&self) {
         #[cfg(not(quiescent_model))]
         self.tasks
-            .wake(|cookie| crate::inner::gp::driver::Drives::is_done(self, cookie));
+            .choose(|cookie| crate::inner::gp::driver::Drives::is_done(self, cookie))
+            .wake();
         if !self.runs_code() && self.code_is_ready() {
             crate::report::ready();
         }

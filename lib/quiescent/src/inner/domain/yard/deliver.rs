@@ -12,10 +12,11 @@ use quiescent_engine::{Interest, Pos};
 
 use super::{Yard, care};
 use crate::error::SyncError;
-use crate::inner::defer::barrier::{Barriers, Wakers};
+use crate::inner::defer::barrier::Barriers;
 use crate::inner::defer::enqueue::Parcel;
 use crate::inner::defer::run;
 use crate::inner::defer::sweep::Until;
+use crate::inner::defer::tasks::Tasks;
 use crate::inner::domain::counters::count;
 use crate::inner::gp::driven::Driven as _;
 use crate::inner::gp::driver::{Drives as _, How};
@@ -309,7 +310,7 @@ impl Barriers for Yard {
         &self.barrier_word
     }
 
-    fn wakers(&self) -> &Wakers {
+    fn wakers(&self) -> &Tasks {
         &self.wakers
     }
 
