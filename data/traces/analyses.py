@@ -4,7 +4,7 @@ in lists where the program keeps states.
 
   analyses.py TRACE.txt.xz...    one JSON object: trace, analysis, case, metric
 
-`analyses.json` is what it prints for the traces that tools/trace/tests/analyses.rs names; the definitions are in the module texts of
+`analyses.json` is what it prints for the traces that tools/trace/tests/it/analyses.rs names; the definitions are in the module texts of
 tools/trace/src/analysis/.
 """
 import bisect, collections, json, lzma, os, re, sys

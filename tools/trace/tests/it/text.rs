@@ -5,7 +5,7 @@
 
 use quiescent_trace::{Event, Fault, Reader};
 
-const TEXT: &str = include_str!("data/report-and-script.txt");
+const TEXT: &str = include_str!("../data/report-and-script.txt");
 
 #[test]
 fn every_line_of_every_report_is_read() {
