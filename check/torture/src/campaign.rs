@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use quiescent_bench::Error;
-use quiescent_bench::report::Report;
+use quiescent_report::Error;
+use quiescent_report::Report;
 
 use crate::child::{Ask, Said};
 use crate::kept::Kept;

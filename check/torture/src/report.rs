@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use quiescent::{Statistics, statistics};
-use quiescent_bench::report::{Report as Shared, Row};
+use quiescent_report::{Report as Shared, Row};
 
 use crate::finding::Finding;
 use crate::kind::Kind;

@@ -202,63 +202,17 @@ compile_error!(
     "quiescent runs on Linux only: it needs futex(2), and membarrier(2) where there is one"
 );
 
-mod alarm;
 mod api;
 #[cfg(not(quiescent_model))]
-mod arena;
-mod barrier;
-mod breakers;
-mod budget;
-mod callbacks;
-mod chain;
-#[cfg(quiescent_model)]
-pub mod check;
-mod counted;
-mod deliver;
-mod doubling;
-mod drive;
-mod driven;
-mod engine;
-#[cfg(not(quiescent_model))]
-mod exit;
-mod exited;
-mod fence;
-#[cfg(not(quiescent_model))]
-mod fork;
-mod grounds;
-mod heads;
-mod kind;
-mod lane;
-mod leafmap;
-mod looks;
-mod numbers;
-mod policy;
-mod pressure;
-mod process;
-mod queue;
-mod queues;
-mod reader;
-mod run;
-mod seat;
-mod second;
-mod slots;
-mod spots;
-mod staff;
-mod stall;
-mod sweep;
-mod sync;
-mod table;
-#[cfg(not(quiescent_model))]
-pub mod telemetry;
-#[cfg(quiescent_model)]
-#[path = "telemetry/model.rs"]
-mod telemetry;
-mod waiting;
-mod waitlist;
+mod global;
+mod inner;
 mod watch;
-mod weight;
-mod worker;
-mod yard;
+mod workers;
+
+#[cfg(quiescent_model)]
+pub use inner::check;
+#[cfg(not(quiescent_model))]
+pub use watch::telemetry;
 
 #[cfg(not(quiescent_model))]
 use api::future;
@@ -309,11 +263,13 @@ pub use api::wait::{
     Cookie, poll, start_poll, synchronize, synchronize_expedited, synchronize_timeout,
     try_synchronize, wait,
 };
-pub use breakers::{Breaker, breakers};
-pub use budget::{retire_ptr_wait, retire_wait, set_budget, try_retire, try_retire_ptr};
-pub use heads::Head;
-pub use pressure::{PressureSource, PressureSources, memory_is_low};
-pub use stall::{STALL_AFTER, StallReport, StalledReader, set_stall_after};
+pub use inner::defer::budget::{
+    retire_ptr_wait, retire_wait, set_budget, try_retire, try_retire_ptr,
+};
+pub use inner::defer::laziness::{Breaker, breakers};
+pub use inner::queue::intrusive::Head;
+pub use watch::pressure::{PressureSource, PressureSources, memory_is_low};
+pub use watch::stall::{STALL_AFTER, StallReport, StalledReader, set_stall_after};
 
 /// Counters since the start of the process, and the present state. Takes the domain's lock briefly.
 ///
@@ -323,11 +279,11 @@ pub use stall::{STALL_AFTER, StallReport, StalledReader, set_stall_after};
 /// assert!(quiescent::statistics().grace_periods > before.grace_periods);
 /// ```
 pub fn statistics() -> Statistics {
-    sync::domain().statistics()
+    inner::prim::domain().statistics()
 }
 
 /// The readers that the grace period in flight waits for, at most 64 of them; empty if none is in
 /// flight or nobody has looked yet. Reads their names from `/proc`.
 pub fn holdouts() -> Vec<Holdout> {
-    sync::domain().holdouts()
+    inner::prim::domain().holdouts()
 }

@@ -15,10 +15,11 @@ pub mod whatif;
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
-use quiescent_bench::{
-    instructions::LoopCase, pool::MOST_THREADS, pressure::MOST_OBJECTS as MOST_HELD,
-    scale::MOST_REGISTERED, sync::SyncCase,
-};
+use quiescent_bench::cases::pressure::MOST_OBJECTS as MOST_HELD;
+use quiescent_bench::cases::scale::MOST_REGISTERED;
+use quiescent_bench::cases::sync::SyncCase;
+use quiescent_bench::instructions::LoopCase;
+use quiescent_bench::subjects::pool::MOST_THREADS;
 
 use std::path::{Path, PathBuf};
 

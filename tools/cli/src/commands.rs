@@ -24,16 +24,17 @@ use crate::output::{self, DONE, STOPPED};
 use crate::paper::Paper;
 use crate::progress::Bar;
 use clap::CommandFactory;
+use quiescent_bench::cases::mixed::{self, MixedOptions};
+use quiescent_bench::cases::pressure::{self, PressureOptions};
+use quiescent_bench::cases::read::{self, ReadOptions};
+use quiescent_bench::cases::retire::{self, RetireOptions};
+use quiescent_bench::cases::scale::{self, ScaleOptions};
+use quiescent_bench::cases::srcu::{self, SrcuOptions};
+use quiescent_bench::cases::sync::{self, SyncOptions, child};
 use quiescent_bench::instructions::{self, InstructionOptions};
-use quiescent_bench::mixed::{self, MixedOptions};
-use quiescent_bench::page;
-use quiescent_bench::pressure::{self, PressureOptions};
-use quiescent_bench::read::{self, ReadOptions};
-use quiescent_bench::retire::{self, RetireOptions};
-use quiescent_bench::scale::{self, ScaleOptions};
-use quiescent_bench::srcu::{self, SrcuOptions};
-use quiescent_bench::sync::{self, SyncOptions, child};
-use quiescent_bench::{Control, Error, Report, subjects};
+use quiescent_bench::subjects;
+use quiescent_report::pages;
+use quiescent_report::{Control, Error, Report};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -249,7 +250,7 @@ fn measure(
         ),
     })?;
     page.write(stopped, |occasion| {
-        page::measured(&report, &about(&report.command), occasion)
+        pages::measured(&report, &about(&report.command), occasion)
     })?;
     Ok(code(&stop))
 }

@@ -5,7 +5,7 @@
 //! back by this thread until all is in place, and arrives then. The program has no other thread at that time.
 
 use crate::output::STOPPED;
-use quiescent_bench::Error;
+use quiescent_report::Error;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::low_level::pipe;

@@ -7,13 +7,16 @@
 mod arguments;
 mod commands;
 mod interrupt;
+mod kernel;
 mod output;
 mod page_file;
 mod paper;
 mod progress;
+mod reproduce;
 
 use clap::Parser;
-use quiescent_bench::once;
+use quiescent_bench::cases;
+use quiescent_bench::measure::once;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -23,7 +26,7 @@ fn main() -> ExitCode {
         .iter()
         .all(|word| words.next().as_deref() == Some(word))
     {
-        return ExitCode::from(once::serve(&words.next().unwrap_or_default()));
+        return ExitCode::from(cases::serve(&words.next().unwrap_or_default()));
     }
     let arguments = arguments::Arguments::parse();
     match commands::run(arguments) {
@@ -31,8 +34,8 @@ fn main() -> ExitCode {
         Err(error) => {
             eprintln!("error: {error}");
             ExitCode::from(match error {
-                quiescent_bench::Error::Usage(_) => output::USAGE,
-                quiescent_bench::Error::Failed(_) => output::FINDING,
+                quiescent_report::Error::Usage(_) => output::USAGE,
+                quiescent_report::Error::Failed(_) => output::FINDING,
             })
         }
     }

@@ -1,6 +1,6 @@
 //! Writing results: a reader that goes away (`| head`) ends the command quietly, with code 0.
 
-use quiescent_bench::Error;
+use quiescent_report::Error;
 use std::io::{ErrorKind, IsTerminal, Write};
 
 /// Exit code: done.

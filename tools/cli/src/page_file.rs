@@ -5,7 +5,8 @@
 //! unless it is empty. The page appears whole or not at all: it is written beside its place and then moved there. What is no
 //! plain file (a pipe, `/dev/null`) is written to as it is.
 
-use quiescent_bench::{Error, page};
+use quiescent_report::Error;
+use quiescent_report::pages;
 use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -74,7 +75,7 @@ pub fn settle(path: &Path) -> Result<Place, Error> {
 fn may_replace(path: &Path) -> std::io::Result<bool> {
     let mut head = Vec::new();
     fs::File::open(path)?.take(HEAD).read_to_end(&mut head)?;
-    Ok(head.is_empty() || page::is_ours(&String::from_utf8_lossy(&head)))
+    Ok(head.is_empty() || pages::is_ours(&String::from_utf8_lossy(&head)))
 }
 
 /// A new file in the folder of `path`.

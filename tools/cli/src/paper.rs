@@ -5,8 +5,8 @@
 
 use crate::output;
 use crate::page_file::{self, Place};
-use quiescent_bench::Error;
-use quiescent_bench::page::Occasion;
+use quiescent_report::Error;
+use quiescent_report::Occasion;
 use std::path::Path;
 use std::time::{Instant, SystemTime};
 

@@ -2,7 +2,7 @@
 //! its own, which would disturb what is measured).
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use quiescent_bench::Progress;
+use quiescent_report::Progress;
 use std::io::IsTerminal;
 
 /// A bar, or nothing.

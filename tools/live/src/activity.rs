@@ -9,12 +9,12 @@
 //! The upper two record in an instance of our own that goes away whatever happens. It is read when somebody looks: if more happens between two looks
 //! than its buffer holds, the rest is lost, and how much is told.
 
-use crate::error::Error;
 use crate::events;
 use crate::files::Root;
 use crate::instance::{Instance, drain};
 use crate::mount::tracing;
 use crate::tallies::Tallies;
+use quiescent_report::Error;
 use std::fs::File;
 use std::io;
 

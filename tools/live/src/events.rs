@@ -2,7 +2,7 @@
 //!
 //! A kernel without one of them is the usual case (RCU's own are a matter of the build), so a missing event is told and not refused.
 
-use crate::error::Error;
+use quiescent_report::Error;
 use std::fs;
 use std::path::Path;
 
@@ -30,7 +30,7 @@ const NOISE: &str = "rcu_utilization";
 /// let events = quiescent_live::events::list("default,raw_syscalls:*")?;
 /// assert_eq!(events.last().map(String::as_str), Some("raw_syscalls:*"));
 /// assert!(quiescent_live::events::list("sched switch").is_err());
-/// # Ok::<(), quiescent_live::Error>(())
+/// # Ok::<(), quiescent_report::Error>(())
 /// ```
 pub fn list(text: &str) -> Result<Vec<String>, Error> {
     let mut all: Vec<String> = Vec::new();

@@ -10,7 +10,7 @@
 //!
 //! A folder cannot be removed while one of its files is open somewhere; both try for a while.
 
-use crate::error::Error;
+use quiescent_report::Error;
 use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};

@@ -26,7 +26,6 @@
 mod activity;
 mod cpus;
 pub mod doctor;
-mod error;
 pub mod events;
 pub mod files;
 mod instance;
@@ -41,7 +40,6 @@ mod tracefs;
 pub use activity::{Activity, Rung, softirqs};
 pub use cpus::listed;
 pub use doctor::{Finding, Severity, diagnose};
-pub use error::Error;
 pub use machine::{Machine, coarse_tick_ns};
 pub use mount::tracing;
 pub use tallies::{Tallies, Tally};

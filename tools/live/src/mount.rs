@@ -1,8 +1,8 @@
 //! tracefs: finding it, or mounting it where nobody else sees it.
 
-use crate::error::Error;
 use crate::files::Root;
 use crate::tracefs::{PLACES, Place, place};
+use quiescent_report::Error;
 use std::ffi::CStr;
 use std::io;
 use std::path::PathBuf;

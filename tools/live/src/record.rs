@@ -10,12 +10,12 @@
 //! What is lost is told: the kernel writes a line at the place, and counts (`per_cpu/cpuN/stats`).
 
 use crate::cpus::known_list;
-use crate::error::Error;
 use crate::events;
 use crate::files::Root;
 use crate::instance::{Instance, drain};
 use crate::machine::CPU;
 use crate::sorted::Sorted;
+use quiescent_report::Error;
 use quiescent_trace::{END_MARK, START_MARK};
 use std::ffi::OsString;
 use std::fs::File;

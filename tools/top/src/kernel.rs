@@ -42,7 +42,7 @@ impl Kernel {
     ///
     /// # Errors
     /// The source that was asked for cannot be had; what to do is said.
-    pub fn new(rung: Option<Rung>, mount: bool) -> Result<Kernel, quiescent_live::Error> {
+    pub fn new(rung: Option<Rung>, mount: bool) -> Result<Kernel, quiescent_report::Error> {
         let root = Root::here();
         let release = root.line("/proc/sys/kernel/osrelease");
         Ok(Kernel {

@@ -5,7 +5,7 @@ use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use quiescent_bench::report::Report;
+use quiescent_report::Report;
 use quiescent_torture::{Broken, Finding, Kind, Role};
 
 fn torture(arguments: &[&str]) -> Command {

@@ -4,10 +4,10 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use crate::barrier::{Awaited, Barriers as _};
 use crate::error::SyncError;
 use crate::guard::in_section;
-use crate::sync;
+use crate::inner::defer::barrier::{Awaited, Barriers as _};
+use crate::inner::prim;
 
 /// Resolves when everything queued before it was made has been freed or run. Made by [`barrier_async`].
 #[derive(Clone, Debug)]
@@ -54,7 +54,7 @@ pub struct Barrier {
 /// ```
 pub fn barrier_async() -> Barrier {
     Barrier {
-        awaited: sync::domain().awaited(),
+        awaited: prim::domain().awaited(),
     }
 }
 
@@ -62,7 +62,7 @@ impl Future for Barrier {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        let polled = sync::domain().poll_barrier(&mut self.awaited, context.waker());
+        let polled = prim::domain().poll_barrier(&mut self.awaited, context.waker());
         assert!(
             polled.is_ready() || !in_section(),
             "Barrier: {}",
@@ -74,6 +74,6 @@ impl Future for Barrier {
 
 impl Drop for Barrier {
     fn drop(&mut self) {
-        sync::domain().forget(&mut self.awaited);
+        prim::domain().forget(&mut self.awaited);
     }
 }

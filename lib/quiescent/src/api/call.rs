@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use quiescent_engine::credit::Urgency;
 
-use crate::barrier::Barriers as _;
-use crate::deliver::{self, Parcel, Terms};
 use crate::error::SyncError;
-use crate::heads::Head;
-use crate::kind;
-use crate::lane::Entry;
-use crate::queue::CODE;
-use crate::sweep::Until;
-use crate::sync;
-use crate::weight;
+use crate::inner::defer::barrier::Barriers as _;
+use crate::inner::defer::enqueue::{self, Parcel, Terms};
+use crate::inner::defer::sweep::Until;
+use crate::inner::prim;
+use crate::inner::queue::intrusive::Head;
+use crate::inner::queue::kind;
+use crate::inner::queue::lane::Entry;
+use crate::inner::queue::per_thread::CODE;
+use crate::inner::queue::weight;
 
 /// Runs `f` after a grace period, on the worker (or in [`drain`]). Never waits, never fails.
 ///
@@ -37,7 +37,7 @@ use crate::weight;
 /// ```
 pub fn call<F: FnOnce() + Send + 'static>(f: F) {
     let (object, what) = kind::called(f, Urgency::Prompt);
-    deliver::code(
+    enqueue::code(
         Entry { object, what },
         weight::closure::<F>(),
         Urgency::Prompt,
@@ -48,7 +48,7 @@ pub fn call<F: FnOnce() + Send + 'static>(f: F) {
 pub fn call_hurry<F: FnOnce() + Send + 'static>(f: F) {
     let (object, what) = kind::called(f, Urgency::Hurry);
     let parcel = Parcel::Entry(CODE, Entry { object, what }, weight::closure::<F>());
-    sync::domain().deliver(parcel, Terms::of(Urgency::Hurry));
+    prim::domain().deliver(parcel, Terms::of(Urgency::Hurry));
 }
 
 /// As [`call`], and it may wait for company as what is retired does, [`FLUSH`](crate::FLUSH) and a little at most:
@@ -63,7 +63,7 @@ pub fn call_hurry<F: FnOnce() + Send + 'static>(f: F) {
 /// ```
 pub fn call_lazy<F: FnOnce() + Send + 'static>(f: F) {
     let (object, what) = kind::called(f, Urgency::Lazy);
-    deliver::code(
+    enqueue::code(
         Entry { object, what },
         weight::closure::<F>(),
         Urgency::Lazy,
@@ -95,7 +95,7 @@ pub fn call_lazy<F: FnOnce() + Send + 'static>(f: F) {
 /// quiescent::barrier();
 /// ```
 pub unsafe fn call_head(head: NonNull<Head>, run: unsafe fn(NonNull<Head>)) {
-    sync::domain().deliver(Parcel::Head(head, run), Terms::of(Urgency::Prompt));
+    prim::domain().deliver(Parcel::Head(head, run), Terms::of(Urgency::Prompt));
 }
 
 /// As [`call_head`], but at once: see [`call_hurry`].
@@ -103,7 +103,7 @@ pub unsafe fn call_head(head: NonNull<Head>, run: unsafe fn(NonNull<Head>)) {
 /// # Safety
 /// As [`call_head`].
 pub unsafe fn call_head_hurry(head: NonNull<Head>, run: unsafe fn(NonNull<Head>)) {
-    sync::domain().deliver(Parcel::Head(head, run), Terms::of(Urgency::Hurry));
+    prim::domain().deliver(Parcel::Head(head, run), Terms::of(Urgency::Hurry));
 }
 
 /// As [`call_head`], and it may wait for company: see [`call_lazy`].
@@ -111,7 +111,7 @@ pub unsafe fn call_head_hurry(head: NonNull<Head>, run: unsafe fn(NonNull<Head>)
 /// # Safety
 /// As [`call_head`].
 pub unsafe fn call_head_lazy(head: NonNull<Head>, run: unsafe fn(NonNull<Head>)) {
-    sync::domain().deliver(Parcel::Head(head, run), Terms::of(Urgency::Lazy));
+    prim::domain().deliver(Parcel::Head(head, run), Terms::of(Urgency::Lazy));
 }
 
 /// Waits until everything that was queued before this call, by any thread, has been freed or run.
@@ -132,7 +132,7 @@ pub fn barrier() {
 /// # Errors
 /// Inside a section or a callback; the fence was refused; the worker cannot be started.
 pub fn try_barrier() -> Result<(), SyncError> {
-    sync::domain().barrier()
+    prim::domain().barrier()
 }
 
 /// What [`drain`] did.
@@ -156,7 +156,7 @@ pub struct Drained {
 /// assert_eq!(drained.left, 0);
 /// ```
 pub fn drain(limit: Duration) -> Drained {
-    let domain = sync::domain();
+    let domain = prim::domain();
     let ran = domain.drain(Until::after(limit));
     Drained {
         ran,

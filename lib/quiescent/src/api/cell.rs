@@ -60,8 +60,8 @@ use std::marker::PhantomData;
 use std::ptr;
 
 use crate::guard::{Guard, read_lock};
+use crate::inner::prim::{AtomicPtr, Ordering, const_new};
 use crate::retired::Retired;
-use crate::sync::{AtomicPtr, Ordering, const_new};
 
 /// A value that readers see without waiting and writers replace whole.
 ///

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use quiescent_engine::FullCookie;
 
-use crate::drive::How;
-use crate::driven::Driven as _;
 use crate::error::SyncError;
-use crate::grounds::Grounds;
+use crate::inner::domain::grounds::Grounds;
+use crate::inner::gp::driven::Driven as _;
+use crate::inner::gp::driver::How;
+use crate::inner::prim::{AtomicPtr, Ordering, const_new};
 use crate::stats::Holdout;
-use crate::sync::{AtomicPtr, Ordering, const_new};
 
 #[cfg(not(quiescent_model))]
 mod barrier;

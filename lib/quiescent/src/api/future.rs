@@ -4,48 +4,38 @@
 //! a reader is in the way, a helper thread is started that waits for it and wakes the tasks. It ends
 //! when no task waits: with nobody waiting there is no thread (rule R5).
 
+use std::fmt;
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::PoisonError;
-use std::task::{Context, Poll, Waker};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
 
-use crate::drive::Drives as _;
 use crate::error::SyncError;
 use crate::guard::in_section;
-use crate::looks::{count, uncount};
-use crate::staff;
-use crate::sync::{self, Mutex, MutexGuard};
+use crate::inner::defer::tasks::Tasks;
+use crate::inner::domain::counters::{count, uncount};
+use crate::inner::gp::driver::Drives as _;
+use crate::inner::prim;
 use crate::wait::{Cookie, start_poll, try_synchronize};
+use crate::workers::pool;
 
-/// Tasks that wait, and whether a helper serves them. No memory is allocated or freed under the lock, and
-/// nothing of the program's is called: a fork takes it.
-pub(crate) struct Waiting {
-    tasks: Vec<(Cookie, Waker)>,
-    served: bool,
-}
+/// The tasks that wait.
+pub(crate) static TASKS: Tasks<Cookie> = Tasks::new();
 
-impl Waiting {
-    /// In the child of a fork: nobody serves them. The next task that waits sees to it.
-    pub(crate) fn forked(&mut self) {
-        self.served = false;
-    }
-}
+/// Is there a helper that will look at the list?
+static SERVED: AtomicBool = AtomicBool::new(false);
 
-static WAITING: Mutex<Waiting> = Mutex::new(Waiting {
-    tasks: Vec::new(),
-    served: false,
-});
-
-pub(crate) fn waiting() -> MutexGuard<'static, Waiting> {
-    WAITING.lock().unwrap_or_else(PoisonError::into_inner)
+/// In the child of a fork: there is none. The next task that waits sees to it.
+pub(crate) fn forked() {
+    SERVED.store(false, Ordering::Relaxed);
 }
 
 /// Resolves after a full grace period. Made by [`grace_period`].
-#[derive(Debug, Clone)]
 #[must_use = "futures do nothing unless awaited"]
 pub struct GracePeriod {
     cookie: Cookie,
+    /// The task's place among those that wait.
+    place: u64,
 }
 
 /// A future that resolves once every section that is open now has ended.
@@ -54,7 +44,7 @@ pub struct GracePeriod {
 /// may be kept across an `await` (a [`Guard`](crate::Guard) may not: it is not `Send`).
 ///
 /// If the helper thread cannot be started, the task is woken at once and polls again: busy, but right.
-/// The helper learns that a future was dropped only when its grace period ends.
+/// A future that is dropped leaves nothing behind. (The helper ends with its grace period.)
 ///
 /// # Panics
 /// When polled inside a section of the same thread while the grace period is still to come (awaiting it
@@ -82,14 +72,15 @@ pub struct GracePeriod {
 pub fn grace_period() -> GracePeriod {
     GracePeriod {
         cookie: start_poll(),
+        place: 0,
     }
 }
 
 impl Future for GracePeriod {
     type Output = ();
 
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        match sync::domain().poll(self.cookie.0) {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        match prim::domain().poll(self.cookie.0) {
             Ok(true) => return Poll::Ready(()),
             Ok(false) if in_section() => {
                 panic!("GracePeriod: {}", SyncError::InsideSection)
@@ -97,90 +88,64 @@ impl Future for GracePeriod {
             Ok(false) => {}
             Err(error) => panic!("GracePeriod: {error}"),
         }
-        let Some(is_served) = enlist(self.cookie, context.waker()) else {
+        let cookie = self.cookie;
+        if !TASKS.put(&mut self.place, cookie, context.waker()) {
             context.waker().wake_by_ref(); // no room for it: busy, but right
-            return Poll::Pending;
-        };
-        if !is_served && staff::spawn(c"quiescent-gp", serve).is_err() {
+        } else if begin_to_serve() && pool::spawn(c"quiescent-gp", serve).is_err() {
             // Others may have come meanwhile and rely on the helper: all of them poll again.
-            wake_all(stop_serving());
+            SERVED.store(false, Ordering::Release);
+            TASKS.choose(|_| true).wake_at_leisure();
         }
         Poll::Pending
     }
 }
 
-/// Puts a task into the list, once. True if a helper serves it; false if the caller has to start one; none if
-/// there is no memory for its place.
-fn enlist(cookie: Cookie, waker: &Waker) -> Option<bool> {
-    let mut task = Some((cookie, waker.clone()));
-    let mut room = Vec::new();
-    loop {
-        let mut list = waiting();
-        let known =
-            |(known, waiting): &(Cookie, Waker)| *known == cookie && waiting.will_wake(waker);
-        let is_new = !list.tasks.iter().any(known);
-        let count = list.tasks.len();
-        if is_new && count == list.tasks.capacity() {
-            if room.capacity() <= count {
-                drop(list);
-                room.try_reserve_exact(2 * count + 4).ok()?;
-                continue;
-            }
-            room.append(&mut list.tasks);
-            std::mem::swap(&mut room, &mut list.tasks);
-        }
-        if is_new {
-            list.tasks.extend(task.take());
-        }
-        return Some(std::mem::replace(&mut list.served, true));
+impl Drop for GracePeriod {
+    fn drop(&mut self) {
+        TASKS.remove(self.place);
     }
 }
 
-/// No helper serves any more; takes the tasks that are left.
-fn stop_serving() -> Vec<(Cookie, Waker)> {
-    let mut list = waiting();
-    list.served = false;
-    std::mem::take(&mut list.tasks)
+impl Clone for GracePeriod {
+    fn clone(&self) -> GracePeriod {
+        GracePeriod {
+            cookie: self.cookie,
+            place: 0,
+        }
+    }
 }
 
-/// Wakes tasks. A waker is the program's code: one that panics must not keep the others asleep.
-fn wake_all(tasks: Vec<(Cookie, Waker)>) {
-    for (_, waker) in tasks {
-        let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+impl fmt::Debug for GracePeriod {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let GracePeriod { cookie, .. } = self;
+        f.debug_struct("GracePeriod")
+            .field("cookie", cookie)
+            .finish()
     }
+}
+
+/// Is the caller to be the helper, or to start one? False if there is one, which sees the tasks that are in the list by now.
+fn begin_to_serve() -> bool {
+    !SERVED.swap(true, Ordering::AcqRel)
 }
 
 /// The helper: waits for grace periods while anybody waits for them.
+///
+/// It is the helper no more while it wakes tasks: a waker is the program's code and may take its time, or wait for another grace period.
+/// A task that comes meanwhile starts another one.
 fn serve() {
-    let helpers = &sync::domain().counters.helpers;
-    count(helpers);
-    while let Some(ready) = next_ready() {
-        wake_all(ready);
+    let domain = prim::domain();
+    count(&domain.counters.helpers);
+    loop {
+        // A fence that is refused for good is no reason to keep tasks asleep: they poll again.
+        let failed = try_synchronize().is_err();
+        let done = |cookie: Cookie| failed || domain.is_done(cookie.0);
+        let ready = TASKS.choose(done);
+        SERVED.swap(false, Ordering::AcqRel); // who has found it set is seen in the list below
+        ready.wake_at_leisure();
+        if TASKS.is_empty() || !begin_to_serve() {
+            break;
+        }
     }
-    uncount(helpers);
-}
-
-/// Waits for a grace period; the tasks it satisfies. `None`: nobody waits, and the helper ends.
-fn next_ready() -> Option<Vec<(Cookie, Waker)>> {
-    let mut ready = {
-        let mut list = waiting();
-        if list.tasks.is_empty() {
-            list.served = false;
-            return None;
-        }
-        let count = list.tasks.len();
-        drop(list);
-        let mut ready = Vec::new();
-        if ready.try_reserve_exact(count).is_err() {
-            return Some(std::mem::take(&mut waiting().tasks)); // all of them poll again
-        }
-        ready
-    };
-    // A fence that is refused for good is no reason to keep tasks asleep: they poll again.
-    let failed = try_synchronize().is_err();
-    let done = |(cookie, _): &mut (Cookie, Waker)| failed || sync::domain().is_done(cookie.0);
-    // As many as there is room for; who came meanwhile is not done yet, or has its turn next.
-    let room = ready.capacity();
-    ready.extend(waiting().tasks.extract_if(.., done).take(room));
-    Some(ready)
+    uncount(&domain.counters.helpers);
 }

@@ -12,11 +12,11 @@ use std::ptr::NonNull;
 
 use quiescent_engine::credit::Urgency;
 
-use crate::deliver::Parcel;
-use crate::drive::How;
 use crate::error::SyncError;
+use crate::inner::defer::enqueue::Parcel;
+use crate::inner::gp::driver::How;
+use crate::inner::prim::{AtomicPtr, Ordering};
 use crate::retire;
-use crate::sync::{AtomicPtr, Ordering};
 
 /// Where sections are, and grace periods that wait for them.
 pub(crate) trait Ground: Copy + 'static {

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use crate::reader::{self, Reader};
+use crate::inner::reader::word::{self, Reader};
 
 /// An open read-side critical section. It ends when the guard is dropped.
 ///
@@ -48,14 +48,14 @@ impl Guard {
     #[cfg_attr(feature = "locations", track_caller)]
     #[inline(always)]
     pub fn repin(&mut self) {
-        self.reader = reader::repin(self.reader);
+        self.reader = word::repin(self.reader);
     }
 }
 
 impl Drop for Guard {
     #[inline(always)]
     fn drop(&mut self) {
-        reader::unlock(self.reader);
+        word::unlock(self.reader);
     }
 }
 
@@ -79,7 +79,7 @@ impl Drop for Guard {
 #[inline(always)]
 pub fn read_lock() -> Guard {
     Guard {
-        reader: reader::lock(),
+        reader: word::lock(),
         here: PhantomData,
     }
 }
@@ -105,5 +105,5 @@ pub fn read<R>(f: impl FnOnce(&Guard) -> R) -> R {
 /// quiescent::read(|_| assert!(quiescent::in_section()));
 /// ```
 pub fn in_section() -> bool {
-    reader::in_section()
+    word::in_section()
 }

@@ -55,7 +55,7 @@ use std::sync::PoisonError;
 
 use crate::api::ptr::{RcuPtr, Shared};
 use crate::guard::{Guard, read_lock};
-use crate::sync::{Mutex, MutexGuard, const_new};
+use crate::inner::prim::{Mutex, MutexGuard, const_new};
 
 /// A singly linked list: any number of readers at any time, one writer at a time.
 ///

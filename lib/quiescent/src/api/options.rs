@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::error::InitError;
+use crate::inner::prim;
 use crate::stats::FenceMode;
-use crate::sync;
 
 /// Settings for [`init`]. All have defaults: a program that needs none never calls `init`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,7 +137,7 @@ impl Options {
 /// # Ok::<(), quiescent::InitError>(())
 /// ```
 pub fn init(options: Options) -> Result<(), InitError> {
-    let domain = sync::domain();
+    let domain = prim::domain();
     if let Some(threads) = options.max_threads {
         domain.limit_threads(threads)?;
     }
@@ -148,10 +148,10 @@ pub fn init(options: Options) -> Result<(), InitError> {
     );
     domain.set_inline(options.inline_callbacks);
     if let Some(time) = options.stall_after {
-        crate::stall::set_time(domain, time);
+        crate::watch::stall::set_time(domain, time);
     }
     #[cfg(not(quiescent_model))]
-    for alarm in [&domain.alarm, crate::yard::care::alarm()] {
+    for alarm in [&domain.alarm, crate::inner::domain::yard::care::alarm()] {
         alarm.set_sources_wanted(options.memory_pressure);
     }
     #[cfg(not(quiescent_model))]

@@ -101,9 +101,9 @@ use std::ptr::{self, NonNull};
 
 use crate::api::cell::Exchanged;
 use crate::guard::Guard;
+use crate::inner::prim::{AtomicPtr, Ordering, const_new};
 use crate::retire;
 use crate::retired::Retired;
-use crate::sync::{AtomicPtr, Ordering, const_new};
 
 /// Null, or a heap object that readers may be using. It owns nothing: for the links of structures.
 ///

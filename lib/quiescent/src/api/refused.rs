@@ -66,7 +66,7 @@ pub struct Fullness {
 
 impl Fullness {
     /// As the engine knows it.
-    pub(crate) fn of(core: &crate::process::Core) -> Fullness {
+    pub(crate) fn of(core: &crate::inner::domain::process::Core) -> Fullness {
         let budget = core.engine.budget();
         let budget = Held {
             count: budget.count,

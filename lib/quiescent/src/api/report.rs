@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::Duration;
 
 use crate::refused::Fullness;
-use crate::stall::StallReport;
+use crate::watch::stall::StallReport;
 
 /// Something that somebody should know of: about a callback or a destructor on the reclaiming side, or about
 /// readers.
@@ -129,8 +129,8 @@ pub(crate) fn report(report: Report) {
 
 /// Runs the program's code, which must not unwind into a worker.
 fn contained(told: impl FnOnce()) {
-    let told = catch_unwind(AssertUnwindSafe(|| crate::exited::guarded(told)));
-    told.unwrap_or_else(crate::run::discard);
+    let told = catch_unwind(AssertUnwindSafe(|| crate::workers::ended::guarded(told)));
+    told.unwrap_or_else(crate::inner::defer::run::discard);
 }
 
 /// To those that the features name.

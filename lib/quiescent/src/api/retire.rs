@@ -18,13 +18,13 @@ use std::time::Duration;
 
 use quiescent_engine::credit::{Defer, Urgency};
 
-use crate::deliver::{self, Parcel, Terms};
-use crate::kind;
-use crate::lane::Entry;
-use crate::queue::{CODE, PLAIN};
+use crate::inner::defer::enqueue::{self, Parcel, Terms};
+use crate::inner::prim;
+use crate::inner::queue::kind;
+use crate::inner::queue::lane::Entry;
+use crate::inner::queue::per_thread::{CODE, PLAIN};
+use crate::inner::queue::weight;
 use crate::retired::Retired;
-use crate::sync;
-use crate::weight;
 
 /// The longest that something retired lazily waits before a grace period is asked for on its account,
 /// but for rounding up to the next whole second. By `CLOCK_MONOTONIC`, which stands still while the system is
@@ -117,21 +117,21 @@ pub(crate) unsafe fn retire_box<T: Send + 'static>(pointer: NonNull<T>, owned: u
     };
     match (way, needs_drop::<T>()) {
         (Way::Hurry, _) => {
-            let (domain, terms) = (sync::domain(), Terms::of(Urgency::Hurry));
+            let (domain, terms) = (prim::domain(), Terms::of(Urgency::Hurry));
             if lane == PLAIN {
                 domain.breakers.hurried(std::any::type_name::<T>); // the entry does not know its name
             }
             domain.deliver(Parcel::Entry(lane, entry, bytes), terms);
         }
-        (Way::Lazy, true) => deliver::code(entry, bytes, Urgency::Lazy),
-        (Way::NoReclaim, true) => deliver::code_only(entry, bytes),
+        (Way::Lazy, true) => enqueue::code(entry, bytes, Urgency::Lazy),
+        (Way::NoReclaim, true) => enqueue::code_only(entry, bytes),
         (Way::Lazy, false) => {
             let large = size_of::<T>() >= LARGE || owned != 0;
             // SAFETY: the caller's promise.
-            unsafe { deliver::plain(entry, bytes, large) };
+            unsafe { enqueue::plain(entry, bytes, large) };
         }
         // SAFETY: the caller's promise.
-        (Way::NoReclaim, false) => unsafe { deliver::plain_only(entry, bytes) },
+        (Way::NoReclaim, false) => unsafe { enqueue::plain_only(entry, bytes) },
     }
 }
 

@@ -9,8 +9,8 @@ use std::ops::Deref;
 use std::ptr::NonNull;
 use std::time::Duration;
 
-use crate::budget;
 use crate::error::SyncError;
+use crate::inner::defer::budget;
 use crate::refused::Refused;
 use crate::retire::{self, Way};
 use crate::wait::{synchronize_timeout, try_synchronize};

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use quiescent_engine::FullCookie;
 
-use crate::drive::{Drives as _, How};
-use crate::driven::Driven as _;
 use crate::error::SyncError;
+use crate::inner::domain::yard::Yard;
+use crate::inner::gp::driven::Driven as _;
+use crate::inner::gp::driver::{Drives as _, How};
+use crate::inner::prim::{AtomicPtr, Ordering, const_new};
 use crate::stats::Holdout;
-use crate::sync::{AtomicPtr, Ordering, const_new};
-use crate::yard::Yard;
 
 mod barrier;
 mod cell;
@@ -409,7 +409,7 @@ impl SrcuStatistics {
         let (counts, busy) = (core.engine.counts(), core.engine.busy());
         drop(core);
         let c = &yard.counters;
-        let value = crate::looks::value;
+        let value = crate::inner::domain::counters::value;
         SrcuStatistics {
             grace_periods: counts.grace_periods,
             grace_periods_sole: counts.sole,

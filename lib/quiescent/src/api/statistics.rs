@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use quiescent_engine::credit::{self, Cause};
 
-use crate::pressure::PressureSources;
+use crate::watch::pressure::PressureSources;
 
 /// How readers and updaters order their accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

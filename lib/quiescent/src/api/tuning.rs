@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::process::Process;
-use crate::sweep::Until;
-use crate::sync::{self, Ordering};
+use crate::inner::defer::sweep::Until;
+use crate::inner::domain::process::Process;
+use crate::inner::prim::{self, Ordering};
 
 /// No wait is longer than this: a hundred years, which no sum of times overflows.
 const LONGEST_NS: u64 = 100 * 365 * 86_400 * 1_000_000_000;
@@ -37,7 +37,7 @@ pub struct FlushTimes {
 /// assert_eq!(flush_times().lazy, Duration::from_secs(2));
 /// ```
 pub fn set_flush_times(times: FlushTimes) {
-    sync::domain().set_flush_times(in_ns(times.lazy), in_ns(times.prompt));
+    prim::domain().set_flush_times(in_ns(times.lazy), in_ns(times.prompt));
 }
 
 /// In nanoseconds, no longer than the longest.
@@ -47,7 +47,7 @@ pub(crate) fn in_ns(time: Duration) -> u64 {
 
 /// The times that count now.
 pub fn flush_times() -> FlushTimes {
-    let defer = sync::domain().lock().engine.config().defer;
+    let defer = prim::domain().lock().engine.config().defer;
     FlushTimes {
         lazy: Duration::from_nanos(defer.lazy_ns),
         prompt: Duration::from_nanos(defer.prompt_ns),
@@ -70,7 +70,7 @@ pub fn flush_times() -> FlushTimes {
 /// quiescent::set_offload(false);
 /// ```
 pub fn set_offload(offload: bool) {
-    sync::domain().set_offload(offload);
+    prim::domain().set_offload(offload);
 }
 
 /// As [`set_offload`], for what the calling thread retires: `Some` whatever the process does, `None` as the process
@@ -83,7 +83,7 @@ pub fn set_offload(offload: bool) {
 /// }).join().unwrap();
 /// ```
 pub fn offload_thread(offload: Option<bool>) {
-    sync::domain().offload_thread(offload);
+    prim::domain().offload_thread(offload);
 }
 
 /// Who runs closures and destructors: the worker, as at first, or the program itself, whenever it calls
@@ -108,7 +108,7 @@ pub fn offload_thread(offload: Option<bool>) {
 /// # quiescent::set_drained(false);
 /// ```
 pub fn set_drained(drained: bool) {
-    sync::domain().set_drained(drained);
+    prim::domain().set_drained(drained);
 }
 
 /// Has `notify` called when callbacks have become ready that the program runs itself ([`set_drained`]): on the
@@ -125,7 +125,7 @@ pub fn on_ready(notify: fn()) {
 ///
 /// Inside a callback it frees memory only.
 pub fn drain_ready(most: u64, limit: Duration) -> crate::Drained {
-    let domain = sync::domain();
+    let domain = prim::domain();
     let ran = domain.run_some(most, Until::after(limit));
     crate::Drained {
         ran,
@@ -180,7 +180,7 @@ impl Process {
         let mut earliest: Option<u64> = None;
         for queue in self.queues() {
             let mut core = queue.lock();
-            let now = sync::now_ns();
+            let now = prim::now_ns();
             let arm = self.lock().retime(&mut core.cpu, now);
             earliest = arm.or(earliest); // each is earlier than those before
         }

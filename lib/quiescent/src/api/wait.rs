@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use quiescent_engine::FullCookie;
 
-use crate::drive::Drives as _;
-use crate::drive::How;
 use crate::error::SyncError;
-use crate::sync;
-use crate::waiting::Waits as _;
+use crate::inner::gp::driver::Drives as _;
+use crate::inner::gp::driver::How;
+use crate::inner::gp::waiting::Waits as _;
+use crate::inner::prim;
 
 /// Waits for a grace period: until every read-side critical section that was open when this was called
 /// has ended.
@@ -47,7 +47,7 @@ pub fn synchronize() {
 /// [`SyncError::InsideSection`], [`SyncError::FenceRefused`], [`SyncError::OutOfMemory`]. On an error
 /// no grace period has been waited for: nothing may be freed.
 pub fn try_synchronize() -> Result<(), SyncError> {
-    sync::domain().synchronize(How::default())
+    prim::domain().synchronize(How::default())
 }
 
 /// As [`try_synchronize`], giving up after `timeout`.
@@ -74,7 +74,7 @@ pub fn try_synchronize() -> Result<(), SyncError> {
 /// assert_eq!(synchronize_timeout(Duration::from_secs(60)), Ok(()));
 /// ```
 pub fn synchronize_timeout(timeout: Duration) -> Result<(), SyncError> {
-    sync::domain().synchronize(How::within(timeout))
+    prim::domain().synchronize(How::within(timeout))
 }
 
 /// As [`synchronize`], in a hurry: spins longer before it sleeps.
@@ -85,7 +85,7 @@ pub fn synchronize_timeout(timeout: Duration) -> Result<(), SyncError> {
 /// # Panics
 /// As [`synchronize`].
 pub fn synchronize_expedited() {
-    if let Err(error) = sync::domain().synchronize(How::EXPEDITED) {
+    if let Err(error) = prim::domain().synchronize(How::EXPEDITED) {
         panic!("synchronize_expedited: {error}");
     }
 }
@@ -115,7 +115,7 @@ impl Cookie {
 /// }
 /// ```
 pub fn start_poll() -> Cookie {
-    Cookie(sync::domain().start_poll())
+    Cookie(prim::domain().start_poll())
 }
 
 /// Has a full grace period passed since the cookie was taken? Never waits.
@@ -125,7 +125,7 @@ pub fn start_poll() -> Cookie {
 /// section the answer stays "no" for cookies taken in it. A yes orders as [`synchronize`] does. A `membarrier(2)` that is refused
 /// shows as "no"; [`try_synchronize`] names it.
 pub fn poll(cookie: Cookie) -> bool {
-    sync::domain().poll(cookie.0).unwrap_or(false)
+    prim::domain().poll(cookie.0).unwrap_or(false)
 }
 
 /// Waits until a full grace period has passed since the cookie was taken: at once if it has, else as
@@ -134,7 +134,7 @@ pub fn poll(cookie: Cookie) -> bool {
 /// # Panics
 /// As [`synchronize`], if it has to wait.
 pub fn wait(cookie: Cookie) {
-    if !sync::domain().is_done(cookie.0) {
+    if !prim::domain().is_done(cookie.0) {
         synchronize();
     }
 }

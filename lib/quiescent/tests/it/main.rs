@@ -14,6 +14,7 @@ mod budget;
 mod callbacks_misbehave;
 mod cells;
 mod crowd;
+mod defects;
 mod deferral;
 mod domain;
 mod drain;

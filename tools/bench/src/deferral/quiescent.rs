@@ -5,11 +5,11 @@
 use super::loops::{Block, Defer, DeferBeside, DeferOwning, Owning, beside, deferring, owning};
 use super::told::{self, HandOver, Noted, RetireNoted};
 use super::{Deferring, RETIRE, Verb};
-use crate::subjects::OURS;
 use quiescent::{
     Guard, RcuCell, call, call_hurry, read_lock, retire_ptr, retire_ptr_no_reclaim,
     retire_ptr_wait, statistics, try_retire_ptr,
 };
+use quiescent_report::OURS;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::LazyLock;

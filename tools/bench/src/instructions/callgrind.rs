@@ -4,7 +4,7 @@
 //! beginning and the end of one function (`--toggle-collect`, in the thread that runs it), less what its calls into the
 //! allocator took, from the call records of callgrind's output file (callgrind manual, "Callgrind Format Specification").
 
-use crate::Error;
+use quiescent_report::Error;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::process::Command;

@@ -1,8 +1,9 @@
 //! Loops in which a section outlives the function, or the thread, that began it: only where the library allows it.
 
 use super::loops::{Peer, share_out, shift, turn, used};
-use super::{OURS, SRCU, SRCU_OWNED, Subject};
-use crate::{clock, crew};
+use super::{SRCU, SRCU_OWNED, Subject};
+use crate::measure::{clock, crew};
+use quiescent_report::OURS;
 use std::hint::black_box;
 use std::pin::{Pin, pin};
 use std::sync::mpsc::channel;

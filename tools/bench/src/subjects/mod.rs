@@ -16,7 +16,9 @@
 //! Peculiarities, so that nobody is wronged: haphazard takes a fresh hazard slot in `empty` and `load` (its `repin`
 //! keeps one); arc-swap has no section, `empty` is `load()` and drop; ck keeps its record pointer in a register.
 
-use crate::Report;
+use crate::measure::tally::Line;
+use quiescent_report::OURS;
+use quiescent_report::Report;
 use serde_json::Value;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
@@ -36,6 +38,8 @@ pub mod held;
 #[cfg(have_liburcu)]
 mod liburcu;
 pub(crate) mod loops;
+pub mod pairs;
+pub mod pool;
 mod quiescent;
 #[cfg(feature = "peers")]
 mod sdd;
@@ -230,9 +234,6 @@ pub fn selected(compare: bool) -> Vec<Subject> {
     subjects
 }
 
-/// The name of our own subject.
-pub const OURS: &str = "quiescent";
-
 /// The subject of this name, of those that are [`known`].
 pub fn named(name: &str) -> Option<Subject> {
     known().into_iter().find(|subject| subject.name == name)
@@ -330,11 +331,6 @@ pub(crate) fn note_absent(report: &mut Report, compare: bool, absent: Vec<Absent
     }
 }
 
-/// Something on cache lines of its own (two, because processors fetch them in pairs).
-#[derive(Debug, Default)]
-#[repr(C, align(128))]
-pub struct Line<T>(pub T);
-
 /// What a looping reader and the thread that started it share. The same layout as `qb_reader_control` in
 /// `shims/loops.h`.
 #[derive(Debug, Default)]
@@ -342,7 +338,7 @@ pub struct Line<T>(pub T);
 pub struct ReaderControl {
     /// Set to 1 to make the reader return.
     pub stop: Line<AtomicU32>,
-    /// [`crate::clock::stamp`] after the reader's latest section.
+    /// [`crate::measure::clock::stamp`] after the reader's latest section.
     pub heartbeat: Line<AtomicU64>,
 }
 

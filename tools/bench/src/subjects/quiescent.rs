@@ -1,8 +1,9 @@
 //! quiescent itself: `read_lock()`, `RcuCell::load`, `Guard::repin`, `synchronize()`.
 
 use super::loops::{Peer, VALUE, Value, loops, reader};
-use super::{Counters, Language, OURS, Subject, Waiting, nothing};
+use super::{Counters, Language, Subject, Waiting, nothing};
 use quiescent::{Guard, RcuCell, read_lock};
+use quiescent_report::OURS;
 use std::sync::LazyLock;
 
 static CELL: LazyLock<RcuCell<Value>> = LazyLock::new(|| RcuCell::new(VALUE));

@@ -2,8 +2,8 @@
 
 use crate::arguments::doctor::Doctor;
 use crate::output::{self, DONE, FINDING};
-use quiescent_bench::{Error, Report, Row};
 use quiescent_live::{Finding, Machine, Severity, diagnose, doctor, files::Root, listed};
+use quiescent_report::{Error, Report, Row};
 use serde_json::{Value, json};
 use std::path::Path;
 

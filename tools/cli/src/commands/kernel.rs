@@ -3,11 +3,11 @@
 use super::code;
 use crate::arguments::kernel::{Bench, Kernel};
 use crate::interrupt::stop_flag;
+use crate::kernel::beside::{self, KernelOptions};
+use crate::kernel::show;
 use crate::output::{self, DONE};
 use crate::progress::Bar;
-use quiescent_bench::kernel::beside::{self, KernelOptions};
-use quiescent_bench::kernel::show;
-use quiescent_bench::{Control, Error};
+use quiescent_report::{Control, Error};
 use quiescent_sim::settings;
 
 /// Does it; the exit code.

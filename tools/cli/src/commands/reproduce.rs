@@ -8,9 +8,8 @@ use crate::interrupt::stop_flag;
 use crate::output::{self, DONE};
 use crate::paper::Paper;
 use crate::progress::Bar;
-use quiescent_bench::page;
-use quiescent_bench::reproduce::{self, ReproduceOptions, Reproduced};
-use quiescent_bench::{Control, Error};
+use crate::reproduce::{self, ReproduceOptions, Reproduced, page};
+use quiescent_report::{Control, Error};
 
 /// Does it; the exit code.
 pub fn run(options: &Reproduce) -> Result<u8, Error> {

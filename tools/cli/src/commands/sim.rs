@@ -11,7 +11,7 @@ use crate::arguments::sim::Sim;
 use crate::interrupt::stop_flag;
 use crate::output::{self, DONE};
 use crate::progress::Bar;
-use quiescent_bench::{Control, Error, Report, Row};
+use quiescent_report::{Control, Error, Report, Row};
 use quiescent_sim::{MachineKind, Plan, Stats, Workload, batch, report, settings};
 use std::fs::File;
 use std::io::BufWriter;

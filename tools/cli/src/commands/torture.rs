@@ -12,8 +12,9 @@ use crate::interrupt::stop_flag;
 use crate::output::{self, DONE, FINDING, STOPPED};
 use crate::paper::Paper;
 use crate::progress::Bar;
-use quiescent_bench::page::{self, About};
-use quiescent_bench::{Error, Progress};
+use quiescent_report::pages;
+use quiescent_report::pages::About;
+use quiescent_report::{Error, Progress};
 use quiescent_torture::Broken;
 use quiescent_torture::campaign::{Campaign, Event, Run};
 use quiescent_torture::child::Ask;
@@ -77,7 +78,7 @@ pub fn run(options: &Torture) -> Result<u8, Error> {
     })?;
     paper.write(stopped, |occasion| {
         let report = report::json(&campaign, &runs, stopped);
-        page::torture(&report, &abouts(&campaign), occasion)
+        pages::torture(&report, &abouts(&campaign), occasion)
     })?;
     Ok(match (runs.iter().all(Run::is_good), stopped) {
         (false, _) => FINDING,

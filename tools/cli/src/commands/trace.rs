@@ -10,7 +10,7 @@ use crate::arguments::trace::Trace;
 use crate::interrupt::stop_flag;
 use crate::output::{self, DONE, FINDING};
 use crate::progress::Bar;
-use quiescent_bench::{Error, Progress, Report, Row};
+use quiescent_report::{Error, Progress, Report, Row};
 use quiescent_trace::{Analysis, Findings, Reader, from_read, open};
 use std::fs::File;
 use std::io::{self, BufRead, BufWriter, Read, Write};

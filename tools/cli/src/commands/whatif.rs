@@ -6,9 +6,8 @@ use crate::interrupt::stop_flag;
 use crate::output::{DONE, FINDING, STOPPED};
 use crate::paper::Paper;
 use crate::progress::Bar;
-use quiescent_bench::whatif::{self, Request};
-use quiescent_bench::{Control, Error, Progress, page};
-use quiescent_sim::whatif::{Reading, Trace};
+use quiescent_report::{Control, Error, Progress};
+use quiescent_sim::whatif::{self, Reading, Request, Trace};
 use quiescent_trace::{Options, Reader, Window};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -45,7 +44,7 @@ pub fn run(options: &Whatif) -> Result<u8, Error> {
         false => whatif::text(&answer),
     })?;
     paper.write(stopped, |occasion| {
-        page::whatif::render(&answer, &report, occasion)
+        whatif::page::render(&answer, &report, occasion)
     })?;
     let fits = answer.misfits().next().is_none();
     Ok(match code(&stop) {

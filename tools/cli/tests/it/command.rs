@@ -3,7 +3,8 @@
 //! Nothing here asserts a time or a figure's size: that is what the command is for, not its tests.
 
 use crate::common::{nonsense, quiescent, report, run, text};
-use quiescent_bench::{Report, subjects};
+use quiescent_bench::subjects;
+use quiescent_report::Report;
 use std::io::Read;
 use std::process::Stdio;
 
@@ -277,7 +278,7 @@ fn refused_threads_are_an_error_not_a_hang() {
 
 #[test]
 fn refused_threads_are_said_in_the_case_of_bench_scale() {
-    use quiescent_bench::once::Said;
+    use quiescent_bench::measure::once::Said;
     let mut command = quiescent();
     let ask = r#"{"scale":{"subject":"quiescent","threads":50,"calls":2}}"#;
     command.args(["internal", "measure", ask]);

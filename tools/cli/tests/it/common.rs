@@ -1,6 +1,6 @@
 //! Running the command, for all tests of it.
 
-use quiescent_bench::Report;
+use quiescent_report::Report;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 

@@ -1,7 +1,7 @@
 //! `quiescent doctor`: what a person or a script gets, of this machine and of made-up ones.
 
 use crate::common::{nonsense, run, text};
-use quiescent_bench::Report;
+use quiescent_report::Report;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;

@@ -1,7 +1,8 @@
 //! `quiescent bench domain` as a person or a script meets it, in a tiny run. No figure's size is asserted, but for counters.
 
 use crate::common::{nonsense, report, run, text};
-use quiescent_bench::{domain, once};
+use quiescent_bench::cases::domain;
+use quiescent_bench::measure::once;
 
 /// As small as it gets.
 const TINY: [&str; 10] = [

@@ -4,7 +4,7 @@
 //! the call has to say so, and then there is nothing more to be seen.
 
 use crate::common::{nonsense, quiescent, refuse, run, text};
-use quiescent_bench::Report;
+use quiescent_report::Report;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::FromRawFd;

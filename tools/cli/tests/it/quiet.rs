@@ -4,7 +4,8 @@
 
 use crate::common::{quiescent, report, run, text};
 use quiescent_bench::deferral::{self, Deferring};
-use quiescent_bench::{Report, once};
+use quiescent_bench::measure::once;
+use quiescent_report::Report;
 use std::io::Read;
 use std::process::Stdio;
 
@@ -119,7 +120,7 @@ fn a_trickle_of_every_subject_and_verb() {
             &["wakeups_per_s", "never_run", "fences", "latency_us"],
         );
     }
-    let by_thread = |row: &&quiescent_bench::Row| row.case.starts_with("call 100/s, thread ");
+    let by_thread = |row: &&quiescent_report::Row| row.case.starts_with("call 100/s, thread ");
     assert!(report.rows.iter().any(|row| by_thread(&row)), "{report:?}");
 }
 

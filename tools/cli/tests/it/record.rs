@@ -1,7 +1,7 @@
 //! `quiescent record`, on whatever machine this is. One that refuses has to say what to do, and then there is nothing more to be seen.
 
 use crate::common::{catches_ctrl_c, nonsense, quiescent, run, text};
-use quiescent_bench::Report;
+use quiescent_report::Report;
 use std::fs;
 use std::path::Path;
 use std::process::{Output, Stdio};

@@ -2,7 +2,7 @@
 //! takes half a minute, so there is one.
 
 use crate::common::{check_page, check_rows, interrupted, run, text, within};
-use quiescent_bench::Report;
+use quiescent_report::Report;
 use std::fs;
 use std::path::Path;
 use std::process::Output;

@@ -1,7 +1,7 @@
 //! `quiescent sim`: what a person or a script gets from a simulated machine.
 
 use crate::common::{nonsense, quiescent, report, run, text};
-use quiescent_bench::Report;
+use quiescent_report::Report;
 use std::fs;
 use std::io::Read;
 use std::process::Stdio;

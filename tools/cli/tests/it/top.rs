@@ -112,7 +112,7 @@ fn ctrl_c_prints_what_was_counted() {
     });
     assert_eq!(output.status.code(), Some(130));
     let said = text(&output.stdout);
-    let all = quiescent_bench::Report::from_json(&said).expect("a document");
+    let all = quiescent_report::Report::from_json(&said).expect("a document");
     assert!(all.find("quiescent", "process", "scans_per_s").is_some());
 }
 

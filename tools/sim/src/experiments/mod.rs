@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 pub mod android;
 pub mod bridge;
+mod catalogue;
 pub mod chromeos_idle;
 mod claims;
 mod data;
@@ -22,6 +23,7 @@ pub mod nohz_full;
 pub mod percpu_ref;
 pub mod pipeline;
 pub mod replays;
+pub mod show;
 pub mod swipe;
 pub mod synchronize;
 pub mod threads;
@@ -30,6 +32,7 @@ pub mod what_if;
 
 pub(crate) use crate::base::mean::{mean, median};
 
+pub use catalogue::{Modelled, Part, run};
 pub use claims::{Bound, Claim, Shown};
 pub use listing::{Line, Listing};
 

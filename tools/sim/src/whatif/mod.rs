@@ -52,15 +52,21 @@ use crate::base::mean::mean;
 use crate::input::options::{Options, Smp};
 use crate::record::stats::Stats;
 
+mod ask;
 pub mod doings;
+mod doubts;
 mod feed;
 mod fit;
 mod lines;
+pub mod page;
 pub mod replay;
+mod show;
 mod told;
 
+pub use ask::{Answer, Fed, Request, ask, check};
 pub use fit::{FITTED, Fit};
 pub use lines::{Line, lines, spread};
+pub use show::{report, text};
 pub use told::Told;
 
 use doings::{Awaited, Doings};

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use quiescent::telemetry::What;
-use quiescent_page::terminal::{Piece, Screen};
+use quiescent_report::html::terminal::{Piece, Screen};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::{Buffer, Cell};

@@ -13,7 +13,7 @@
 //! | [`ByCpu`] | [`CPUS_MOST`] CPUs | events of higher numbers are counted |
 //!
 //! What that takes at most, by the sizes of the tables: 10 MB for values (a table may be half empty), 16 MB for what waits, and 1 to
-//! 12 MB for rows and names. `tests/memory.rs` measures it with a trace that meets every bound.
+//! 12 MB for rows and names. `tests/allocations.rs` measures it with a trace that meets every bound.
 
 use crate::names::short;
 use std::collections::{HashMap, VecDeque};

@@ -1,6 +1,6 @@
 //! Files made here, of both versions, both orders of bytes and both sizes of `long`, whole and damaged.
 //!
-//! That real files are read as trace-cmd reads them is the business of `tests/dat.rs`.
+//! That real files are read as trace-cmd reads them is the business of `tests/it/dat.rs`.
 
 mod build;
 mod hostile;

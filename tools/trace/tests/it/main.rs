@@ -1,5 +1,4 @@
-//! The reader of traces and its analyses, on recorded kernels. (What they take of memory: the program `memory`, which replaces
-//! the allocator.)
+//! The reader and the analyses on whole files, held against figures that another program has computed.
 
 mod analyses;
 mod dat;

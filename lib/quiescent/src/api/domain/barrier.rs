@@ -6,10 +6,10 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use super::Domain;
-use crate::barrier::{Awaited, Barriers as _};
 use crate::error::SyncError;
-use crate::grounds::Grounds;
-use crate::yard::Yard;
+use crate::inner::defer::barrier::{Awaited, Barriers as _};
+use crate::inner::domain::grounds::Grounds;
+use crate::inner::domain::yard::Yard;
 
 /// Resolves when everything queued in a [`Domain`] before it was made has been freed or run. Made by [`Domain::barrier_async`].
 #[must_use = "futures do nothing unless awaited"]
@@ -50,7 +50,7 @@ impl Future for DomainBarrier {
         let this = &mut *self;
         let held = this.grounds.hold_with(this.yard);
         let Some(held) = held.filter(|_| this.grounds.epoch() == this.epoch) else {
-            crate::sync::full_fence();
+            crate::inner::prim::full_fence();
             return Poll::Ready(());
         };
         let polled = held.yard().poll_barrier(&mut this.awaited, context.waker());

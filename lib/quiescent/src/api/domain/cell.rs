@@ -11,12 +11,12 @@ use quiescent_engine::credit::Urgency;
 use super::guard::Section;
 use super::{Domain, InDomain};
 use crate::api::ground::{Cell, Ground, Old};
-use crate::deliver::Parcel;
-use crate::drive::How;
 use crate::error::SyncError;
-use crate::grounds::Grounds;
+use crate::inner::defer::enqueue::Parcel;
+use crate::inner::defer::sweep::Until;
+use crate::inner::domain::grounds::Grounds;
+use crate::inner::gp::driver::How;
 use crate::refused::{Refusal, Refused};
-use crate::sweep::Until;
 
 impl Ground for &'static Grounds {
     type Section = Section;

@@ -5,10 +5,10 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use super::Domain;
-use crate::grounds::Grounds;
-use crate::reader::{self, Reader};
-use crate::seat::Seat;
-use crate::sync;
+use crate::inner::domain::grounds::Grounds;
+use crate::inner::prim;
+use crate::inner::reader::record::Seat;
+use crate::inner::reader::word::{self, Reader};
 
 /// An open section; dropped, it is closed.
 pub(crate) struct Section {
@@ -23,7 +23,7 @@ impl Section {
     #[cfg_attr(feature = "locations", track_caller)]
     #[inline(always)]
     pub(crate) fn open(grounds: &'static Grounds) -> Section {
-        match sync::noted_spot(grounds) {
+        match prim::noted_spot(grounds) {
             // SAFETY: a spot, and those live for ever.
             Some(spot) => Section::at(grounds, unsafe { &(*spot).seat }),
             None => Section::of(grounds, grounds.lock_anew()),
@@ -50,7 +50,7 @@ impl Section {
 impl Drop for Section {
     #[inline(always)]
     fn drop(&mut self) {
-        if reader::end(self.reader) {
+        if word::end(self.reader) {
             self.grounds.unlock_slowly(self.reader);
         }
     }
@@ -72,7 +72,7 @@ impl<Tag: 'static> Domain<Tag> {
     #[inline(always)]
     pub fn read_lock(&self) -> DomainGuard<'_, Tag> {
         let place = self.place();
-        let section = match sync::noted_spot(place) {
+        let section = match prim::noted_spot(place) {
             // SAFETY: a spot of these grounds, so there are some; both live for ever.
             Some(spot) => unsafe { Section::at(&*place, &(*spot).seat) },
             None => self.open_anew(),
@@ -164,7 +164,7 @@ impl<Tag: 'static> DomainGuard<'_, Tag> {
     #[cfg_attr(feature = "locations", track_caller)]
     #[inline(always)]
     pub fn repin(&mut self) {
-        if sync::is_flagged(self.section.reader) {
+        if prim::is_flagged(self.section.reader) {
             let grounds = self.section.grounds;
             self.section.reader = grounds.repin_slowly(self.section.reader);
         }

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use super::Domain;
-use crate::telemetry;
 use crate::tuning::{FlushTimes, in_ns};
+use crate::watch::telemetry;
 
 impl<Tag: 'static> Domain<Tag> {
     /// Has reports call this domain so: [`StallReport::domain`](crate::StallReport), [`Report::OverBudget`](crate::Report); and
-    /// [`telemetry`](crate::telemetry), which counts domains of one name together, and all those without a name.
+    /// [`telemetry`](crate::watch::telemetry), which counts domains of one name together, and all those without a name.
     ///
     /// ```
     /// static ROUTES: quiescent::Domain = quiescent::Domain::new();

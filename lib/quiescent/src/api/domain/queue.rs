@@ -7,16 +7,16 @@ use quiescent_engine::credit::Urgency;
 
 use super::Domain;
 use crate::api::call::Drained;
-use crate::barrier::Barriers as _;
-use crate::deliver::Parcel;
 use crate::error::SyncError;
-use crate::kind;
-use crate::lane::Entry;
-use crate::queue::CODE;
+use crate::inner::defer::barrier::Barriers as _;
+use crate::inner::defer::enqueue::Parcel;
+use crate::inner::defer::sweep::Until;
+use crate::inner::queue::kind;
+use crate::inner::queue::lane::Entry;
+use crate::inner::queue::per_thread::CODE;
+use crate::inner::queue::weight;
 use crate::refused::{Refusal, Refused};
 use crate::retire;
-use crate::sweep::Until;
-use crate::weight;
 
 impl<Tag: 'static> Domain<Tag> {
     /// Runs `f` after a grace period of this domain, on the caretaker (or where the program drains). Never waits, never fails.

@@ -1,7 +1,7 @@
 //! What a [`Domain`](crate::Domain) has done, and holds.
 
-use crate::grounds::Grounds;
-use crate::numbers::Number;
+use crate::inner::domain::grounds::Grounds;
+use crate::inner::domain::numbers::Number;
 
 /// What a [`Domain`](crate::Domain) has done, and holds. Counters only grow; in the child of a fork those of what was going on start again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,8 +6,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use super::Srcu;
-use crate::barrier::{Awaited, Barriers as _};
-use crate::yard::Yard;
+use crate::inner::defer::barrier::{Awaited, Barriers as _};
+use crate::inner::domain::yard::Yard;
 
 /// Resolves when everything queued in an [`Srcu`] before it was made has been freed or run. Made by [`Srcu::barrier_async`].
 #[derive(Clone)]

@@ -8,10 +8,10 @@ use quiescent_engine::credit::Urgency;
 
 use super::{InSrcu, Section, Srcu};
 use crate::api::ground::{Cell, Ground, Old};
-use crate::deliver::Parcel;
-use crate::drive::How;
 use crate::error::SyncError;
-use crate::yard::Yard;
+use crate::inner::defer::enqueue::Parcel;
+use crate::inner::domain::yard::Yard;
+use crate::inner::gp::driver::How;
 
 impl Ground for &'static Yard {
     type Section = Section;

@@ -7,8 +7,9 @@
 use super::usage;
 use crate::arguments::sim::Sim;
 use crate::output::{self, DONE};
-use quiescent_bench::table::{Table, figure};
-use quiescent_bench::{Error, Report, Row};
+use quiescent_report::text::Table;
+use quiescent_report::text::number::short;
+use quiescent_report::{Error, Report, Row};
 use quiescent_sim::experiments::replays::{Background, Pair, pairs};
 use quiescent_sim::{Options, Smp, replay, settings};
 use quiescent_trace::{Figures, Recorded};
@@ -108,8 +109,8 @@ fn text(report: &Report, recorded: &Recorded, pairs: &[Pair]) -> String {
         };
         table.row([
             format!("{metric} ({unit})"),
-            figure(real),
-            figure(model),
+            short(real),
+            short(model),
             ratio,
         ]);
     }

@@ -1,8 +1,9 @@
 //! What `sim` prints for people: everything that was decided first, then tables with a column for each variant.
 
 use super::Variant;
-use quiescent_bench::Report;
-use quiescent_bench::table::{Table, figure, spread};
+use quiescent_report::Report;
+use quiescent_report::text::Table;
+use quiescent_report::text::number::{short, spread};
 use quiescent_sim::{MachineKind, Options, Workload, settings};
 
 /// Stands under every figure of such a machine.
@@ -185,14 +186,14 @@ fn table(report: &Report, cases: &[&str], (part, head): (&str, &str)) -> Table {
             cells.remove(0);
         }
         for case in cases {
-            let of = |row: &&quiescent_bench::Row| {
+            let of = |row: &&quiescent_report::Row| {
                 let rest = row.case.strip_prefix(case).and_then(|it| named(it, part));
                 rest == Some(name) && row.metric == metric
             };
             let row = report.rows.iter().find(of);
             cells.push(row.map_or("-".into(), |row| match row.n {
-                1 => figure(row.median),
-                _ if row.min == row.max => figure(row.median),
+                1 => short(row.median),
+                _ if row.min == row.max => short(row.median),
                 _ => spread(row.median, row.min, row.max),
             }));
         }

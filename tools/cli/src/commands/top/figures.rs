@@ -2,8 +2,8 @@
 
 use super::Origin;
 use crate::arguments::top::Top;
-use quiescent_bench::{Report, Row};
 use quiescent_live::Rung;
+use quiescent_report::{Report, Row};
 use quiescent_top::{Interval, Order, SOFTIRQS, Subject, View};
 use std::collections::BTreeMap;
 

@@ -2,8 +2,8 @@
 
 use super::{Origin, show};
 use crate::arguments::top::Top;
-use quiescent_bench::Error;
 use quiescent_live::Rung;
+use quiescent_report::Error;
 use quiescent_top::{Kernel, Order};
 
 /// Does it; the exit code.

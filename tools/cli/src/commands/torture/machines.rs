@@ -9,8 +9,8 @@ use crate::interrupt::stop_flag;
 use crate::output::{DONE, FINDING};
 use crate::paper::{Paper, quoted};
 use crate::progress::Bar;
-use quiescent_bench::page;
-use quiescent_bench::{Error, Progress, Report, Row};
+use quiescent_report::pages;
+use quiescent_report::{Error, Progress, Report, Row};
 use quiescent_sim::torture::{Case, Finding, Outcome, run as run_case, shrink, trace};
 use quiescent_sim::{batch, points};
 use serde_json::json;
@@ -114,16 +114,16 @@ fn show(
         false => text(&report, all, found, kept),
     })?;
     paper.write(stopped == Some(true), |occasion| {
-        page::machines(&report, shown.as_ref(), occasion)
+        pages::machines(&report, shown.as_ref(), occasion)
     })
 }
 
 /// A finding as a page has it.
-fn on_page(found: &Found, kept: Option<&Path>) -> page::Found {
+fn on_page(found: &Found, kept: Option<&Path>) -> pages::Found {
     let seed = found
         .seed
         .map_or(String::new(), |seed| format!("seed {seed}, "));
-    page::Found {
+    pages::Found {
         line: format!(
             "{seed}{:?} at {} us of virtual time",
             found.finding.kind,

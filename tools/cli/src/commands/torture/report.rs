@@ -1,6 +1,6 @@
 //! What a campaign has found: as text, as TAP, and in the shape that every command shares.
 
-use quiescent_bench::{Report, Row};
+use quiescent_report::{Report, Row};
 use quiescent_torture::campaign::{Campaign, End, Run};
 use serde_json::json;
 

@@ -2,7 +2,7 @@
 
 use crate::arguments::trace::Trace;
 use clap::ValueEnum;
-use quiescent_bench::table::Table;
+use quiescent_report::text::Table;
 use quiescent_trace::{About, Bounds, Findings};
 
 /// Rows of a table when nobody says how many.

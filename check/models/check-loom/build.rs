@@ -1,7 +1,0 @@
-//! Switches the primitives: see `lib/quiescent/src/sync.rs`.
-
-fn main() {
-    println!("cargo:rustc-cfg=quiescent_model");
-    println!("cargo:rustc-cfg=quiescent_loom");
-    println!("cargo:rerun-if-changed=build.rs");
-}

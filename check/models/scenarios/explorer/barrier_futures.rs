@@ -1,0 +1,93 @@
+//! The barrier as a future: what was queued before it was made is gone when it is ready, and its task is woken.
+
+use crate::common::reclaim::reclaiming;
+use crate::common::tasks::{abandon, block_on};
+use crate::common::{World, check};
+use quiescent_models::explorer::branching;
+use quiescent_on_explorer as rcu;
+use rcu::check::Model as Domain;
+
+#[test]
+fn a_task_against_the_worker() {
+    check("barrier future", 2, 1, || {
+        let world = reclaiming(Domain::patient(4));
+        world.domain.enter();
+        world.retire([0]);
+        world.call(1);
+        let worker = world.serving();
+        world.begin(0);
+        block_on(rcu::barrier_async());
+        world.expect_all_gone();
+        branching(false);
+        worker.end(&world);
+        world.finish_patient();
+    });
+}
+
+/// A task waits for what is queued here, beside another thread.
+fn task_beside(other: fn(&World)) {
+    let world = reclaiming(Domain::patient(4));
+    let other = world.registered(other);
+    world.domain.enter();
+    world.call(1);
+    let worker = world.serving();
+    world.begin(1);
+    block_on(rcu::barrier_async());
+    assert!(world.is_gone(1), "queued before the future was made");
+    branching(false);
+    other.join();
+    worker.end(&world);
+    world.finish_patient();
+}
+
+#[test]
+fn a_task_and_a_thread() {
+    check("barrier future and barrier", 1, 1, || {
+        task_beside(|w| {
+            w.retire([0]);
+            rcu::barrier();
+            assert!(w.is_gone(0), "queued before the barrier");
+        });
+    });
+}
+
+#[test]
+fn two_tasks() {
+    check("two barrier futures", 1, 1, || {
+        task_beside(|w| {
+            w.call(0);
+            block_on(rcu::barrier_async());
+            assert!(w.is_gone(0), "queued before the other future was made");
+        });
+    });
+}
+
+/// The task that began the barrier is dropped, and others rely on it.
+#[test]
+fn one_that_is_dropped_half_way() {
+    check("barrier future, dropped", 1, 1, || {
+        task_beside(|w| {
+            w.call(0);
+            abandon(rcu::barrier_async());
+        });
+    });
+}
+
+/// The last share is done by an owner that runs its callbacks itself, inside a call of the program's.
+#[test]
+fn a_task_against_an_owner_that_runs_its_callbacks() {
+    check("barrier future and inline owner", 1, 1, || {
+        let world = reclaiming(Domain::patient(1).inline());
+        let owner = world.inline_owner();
+        world.domain.enter();
+        let worker = world.serving();
+        world.begin(1);
+        block_on(rcu::barrier_async());
+        world.expect_returned(0);
+        world.expect_returned(1);
+        branching(false);
+        owner.join();
+        worker.end(&world);
+        world.finish_patient();
+    });
+}

@@ -1,0 +1,258 @@
+//! The barrier: whatever was queued before it is gone when it returns.
+
+use crate::common::reclaim::reclaiming;
+use crate::common::{check, join_all};
+use quiescent_models::explorer::branching;
+use quiescent_on_explorer as rcu;
+use rcu::check::Model as Domain;
+
+#[test]
+fn a_barrier_against_the_worker() {
+    check("barrier", 2, 1, || {
+        let world = reclaiming(Domain::patient(4));
+        world.domain.enter();
+        world.retire([0]);
+        world.call(1);
+        let worker = world.serving();
+        world.begin(0);
+        rcu::barrier();
+        world.expect_all_gone();
+        branching(false);
+        worker.end(&world);
+        world.finish_patient();
+    });
+}
+
+#[test]
+fn a_barrier_against_an_owner_that_goes_on() {
+    check("barrier and owner", 1, 1, || {
+        let world = reclaiming(Domain::patient(4));
+        let owner = world.thread(|w| {
+            w.retire([0]);
+            w.pass_on();
+            w.retire([1]);
+            w.call(2);
+        });
+        world.domain.enter();
+        let worker = world.serving();
+        world.begin(1);
+        rcu::barrier();
+        assert!(world.is_gone(0), "queued before the barrier");
+        branching(false);
+        owner.join();
+        worker.end(&world);
+        world.finish_patient();
+    });
+}
+
+/// The owner frees, by popping, some of what the barrier waits for. Of plain memory the one it has just
+/// popped may still be in its hands when the barrier returns: no code of the program's runs for it.
+#[test]
+fn a_barrier_against_an_owner_that_pops() {
+    check("barrier and pops", 1, 1, || {
+        let world = reclaiming(Domain::patient(2));
+        let owner = world.thread(|w| {
+            w.retire([0, 1, 2]);
+            w.pass_on();
+            w.retire([3, 4]);
+        });
+        world.domain.enter();
+        let worker = world.serving();
+        world.begin(1);
+        rcu::barrier();
+        let left = (0..3).filter(|&thing| !world.is_gone(thing)).count();
+        assert!(left <= 1, "a push pops one, and {left} are left");
+        branching(false);
+        owner.join();
+        assert!((0..3).all(|thing| world.is_gone(thing)));
+        worker.end(&world);
+        world.finish_patient();
+    });
+}
+
+#[test]
+fn a_barrier_against_a_queue_that_departs() {
+    check("barrier and departure", 1, 1, || {
+        let world = reclaiming(Domain::patient(4));
+        let owner = world.thread(|w| {
+            w.retire([0]);
+            w.call(1);
+            w.pass_on();
+        });
+        world.domain.enter();
+        let worker = world.serving();
+        world.begin(1);
+        rcu::barrier();
+        world.expect_all_gone();
+        branching(false);
+        owner.join();
+        worker.end(&world);
+        world.finish_patient();
+    });
+}
+
+/// A departed thread's queue, and another thread that inherits it meanwhile.
+#[test]
+fn a_barrier_against_a_queue_that_is_inherited() {
+    check("barrier and heir", 1, 1, || {
+        let world = reclaiming(Domain::patient(4));
+        let first = world.thread(|w| w.retire([0]));
+        branching(false);
+        first.join();
+        let heir = world.thread(|w| w.retire([1]));
+        world.domain.enter();
+        let worker = world.serving();
+        world.begin(0);
+        rcu::barrier();
+        assert!(world.is_gone(0), "queued before the barrier");
+        branching(false);
+        heir.join();
+        worker.end(&world);
+        world.finish_patient();
+    });
+}
+
+#[test]
+fn two_barriers() {
+    check("two barriers", 1, 1, || {
+        let world = reclaiming(Domain::patient(4));
+        let other = world.registered(|w| {
+            w.retire([0]);
+            rcu::barrier();
+            assert!(w.is_gone(0), "queued before the other barrier");
+        });
+        world.domain.enter();
+        world.call(1);
+        let worker = world.serving();
+        world.begin(1);
+        rcu::barrier();
+        assert!(world.is_gone(1), "queued before the barrier");
+        branching(false);
+        other.join();
+        worker.end(&world);
+        world.finish_patient();
+    });
+}
+
+#[test]
+fn a_barrier_waits_for_a_reader() {
+    check("barrier and reader", 2, 1, || {
+        let world = reclaiming(Domain::patient(4));
+        let reader = world.registered(|w| w.read_thing());
+        world.domain.enter();
+        world.call(5);
+        let worker = world.serving();
+        world.begin(1);
+        world.publish(1);
+        world.retire([0]);
+        rcu::barrier();
+        world.expect_all_gone();
+        branching(false);
+        reader.join();
+        worker.end(&world);
+        world.finish_patient();
+    });
+}
+
+#[test]
+fn a_barrier_in_fenced_mode() {
+    check("fenced barrier", 1, 1, || {
+        let world = reclaiming(Domain::patient(4).fenced());
+        let owner = world.registered(|w| {
+            w.retire([0]);
+            w.call(1);
+        });
+        world.domain.enter();
+        world.retire([2]);
+        let worker = world.serving();
+        world.begin(1);
+        rcu::barrier();
+        assert!(world.is_gone(2), "queued before the barrier");
+        branching(false);
+        join_all([owner]);
+        worker.end(&world);
+        world.finish_patient();
+    });
+}
+
+/// The owner is in the middle of a callback that it runs itself: the barrier waits for that too.
+#[test]
+fn a_barrier_against_an_owner_that_runs_its_callbacks() {
+    check("barrier and inline owner", 2, 1, || {
+        let world = reclaiming(Domain::patient(1).inline());
+        let owner = world.inline_owner();
+        world.domain.enter();
+        let worker = world.serving();
+        world.begin(1);
+        rcu::barrier();
+        world.expect_returned(0);
+        world.expect_returned(1);
+        branching(false);
+        owner.join();
+        worker.end(&world);
+        world.finish_patient();
+    });
+}
+
+/// The worker runs long callbacks, and the barrier comes in the middle of one.
+#[test]
+fn a_barrier_against_a_callback_that_runs() {
+    check("barrier and running callback", 2, 1, || {
+        let world = reclaiming(Domain::patient(1));
+        world.domain.enter();
+        world.call_long(0);
+        world.call_long(1);
+        let worker = world.serving();
+        world.begin(0);
+        rcu::barrier();
+        world.expect_returned(0);
+        world.expect_returned(1);
+        branching(false);
+        worker.end(&world);
+        world.finish_patient();
+    });
+}
+
+/// A callback that always queues itself again holds up neither a barrier nor the queues that come after
+/// the one it is in.
+#[test]
+fn a_barrier_against_a_callback_that_queues_itself() {
+    check("barrier and again", 1, 1, || {
+        let world = reclaiming(Domain::patient(4));
+        let worker = world.serving_registered();
+        world.domain.enter();
+        world.ready(1);
+        world.call_again_and_again();
+        world.call_long(0);
+        rcu::barrier();
+        world.expect_returned(0);
+        branching(false);
+        world.reopen();
+        worker.end(&world);
+        world.finish_patient();
+    });
+}
+
+/// The queue's owner ends while it is being visited, with everything freed or nothing at all.
+#[test]
+fn a_barrier_against_an_inline_owner_that_ends() {
+    check("barrier and inline exit", 1, 1, || {
+        let world = reclaiming(Domain::patient(1).inline());
+        let owner = world.thread(|w| {
+            w.call_long(0);
+            w.retire([1]);
+            w.pass_on();
+            w.call_long(2);
+        });
+        world.domain.enter();
+        let worker = world.serving();
+        world.begin(1);
+        rcu::barrier();
+        world.expect_returned(0);
+        assert!(world.is_gone(1), "queued before the barrier");
+        branching(false);
+        owner.join();
+        worker.end(&world);
+        world.finish_patient();
+    });
+}

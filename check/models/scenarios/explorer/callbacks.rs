@@ -1,0 +1,285 @@
+//! Readers beside those who retire, callbacks of every kind, and what wakes the worker.
+
+use crate::common::reclaim::reclaiming;
+use crate::common::{World, check, join_all};
+use quiescent_models::explorer::Ordering::Relaxed;
+use quiescent_models::explorer::branching;
+use quiescent_on_explorer as rcu;
+use rcu::check::Model as Domain;
+
+/// The thing that is published is replaced and retired, and the thread retires on: what it pops is not
+/// what the reader holds.
+#[test]
+fn a_reader_against_an_owner_that_frees() {
+    check("reader", 2, 1, || {
+        let world = reclaiming(Domain::deferring(1));
+        let reader = world.registered(|w| w.read_thing());
+        world.domain.enter();
+        world.retire([5]);
+        world.begin(1);
+        world.publish(1);
+        world.retire([0]);
+        world.retire([2, 3]);
+        branching(false);
+        reader.join();
+        world.finish();
+    });
+}
+
+#[test]
+fn a_reader_against_the_worker() {
+    check("reader and worker", 2, 1, || {
+        let world = reclaiming(Domain::deferring(4));
+        let reader = world.registered(|w| {
+            w.read_thing();
+            w.read_thing();
+        });
+        world.domain.enter();
+        world.retire([5]);
+        world.begin(1);
+        let worker = world.worker(1);
+        world.publish(1);
+        world.retire([0]);
+        join_all([reader, worker]); // who goes first while we wait is explored, too
+        world.finish();
+    });
+}
+
+/// A section's own thread retires what it still uses: it never waits, and nothing comes too early. The
+/// batch is one, so every push asks for a grace period and drives it in passing.
+#[test]
+fn a_section_that_retires() {
+    check("inside", 2, 1, || {
+        let world = reclaiming(Domain::deferring(1));
+        world.domain.enter();
+        world.retire([5]);
+        let worker = world.worker(1);
+        world.begin(0);
+        {
+            let _guard = rcu::read_lock();
+            let thing = world.look_at_thing();
+            world.publish(1);
+            world.retire([thing, 2]);
+            world.use_thing(thing);
+            world.retire([3]);
+            world.use_thing(thing);
+        }
+        world.retire([4]);
+        branching(false);
+        worker.join();
+        world.finish();
+    });
+}
+
+/// One drives a grace period of its own while the other retires a batch.
+#[test]
+fn retiring_while_another_drives() {
+    check("while another drives", 2, 1, || {
+        let world = reclaiming(Domain::deferring(1));
+        let reader = world.registered(|w| w.read_thing());
+        world.domain.enter();
+        world.retire([5]);
+        world.begin(1);
+        let driver = world.thread(|_| rcu::synchronize());
+        world.publish(1);
+        world.retire([0]);
+        world.retire([2]);
+        join_all([reader, driver]);
+        world.finish();
+    });
+}
+
+#[test]
+fn fenced_readers() {
+    check("fenced", 2, 1, || {
+        let world = reclaiming(Domain::deferring(2).fenced());
+        let reader = world.registered(|w| w.read_thing());
+        world.domain.enter();
+        world.retire([5]);
+        world.begin(1);
+        let worker = world.worker(1);
+        world.publish(1);
+        world.retire([0, 2]);
+        join_all([reader, worker]); // who goes first while we wait is explored, too
+        world.finish();
+    });
+}
+
+/// Threads without a slot share a queue.
+#[test]
+fn the_shared_queue() {
+    check("shared", 1, 1, || {
+        let world = reclaiming(Domain::deferring(2));
+        let bystanders = [world.bystander(), world.bystander()];
+        world.domain.enter();
+        world.ready(2);
+        let other = world.thread(|w| {
+            w.retire([1]);
+            w.call(2);
+            w.retire([3]);
+        });
+        let worker = world.worker(1);
+        world.publish(1);
+        world.retire([0]);
+        world.retire([4]);
+        branching(false);
+        join_all([other, worker]);
+        world.let_go(2);
+        join_all(bystanders);
+        world.finish();
+    });
+}
+
+#[test]
+fn heads_in_objects() {
+    check("heads", 2, 1, || {
+        let world = reclaiming(Domain::deferring(2));
+        let reader = world.registered(|w| w.read_thing());
+        world.domain.enter();
+        world.call_head(5);
+        world.begin(1);
+        let worker = world.worker(1);
+        world.publish(1);
+        world.call_head(0);
+        world.call_head(2);
+        join_all([reader, worker]); // who goes first while we wait is explored, too
+        world.finish();
+    });
+}
+
+#[test]
+fn a_callback_that_queues_another() {
+    check("callbacks in callbacks", 2, 1, || {
+        let world = reclaiming(Domain::deferring(2));
+        world.domain.enter();
+        world.call_that_retires(0, 1);
+        let worker = world.worker(1);
+        world.begin(0);
+        world.call_that_retires(2, 3);
+        world.call(4);
+        branching(false);
+        worker.join();
+        world.finish();
+    });
+}
+
+/// In a domain that runs callbacks inline owner and taker both run them, under the lock.
+#[test]
+fn owners_run_their_callbacks() {
+    check("inline", 2, 1, || {
+        let world = reclaiming(Domain::deferring(1).inline());
+        world.domain.enter();
+        let guard = rcu::read_lock();
+        world.call_that_retires(0, 1);
+        world.call(2);
+        drop(guard);
+        world.call(3); // and they are done
+        assert!(world.is_gone(0) && world.is_gone(2), "two a push, here");
+        let worker = world.worker(1);
+        world.begin(0);
+        world.call(4);
+        world.call_long(5);
+        world.call_long(6);
+        branching(false);
+        worker.join();
+        world.finish();
+    });
+}
+
+/// An owner in fenced mode has no fast path to run them on: the worker does it.
+#[test]
+fn inline_callbacks_in_fenced_mode() {
+    check("fenced inline", 2, 1, || {
+        let world = reclaiming(Domain::deferring(1).fenced().inline());
+        world.domain.enter();
+        world.call_long(0);
+        let worker = world.worker(1);
+        world.begin(0);
+        world.call_long(1);
+        world.retire([2]);
+        branching(false);
+        worker.join();
+        world.finish();
+    });
+}
+
+/// The worker is asleep, or about to be, or at work: it hears of a hurry in any case. If a kick were
+/// lost, the caller would wait for ever.
+#[test]
+fn a_hurry_wakes_the_worker() {
+    check("kick", 2, 1, || {
+        let world = reclaiming(Domain::patient(4));
+        world.domain.enter();
+        world.retire([0]);
+        let worker = world.serving();
+        world.begin(0);
+        world.call_hurry_reopens();
+        world.wait_reopened();
+        branching(false);
+        worker.end(&world);
+        assert!(world.is_gone(0), "it goes along with the hurry");
+        world.finish_patient();
+    });
+}
+
+/// Two kicks, of which the worker may see one.
+#[test]
+fn two_hurries() {
+    check("two kicks", 1, 1, || {
+        let world = reclaiming(Domain::patient(4));
+        let other = world.registered(|w| {
+            w.call_hurry(1);
+        });
+        world.domain.enter();
+        let worker = world.serving();
+        world.begin(1);
+        world.call_hurry_reopens();
+        world.wait_reopened();
+        branching(false);
+        other.join();
+        worker.end(&world);
+        assert!(world.is_gone(1), "the worker was woken for it");
+        world.finish_patient();
+    });
+}
+
+/// Somebody else's grace period makes a hurried object ready while the worker looks: then there is nothing
+/// to wait for, but still something to do, and nobody else to do it.
+#[test]
+fn a_hurry_that_is_ready_between_two_looks() {
+    check("ready in between", 2, 1, || {
+        let world = reclaiming(Domain::patient(4));
+        let other = world.registered(|_| rcu::synchronize());
+        world.domain.enter();
+        world.retire([0]);
+        let worker = world.serving();
+        world.begin(1);
+        world.retire_hurry(1);
+        world.await_gone(1);
+        branching(false);
+        other.join();
+        worker.end(&world);
+        assert!(world.is_gone(0), "it goes along with the hurry");
+        world.finish_patient();
+    });
+}
+
+/// The bare alarm: whatever comes before a kick is seen by a look that follows it `[ALM-1]`.
+#[test]
+fn a_kick_against_a_worker_that_goes_to_sleep() {
+    check("alarm", 4, 2, || {
+        let world = World::new(Domain::patient(4));
+        let worker = world.registered(|w| {
+            while w.pointer.load(Relaxed) != 2 {
+                w.domain.sleep();
+            }
+        });
+        world.domain.enter();
+        world.begin(1);
+        for news in [1, 2] {
+            world.pointer.store(news, Relaxed);
+            world.domain.kick();
+        }
+        worker.join();
+    });
+}

@@ -1,0 +1,262 @@
+//! What the scenarios share: a world with a domain and objects, and how threads take part.
+//!
+//! Objects stand for memory: `users` is what readers write into one while they use it, `freed` is
+//! poison. Readers must never meet poison, and whoever frees must find every user gone: what a section
+//! did happens before what follows the grace period.
+
+pub mod reclaim;
+#[path = "../../tasks.rs"]
+pub mod tasks;
+
+use std::rc::Rc;
+
+use quiescent_models::explorer::Ordering::{Acquire, Relaxed, Release};
+use quiescent_models::explorer::*;
+use quiescent_on_explorer as rcu;
+use rcu::check::Model as Domain;
+
+/// Objects in a world.
+const OBJECTS: usize = 3;
+/// Threads that may use them.
+const USERS: usize = 5;
+
+/// Memory that is published, read, removed and freed.
+#[derive(Default)]
+struct Object {
+    freed: AtomicU32,
+    users: [AtomicU32; USERS],
+}
+
+/// Seed of the random walks: any would do, and the same one makes them repeatable.
+const SEED: u64 = 0x5EED;
+/// Steps of an execution that are too many to be anything but a livelock.
+const MAX_STEPS: u64 = 20_000;
+
+/// One execution's domain and objects.
+pub struct World {
+    pub domain: Domain,
+    /// Which object is published.
+    pub pointer: AtomicU32,
+    objects: [Object; OBJECTS],
+    arrived: AtomicU32,
+    open: AtomicU32,
+    reopened: AtomicU32,
+    things: reclaim::Things,
+}
+
+impl World {
+    pub fn new(domain: Domain) -> Rc<World> {
+        branching(false);
+        Rc::new(World {
+            domain,
+            pointer: AtomicU32::new(0),
+            objects: std::array::from_fn(|_| Object::default()),
+            arrived: AtomicU32::new(0),
+            open: AtomicU32::new(0),
+            reopened: AtomicU32::new(0),
+            things: reclaim::Things::default(),
+        })
+    }
+
+    /// A thread of the domain: enters, does `body`, ends.
+    pub fn thread(self: &Rc<World>, body: impl FnOnce(&World) + 'static) -> JoinHandle<()> {
+        let world = self.clone();
+        spawn(move || {
+            world.domain.enter();
+            body(&world);
+            world.domain.leave();
+        })
+    }
+
+    /// As [`thread`](World::thread), registered before the scenario begins.
+    pub fn registered(self: &Rc<World>, body: impl FnOnce(&World) + 'static) -> JoinHandle<()> {
+        self.thread(move |world| {
+            world.domain.register();
+            world.pass_on();
+            body(world);
+        })
+    }
+
+    /// What a thread was to do before the scenario begins is done.
+    pub fn pass_on(&self) {
+        self.arrived.fetch_add(1, Relaxed);
+        self.wait_open();
+    }
+
+    /// A thread that takes a slot and never uses it.
+    pub fn bystander(self: &Rc<World>) -> JoinHandle<()> {
+        self.registered(|_| ())
+    }
+
+    fn wait_open(&self) {
+        wait_for(&self.open);
+    }
+
+    /// Waits for [`reopen`](World::reopen).
+    pub fn wait_reopened(&self) {
+        wait_for(&self.reopened);
+    }
+
+    /// Lets the one go that waits for this.
+    pub fn reopen(&self) {
+        let_go(&self.reopened, 1);
+    }
+
+    /// Has it been called?
+    pub fn is_reopened(&self) -> bool {
+        self.reopened.load(Acquire) != 0
+    }
+
+    /// The scenario begins: `count` registered threads are ready, and stay where they are.
+    pub fn ready(&self, count: u32) {
+        while self.arrived.load(Relaxed) < count {
+            yield_now();
+        }
+        branching(true);
+    }
+
+    /// The scenario begins: `count` registered threads are ready, and go.
+    pub fn begin(&self, count: u32) {
+        self.ready(count);
+        branching(false);
+        self.let_go(count);
+        branching(true);
+    }
+
+    /// Lets registered threads go.
+    pub fn let_go(&self, count: u32) {
+        let_go(&self.open, count);
+    }
+
+    /// What happens inside a section: the published object is used, whole and unfreed.
+    pub fn look(&self) -> usize {
+        let object = self.pointer.load(Acquire) as usize;
+        self.use_object(object);
+        object
+    }
+
+    /// Uses an object that was found in this section.
+    pub fn use_object(&self, object: usize) {
+        let Object { freed, users } = &self.objects[object];
+        let user = &users[thread_index()];
+        user.store(1, Relaxed);
+        assert_eq!(
+            freed.load(Relaxed),
+            0,
+            "object {object} was freed under a reader"
+        );
+        user.store(0, Relaxed);
+    }
+
+    /// A section that looks once.
+    pub fn read(&self) {
+        let _guard = rcu::read_lock();
+        self.look();
+    }
+
+    /// Replaces the published object; returns the old one.
+    pub fn replace(&self, with: usize) -> usize {
+        self.pointer.swap(with as u32, Release) as usize
+    }
+
+    /// Removes the published object with a plain store, if only one thread updates.
+    pub fn publish(&self, with: usize) {
+        self.pointer.store(with as u32, Release);
+    }
+
+    /// Frees an object after its grace period.
+    pub fn free(&self, object: usize) {
+        let Object { freed, users } = &self.objects[object];
+        for (thread, user) in users.iter().enumerate() {
+            assert_eq!(
+                user.load(Relaxed),
+                0,
+                "object {object} is freed while T{thread} uses it"
+            );
+        }
+        freed.store(1, Relaxed);
+    }
+
+    /// The classic updater: publishes `new`, waits, frees `old`.
+    pub fn update(&self, old: usize, new: usize) {
+        self.publish(new);
+        rcu::synchronize();
+        self.free(old);
+    }
+}
+
+fn wait_for(gate: &AtomicU32) {
+    while gate.load(Acquire) == 0 {
+        futex_wait(gate, 0, None);
+    }
+}
+
+fn let_go(gate: &AtomicU32, count: u32) {
+    gate.store(1, Release);
+    (0..count).for_each(|_| futex_wake(gate));
+}
+
+/// Joins them all.
+pub fn join_all<const N: usize>(threads: [JoinHandle<()>; N]) {
+    threads.into_iter().for_each(JoinHandle::join);
+}
+
+/// How much is searched: `QUIESCENT_EXPLORE`.
+struct Depth {
+    /// Machines on which it is systematic.
+    systematic: &'static [Model],
+    /// Preemptions and delays beyond what the scenario asks for.
+    more: u32,
+    max_executions: u64,
+    /// The search has to be complete within these.
+    whole: bool,
+    walks: u64,
+}
+
+impl Depth {
+    /// `deep` is for when there is time; its size is limited by memory: every execution leaks its domain, since readers' words
+    /// live for ever. `brief` is for many runs of everything (`ci/mutants`). `weakest` searches
+    /// on the weaker machine only, whose buffers let through what the other one's do, and more; on that one it walks by chance, and a quarter
+    /// as often as otherwise on both (`.ci/run`).
+    fn get() -> Depth {
+        const BOTH: &[Model] = &[Model::Tso, Model::Pso];
+        const WEAKER: &[Model] = &[Model::Pso];
+        let depth = std::env::var("QUIESCENT_EXPLORE");
+        let (systematic, more, max_executions, whole, walks) = match depth.as_deref() {
+            Ok("deep") => (BOTH, 1, 2_000_000, false, 200_000),
+            Ok("brief") => (BOTH, 0, 1_500, false, 300),
+            Ok("weakest") => (WEAKER, 0, 150_000, true, 1_000),
+            _ => (BOTH, 0, 150_000, true, 4_000),
+        };
+        Depth {
+            systematic,
+            more,
+            max_executions,
+            whole,
+            walks,
+        }
+    }
+}
+
+/// Searches a scenario on both machines, systematically and by chance, and expects no failure.
+pub fn check(name: &str, preemptions: u32, flush_delays: u32, scenario: fn()) {
+    let depth = Depth::get();
+    let bounds = Bounds {
+        preemptions: preemptions + depth.more,
+        flush_delays: flush_delays + depth.more,
+        max_steps: MAX_STEPS,
+        max_executions: depth.max_executions,
+    };
+    for model in [Model::Tso, Model::Pso] {
+        if depth.systematic.contains(&model) {
+            let report = explore(model, bounds, scenario);
+            let searched = !depth.whole || report.complete || report.failure.is_some();
+            assert!(
+                searched,
+                "{name}: fewer preemptions, or more executions: {report}"
+            );
+            report.clean(name);
+        }
+        random_walk(model, SEED, depth.walks, MAX_STEPS, scenario).clean(name);
+    }
+}

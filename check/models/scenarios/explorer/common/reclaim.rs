@@ -1,0 +1,430 @@
+//! Things that are retired: each is reclaimed exactly once, never while a reader uses it, and never
+//! forgotten.
+//!
+//! What a thing went through is kept outside the model, so that the books cost no steps. Only `user`,
+//! which stands for what a reader does to memory, belongs to the machine.
+
+use std::cell::{Cell, RefCell};
+use std::ptr::NonNull;
+use std::rc::Rc;
+
+use quiescent_models::explorer::Ordering::{Acquire, Relaxed};
+use quiescent_models::explorer::{AtomicU32, JoinHandle, branching, spawn, yield_now};
+use quiescent_on_explorer as rcu;
+use rcu::Head;
+use rcu::check::{Model as Domain, observe_frees};
+
+use super::World;
+
+/// Things in a world.
+const THINGS: usize = 20;
+
+#[derive(Default)]
+struct Thing {
+    retired: Cell<bool>,
+    freed: Cell<bool>,
+    watched: Cell<bool>,
+    user: AtomicU32,
+    /// What its callback did, for those who look from outside: the machine sees these accesses, so that
+    /// none of the orders in which they can come is left out.
+    progress: AtomicU32,
+}
+
+/// The callback of a thing runs, and has returned.
+const BEGUN: u32 = 1;
+const RETURNED: u32 = 2;
+
+/// A world's things.
+#[derive(Default)]
+pub struct Things {
+    things: [Thing; THINGS],
+    /// A callback that must be alone is being run.
+    inside: AtomicU32,
+    /// … and so many have been.
+    turns: Cell<usize>,
+    /// The end of this one opens the gate.
+    awaited: Cell<Option<usize>>,
+    /// What a callback found wrong: its panic is contained.
+    wrong: RefCell<Option<String>>,
+}
+
+/// Which thing: its memory, its closure, its value with a destructor, its head.
+#[repr(C)]
+struct Handle {
+    head: Head,
+    world: *const World,
+    thing: usize,
+}
+
+// SAFETY: model threads are fibers on one OS thread, and a world outlives its threads.
+unsafe impl Send for Handle {}
+// SAFETY: as above.
+unsafe impl Sync for Handle {}
+
+impl Handle {
+    fn reclaim(&self) {
+        // SAFETY: see above.
+        unsafe { &*self.world }.reclaim(self.thing);
+    }
+}
+
+impl Handle {
+    fn reclaim_in_turn(&self) {
+        // SAFETY: see above.
+        let things = &unsafe { &*self.world }.things;
+        let others = things.inside.swap(1, Relaxed);
+        let turn = things.turns.replace(self.thing + 1);
+        if others != 0 || turn != self.thing {
+            let wrong = format!("thing {}: {others} at it, turn {turn}", self.thing);
+            things.wrong.replace(Some(wrong));
+        }
+        self.reclaim();
+        things.inside.swap(0, Relaxed);
+    }
+}
+
+/// The plain lane gives memory back.
+fn observer(object: *mut u8) {
+    assert!(!object.is_null(), "an empty place was freed");
+    // SAFETY: only `World::retire` queues plain objects in a world that reclaims. They are leaked: one
+    // that is freed twice is a finding, not a crash.
+    unsafe { &*object.cast::<Handle>() }.reclaim();
+}
+
+struct WithDrop(&'static Handle);
+
+impl Drop for WithDrop {
+    fn drop(&mut self) {
+        self.0.reclaim();
+    }
+}
+
+unsafe fn run_head(head: NonNull<Head>) {
+    // SAFETY: the head is the first field of a leaked handle.
+    unsafe { &*head.as_ptr().cast::<Handle>() }.reclaim();
+}
+
+/// A world whose gate a callback opens.
+struct Gate(*const World);
+
+// SAFETY: as for handles.
+unsafe impl Send for Gate {}
+
+impl Gate {
+    fn world(&self) -> &World {
+        // SAFETY: counted by whoever made the gate.
+        unsafe { &*self.0 }
+    }
+
+    /// Queues itself again until the gate is open.
+    fn again(self) {
+        yield_now(); // or nobody else might ever run
+        if !self.world().is_reopened() {
+            rcu::call_hurry(move || self.again());
+        }
+    }
+}
+
+/// The thread of [`World::serving`].
+pub struct Serving {
+    stop: Rc<AtomicU32>,
+    thread: JoinHandle<()>,
+}
+
+impl Serving {
+    /// Tells it to stop, and waits until it has.
+    pub fn end(self, world: &World) {
+        self.stop.store(1, Relaxed);
+        world.domain.kick();
+        self.thread.join();
+    }
+}
+
+/// A world whose things are retired.
+pub fn reclaiming(domain: Domain) -> Rc<World> {
+    let world = World::new(domain);
+    observe_frees(observer);
+    world
+}
+
+impl World {
+    /// A thread of an inline domain, which runs two long callbacks of its own in the middle of what it does next.
+    pub fn inline_owner(self: &Rc<World>) -> JoinHandle<()> {
+        self.thread(|world| {
+            let guard = rcu::read_lock();
+            world.call_long(0);
+            world.call_long(1);
+            drop(guard);
+            world.pass_on();
+            world.call(2); // drives in passing, and runs both
+        })
+    }
+
+    fn handle(&self, thing: usize) -> Handle {
+        assert!(
+            !self.things.things[thing].retired.replace(true),
+            "the scenario retires thing {thing} twice"
+        );
+        Handle {
+            head: Head::new(),
+            world: self,
+            thing,
+        }
+    }
+
+    fn leaked(&self, thing: usize) -> &'static Handle {
+        Box::leak(Box::new(self.handle(thing)))
+    }
+
+    /// Retires these, of the plain lane.
+    pub fn retire(&self, things: impl IntoIterator<Item = usize>) {
+        for thing in things {
+            // SAFETY: nobody frees it but the observer.
+            unsafe { rcu::retire_ptr(NonNull::from(self.leaked(thing))) };
+        }
+    }
+
+    /// Retires one, of the plain lane, soon.
+    pub fn retire_hurry(&self, thing: usize) {
+        // SAFETY: as in `retire`.
+        unsafe { rcu::retire_ptr_hurry(NonNull::from(self.leaked(thing))) };
+    }
+
+    /// Retires one with a destructor, of the code lane.
+    pub fn retire_code(&self, thing: usize) {
+        let value = NonNull::from(Box::leak(Box::new(WithDrop(self.leaked(thing)))));
+        // SAFETY: a box that nobody else uses.
+        unsafe { rcu::retire_ptr(value) };
+    }
+
+    /// Queues the end of a thing as a closure.
+    pub fn call(&self, thing: usize) {
+        let handle = self.leaked(thing);
+        rcu::call(move || handle.reclaim());
+    }
+
+    /// As [`call`](World::call), at once.
+    pub fn call_hurry(&self, thing: usize) {
+        let handle = self.leaked(thing);
+        rcu::call_hurry(move || handle.reclaim());
+    }
+
+    /// Queues the end of a thing as a closure that takes its time.
+    pub fn call_long(&self, thing: usize) {
+        let handle = self.leaked(thing);
+        rcu::call(move || {
+            // SAFETY: as in `reclaim`.
+            let progress = &unsafe { &*handle.world }.things.things[thing].progress;
+            progress.swap(BEGUN, Relaxed);
+            handle.reclaim();
+            progress.swap(RETURNED, Relaxed);
+        });
+    }
+
+    /// As [`call_long`](World::call_long); those of thing 0, 1, … run one after the other, in this order.
+    pub fn call_in_turn(&self, thing: usize) {
+        let handle = self.leaked(thing);
+        rcu::call(move || handle.reclaim_in_turn());
+    }
+
+    /// The same at once.
+    pub fn call_in_turn_hurry(&self, thing: usize) {
+        let handle = self.leaked(thing);
+        rcu::call_hurry(move || handle.reclaim_in_turn());
+    }
+
+    /// The long callback of a thing is over.
+    pub fn expect_returned(&self, thing: usize) {
+        let progress = self.things.things[thing].progress.load(Relaxed);
+        assert_eq!(progress, RETURNED, "the callback of thing {thing}");
+    }
+
+    /// Queues the end of a thing as a closure that empties the domain, as far as a callback may.
+    pub fn call_that_drains(&self, thing: usize) {
+        let handle = self.leaked(thing);
+        rcu::call(move || {
+            handle.reclaim();
+            // SAFETY: as in `reclaim`.
+            unsafe { &*handle.world }.domain.drain();
+        });
+    }
+
+    /// Queues a closure that queues itself again and again, until the gate is open.
+    pub fn call_again_and_again(self: &Rc<World>) {
+        let gate = Gate(Rc::into_raw(self.clone()));
+        rcu::call_hurry(move || gate.again());
+    }
+
+    /// Queues the end of a thing, with which another one is retired.
+    pub fn call_that_retires(&self, thing: usize, other: usize) {
+        let handle = self.leaked(thing);
+        rcu::call(move || {
+            handle.reclaim();
+            // SAFETY: as in `reclaim`.
+            unsafe { &*handle.world }.retire([other]);
+        });
+    }
+
+    /// Queues the end of a thing through a head of its own.
+    pub fn call_head(&self, thing: usize) {
+        // SAFETY: a box that nobody else uses until the callback runs.
+        unsafe { rcu::call_head(NonNull::from(self.leaked(thing)).cast(), run_head) };
+    }
+
+    /// The end of a thing.
+    fn reclaim(&self, thing: usize) {
+        let Thing {
+            retired,
+            freed,
+            watched,
+            user,
+            ..
+        } = &self.things.things[thing];
+        let wrong = if !retired.get() {
+            "was never retired"
+        } else if freed.replace(true) {
+            "is reclaimed twice"
+        } else if watched.get() && user.load(Relaxed) != 0 {
+            "is reclaimed while a reader uses it"
+        } else {
+            if self.things.awaited.get() == Some(thing) {
+                self.reopen();
+            }
+            return;
+        };
+        let wrong = format!("thing {thing} {wrong}");
+        self.things.wrong.replace(Some(wrong.clone()));
+        panic!("{wrong}");
+    }
+
+    /// Uses a thing that was found in this section. Only one thread uses things.
+    pub fn use_thing(&self, thing: usize) {
+        let Thing {
+            freed,
+            watched,
+            user,
+            ..
+        } = &self.things.things[thing];
+        let check = || assert!(!freed.get(), "thing {thing} was reclaimed under a reader");
+        watched.set(true);
+        user.store(1, Relaxed);
+        check();
+        user.store(0, Relaxed);
+        check();
+    }
+
+    /// Finds the published thing and uses it, inside a section.
+    pub fn look_at_thing(&self) -> usize {
+        let thing = self.pointer.load(Acquire) as usize;
+        self.use_thing(thing);
+        thing
+    }
+
+    /// A section that looks once.
+    pub fn read_thing(&self) {
+        let _guard = rcu::read_lock();
+        self.look_at_thing();
+    }
+
+    /// A thread that plays the worker, woken so often without being asked. Where others are registered
+    /// first, it is started after the scenario has begun: or it would be over before.
+    pub fn worker(self: &Rc<World>, times: u32) -> JoinHandle<()> {
+        let world = self.clone();
+        spawn(move || {
+            world.domain.enter();
+            (0..times).for_each(|_| world.domain.work());
+        })
+    }
+
+    /// A thread that plays the second worker, called once.
+    pub fn second(self: &Rc<World>) -> JoinHandle<()> {
+        let world = self.clone();
+        spawn(move || {
+            world.domain.enter();
+            world.domain.relieve();
+        })
+    }
+
+    /// Has this been reclaimed?
+    pub fn is_gone(&self, thing: usize) -> bool {
+        self.things.things[thing].freed.get()
+    }
+
+    /// Sleeps until this has been reclaimed.
+    pub fn await_gone(&self, thing: usize) {
+        if !self.is_gone(thing) {
+            self.things.awaited.set(Some(thing));
+            self.wait_reopened();
+        }
+    }
+
+    /// Queues a closure that lets the one go that waits for this.
+    pub fn call_hurry_reopens(self: &Rc<World>) {
+        let gate = Gate(Rc::into_raw(self.clone()));
+        rcu::call_hurry(move || gate.world().reopen());
+    }
+
+    /// A thread that plays the worker as the product has it, until it is told to stop.
+    pub fn serving(self: &Rc<World>) -> Serving {
+        self.serving_after(|_| ())
+    }
+
+    /// As [`serving`](World::serving), registered before the scenario begins: its queue comes first.
+    pub fn serving_registered(self: &Rc<World>) -> Serving {
+        self.serving_after(|world| {
+            world.domain.register();
+            world.arrived.fetch_add(1, Relaxed);
+        })
+    }
+
+    fn serving_after(self: &Rc<World>, first: fn(&World)) -> Serving {
+        let stop = Rc::new(AtomicU32::new(0));
+        let (world, told) = (self.clone(), stop.clone());
+        let thread = spawn(move || {
+            world.domain.enter();
+            first(&world);
+            loop {
+                let last = told.load(Relaxed) != 0;
+                world.domain.work();
+                if last {
+                    break;
+                }
+                world.domain.sleep();
+            }
+        });
+        Serving { stop, thread }
+    }
+
+    /// Everything retired so far has been reclaimed.
+    pub fn expect_all_gone(&self) {
+        let wrong = self.things.wrong.borrow();
+        assert!(wrong.is_none(), "{}", wrong.as_ref().expect("just looked"));
+        let left = |thing: &usize| {
+            let Thing { retired, freed, .. } = &self.things.things[*thing];
+            retired.get() && !freed.get()
+        };
+        let left: Vec<usize> = (0..THINGS).filter(left).collect();
+        assert!(left.is_empty(), "never reclaimed: {left:?}");
+    }
+
+    /// Every thread goes quiet, and only the timer wakes the worker: nothing is left behind, whether
+    /// its owner is still there or not (rule R6), and nothing is waited for that is not there (R5).
+    pub fn finish(&self) {
+        branching(false);
+        self.domain.settle();
+        self.expect_all_gone();
+        assert_eq!(self.domain.held(), 0, "all are gone, but still counted");
+    }
+
+    /// The same where deadlines never come: what is left waits for one, or is not left.
+    pub fn finish_patient(&self) {
+        branching(false);
+        assert!(
+            self.domain.held() == 0 || self.domain.is_armed(),
+            "something is queued, and no timer is set"
+        );
+        self.domain.drain();
+        self.expect_all_gone();
+        assert_eq!(self.domain.held(), 0, "all are gone, but still counted");
+    }
+}

@@ -1,0 +1,134 @@
+//! Blocks linked ahead: an owner that goes on into the next block without a lock, against whoever lowers its
+//! limit meanwhile.
+//!
+//! Blocks have two places here. An owner that has used up a block gets one ahead; so after three things it is
+//! about to cross.
+
+use std::rc::Rc;
+
+use crate::common::reclaim::reclaiming;
+use crate::common::{World, check};
+use quiescent_models::explorer::branching;
+use quiescent_on_explorer as rcu;
+use rcu::check::Model as Domain;
+
+/// A world whose owner has retired so many that with the next thing, number 7, it crosses.
+fn about_to_cross(domain: Domain) -> Rc<World> {
+    let world = reclaiming(domain);
+    world.domain.enter();
+    world.retire(0..7);
+    world
+}
+
+/// Of a batch of eight blocks the owner fills two with help, crosses into the others, and is back for its end.
+#[test]
+fn a_credit_is_one_call_for_help() {
+    check("alone", 0, 0, || {
+        let world = about_to_cross(Domain::patient(16));
+        let domain = world.domain;
+        let (crossings, helps) = (domain.crossings(), domain.helps());
+        world.retire([7]);
+        assert_eq!(domain.crossings(), crossings + 1, "number 7 is one");
+        world.retire(8..15);
+        assert_eq!((domain.crossings(), domain.helps()), (crossings + 4, helps));
+        world.retire([15]);
+        assert_eq!(domain.helps(), helps + 1, "the end of the credit");
+        world.finish_patient();
+    });
+}
+
+#[test]
+fn crossing_against_a_take_over() {
+    check("cross", 2, 2, || {
+        let world = about_to_cross(Domain::deferring(16));
+        let worker = world.worker(1);
+        world.begin(0);
+        world.retire([7]);
+        branching(false);
+        world.retire([8, 9]);
+        worker.join();
+        world.finish();
+    });
+}
+
+/// What was taken is freed while the owner goes on.
+#[test]
+fn crossing_and_on_against_a_take_over() {
+    check("cross and on", 2, 1, || {
+        let world = about_to_cross(Domain::deferring(16));
+        let worker = world.worker(2);
+        world.begin(0);
+        world.retire([7, 8]);
+        branching(false);
+        worker.join();
+        world.retire([9]);
+        world.finish();
+    });
+}
+
+#[test]
+fn crossing_against_a_lowered_limit() {
+    check("cross, asked", 2, 2, || {
+        let world = about_to_cross(Domain::deferring(16));
+        let asker = world.thread(|w| w.domain.ask_soon());
+        let helps = world.domain.helps();
+        world.begin(0);
+        world.retire([7]);
+        branching(false);
+        asker.join();
+        world.retire([8]);
+        assert!(world.domain.helps() > helps, "it was asked to come");
+        world.finish();
+    });
+}
+
+/// Memory and code, side by side.
+#[test]
+fn crossing_with_code_against_a_take_over() {
+    check("cross, code", 1, 1, || {
+        let world = reclaiming(Domain::deferring(16));
+        world.domain.enter();
+        (0..7).for_each(|thing| world.retire_code(thing));
+        let worker = world.worker(1);
+        world.begin(0);
+        world.retire_code(7);
+        world.retire_code(8);
+        branching(false);
+        worker.join();
+        world.finish();
+    });
+}
+
+/// What the push at the end of a block has popped is the owner's, or the taker's.
+#[test]
+fn crossing_with_a_pop_against_a_take_over() {
+    check("cross and pop", 2, 1, || {
+        let world = reclaiming(Domain::deferring(4));
+        world.domain.enter();
+        world.retire(0..7); // a batch of them is done
+        let worker = world.worker(1);
+        world.begin(0);
+        world.retire([7]);
+        branching(false);
+        world.retire([8]);
+        worker.join();
+        world.finish();
+    });
+}
+
+/// Its surplus is given back, and the next thread starts afresh.
+#[test]
+fn an_owner_with_blocks_ahead_ends_during_a_take_over() {
+    check("cross and end", 2, 1, || {
+        let world = about_to_cross(Domain::deferring(16));
+        let worker = world.worker(1);
+        world.begin(0);
+        world.retire([7]);
+        world.domain.leave();
+        world.domain.enter(); // as another thread
+        world.retire([8]);
+        branching(false);
+        worker.join();
+        world.finish();
+    });
+}

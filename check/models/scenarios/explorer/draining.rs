@@ -1,0 +1,111 @@
+//! Draining: what it leaves behind is nothing, whoever else runs callbacks meanwhile.
+
+use crate::common::check;
+use crate::common::reclaim::reclaiming;
+use quiescent_models::explorer::branching;
+use quiescent_on_explorer as rcu;
+use rcu::check::Model as Domain;
+
+/// The worker has taken a callback out and is in the middle of it: a drain waits for it. If its report
+/// were lost, the drain would sleep for ever.
+#[test]
+fn a_drain_waits_for_what_the_worker_runs() {
+    check("drain and worker", 2, 1, || {
+        let world = reclaiming(Domain::patient(1));
+        world.domain.enter();
+        world.call_long(0);
+        world.call_long(1);
+        let worker = world.serving();
+        world.begin(0);
+        world.domain.drain();
+        world.expect_returned(0);
+        world.expect_returned(1);
+        assert_eq!(world.domain.held(), 0, "what a drain leaves");
+        branching(false);
+        worker.end(&world);
+        world.finish_patient();
+    });
+}
+
+/// The owner of an inline domain is in the middle of a callback.
+#[test]
+fn a_drain_waits_for_what_an_owner_runs() {
+    check("drain and inline owner", 2, 1, || {
+        let world = reclaiming(Domain::patient(1).inline());
+        let owner = world.inline_owner();
+        world.domain.enter();
+        world.begin(1);
+        world.domain.drain();
+        world.expect_returned(0);
+        world.expect_returned(1);
+        branching(false);
+        owner.join();
+        world.finish_patient();
+    });
+}
+
+/// Each waits for what the other runs.
+#[test]
+fn two_drains() {
+    check("two drains", 2, 1, || {
+        let world = reclaiming(Domain::patient(1));
+        let other = world.registered(|w| {
+            w.domain.drain();
+            w.expect_returned(0);
+            w.expect_returned(1);
+        });
+        world.domain.enter();
+        world.call_long(0);
+        world.call_long(1);
+        world.begin(1);
+        world.domain.drain();
+        world.expect_returned(0);
+        world.expect_returned(1);
+        branching(false);
+        other.join();
+        world.finish_patient();
+    });
+}
+
+/// In a callback a drain waits for nothing, not even for what runs elsewhere: that could be waiting too.
+#[test]
+fn drains_in_callbacks() {
+    check("drains in callbacks", 1, 1, || {
+        let world = reclaiming(Domain::patient(1));
+        world.domain.enter();
+        world.call_that_drains(0);
+        world.call_that_drains(1);
+        world.retire([2]);
+        let worker = world.serving();
+        world.begin(0);
+        world.domain.drain();
+        world.expect_all_gone();
+        branching(false);
+        worker.end(&world);
+        world.finish_patient();
+    });
+}
+
+/// A reader is in the way, and the owner goes on queueing meanwhile.
+#[test]
+fn a_drain_against_an_owner_that_goes_on() {
+    check("drain and owner", 1, 1, || {
+        let world = reclaiming(Domain::patient(4));
+        let owner = world.thread(|w| {
+            w.retire([1]);
+            w.pass_on();
+            w.read_thing();
+            w.retire([2]);
+            w.call(3);
+        });
+        world.domain.enter();
+        world.begin(1);
+        world.publish(4);
+        world.retire([0]);
+        world.domain.drain();
+        assert!(world.is_gone(0) && world.is_gone(1), "queued before it");
+        branching(false);
+        owner.join();
+        world.finish_patient();
+    });
+}

@@ -1,0 +1,57 @@
+//! Heavy fences that are shared, on the store-buffer machine: `fence.rs`.
+
+use std::rc::Rc;
+
+use crate::common::check;
+use quiescent_models::explorer::Ordering::Relaxed;
+use quiescent_models::explorer::{AtomicU32, JoinHandle, allow_timeouts, light_fence, spawn};
+use quiescent_on_explorer::check::Model as Domain;
+
+/// What one side writes and the other one reads.
+#[derive(Default)]
+struct Words {
+    readers: AtomicU32,
+    updaters: AtomicU32,
+}
+
+/// A reader, and so many updaters that need fences at the same time: of the reader and the first of them one sees the other.
+fn scenario(updaters: usize) {
+    let domain = Domain::new();
+    let words = Rc::new(Words::default());
+    let read = words.clone();
+    let reader = spawn(move || {
+        read.readers.store(1, Relaxed);
+        light_fence();
+        read.updaters.load(Relaxed)
+    });
+    let others: Vec<JoinHandle<()>> = (1..updaters)
+        .map(|_| spawn(move || domain.fence()))
+        .collect();
+    words.updaters.store(1, Relaxed);
+    domain.fence();
+    let seen = words.readers.load(Relaxed);
+    assert!(
+        reader.join() == 1 || seen == 1,
+        "neither saw the other: no fence came between"
+    );
+    others.into_iter().for_each(JoinHandle::join);
+}
+
+#[test]
+fn a_fence_that_began_before_the_call_is_not_taken() {
+    check("fences: two", 2, 2, || scenario(2));
+}
+
+#[test]
+fn three_that_need_one_at_the_same_time() {
+    check("fences: three", 2, 1, || scenario(3));
+}
+
+/// Whoever lost patience issues its own.
+#[test]
+fn one_that_does_not_run_is_not_waited_for() {
+    check("fences: patience", 2, 1, || {
+        allow_timeouts();
+        scenario(3);
+    });
+}

@@ -1,0 +1,201 @@
+//! Linked structures: a reader that walks a list of two or three nodes while a writer changes it.
+//!
+//! Elements are the numbers of the world's objects, so that readers use them and meet poison, and
+//! `filled` is what an element contains: relaxed stores that the release of a link has to carry along.
+//! The nodes' own memory is retired and stays as it is for the length of an execution; what a removal
+//! promises is checked on the objects, which are freed after a grace period.
+
+use std::rc::Rc;
+
+use crate::common::{World, check, join_all};
+use quiescent_models::explorer::Ordering::Relaxed;
+use quiescent_models::explorer::{AtomicU32, JoinHandle, branching};
+use quiescent_on_explorer as rcu;
+use rcu::check::Model as Domain;
+use rcu::{RcuList, RcuPtr};
+
+/// Leaked, as the domain: a failing execution leaves everything as it is.
+struct Lists {
+    list: RcuList<usize>,
+    filled: [AtomicU32; 3],
+}
+
+/// A world, and a list of these elements in it.
+fn world(elements: &[usize]) -> (Rc<World>, &'static Lists) {
+    let world = World::new(Domain::new());
+    world.domain.enter();
+    let filled = std::array::from_fn(|_| AtomicU32::new(0));
+    let list = RcuList::new();
+    let lists: &'static Lists = Box::leak(Box::new(Lists { list, filled }));
+    for &element in elements.iter().rev() {
+        lists.list.push_front(lists.fill(element));
+    }
+    (world, lists)
+}
+
+impl Lists {
+    /// Completes an element that will be inserted.
+    fn fill(&self, element: usize) -> usize {
+        self.filled[element].store(1, Relaxed);
+        element
+    }
+
+    /// Walks the list, using each element as it comes and once more at the end. What it saw.
+    fn walk(&self, world: &World) -> Vec<usize> {
+        let guard = rcu::read_lock();
+        let mut seen = Vec::new();
+        for &element in self.list.iter(&guard) {
+            assert_eq!(
+                self.filled[element].load(Relaxed),
+                1,
+                "element {element} is not complete"
+            );
+            world.use_object(element);
+            seen.push(element);
+        }
+        branching(false); // the last use may as well come at once
+        seen.iter().for_each(|&element| world.use_object(element));
+        branching(true);
+        seen
+    }
+
+    /// A registered thread that walks; what it sees has to be one of these.
+    fn reader(
+        &'static self,
+        world: &Rc<World>,
+        allowed: &'static [&'static [usize]],
+    ) -> JoinHandle<()> {
+        world.registered(move |w| {
+            let seen = self.walk(w);
+            assert!(allowed.contains(&&seen[..]), "{seen:?} is none of these");
+        })
+    }
+
+    /// Removes an element, but does not free it.
+    fn remove(&self, element: usize) {
+        assert!(self.list.remove_first(|&e| e == element));
+    }
+}
+
+#[test]
+fn removal_in_the_middle() {
+    check("removal", 3, 2, || {
+        let (world, lists) = world(&[0, 1, 2]);
+        let reader = lists.reader(&world, &[&[0, 1, 2], &[0, 2]]);
+        world.begin(1);
+        lists.remove(1);
+        rcu::synchronize();
+        world.free(1);
+        reader.join();
+    });
+}
+
+#[test]
+fn removal_of_neighbours() {
+    check("removal of two", 2, 2, || {
+        let (world, lists) = world(&[0, 1, 2]);
+        let reader = lists.reader(&world, &[&[0, 1, 2], &[1, 2], &[0, 2], &[2]]);
+        world.begin(1);
+        lists.remove(0);
+        lists.remove(1);
+        rcu::synchronize();
+        world.free(0);
+        world.free(1);
+        reader.join();
+    });
+}
+
+#[test]
+fn insertion() {
+    check("insertion", 3, 2, || {
+        let (world, lists) = world(&[0, 2]);
+        let reader = lists.reader(&world, &[&[0, 1, 2], &[0, 2]]);
+        world.begin(1);
+        let next = |&e: &usize| e == 2;
+        lists.list.insert_before(lists.fill(1), next);
+        reader.join();
+    });
+}
+
+#[test]
+fn insertion_behind_an_element_that_is_removed() {
+    check("insertion and removal", 2, 2, || {
+        let (world, lists) = world(&[0, 2]);
+        let reader = lists.reader(&world, &[&[0, 2], &[0, 1, 2], &[1, 2]]);
+        world.begin(1);
+        lists.list.insert_before(lists.fill(1), |&e| e == 2);
+        lists.remove(0);
+        rcu::synchronize();
+        world.free(0);
+        reader.join();
+    });
+}
+
+#[test]
+fn replacement() {
+    check("replacement", 3, 2, || {
+        let (world, lists) = world(&[0, 1]);
+        let reader = lists.reader(&world, &[&[0, 1], &[0, 2]]);
+        world.begin(1);
+        assert!(lists.list.replace(lists.fill(2), |&e| e == 1).is_ok());
+        rcu::synchronize();
+        world.free(1);
+        reader.join();
+    });
+}
+
+#[test]
+fn clearing() {
+    check("clearing", 3, 2, || {
+        let (world, lists) = world(&[0, 1]);
+        let reader = lists.reader(&world, &[&[0, 1], &[]]);
+        world.begin(1);
+        assert_eq!(lists.list.clear(), 2);
+        rcu::synchronize();
+        world.free(0);
+        world.free(1);
+        reader.join();
+    });
+}
+
+/// Both change the same link; one of them first.
+#[test]
+fn two_writers() {
+    check("two writers", 2, 1, || {
+        let (world, lists) = world(&[0, 1]);
+        let allowed: &[&[usize]] = &[&[0, 1], &[0], &[0, 2, 1], &[0, 2]];
+        let reader = lists.reader(&world, allowed);
+        let other = world.registered(move |_| {
+            lists.list.insert_before(lists.fill(2), |&e| e == 1);
+        });
+        world.begin(2);
+        lists.remove(1);
+        rcu::synchronize();
+        world.free(1);
+        join_all([reader, other]);
+        assert_eq!(lists.walk(&world), [0, 2]);
+        world.domain.leave();
+    });
+}
+
+/// No lock here, which would order the contents along with the rest.
+#[test]
+fn an_object_that_is_linked_a_second_time() {
+    check("second link", 3, 2, || {
+        let (world, lists) = world(&[]);
+        let links: &'static [RcuPtr<usize>; 2] =
+            Box::leak(Box::new([RcuPtr::null(), RcuPtr::null()]));
+        let reader = world.registered(|w| {
+            let guard = rcu::read_lock();
+            if let Some(&element) = links[1].load(&guard) {
+                assert_eq!(lists.filled[element].load(Relaxed), 1, "not complete");
+                w.use_object(element);
+            }
+        });
+        world.begin(1);
+        links[0].store(Some(Box::new(lists.fill(1))));
+        // SAFETY: nothing is retired.
+        unsafe { links[1].store_shared(links[0].load_protected()) };
+        reader.join();
+    });
+}

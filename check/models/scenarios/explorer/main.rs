@@ -1,0 +1,21 @@
+//! The explorer's scenarios: the library on a machine with store buffers. Each test is one search, on each machine that `QUIESCENT_EXPLORE` says.
+
+use quiescent_models::explorer as primitives;
+
+mod common;
+
+mod barrier_futures;
+mod barriers;
+mod callbacks;
+mod crossing;
+mod domains;
+mod draining;
+mod fences;
+mod list;
+mod readers;
+mod special;
+mod srcu;
+mod takeover;
+mod turns;
+mod updaters;
+mod usurp;

@@ -1,0 +1,276 @@
+//! A queue's owner against a taker: pushes and pops with plain stores, while a sweep takes everything.
+
+use crate::common::check;
+use crate::common::reclaim::reclaiming;
+use quiescent_models::explorer::branching;
+use quiescent_on_explorer as rcu;
+use rcu::check::Model as Domain;
+
+#[test]
+fn pushes_against_a_take_over() {
+    check("push", 2, 2, || {
+        let world = reclaiming(Domain::deferring(4));
+        world.domain.enter();
+        world.retire([0]); // the slow way; from here on there is credit
+        let worker = world.worker(1);
+        world.begin(0);
+        world.retire([1]);
+        branching(false);
+        worker.join();
+        world.finish();
+    });
+}
+
+/// If the owner comes for the lock in the middle of the take-over, it leaves with new credit.
+#[test]
+fn pushes_after_the_owner_interrupted_a_take_over() {
+    check("push on", 2, 1, || {
+        let world = reclaiming(Domain::deferring(4));
+        world.domain.enter();
+        world.retire([0]);
+        let worker = world.worker(1);
+        world.begin(0);
+        world.retire([1, 2]);
+        branching(false);
+        worker.join();
+        world.finish();
+    });
+}
+
+#[test]
+fn pops_against_a_take_over() {
+    check("pop", 2, 1, || {
+        let world = reclaiming(Domain::deferring(2));
+        world.domain.enter();
+        world.retire([0, 1]); // a batch, and its grace period
+        let worker = world.worker(1);
+        world.begin(0);
+        world.retire([2, 3]);
+        branching(false);
+        worker.join();
+        world.finish();
+    });
+}
+
+/// Far behind, a push pops two; and there is more than one block of them.
+#[test]
+fn pops_by_twos_against_a_take_over() {
+    check("pop two", 2, 1, || {
+        let world = reclaiming(Domain::deferring(1));
+        world.domain.enter();
+        let guard = rcu::read_lock();
+        world.retire(0..5);
+        drop(guard);
+        world.retire([5]); // five are done now
+        let worker = world.worker(1);
+        world.begin(0);
+        world.retire([6, 7]);
+        branching(false);
+        worker.join();
+        world.finish();
+    });
+}
+
+/// The owner has a queue, but no block for this lane yet: what it pushes first goes nowhere.
+#[test]
+fn the_first_push_of_a_lane_against_a_take_over() {
+    check("first of a lane", 2, 1, || {
+        let world = reclaiming(Domain::deferring(4));
+        world.domain.enter();
+        world.call(0);
+        let worker = world.worker(1);
+        world.begin(0);
+        world.retire([1]);
+        branching(false);
+        worker.join();
+        world.finish();
+    });
+}
+
+/// Both lanes of a queue, each at the end of a block.
+#[test]
+fn both_lanes_against_a_take_over() {
+    check("both lanes", 2, 1, || {
+        let world = reclaiming(Domain::deferring(4));
+        world.domain.enter();
+        world.retire([0]);
+        world.call(1);
+        let worker = world.worker(1);
+        world.begin(0);
+        world.retire_code(2);
+        world.retire([3]);
+        world.call(4);
+        branching(false);
+        worker.join();
+        world.finish();
+    });
+}
+
+#[test]
+fn an_owner_that_hurries_against_a_take_over() {
+    check("hurry", 2, 1, || {
+        let world = reclaiming(Domain::deferring(4));
+        world.domain.enter();
+        world.retire([0]);
+        let worker = world.worker(1);
+        world.begin(0);
+        world.retire_hurry(1);
+        world.retire([2]);
+        branching(false);
+        worker.join();
+        world.finish();
+    });
+}
+
+#[test]
+fn an_owner_that_ends_during_a_take_over() {
+    check("exit", 2, 1, || {
+        let world = reclaiming(Domain::deferring(2));
+        world.domain.enter();
+        world.retire([0, 1]);
+        let worker = world.worker(1);
+        world.begin(0);
+        world.retire([2]);
+        world.domain.leave();
+        branching(false);
+        worker.join();
+        world.finish();
+    });
+}
+
+/// The next thread inherits slot and queue, with what is queued there and whatever happens to it.
+#[test]
+fn a_queue_is_inherited_during_a_take_over() {
+    check("inherited", 2, 1, || {
+        let world = reclaiming(Domain::deferring(2));
+        world.domain.enter();
+        world.retire([0, 1, 2]);
+        let worker = world.worker(1);
+        world.begin(0);
+        world.domain.leave();
+        world.domain.enter(); // as another thread
+        world.retire([3, 4]);
+        branching(false);
+        worker.join();
+        world.finish();
+    });
+}
+
+#[test]
+fn two_sweeps_at_once() {
+    check("two sweeps", 2, 1, || {
+        let world = reclaiming(Domain::deferring(4));
+        world.domain.enter();
+        world.retire([0]);
+        world.call(1);
+        let worker = world.worker(1);
+        let drainer = world.thread(|w| w.domain.drain());
+        world.begin(0);
+        world.retire([2]);
+        branching(false);
+        worker.join();
+        drainer.join();
+        world.finish();
+    });
+}
+
+#[test]
+fn two_owners_and_one_sweep() {
+    check("two owners", 1, 1, || {
+        let world = reclaiming(Domain::deferring(2));
+        world.domain.enter();
+        world.retire([0]);
+        let other = world.thread(|w| {
+            w.retire([1]);
+            w.retire([2]);
+        });
+        let worker = world.worker(1);
+        world.begin(0);
+        world.retire([3]);
+        branching(false);
+        worker.join();
+        other.join();
+        world.finish();
+    });
+}
+
+/// A queue that is not due is emptied because somebody else's grace period has made it ready, while
+/// its owner still has credit.
+#[test]
+fn a_queue_that_was_not_taken_is_emptied() {
+    check("emptied in passing", 2, 1, || {
+        let world = reclaiming(Domain::patient(2));
+        world.domain.enter();
+        let guard = rcu::read_lock();
+        world.call(0);
+        world.call(1); // a batch: waits for a grace period that nobody drives
+        drop(guard);
+        let other = world.thread(|w| w.retire_hurry(2));
+        let worker = world.worker(1);
+        world.begin(0);
+        world.call(3); // within the credit
+        branching(false);
+        worker.join();
+        other.join();
+        world.finish_patient();
+    });
+}
+
+/// In fenced mode there is nothing to take over: every push goes to the lock.
+#[test]
+fn pushes_in_fenced_mode_against_a_sweep() {
+    check("fenced pushes", 2, 1, || {
+        let world = reclaiming(Domain::deferring(2).fenced());
+        world.domain.enter();
+        world.retire([0]);
+        let worker = world.worker(1);
+        world.begin(0);
+        world.retire([1, 2]);
+        world.call(3);
+        world.retire_code(4);
+        world.domain.leave();
+        branching(false);
+        worker.join();
+        world.finish();
+    });
+}
+
+/// All its blocks are given back, between two steps of a take-over perhaps; and the next owner starts
+/// with none.
+#[test]
+fn an_owner_that_ends_with_nothing_left() {
+    check("empty exit", 2, 1, || {
+        let world = reclaiming(Domain::deferring(1));
+        world.domain.enter();
+        world.retire([0, 1]); // a batch each, and freed by the next
+        let worker = world.worker(1);
+        world.begin(0);
+        world.domain.leave();
+        world.domain.enter(); // as another thread
+        world.call(2);
+        world.retire([3]);
+        branching(false);
+        worker.join();
+        world.finish();
+    });
+}
+
+/// An owner that runs its callbacks ends while a taker runs them too.
+#[test]
+fn an_inline_owner_that_ends_during_a_take_over() {
+    check("inline exit", 2, 1, || {
+        let world = reclaiming(Domain::deferring(1).inline());
+        world.domain.enter();
+        let guard = rcu::read_lock();
+        world.call_long(0);
+        world.call_long(1);
+        drop(guard);
+        let worker = world.worker(1);
+        world.begin(0);
+        world.call_long(2);
+        world.domain.leave();
+        branching(false);
+        worker.join();
+        world.finish();
+    });
+}

@@ -1,0 +1,67 @@
+//! Two workers: the second runs code beside the first. Each queue has one of them at a time, so that its order is kept,
+//! and nothing is lost between the two.
+
+use crate::common::reclaim::reclaiming;
+use crate::common::{check, join_all};
+use quiescent_models::explorer::branching;
+use quiescent_on_explorer as rcu;
+use rcu::check::Model as Domain;
+
+/// Everything is done when both come: whoever is first has the queue to itself.
+#[test]
+fn two_workers_at_one_queue() {
+    check("two workers, one queue", 2, 1, || {
+        let world = reclaiming(Domain::patient(4));
+        world.domain.enter();
+        world.call_in_turn(0);
+        world.call_in_turn(1);
+        rcu::synchronize();
+        let workers = [world.worker(1), world.second()];
+        world.begin(0);
+        join_all(workers);
+        world.finish_patient();
+    });
+}
+
+/// What is queued while the second is at it is passed by, and not forgotten: the second kicks the worker when it
+/// rests. No deadline comes to the rescue.
+#[test]
+fn what_the_worker_passes_by_is_not_forgotten() {
+    check("passed by", 1, 1, || {
+        let world = reclaiming(Domain::patient(4));
+        world.domain.enter();
+        world.call_in_turn(0);
+        rcu::synchronize();
+        let second = world.second();
+        let worker = world.serving();
+        world.begin(0);
+        world.call_in_turn_hurry(1);
+        world.await_gone(1);
+        branching(false);
+        second.join();
+        worker.end(&world);
+        world.finish_patient();
+    });
+}
+
+/// A barrier waits for what either of them runs.
+#[test]
+fn a_barrier_beside_two_workers() {
+    check("barrier, two workers", 1, 1, || {
+        let world = reclaiming(Domain::patient(4));
+        world.domain.enter();
+        world.call_long(0);
+        world.call_long(1);
+        rcu::synchronize();
+        let second = world.second();
+        let worker = world.serving();
+        world.begin(0);
+        rcu::barrier();
+        world.expect_returned(0);
+        world.expect_returned(1);
+        branching(false);
+        second.join();
+        worker.end(&world);
+        world.finish_patient();
+    });
+}

@@ -1,0 +1,199 @@
+//! Several grace periods and several who want them: sharing, hand-over, polling, giving up.
+
+use std::time::Duration;
+
+use crate::common::{World, check, join_all};
+use quiescent_models::explorer::{allow_timeouts, branching, yield_now};
+use quiescent_on_explorer as rcu;
+use rcu::check::Model as Domain;
+
+#[test]
+fn two_updates_in_a_row() {
+    check("two updates", 2, 1, || {
+        let world = World::new(Domain::new());
+        let reader = world.registered(|w| {
+            w.read();
+            w.read();
+        });
+        world.domain.enter();
+        world.begin(1);
+        world.update(0, 1);
+        world.update(1, 2);
+        reader.join();
+    });
+}
+
+/// Two updaters replace the object one after the other, in either order.
+fn two_updaters(world: &World, with: usize) {
+    let old = world.replace(with);
+    rcu::synchronize();
+    world.free(old);
+}
+
+#[test]
+fn two_updaters_share_or_hand_over() {
+    check("two updaters", 2, 1, || {
+        let world = World::new(Domain::new());
+        let reader = world.registered(World::read);
+        world.domain.enter();
+        world.begin(1);
+        let other = world.thread(|w| two_updaters(w, 1));
+        two_updaters(&world, 2);
+        join_all([reader, other]);
+    });
+}
+
+#[test]
+fn an_updater_that_reads_and_is_registered() {
+    check("reading updaters", 2, 1, || {
+        let world = World::new(Domain::new());
+        let other = world.registered(|w| {
+            w.read();
+            two_updaters(w, 1);
+        });
+        world.domain.enter();
+        world.domain.register();
+        world.begin(1);
+        two_updaters(&world, 2);
+        world.read();
+        other.join();
+        world.domain.leave();
+    });
+}
+
+#[test]
+fn three_updaters() {
+    check("three updaters", 1, 1, || {
+        let world = World::new(Domain::new());
+        world.begin(0);
+        let wait = |_: &World| rcu::synchronize();
+        let others = [world.thread(wait), world.thread(wait)];
+        world.domain.enter();
+        world.update(0, 1);
+        join_all(others);
+    });
+}
+
+/// Asks until the answer is yes.
+fn poll_for(cookie: rcu::Cookie) {
+    while !rcu::poll(cookie) {
+        yield_now();
+    }
+}
+
+#[test]
+fn a_poller_gets_there_alone() {
+    check("poll", 2, 2, || {
+        let world = World::new(Domain::new());
+        let reader = world.registered(World::read);
+        world.domain.enter();
+        world.begin(1);
+        world.publish(1);
+        poll_for(rcu::start_poll());
+        world.free(0);
+        reader.join();
+    });
+}
+
+#[test]
+fn a_third_thread_polls_and_frees() {
+    check("poll by a third thread", 2, 1, || {
+        let world = World::new(Domain::new());
+        let reader = world.registered(World::read);
+        world.domain.enter();
+        world.begin(1);
+        world.publish(1);
+        let cookie = rcu::start_poll();
+        let poller = world.thread(move |w| {
+            poll_for(cookie);
+            w.free(0);
+        });
+        rcu::synchronize();
+        join_all([reader, poller]);
+    });
+}
+
+#[test]
+fn one_waits_for_a_cookie_while_another_drives() {
+    check("wait for a cookie", 2, 1, || {
+        let world = World::new(Domain::new());
+        let reader = world.registered(World::read);
+        world.domain.enter();
+        world.begin(1);
+        let driver = world.thread(|_| rcu::synchronize());
+        world.publish(1);
+        rcu::wait(rcu::start_poll());
+        world.free(0);
+        join_all([reader, driver]);
+    });
+}
+
+#[test]
+fn a_driver_that_gives_up_hands_over() {
+    check("giving up", 2, 1, || {
+        allow_timeouts();
+        let world = World::new(Domain::new());
+        // The reader stays inside until the impatient one has given up, or has been satisfied.
+        let reader = world.registered(|w| {
+            let _guard = rcu::read_lock();
+            w.look();
+            w.wait_reopened();
+        });
+        world.domain.enter();
+        world.begin(1);
+        let patient = world.thread(|w| w.update(0, 1));
+        let _ = rcu::synchronize_timeout(Duration::from_micros(1));
+        world.reopen();
+        join_all([reader, patient]);
+    });
+}
+
+/// Both newcomers open the second leaf: one publishes it, the other may be the first to use it. The
+/// count of leaves must cover a claimed slot whoever claims it.
+#[test]
+fn the_first_threads_of_a_new_leaf() {
+    check("new leaf", 1, 1, || {
+        let world = World::new(Domain::new().leaves(2));
+        let [one, other] = [
+            world.registered(|w| w.wait_reopened()),
+            world.registered(|w| w.wait_reopened()),
+        ];
+        world.domain.enter();
+        world.begin(2);
+        let newcomers = [
+            world.thread(|w| w.domain.register()),
+            world.thread(World::read),
+        ];
+        world.update(0, 1);
+        world.reopen();
+        world.reopen();
+        join_all(newcomers);
+        join_all([one, other]);
+    });
+}
+
+/// A grace period finds the second leaf empty while a thread comes to it. Whoever is first: the next
+/// grace period must not leave the leaf out.
+#[test]
+fn a_leaf_is_found_empty_and_taken_again() {
+    check("leaf vacated", 2, 0, || {
+        let world = World::new(Domain::new().leaves(2));
+        let stay = [
+            world.registered(|w| w.wait_reopened()),
+            world.registered(|w| w.wait_reopened()),
+        ];
+        world.domain.enter();
+        world.begin(2);
+        branching(false);
+        join_all([world.thread(|w| w.domain.register())]);
+        branching(true);
+        let newcomer = world.thread(World::read);
+        rcu::synchronize();
+        world.update(0, 1);
+        branching(false);
+        world.reopen();
+        world.reopen();
+        join_all([newcomer]);
+        join_all(stay);
+    });
+}

@@ -1,0 +1,78 @@
+//! Domains of the program's own under C11, with the product's own orderings: see `docs/ordering.md`.
+
+use crate::common::{World, check, join};
+use quiescent_models::loom::with_membarrier;
+use quiescent_on_loom as rcu;
+use rcu::check::Model;
+
+/// A section that looks once.
+fn read(world: &World) {
+    let _guard = world.own().read_lock();
+    world.look();
+}
+
+/// The classic updater.
+fn update(world: &World) {
+    world.publish(1);
+    world.own().synchronize();
+    world.free(0);
+}
+
+#[test]
+fn reader_against_updater() {
+    check("domain: reader", 3, || {
+        let world = World::with_own(Model::new());
+        let reader = world.thread(read);
+        world.domain.enter();
+        update(&world);
+        join(reader);
+    });
+}
+
+/// The updater is the only one who has read, and does without the fence.
+#[test]
+fn newcomer_while_the_only_thread_updates() {
+    check("domain: newcomer", 3, || {
+        let world = World::with_own(Model::new());
+        world.domain.enter();
+        drop(world.own().read_lock());
+        let reader = world.thread(read);
+        update(&world);
+        join(reader);
+    });
+}
+
+#[test]
+fn reader_that_goes_the_fast_way() {
+    with_membarrier(|| {
+        check("domain, membarrier: reader", 3, || {
+            let world = World::with_own(Model::new());
+            let reader = world.thread(|w| {
+                drop(w.own().read_lock());
+                read(w);
+            });
+            world.domain.enter();
+            update(&world);
+            join(reader);
+        });
+    });
+}
+
+/// The driver sleeps, and the reader finds it by the yard that it has `[GR-1]`.
+#[test]
+fn a_section_s_end_wakes_the_driver() {
+    with_membarrier(|| {
+        check("domain, membarrier: wake", 3, || {
+            let world = World::with_own(Model::new());
+            let reader = world.thread(|w| {
+                let _guard = w.own().read_lock();
+                w.arrive();
+                w.use_object(0);
+            });
+            world.domain.enter();
+            world.wait_for_arrival();
+            update(&world);
+            join(reader);
+        });
+    });
+}

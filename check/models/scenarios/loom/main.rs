@@ -1,0 +1,10 @@
+//! The loom models: the library under the C11 memory model.
+
+mod common;
+
+mod deferral;
+mod domains;
+mod fenced;
+mod fences;
+mod membarrier;
+mod srcu;

@@ -1,0 +1,260 @@
+//! What the scenarios share: a world with a domain and its books, the threads that the library would have, and how
+//! lives are run.
+//!
+//! A *life* is: threads that do one deed after the other, by chance ([`deeds`]); a thread that plays the worker, one
+//! that plays the second worker, and one that plays the kernel's timer. When the deeds are done, nothing but the timer
+//! wakes anybody, and yet everything has to end.
+
+pub mod books;
+pub mod deeds;
+#[path = "../../tasks.rs"]
+pub mod tasks;
+
+use std::cell::{Cell, RefCell};
+
+use books::Books;
+use quiescent_models::chance::Rng;
+use quiescent_models::shuttle::{AtomicU32, Case, JoinHandle, Kind, Nap, clock, nap, run, spawn};
+use quiescent_on_shuttle as rcu;
+use rcu::check::{Life, Model as Domain, observe_frees};
+
+/// The timer is looked at once in so many nanoseconds of the model.
+const LOOK_NS: u64 = 5_000;
+/// The first seed.
+const SEED: u64 = 0x5EED;
+
+/// Times that pass in a life of some hundred deeds.
+pub const LIFE: Life = Life {
+    batch: 4,
+    lazy_ns: 40_000,
+    prompt_ns: 8_000,
+    pressure_ns: 20_000,
+    usurp_after_ns: Some(2_000),
+    second_above: 6,
+    second_below: 2,
+};
+
+/// What the scenario tells its helpers: outside the model.
+#[derive(Debug, Default)]
+struct Told {
+    /// The deeds are done.
+    over: Cell<bool>,
+    /// Nobody has anything to do any more.
+    stop: Cell<bool>,
+    /// What each thread is at, for those who look for the reason why nobody goes on.
+    at: RefCell<Vec<String>>,
+}
+
+/// One execution's domain.
+pub struct World {
+    pub domain: Domain,
+    pub books: Books,
+    /// The published object.
+    pointer: AtomicU32,
+    told: Told,
+}
+
+// SAFETY: model threads are fibers on one OS thread, and no borrow of a cell lasts.
+unsafe impl Send for World {}
+// SAFETY: as above.
+unsafe impl Sync for World {}
+
+/// The library's threads, and the kernel.
+pub struct Staff {
+    helpers: Vec<JoinHandle<()>>,
+    timer: JoinHandle<()>,
+}
+
+impl World {
+    /// A world with a published object. It is leaked: callbacks know it by its address.
+    pub fn new(domain: Domain) -> &'static World {
+        let world = Box::leak(Box::new(World {
+            domain,
+            books: Books::default(),
+            pointer: AtomicU32::new(0),
+            told: Told::default(),
+        }));
+        world.books.thing();
+        observe_frees(deeds::observer);
+        world
+    }
+
+    /// A thread of the domain: enters, does `body`, ends.
+    pub fn thread(&'static self, body: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
+        spawn(move || {
+            self.domain.enter();
+            body();
+            self.domain.leave();
+        })
+    }
+
+    /// The worker, the second worker, and the timer.
+    pub fn staff(&'static self) -> Staff {
+        Staff {
+            helpers: vec![
+                self.thread(|| {
+                    self.serve(u64::MAX);
+                }),
+                self.thread(|| self.serve_as_second()),
+            ],
+            timer: self.thread(|| self.play_timer()),
+        }
+    }
+
+    /// The same, with a worker that gives its post to another thread after so many passes, again and again.
+    pub fn staff_that_changes(&'static self, passes: u64) -> Staff {
+        Staff {
+            helpers: vec![
+                self.thread(move || self.serve_in_shifts(passes)),
+                self.thread(|| self.serve_as_second()),
+            ],
+            timer: self.thread(|| self.play_timer()),
+        }
+    }
+
+    /// What the worker does. False once it is to stop, true after so many passes.
+    fn serve(&self, passes: u64) -> bool {
+        for _ in 0..passes {
+            let last = self.told.stop.get();
+            self.domain.work();
+            if last {
+                return false;
+            }
+            self.domain.sleep();
+        }
+        true
+    }
+
+    fn serve_in_shifts(&'static self, passes: u64) {
+        while self.serve(passes) && self.shift(passes) {}
+    }
+
+    /// Another thread is the worker for a while.
+    fn shift(&'static self, passes: u64) -> bool {
+        let goes_on = spawn(move || {
+            self.domain.enter();
+            let goes_on = self.serve(passes);
+            self.domain.leave();
+            goes_on
+        });
+        goes_on.join().expect("a panic ends the execution")
+    }
+
+    fn serve_as_second(&self) {
+        let mut calls = 0;
+        loop {
+            calls = self.domain.sleep_as_second(calls);
+            if self.told.stop.get() {
+                break;
+            }
+            self.domain.relieve();
+        }
+    }
+
+    /// What the kernel does about the worker's timer, until nothing can happen any more: if that is before the deeds
+    /// are done, somebody waits for ever.
+    fn play_timer(&self) {
+        loop {
+            let set = self.domain.timer();
+            if set.is_some_and(|set| set <= clock()) {
+                self.domain.kick();
+            }
+            let until = set.map_or(u64::MAX, |set| set.max(clock() + 1));
+            if nap(until.min(clock() + LOOK_NS)) == Nap::Due || set.is_some() {
+                continue;
+            }
+            // Nobody goes on before that look, and no timer is set. Somebody who sleeps may, later.
+            if nap(u64::MAX) == Nap::Idle && self.domain.timer().is_none() {
+                let at = self.told.at.borrow();
+                assert!(
+                    self.told.over.get(),
+                    "deadlock: nobody goes on, and no timer is set; deeds: {at:?}"
+                );
+                return;
+            }
+        }
+    }
+
+    /// The deeds are done: everything ends by itself, and nothing is left.
+    pub fn finish(&'static self, deeds: impl IntoIterator<Item = JoinHandle<()>>, staff: Staff) {
+        self.domain.enter();
+        for thread in deeds {
+            join(thread);
+        }
+        self.books.check();
+        rcu::set_drained(false);
+        self.told.over.set(true);
+        join(staff.timer);
+        self.told.stop.set(true);
+        self.domain.kick();
+        self.domain.call_second();
+        staff.helpers.into_iter().for_each(join);
+        self.books.expect_all_over();
+        assert_eq!(self.domain.held(), 0, "all are over, but still counted");
+        assert_eq!(
+            self.domain.accounted(),
+            (0, 0),
+            "the budget counts something"
+        );
+        assert_eq!(self.domain.timer(), None, "a timer is set for nothing");
+        let statistics = rcu::statistics();
+        assert_eq!(statistics.callback_panics, 0, "a callback panicked");
+        assert_eq!(statistics.leaked, 0, "something was leaked");
+        assert_eq!(statistics.registered, 0, "somebody is still registered");
+        assert!(
+            !self.domain.second_is_on_duty(),
+            "the second worker is on duty"
+        );
+        self.domain.register();
+        let registered = rcu::statistics().registered;
+        assert_eq!(registered, 1, "all are gone, and there is no slot");
+        self.domain.leave();
+    }
+}
+
+/// Joins a thread.
+pub fn join(thread: JoinHandle<()>) {
+    thread.join().expect("a panic ends the execution");
+}
+
+/// More of them, for when there is time: `QUIESCENT_EXPLORE=deep`. Every execution leaks its domain, since readers'
+/// words live for ever.
+fn is_deep() -> bool {
+    std::env::var_os("QUIESCENT_EXPLORE").is_some_and(|value| value == "deep")
+}
+
+/// Runs so many walks, and a third as many cases of pct; or the one case that `QUIESCENT_SHUTTLE` names.
+pub fn check(name: &str, walks: u64, scenario: fn()) {
+    let walks = walks * if is_deep() { 100 } else { 1 };
+    let mut cases: Vec<Case> = Vec::new();
+    match std::env::var("QUIESCENT_SHUTTLE") {
+        Ok(case) => cases.push(case.parse().unwrap_or_else(|error| panic!("{error}"))),
+        Err(_) => {
+            let mut seeds = Rng::new(SEED);
+            for n in 0..walks {
+                let (kind, more) = (Kind::Walk, n % 3 == 0);
+                let seed = seeds.next_u64() >> 32;
+                cases.push(Case { kind, seed });
+                if more {
+                    let kind = Kind::Pct;
+                    cases.push(Case { kind, seed });
+                }
+            }
+        }
+    }
+    let (mut executions, mut steps) = (0, 0);
+    for case in cases {
+        match run(case, scenario) {
+            Ok(report) => {
+                executions += report.executions;
+                steps += report.steps;
+            }
+            Err(failure) => panic!(
+                "{name}: {}\n  after {} steps; again with QUIESCENT_SHUTTLE={case} in the environment",
+                failure.message, failure.report.steps
+            ),
+        }
+    }
+    println!("{name}: {executions} executions, {steps} steps");
+    assert!(steps > executions, "there was something to choose");
+}

@@ -1,0 +1,46 @@
+//! Barriers and drains: what they cover is over, whoever runs it, and whoever has queued it.
+
+use crate::common::deeds::{Deed, LAZY, QUEUES};
+use crate::common::{LIFE, World, check};
+use quiescent_on_shuttle::check::Model as Domain;
+
+fn lives(deeds: &'static [Deed], domain: Domain) {
+    let world = World::new(domain.leaves(2));
+    let staff = world.staff();
+    let lives = [(); 4].map(|()| world.thread(|| world.live(deeds, 80)));
+    world.finish(lives, staff);
+}
+
+#[test]
+fn barriers() {
+    const DEEDS: &[Deed] = &[
+        Deed::Barrier,
+        Deed::Barrier,
+        Deed::Queue(QUEUES, 3),
+        Deed::Queue(LAZY, 5),
+        Deed::ReadAndQueue(QUEUES),
+        Deed::Chain,
+        Deed::Leave,
+    ];
+    check("barriers", 12, || lives(DEEDS, Domain::living(LIFE)));
+}
+
+/// The program runs its code itself, at times; and empties the domain.
+#[test]
+fn drains() {
+    const DEEDS: &[Deed] = &[
+        Deed::Drain,
+        Deed::DrainFor,
+        Deed::DrainReady,
+        Deed::DrainReady,
+        Deed::Drained,
+        Deed::Queue(QUEUES, 4),
+        Deed::Queue(LAZY, 6),
+        Deed::Update(QUEUES),
+        Deed::Read,
+        Deed::Chain,
+        Deed::Leave,
+        Deed::Rest,
+    ];
+    check("drains", 12, || lives(DEEDS, Domain::living(LIFE)));
+}

@@ -1,0 +1,273 @@
+//! The searches, and what they report.
+
+use std::fmt;
+use std::rc::Rc;
+
+use super::choice::{Choices, Policy};
+use super::exec::Execution;
+use super::random::Random;
+use super::runtime::run;
+use super::storage::Model;
+
+/// Lines of a trace that are kept: the end is what matters.
+const TRACE_LINES: usize = 400;
+
+/// Limits of a systematic search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// Times that a thread which could go on is made to wait.
+    pub preemptions: u32,
+    /// Times that an access passes by an earlier store that is still in a buffer.
+    pub flush_delays: u32,
+    /// Steps of one execution before it counts as a livelock.
+    pub max_steps: u64,
+    /// Executions before the search gives up; then it is not complete.
+    pub max_executions: u64,
+}
+
+impl Default for Bounds {
+    fn default() -> Bounds {
+        Bounds {
+            preemptions: 2,
+            flush_delays: 2,
+            max_steps: 20_000,
+            max_executions: 10_000_000,
+        }
+    }
+}
+
+/// A schedule that ends badly.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// What went wrong: a panic's message, a deadlock, a livelock.
+    pub message: String,
+    /// The choices, for [`replay`].
+    pub schedule: String,
+    /// Its accesses, a line each; the last few hundred.
+    pub trace: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}\nschedule: {}\n{}",
+            self.message, self.schedule, self.trace
+        )
+    }
+}
+
+/// What a search did and found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use = "a report may hold a failure"]
+pub struct Report {
+    /// The machine that was searched.
+    pub model: Model,
+    /// Executions run.
+    pub executions: u64,
+    /// Those of them that turned out to equal another one and were not branched further.
+    pub pruned: u64,
+    /// Steps in all executions.
+    pub steps: u64,
+    /// Most choices in one execution.
+    pub max_depth: usize,
+    /// Everything within the bounds was searched.
+    pub complete: bool,
+    /// The first failure.
+    pub failure: Option<Failure>,
+}
+
+impl Report {
+    /// Prints the report under `name`.
+    ///
+    /// # Panics
+    /// With the schedule and its trace, if there is a failure.
+    pub fn clean(&self, name: &str) {
+        println!("{name}: {self}");
+        if let Some(failure) = &self.failure {
+            panic!("{name}, {} executions: {failure}", self.executions);
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Report {
+            executions,
+            pruned,
+            steps,
+            max_depth,
+            ..
+        } = self;
+        let complete = if self.complete {
+            "complete within its bounds"
+        } else {
+            "a sample"
+        };
+        write!(
+            f,
+            "{executions} executions on {} ({pruned} pruned), {steps} steps, at most {max_depth} choices; \
+             {complete}",
+            self.model.name(),
+        )
+    }
+}
+
+/// Searches every schedule of `scenario` within `bounds`, up to the first failure.
+///
+/// The scenario runs once an execution and must do the same whenever the same choices are made: no
+/// clock, no randomness, no address decides anything. It starts threads with
+/// [`spawn`](super::spawn).
+///
+/// # Panics
+/// If the scenario is not deterministic, or explores by itself.
+pub fn explore(model: Model, bounds: Bounds, scenario: impl Fn() + 'static) -> Report {
+    let Bounds {
+        preemptions,
+        flush_delays,
+        max_steps,
+        max_executions,
+    } = bounds;
+    let policy = Policy::Systematic {
+        preemptions,
+        flush_delays,
+    };
+    search(
+        Execution::new(model, policy, max_steps),
+        max_executions,
+        Rc::new(scenario),
+    )
+}
+
+/// As [`explore`] without pruning: to check the pruning.
+#[doc(hidden)]
+pub fn explore_unpruned(model: Model, bounds: Bounds, scenario: impl Fn() + 'static) -> Report {
+    let Bounds {
+        preemptions,
+        flush_delays,
+        max_steps,
+        max_executions,
+    } = bounds;
+    let policy = Policy::Systematic {
+        preemptions,
+        flush_delays,
+    };
+    let mut execution = Execution::new(model, policy, max_steps);
+    execution.prunes = false;
+    search(execution, max_executions, Rc::new(scenario))
+}
+
+/// Runs `executions` schedules of `scenario` by chance, up to the first failure. The same seed gives
+/// the same schedules.
+///
+/// # Panics
+/// As [`explore`].
+pub fn random_walk(
+    model: Model,
+    seed: u64,
+    executions: u64,
+    max_steps: u64,
+    scenario: impl Fn() + 'static,
+) -> Report {
+    let policy = Policy::Random(Random::new(seed));
+    search(
+        Execution::new(model, policy, max_steps),
+        executions,
+        Rc::new(scenario),
+    )
+}
+
+/// Runs the one execution that a [`Failure::schedule`] describes, with a trace.
+///
+/// # Panics
+/// If the text is not a schedule, or belongs to another scenario.
+pub fn replay(schedule: &str, scenario: impl Fn() + 'static) -> Report {
+    let scenario: Rc<dyn Fn()> = Rc::new(scenario);
+    replay_traced(schedule, &scenario).0
+}
+
+fn replay_traced(schedule: &str, scenario: &Rc<dyn Fn()>) -> (Report, String) {
+    let mut words = schedule.trim().splitn(3, ' ');
+    let name = words.next().unwrap_or_default();
+    let model = [Model::Sc, Model::Tso, Model::Pso]
+        .into_iter()
+        .find(|m| m.name() == name);
+    let model = model.unwrap_or_else(|| panic!("schedule: `{name}` is not `sc`, `tso` or `pso`"));
+    let limit = words.next().unwrap_or_default();
+    let max_steps = limit.strip_prefix("limit:").and_then(|n| n.parse().ok());
+    let max_steps = max_steps.unwrap_or_else(|| panic!("schedule: `{limit}` is not `limit:steps`"));
+    let choices = Choices::read(words.next().unwrap_or_default());
+    let choices = choices.unwrap_or_else(|error| panic!("schedule: {error}"));
+    let mut execution = Execution::new(model, Policy::Replay(choices), max_steps);
+    execution.trace = Some(Vec::new());
+    let mut execution = run(execution, scenario);
+    let mut report = Report::of(&execution, 1);
+    let lines = execution.trace.take().unwrap_or_default();
+    let from = lines.len().saturating_sub(TRACE_LINES);
+    let before = if from > 0 {
+        format!("({from} lines before these)\n")
+    } else {
+        String::new()
+    };
+    let trace = before + &lines[from..].join("\n");
+    report.failure = execution.failure.take().map(|message| Failure {
+        message,
+        schedule: schedule.into(),
+        trace: trace.clone(),
+    });
+    (report, trace)
+}
+
+fn search(mut execution: Execution, limit: u64, scenario: Rc<dyn Fn()>) -> Report {
+    let mut report = Report::of(&execution, 0);
+    while report.executions < limit {
+        execution = run(execution, &scenario);
+        report.executions += 1;
+        report.pruned += u64::from(execution.pruned);
+        report.steps += execution.steps;
+        report.max_depth = report.max_depth.max(execution.choices.depth());
+        if let Some(message) = execution.failure.take() {
+            report.failure = Some(describe(message, &execution, &scenario));
+            return report;
+        }
+        if execution.choices.is_systematic() && !execution.choices.advance() {
+            report.complete = true;
+            return report;
+        }
+    }
+    report
+}
+
+/// Runs a failed execution again for its trace.
+fn describe(message: String, failed: &Execution, scenario: &Rc<dyn Fn()>) -> Failure {
+    let (name, limit) = (failed.model.name(), failed.max_steps);
+    let schedule = format!("{name} limit:{limit}{}", failed.choices.written());
+    let (again, trace) = replay_traced(&schedule, scenario);
+    if again.failure.map(|f| f.message).as_ref() != Some(&message) {
+        let message = format!("{message} (not again when replayed: it is not deterministic)");
+        return Failure {
+            message,
+            schedule,
+            trace,
+        };
+    }
+    Failure {
+        message,
+        schedule,
+        trace,
+    }
+}
+
+impl Report {
+    fn of(execution: &Execution, executions: u64) -> Report {
+        Report {
+            model: execution.model,
+            executions,
+            pruned: 0,
+            steps: execution.steps,
+            max_depth: execution.choices.depth(),
+            complete: false,
+            failure: None,
+        }
+    }
+}

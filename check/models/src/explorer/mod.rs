@@ -1,0 +1,87 @@
+//! The store-buffer explorer: a small machine with store buffers behind the names of the
+//! library's primitives, and a search of its schedules.
+//!
+//! # The machine
+//! Model threads are fibers on one OS thread. Before every atomic access, fence, lock and futex call
+//! the running fiber asks which thread goes on; nothing else can tell threads apart. A store goes into
+//! its thread's buffer and reaches memory later; a thread sees its own stores at once.
+//!
+//! | | [`Model::Sc`] | [`Model::Tso`] | [`Model::Pso`] |
+//! |---|---|---|---|
+//! | relaxed store | memory | FIFO of the thread | FIFO of the thread *and location* |
+//! | release store | memory | the same FIFO | after every earlier store of the thread |
+//! | store after a release fence | memory | the same FIFO | after every store before the fence |
+//! | SeqCst store | memory | store, then drain | store, then drain |
+//! | read-modify-write, lock, unlock | memory | drain own, then memory | drain own, then memory |
+//! | [`fence`]`(SeqCst)`, futex calls, spawn | – | drain own | drain own |
+//! | [`heavy_fence`] | – | drain **every** thread, each at its own moment within the call | the same |
+//! | [`light_fence`] | – | nothing | nothing |
+//!
+//! TSO is x86. PSO is what a compiler-only fence leaves on hardware that reorders stores: under it
+//! `light_fence` does *not* order stores, and code that needs order must say `Release`. So PSO is about
+//! relaxed stores only. Loads are executed in program order, one at a time: reordering of a load with
+//! a later load or store is not seen here, and is the business of the loom models.
+//!
+//! `heavy_fence` is `membarrier(2)`: the kernel interrupts each CPU at some moment of the call, so other
+//! threads may run between two of these moments. A futex call drains because the kernel's own barriers
+//! in it do. Time-outs of [`futex_wait`] never fire (a lost wake-up is a deadlock), unless the scenario
+//! calls [`allow_timeouts`]; then they fire when nothing else can run. There are no spurious wake-ups.
+//!
+//! # Flushing late is enough
+//! A buffered store that nobody reads may reach memory at any time without a difference. So the
+//! machine decides only where it matters: when some thread touches a location, every store to it that
+//! others still hold may be flushed first (with whatever must precede it), or be passed by. Flushing
+//! in the order in which the stores were executed is the default, and is what a machine without
+//! buffers does; each time a store is passed by costs one of [`Bounds::flush_delays`].
+//!
+//! # The explorer
+//! [`explore`] enumerates all schedules with at most so many preemptions and delays, depth first.
+//! [`random_walk`] samples larger scenarios. Both stop at the first failed assertion, deadlock or
+//! livelock, and hand back a schedule as text that [`replay`] runs again, with a trace.
+//!
+//! A preemption whose victim's next access conflicts with nothing the others did before the victim
+//! ran again equals the same preemption one access later; such executions are counted as *pruned* and
+//! not branched any further.
+//!
+//! ```
+//! use quiescent_models::explorer::{AtomicU32, Bounds, Model, Ordering, explore, spawn};
+//! use std::sync::Arc;
+//!
+//! let report = explore(Model::Tso, Bounds::default(), || {
+//!     let words = Arc::new((AtomicU32::new(0), AtomicU32::new(0)));
+//!     let other = words.clone();
+//!     let thread = spawn(move || {
+//!         other.0.store(1, Ordering::Relaxed);
+//!         other.1.load(Ordering::Relaxed)
+//!     });
+//!     words.1.store(1, Ordering::Relaxed);
+//!     let seen = words.0.load(Ordering::Relaxed);
+//!     assert!(seen == 1 || thread.join() == 1, "both loads passed both stores");
+//! });
+//! assert!(report.failure.expect("store buffers").message.contains("both loads"));
+//! ```
+
+mod atomics;
+mod buffer;
+mod choice;
+mod exec;
+mod explore;
+mod mutex;
+mod ops;
+mod random;
+mod runtime;
+mod storage;
+
+pub use crate::{LEAF_SLOTS, MAX_LEAVES};
+pub use atomics::{AtomicPtr, AtomicU32, AtomicU64};
+#[doc(hidden)]
+pub use explore::explore_unpruned;
+pub use explore::{Bounds, Failure, Report, explore, random_walk, replay};
+pub use mutex::{Mutex, MutexGuard};
+pub use ops::{
+    allow_timeouts, branching, doze, fence, futex_wait, futex_wake, heavy_fence, light_fence,
+    now_ns, register_heavy_fence, tls_get, tls_set,
+};
+pub use runtime::{JoinHandle, at_end, spawn, thread_index, yield_now};
+pub use std::sync::atomic::Ordering;
+pub use storage::Model;

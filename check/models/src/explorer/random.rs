@@ -1,0 +1,96 @@
+//! Choices by chance: half of the executions by priorities, half by a walk.
+//!
+//! *Priorities* are the probabilistic concurrency testing of Burckhardt, Kothari, Musuvathi and
+//! Nagarakatte (ASPLOS 2010): every thread has a random one, the highest runs, and at a few random
+//! moments the running thread drops to the bottom. A bug that needs `d` such moments is found with
+//! probability at least 1/(threads · choices^(d-1)) an execution. The *walk* switches threads with a
+//! probability drawn for the execution. Stores are passed by with a probability drawn for it, too.
+
+use super::choice::Kind;
+use crate::chance::Rng;
+
+/// At most so many drops of priority an execution.
+const DROPS: usize = 4;
+
+/// The state of a random policy.
+#[derive(Debug)]
+pub(crate) struct Random {
+    rng: Rng,
+    /// By thread; grows as threads appear. Empty for a walk.
+    priorities: Vec<u64>,
+    by_priority: bool,
+    drops: [usize; DROPS],
+    lowest: u64,
+    made: usize,
+    switch: u64,
+    delay: u64,
+}
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Random {
+        let mut random = Random {
+            rng: Rng::new(seed),
+            priorities: Vec::new(),
+            by_priority: true,
+            drops: [0; DROPS],
+            lowest: 0,
+            made: 0,
+            switch: 0,
+            delay: 0,
+        };
+        random.next_execution(100);
+        random
+    }
+
+    /// Draws what holds for one execution; the one before made `length` choices.
+    pub(crate) fn next_execution(&mut self, length: usize) {
+        self.priorities.clear();
+        self.by_priority = !self.by_priority;
+        self.drops = std::array::from_fn(|_| self.rng.below(length.max(16)));
+        self.lowest = 1 << 32;
+        self.made = 0;
+        self.switch = [128, 48, 12, 4][self.rng.below(4)];
+        self.delay = [0, 24, 128, 232][self.rng.below(4)];
+    }
+
+    pub(crate) fn flush(&mut self, count: usize) -> usize {
+        if self.rng.chance(self.delay, 256) {
+            1 + self.rng.below(count - 1)
+        } else {
+            0
+        }
+    }
+
+    /// The index of the thread that runs. At a preemption point the first is the running one.
+    pub(crate) fn thread(&mut self, kind: Kind, threads: &[usize]) -> usize {
+        self.made += 1;
+        if !self.by_priority {
+            let stay = kind == Kind::Preempt && !self.rng.chance(self.switch, 256);
+            return if stay {
+                0
+            } else {
+                self.rng.below(threads.len())
+            };
+        }
+        if kind == Kind::Preempt && self.drops.contains(&self.made) {
+            self.demote(threads[0]);
+        }
+        let best = (0..threads.len()).max_by_key(|&i| self.priority(threads[i]));
+        best.expect("somebody to choose")
+    }
+
+    /// This thread runs only when no other can: it dropped, or it spins.
+    pub(crate) fn demote(&mut self, thread: usize) {
+        let _ = self.priority(thread);
+        self.lowest -= 1;
+        self.priorities[thread] = self.lowest;
+    }
+
+    fn priority(&mut self, thread: usize) -> u64 {
+        while self.priorities.len() <= thread {
+            self.priorities
+                .push((1 << 32) + (self.rng.next_u64() >> 24));
+        }
+        self.priorities[thread]
+    }
+}

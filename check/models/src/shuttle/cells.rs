@@ -1,0 +1,41 @@
+//! Thread-locals as numbered cells, of model threads.
+
+use std::cell::RefCell;
+
+use crate::CELLS;
+
+thread_local! {
+    /// By number of the model thread. They are fibers on one OS thread.
+    static THREADS: RefCell<Vec<[usize; CELLS]>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A new execution begins.
+pub(crate) fn reset() {
+    THREADS.with_borrow_mut(Vec::clear);
+}
+
+fn with<R>(f: impl FnOnce(&mut [usize; CELLS]) -> R) -> R {
+    let me = usize::from(shuttle::current::me());
+    THREADS.with_borrow_mut(|threads| {
+        if threads.len() <= me {
+            threads.resize(me + 1, [0; CELLS]);
+        }
+        f(&mut threads[me])
+    })
+}
+
+/// Reads a numbered cell of this model thread.
+///
+/// # Panics
+/// If there is no such cell, and outside an execution.
+pub fn tls_get(index: usize) -> usize {
+    with(|cells| cells[index])
+}
+
+/// Writes a numbered cell of this model thread.
+///
+/// # Panics
+/// If there is no such cell, and outside an execution.
+pub fn tls_set(index: usize, value: usize) {
+    with(|cells| cells[index] = value);
+}

@@ -1,0 +1,167 @@
+//! Sleeping: the futex, the clock, and naps.
+//!
+//! Who sleeps is in a list. Who sleeps without a time is parked, so that shuttle sees a deadlock; who sleeps with one
+//! counts as able to run in shuttle's eyes, and is passed over by the scheduler (`schedule.rs`) until its time has come.
+//!
+//! # Invariants
+//! * Between the look at a futex's word and the entry in the list nobody else runs, as in the kernel.
+//! * Whoever takes a sleeper off the list wakes it, and nobody else does.
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use shuttle::current::TaskId;
+use shuttle::thread::Thread;
+
+use crate::TICK_NS;
+
+use super::{AtomicU32, Ordering, pass, yield_now};
+
+/// How long a moment is.
+const DOZE_NS: u64 = 1_000;
+/// Time-outs from this on never fire.
+pub const NEVER: Duration = Duration::from_secs(1);
+
+/// Why a nap is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nap {
+    /// Its time has come while others went on.
+    Due,
+    /// Nobody could go on before its time, so the clock went on to it.
+    Idle,
+}
+
+struct Sleeper {
+    task: TaskId,
+    /// What it sleeps on; none for a nap.
+    address: Option<usize>,
+    /// When it wakes up by itself; never, perhaps.
+    until: u64,
+    /// If it is parked: to wake it.
+    parked: Option<Thread>,
+}
+
+#[derive(Default)]
+struct Sleep {
+    clock: u64,
+    sleepers: Vec<Sleeper>,
+    /// The last one that was woken by its time: because nobody could go on?
+    idle: bool,
+}
+
+thread_local! {
+    static SLEEP: RefCell<Sleep> = RefCell::new(Sleep::default());
+}
+
+/// A new execution begins.
+pub(crate) fn reset() {
+    SLEEP.replace(Sleep::default());
+}
+
+/// Does this thread sleep, and is to be passed over?
+pub(crate) fn sleeps(task: TaskId) -> bool {
+    SLEEP.with_borrow(|sleep| {
+        let waits = |sleeper: &Sleeper| sleeper.task == task && sleeper.until > sleep.clock;
+        sleep.sleepers.iter().any(waits)
+    })
+}
+
+/// Whom to wake next if nobody can go on: who wants it first; those that sleep until nobody can `ever` go on only then.
+pub(crate) fn next(ever: bool) -> Option<TaskId> {
+    SLEEP.with_borrow(|sleep| {
+        let timed = sleep.sleepers.iter().filter(|s| s.parked.is_none());
+        let timed = timed.filter(|s| ever || s.until != u64::MAX);
+        timed.min_by_key(|s| s.until).map(|s| s.task)
+    })
+}
+
+/// This thread goes on. If it sleeps, that is over, and if nobody else could go on, the clock goes on to its time.
+pub(crate) fn goes_on(task: TaskId, idle: bool) {
+    SLEEP.with_borrow_mut(|sleep| {
+        if let Some(at) = sleep.sleepers.iter().position(|s| s.task == task) {
+            let until = sleep.sleepers.remove(at).until;
+            sleep.idle = idle && until > sleep.clock;
+            if sleep.idle && until != u64::MAX {
+                sleep.clock = until;
+            }
+        }
+    });
+}
+
+/// Sleeps until it is not in the list any more.
+fn sleep(address: Option<usize>, until: u64) {
+    let me = shuttle::thread::current();
+    let task = shuttle::current::me();
+    let parks = address.is_some() && until == u64::MAX;
+    SLEEP.with_borrow_mut(|sleep| {
+        sleep.sleepers.push(Sleeper {
+            task,
+            address,
+            until,
+            parked: parks.then_some(me),
+        });
+    });
+    while SLEEP.with_borrow(|sleep| sleep.sleepers.iter().any(|s| s.task == task)) {
+        if parks {
+            shuttle::thread::park();
+        } else {
+            yield_now();
+        }
+    }
+}
+
+/// Sleeps while `word` holds `expected`, until [`futex_wake`], or until the time is over if that is less than [`NEVER`].
+pub fn futex_wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) {
+    if std::thread::panicking() || word.load(Ordering::SeqCst) != expected {
+        return;
+    }
+    let timeout = timeout.filter(|&timeout| timeout < NEVER);
+    let until = timeout.map_or(u64::MAX, |timeout| clock() + timeout.as_nanos() as u64);
+    sleep(Some(std::ptr::from_ref(word).addr()), until);
+}
+
+/// Wakes one sleeper on this address, which is only compared: the one that has slept longest.
+pub fn futex_wake(word: *const AtomicU32) {
+    if std::thread::panicking() {
+        return;
+    }
+    pass();
+    let sleeper = SLEEP.with_borrow_mut(|sleep| {
+        let here = |sleeper: &Sleeper| sleeper.address == Some(word.addr());
+        let first = sleep.sleepers.iter().position(here);
+        first.map(|first| sleep.sleepers.remove(first))
+    });
+    if let Some(thread) = sleeper.and_then(|sleeper| sleeper.parked) {
+        thread.unpark();
+    }
+}
+
+/// Sleeps until this time. With `u64::MAX` until nobody else can ever go on: others that sleep with a time come first.
+pub fn nap(until: u64) -> Nap {
+    if until <= clock() {
+        return Nap::Due;
+    }
+    sleep(None, until);
+    match SLEEP.with_borrow(|sleep| sleep.idle) {
+        true => Nap::Idle,
+        false => Nap::Due,
+    }
+}
+
+/// Sleeps for a moment.
+pub fn doze() {
+    let _ = nap(clock() + DOZE_NS);
+}
+
+/// The time, without a look at the clock: for those who are not part of the model.
+pub fn clock() -> u64 {
+    SLEEP.with_borrow(|sleep| sleep.clock)
+}
+
+/// A clock that goes on by a little at each look.
+pub fn now_ns() -> u64 {
+    SLEEP.with_borrow_mut(|sleep| {
+        sleep.clock += TICK_NS;
+        sleep.clock
+    })
+}

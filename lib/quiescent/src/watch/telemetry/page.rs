@@ -1,0 +1,424 @@
+//! The page: its layout, how it comes into being, and its rows.
+//!
+//! Everything in it is an atomic word that means something by itself, so no order of accesses matters: many threads count at the same time, and another
+//! process may read at any time. A row belongs to one function of one domain from the moment that its key is there (compare-and-swap), and is
+//! never given up. A text of which a part is not there yet has a zero byte within its length, and is read once more later.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::ptr;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
+
+use crate::inner::prim::{self, Mutex, MutexGuard};
+use crate::inner::queue::kind;
+use crate::inner::queue::per_thread::{CODE, PLAIN};
+
+/// The first eight bytes.
+pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"quiescnt");
+/// Of the layout.
+pub(super) const VERSION: u32 = 1;
+/// What the descriptor is called.
+pub(super) const NAME: &str = "quiescent-telemetry";
+/// Functions, of all domains together; the last row is for those that find none.
+pub(super) const ROWS: usize = 512;
+pub(super) const OTHERS: usize = ROWS - 1;
+/// A row is looked for in so many places.
+const STEPS: usize = 16;
+/// Counters there is room for.
+pub(super) const COUNTERS: usize = 64;
+/// Readers that are named.
+pub(super) const HOLDOUTS: usize = 64;
+/// Names of domains that there is room for, the two below among them.
+pub(super) const PLACES: usize = 256;
+/// The process's own domain.
+pub(crate) const PROCESS: u32 = 0;
+/// All domains without a name.
+pub(crate) const UNNAMED: u32 = 1;
+/// The first number of an `Srcu`; those below are domains'.
+pub(crate) const SRCUS: u32 = 1 << 13;
+/// The last number; those from there on are not told apart.
+const LAST_PLACE: u32 = (1 << 14) - 1;
+/// Bits of a key for what is queued: an address, or the low bits of a layout.
+const WHAT_BITS: u32 = 48;
+
+/// A text without zero bytes.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct Text<const N: usize> {
+    pub(super) length: AtomicU64,
+    bytes: [AtomicU8; N],
+}
+
+impl<const N: usize> Text<N> {
+    fn set(&self, text: &str) {
+        self.length.store(0, Ordering::Relaxed);
+        let text = text.split('\0').next().unwrap_or_default();
+        let mut length = text.len().min(N);
+        while !text.is_char_boundary(length) {
+            length -= 1;
+        }
+        for (place, byte) in self.bytes.iter().zip(&text.as_bytes()[..length]) {
+            place.store(*byte, Ordering::Relaxed);
+        }
+        self.length.store(length as u64, Ordering::Relaxed);
+    }
+}
+
+/// A function of a domain.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Row {
+    /// 0: nobody's. Bits 0 to 47: what is queued; 48 and 49: its lane and one; from 50 on: the domain.
+    pub(super) key: AtomicU64,
+    /// Bit 0: it is queued lazily.
+    flags: AtomicU64,
+    bytes_each: AtomicU64,
+    pub(super) queued: AtomicU64,
+    pub(super) executed: AtomicU64,
+    pub(super) hurried: AtomicU64,
+    pub(super) prompt: AtomicU64,
+    pub(super) batches: AtomicU64,
+    pub(super) least_us: AtomicU64,
+    pub(super) most_us: AtomicU64,
+    pub(super) longest_us: AtomicU64,
+    name: Text<160>,
+}
+
+/// A counter of the process.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct Named {
+    pub(super) value: AtomicU64,
+    name: Text<32>,
+}
+
+/// What the layout is, and the words that are the page's own.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct Header {
+    magic: AtomicU64,
+    version: AtomicU32,
+    pub(super) pid: AtomicU32,
+    pub(super) forks: AtomicU32,
+    /// Offset, number and size of each part, in this order: counters, readers in the way, names of domains, functions.
+    parts: [AtomicU32; 12],
+    /// By `CLOCK_MONOTONIC`, ns.
+    started_ns: AtomicU64,
+    pub(super) published_ns: AtomicU64,
+}
+
+/// The page.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Page {
+    pub(super) header: Header,
+    pub(super) counters: [Named; COUNTERS],
+    /// Readers in the way: the thread, and above it its nesting. A 0 ends them.
+    pub(super) holdouts: [AtomicU64; HOLDOUTS],
+    places: [Text<40>; PLACES],
+    rows: [Row; ROWS],
+}
+
+/// Null: nothing is counted.
+static PAGE: AtomicPtr<Page> = AtomicPtr::new(ptr::null_mut());
+
+/// Counts pages: what a queue has told one is not told the next.
+static NUMBER: AtomicU32 = AtomicU32::new(0);
+
+/// Its descriptor, to be closed in the child of a fork, plus one.
+static DESCRIPTOR: AtomicU32 = AtomicU32::new(0);
+
+/// The number of its file: the descriptor may have become somebody else's.
+static FILE: AtomicU64 = AtomicU64::new(0);
+
+/// When it came into being.
+static STARTED: AtomicU64 = AtomicU64::new(0);
+
+/// What domains are called, in the order of their numbers. A fork takes its lock, so no memory is allocated under it: the room is there.
+#[derive(Debug)]
+pub(crate) struct Names {
+    all: [&'static str; PLACES],
+    count: usize,
+}
+
+impl Names {
+    /// The number of a name, which may be a new one; none where there is no more room.
+    fn number(&mut self, name: &'static str) -> Option<u32> {
+        let mut known = UNNAMED as usize + 1..self.count;
+        if let Some(at) = known.find(|&at| self.all[at] == name) {
+            return Some(at as u32);
+        }
+        *self.all.get_mut(self.count)? = name;
+        self.count += 1;
+        Some(self.count as u32 - 1)
+    }
+}
+
+/// Whoever has it starts, or names.
+static NAMES: Mutex<Names> = Mutex::new(Names {
+    all: {
+        let mut all = [""; PLACES];
+        all[PROCESS as usize] = "process";
+        all[UNNAMED as usize] = "(unnamed)";
+        all
+    },
+    count: 2,
+});
+
+/// Nobody starts or names meanwhile.
+pub(crate) fn names() -> MutexGuard<'static, Names> {
+    NAMES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The page, if there is one.
+#[inline]
+pub(crate) fn page() -> Option<&'static Page> {
+    // SAFETY: null, or a page that is mapped for as long as this process lives.
+    unsafe { PAGE.load(Ordering::Acquire).as_ref() }
+}
+
+/// When this page came into being, ns.
+pub(super) fn started() -> u64 {
+    STARTED.load(Ordering::Relaxed)
+}
+
+/// Which page it is.
+pub(super) fn number() -> u32 {
+    NUMBER.load(Ordering::Relaxed)
+}
+
+pub(super) fn start() -> io::Result<()> {
+    let names = names();
+    match page() {
+        Some(_) => Ok(()),
+        None => make(0, &names),
+    }
+}
+
+/// A descriptor of ours.
+fn owned(made: i32) -> io::Result<OwnedFd> {
+    match made {
+        0.. => {
+            // SAFETY: made just now, and nobody else's.
+            Ok(unsafe { OwnedFd::from_raw_fd(made) })
+        }
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// An empty file for it, in memory that is there already: touching it later cannot fail.
+fn file() -> io::Result<OwnedFd> {
+    let size = size_of::<Page>();
+    // SAFETY: plain data, filled in by the call before it is read.
+    let mut limit: libc::rlimit = unsafe { std::mem::zeroed() };
+    // SAFETY: `limit` is writable.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } == 0;
+    if known && limit.rlim_cur < size as libc::rlim_t {
+        return Err(io::Error::from_raw_os_error(libc::EFBIG)); // else a signal would say it
+    }
+    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
+    // SAFETY: a string that ends with 0.
+    let create = |flags| unsafe { libc::memfd_create(c"quiescent-telemetry".as_ptr(), flags) };
+    // Kernels before 6.3 do not know the first kind, and some later ones want it.
+    let made = owned(create(flags | libc::MFD_NOEXEC_SEAL)).or_else(|_| owned(create(flags)))?;
+    // Not one of the three that everybody takes for the terminal's.
+    // SAFETY: integers.
+    let made = owned(unsafe { libc::fcntl(made.as_raw_fd(), libc::F_DUPFD_CLOEXEC, 3) })?;
+    // SAFETY: integers.
+    if unsafe { libc::fallocate(made.as_raw_fd(), 0, 0, size as libc::off_t) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(made)
+}
+
+/// A new page in the place of the one there is. No memory is allocated by it.
+fn make(forks: u32, names: &Names) -> io::Result<()> {
+    let size = size_of::<Page>();
+    let descriptor = file()?;
+    let made = descriptor.as_raw_fd();
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: memory that nobody has.
+    let page = unsafe { libc::mmap(ptr::null_mut(), size, access, libc::MAP_SHARED, made, 0) };
+    if page == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW;
+    // The last one is refused by old kernels: then the same user may write, as it may in the process itself.
+    for seal in [seals, libc::F_SEAL_FUTURE_WRITE] {
+        // SAFETY: three integers.
+        unsafe { libc::fcntl(made, libc::F_ADD_SEALS, seal) };
+    }
+    let page: *mut Page = page.cast();
+    // SAFETY: zeroed memory of its size, aligned to pages; words of zeroes are a page.
+    unsafe { &*page }.describe(forks, names);
+    NUMBER.fetch_add(1, Ordering::Relaxed);
+    STARTED.store(prim::coarse_ns(), Ordering::Relaxed); // the clock of the queues
+    FILE.store(status(made).map_or(0, |it| it.st_ino), Ordering::Relaxed);
+    DESCRIPTOR.store(made.cast_unsigned() + 1, Ordering::Relaxed);
+    std::mem::forget(descriptor); // for others to find
+    PAGE.store(page, Ordering::Release);
+    super::publish::publish();
+    Ok(())
+}
+
+/// In the child of a fork, first: the parent's page is the parent's. Gives what [`begin_again`] wants.
+pub(crate) fn leave() -> Option<u32> {
+    let page = page()?;
+    let forks = page.header.forks.load(Ordering::Relaxed);
+    PAGE.store(ptr::null_mut(), Ordering::Relaxed);
+    // SAFETY: this process's own view of it, which nobody uses any more: there is one thread.
+    unsafe { libc::munmap(ptr::from_ref(page).cast_mut().cast(), size_of::<Page>()) };
+    if let Some(descriptor) = descriptor() {
+        // SAFETY: it is this library's.
+        drop(unsafe { OwnedFd::from_raw_fd(descriptor) });
+    }
+    DESCRIPTOR.store(0, Ordering::Relaxed);
+    super::publish::forked();
+    Some(forks)
+}
+
+/// In the child of a fork, last: it has a page of its own if its parent had one. Nothing is counted if there is none to be had.
+pub(crate) fn begin_again(forks: Option<u32>, names: &Names) {
+    if let Some(forks) = forks {
+        let _ = make(forks + 1, names);
+    }
+}
+
+/// What a descriptor leads to.
+fn status(descriptor: i32) -> Option<libc::stat> {
+    // SAFETY: plain data, filled in by the call before it is read.
+    let mut status: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: `status` is writable; the descriptor is a number.
+    let found = unsafe { libc::fstat(descriptor, &mut status) } == 0;
+    found.then_some(status)
+}
+
+/// The page's descriptor, if the program has not closed it.
+pub(super) fn descriptor() -> Option<i32> {
+    let descriptor = DESCRIPTOR.load(Ordering::Relaxed).checked_sub(1)?;
+    let descriptor = descriptor.cast_signed();
+    let file = status(descriptor)?;
+    let is_page = file.st_ino == FILE.load(Ordering::Relaxed)
+        && file.st_size == size_of::<Page>() as libc::off_t
+        // SAFETY: integers.
+        && unsafe { libc::fcntl(descriptor, libc::F_GET_SEALS) } > 0;
+    is_page.then_some(descriptor)
+}
+
+/// The number of domains of this name. Of those for which there is no room nothing is known but that they are not the process's.
+pub(crate) fn place_of(name: &'static str) -> u32 {
+    if name.is_empty() {
+        return UNNAMED;
+    }
+    let mut names = names();
+    let Some(place) = names.number(name) else {
+        return UNNAMED;
+    };
+    if let Some(page) = page() {
+        page.places[place as usize].set(name);
+    }
+    place
+}
+
+impl Page {
+    fn describe(&self, forks: u32, names: &Names) {
+        let header = &self.header;
+        let parts = [
+            std::mem::offset_of!(Page, counters),
+            COUNTERS,
+            size_of::<Named>(),
+            std::mem::offset_of!(Page, holdouts),
+            HOLDOUTS,
+            size_of::<AtomicU64>(),
+            std::mem::offset_of!(Page, places),
+            PLACES,
+            size_of::<Text<40>>(),
+            std::mem::offset_of!(Page, rows),
+            ROWS,
+            size_of::<Row>(),
+        ];
+        for (word, value) in header.parts.iter().zip(parts) {
+            word.store(value as u32, Ordering::Relaxed);
+        }
+        header.version.store(VERSION, Ordering::Relaxed);
+        header.pid.store(std::process::id(), Ordering::Relaxed);
+        header.forks.store(forks, Ordering::Relaxed);
+        header.started_ns.store(prim::now_ns(), Ordering::Relaxed);
+        for (place, name) in self.places.iter().zip(&names.all[..names.count]) {
+            place.set(name);
+        }
+        for (place, name) in self.counters.iter().zip(super::publish::NAMES) {
+            place.name.set(name);
+        }
+        self.rows[OTHERS].name.set("(others)");
+        header.magic.store(MAGIC, Ordering::Release);
+    }
+
+    /// The row of a function: `what` is an entry's second word, or an intrusive callback's function.
+    pub(super) fn row(&self, place: u32, lane: usize, what: u64) -> &Row {
+        let place = place.min(LAST_PLACE);
+        let short = what & ((1 << WHAT_BITS) - 1);
+        let key = u64::from(place) << 50 | (lane as u64 + 1) << WHAT_BITS | short;
+        let first = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % OTHERS;
+        for step in 0..STEPS {
+            let row = &self.rows[(first + step) % OTHERS];
+            let mut known = row.key.load(Ordering::Relaxed);
+            if known == 0 {
+                let order = Ordering::Relaxed; // the key is all there is to see
+                match row.key.compare_exchange(0, key, order, order) {
+                    Ok(_) => {
+                        row.describe(lane, what);
+                        return row;
+                    }
+                    Err(other) => known = other,
+                }
+            }
+            if known == key {
+                return row;
+            }
+        }
+        &self.rows[OTHERS]
+    }
+}
+
+impl Row {
+    fn describe(&self, lane: usize, what: u64) {
+        let (bytes, lazy) = match lane {
+            PLAIN => {
+                let size = (what >> 6) as usize;
+                write_to(&self.name, format_args!("block of {size} bytes"));
+                (quiescent_engine::owner::weight(size) as u64, true)
+            }
+            CODE => {
+                // SAFETY: what was queued in the code lane.
+                let kind = unsafe { kind::kind(what) };
+                self.name.set((kind.name)());
+                (kind.bytes, kind.lazy)
+            }
+            _ => {
+                write_to(&self.name, format_args!("head at {what:#x}"));
+                (0, false)
+            }
+        };
+        self.bytes_each.store(bytes, Ordering::Relaxed);
+        self.flags.store(u64::from(lazy), Ordering::Relaxed);
+    }
+}
+
+/// Formats without memory: this may be under a lock.
+fn write_to<const N: usize>(text: &Text<N>, what: std::fmt::Arguments<'_>) {
+    struct Room([u8; 48], usize);
+    impl std::fmt::Write for Room {
+        fn write_str(&mut self, text: &str) -> std::fmt::Result {
+            let room = &mut self.0[self.1..];
+            let length = text.len().min(room.len());
+            room[..length].copy_from_slice(&text.as_bytes()[..length]);
+            self.1 += length;
+            Ok(())
+        }
+    }
+    let mut room = Room([0; 48], 0);
+    let _ = std::fmt::write(&mut room, what);
+    text.set(str::from_utf8(&room.0[..room.1]).unwrap_or_default());
+}

@@ -1,0 +1,199 @@
+//! The process's counters, brought to the page at the moments at which they have changed: at the end of a grace period, and before a driver or
+//! the worker sleeps. In between nothing is copied, so nothing runs that would not have run anyway (rule R5).
+//!
+//! One at a time writes; who comes meanwhile has it written once more.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::inner::domain::counters::value;
+use crate::inner::prim;
+use crate::stats::Flushes;
+
+use super::page::{COUNTERS, HOLDOUTS, Page, page};
+
+/// Writers and those who want one more round.
+static WANTED: AtomicU32 = AtomicU32::new(0);
+
+/// The counters' names, in the order of [`values`].
+pub(super) const NAMES: [&str; 48] = [
+    "grace_periods",
+    "grace_periods_sole",
+    "scans",
+    "leaves_scanned",
+    "stalls",
+    "fences_gp",
+    "fences_flag",
+    "fences_take",
+    "fences_issued",
+    "fences_shared",
+    "wakeups",
+    "reader_wakeups",
+    "sleeps",
+    "hand_overs",
+    "usurped",
+    "callbacks",
+    "callback_panics",
+    "callback_exits",
+    "barriers",
+    "worker_passes",
+    "worker_wakeups.timer",
+    "worker_wakeups.kick",
+    "worker_wakeups.pressure",
+    "worker_wakeups.backlog",
+    "flushes.lazy",
+    "flushes.prompt",
+    "flushes.batch",
+    "flushes.hurry",
+    "flushes.barrier",
+    "flushes.drain",
+    "flushes.pressure",
+    "flushes.budget",
+    "pressure_events",
+    "pressure_calls",
+    "pressure_passes",
+    "worker_errors",
+    "over_budget",
+    "refused",
+    "helped",
+    "gave_way",
+    "leaked",
+    "not_inherited",
+    "crowd_sections",
+    "crowd_queued",
+    "registered",
+    "helper_threads",
+    "budget_bytes",
+    "budget_callbacks",
+];
+
+const _: () = assert!(NAMES.len() <= COUNTERS);
+
+fn values() -> [u64; NAMES.len()] {
+    let domain = prim::domain();
+    let core = domain.lock();
+    let counts = core.engine.counts();
+    let budget = core.engine.budget();
+    drop(core);
+    let c = &domain.counters;
+    let flushes = Flushes::of(&counts.flushes);
+    [
+        counts.grace_periods,
+        counts.sole,
+        counts.scans,
+        counts.leaves_scanned,
+        counts.stalls,
+        value(&c.fences_gp),
+        value(&c.fences_flag),
+        value(&c.fences_take),
+        domain.fences.issued(),
+        value(&c.fences_shared),
+        value(&c.wakeups),
+        value(&c.reader_wakeups),
+        value(&c.sleeps),
+        value(&c.hand_overs),
+        counts.usurped,
+        value(&c.callbacks),
+        value(&c.panics),
+        value(&c.exits),
+        value(&c.barriers),
+        value(&c.worker_passes),
+        value(&c.woken_timer),
+        value(&c.woken_kick),
+        value(&c.woken_pressure),
+        counts.backlogs,
+        flushes.lazy,
+        flushes.prompt,
+        flushes.batch,
+        flushes.hurry,
+        flushes.barrier,
+        flushes.drain,
+        flushes.pressure,
+        flushes.budget,
+        value(&c.pressure_events),
+        value(&c.pressure_calls),
+        counts.pressure,
+        value(&c.worker_errors),
+        counts.over_budget,
+        value(&c.refused),
+        value(&c.helped),
+        value(&c.gave_way),
+        value(&c.leaked),
+        value(&c.not_inherited),
+        value(&c.crowd_sections),
+        value(&c.crowd_queued),
+        u64::from(domain.slots.registered()),
+        value(&c.helpers),
+        budget.bytes,
+        budget.count,
+    ]
+}
+
+/// [`publish`], where something is counted. With no lock held.
+#[inline]
+pub(crate) fn publish_if_on() {
+    if page().is_some() {
+        publish();
+    }
+}
+
+/// Brings the counters up to date. With no lock held.
+#[cold]
+pub(crate) fn publish() {
+    let Some(page) = page() else { return };
+    if WANTED.fetch_add(1, Ordering::AcqRel) != 0 {
+        return; // whoever is writing does it once more
+    }
+    let mut seen = 1;
+    loop {
+        write(page);
+        let order = (Ordering::AcqRel, Ordering::Acquire);
+        match WANTED.compare_exchange(seen, 0, order.0, order.1) {
+            Ok(_) => return,
+            Err(more) => seen = more,
+        }
+    }
+}
+
+/// In the child of a fork: nobody is writing.
+pub(super) fn forked() {
+    WANTED.store(0, Ordering::Relaxed);
+}
+
+fn write(page: &Page) {
+    for (place, value) in page.counters.iter().zip(values()) {
+        place.value.store(value, Ordering::Relaxed);
+    }
+    let domain = prim::domain();
+    let (mut cpus, mut count) = ([0; HOLDOUTS], 0);
+    let core = domain.lock();
+    for (place, cpu) in cpus.iter_mut().zip(core.engine.holdouts()) {
+        *place = cpu;
+        count += 1;
+    }
+    drop(core);
+    let slots = cpus[..count]
+        .iter()
+        .filter_map(|&cpu| domain.slots.slot(cpu));
+    let readers = slots.map(|slot| (slot.thread(), slot.seat.reader.nesting()));
+    let inside = readers.filter(|reader| reader.1 != 0);
+    let words = inside.map(|(thread, nesting)| nesting << 32 | u64::from(thread));
+    let ended = words.chain(std::iter::repeat(0));
+    for (place, word) in page.holdouts.iter().zip(ended) {
+        place.store(word, Ordering::Relaxed);
+    }
+    page.header
+        .published_ns
+        .store(prim::now_ns(), Ordering::Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::NAMES;
+    use quiescent_engine::credit::Cause;
+
+    #[test]
+    fn flushes_are_in_the_order_of_the_engine_s_causes() {
+        let causes = NAMES.iter().filter_map(|it| it.strip_prefix("flushes."));
+        assert!(causes.eq(Cause::ALL.iter().map(|it| it.name())));
+    }
+}

@@ -1,0 +1,320 @@
+//! Reading a page: of this process, or of another one.
+//!
+//! The bytes are copied by the kernel (`pread`), so nothing is mapped, and a process that ends meanwhile does no harm. Nothing in
+//! them is believed: offsets and lengths are looked at first.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::mem::ManuallyDrop;
+use std::os::fd::FromRawFd;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::page::{self, MAGIC, NAME, VERSION};
+use super::{Function, Snapshot, What};
+use crate::inner::prim;
+
+/// A page has at most so many bytes.
+const MOST_BYTES: u64 = 1 << 20;
+/// And a text.
+const MOST_TEXT: usize = 4096;
+
+/// The telemetry of a process, to be read as often as one likes.
+///
+/// # Layout of a page
+/// Words of this machine's byte order; all counts are 8 bytes, other words 4.
+///
+/// | at | what |
+/// |---|---|
+/// | 0 | `quiescnt` |
+/// | 8 | version: 1; pid; forks (4 bytes each) |
+/// | 20 | offset, number, and size of each, of four parts: counters, readers in the way, names of domains, functions (12 words of 4 bytes) |
+/// | 72 | since when it counts, ns of `CLOCK_MONOTONIC`; when the counters were brought up to date |
+///
+/// A *text* is its length (8 bytes) and so many bytes of UTF-8; one with a zero byte among them is being written. A counter is a value and a text. A reader in the way is
+/// a thread's number in its low half and its nesting in the other; a 0 ends them. The name of domain *n* is the *n*th text. A function: key (0: no function; bits 50 and up: domain, from 8192 on an `Srcu`; 48 and 49:
+/// lane, 1 memory, 2 code, 3 intrusive), flags (bit 0: lazy), bytes of one, queued, executed, hurried, prompt, batches, waited at least, at most (sums, µs), longest
+/// (µs), and its name, a text. The last function has no key: it is all those that have found no row.
+#[derive(Debug)]
+pub struct Source {
+    file: ManuallyDrop<File>,
+    /// It is to be closed.
+    ours: bool,
+}
+
+impl Drop for Source {
+    fn drop(&mut self) {
+        if self.ours {
+            // SAFETY: not used any more.
+            unsafe { ManuallyDrop::drop(&mut self.file) };
+        }
+    }
+}
+
+impl Source {
+    /// The telemetry of another process.
+    ///
+    /// # Errors
+    /// There is no such process; it is not this user's; it counts nothing ([`NotFound`](ErrorKind::NotFound), and the text says how to begin).
+    pub fn of(pid: u32) -> io::Result<Source> {
+        let folder = PathBuf::from(format!("/proc/{pid}/fd"));
+        let told = |e: io::Error| {
+            let text = match e.kind() {
+                ErrorKind::NotFound => format!("there is no process {pid}"),
+                ErrorKind::PermissionDenied => {
+                    format!("process {pid} is not yours: look at it as its user, or as root")
+                }
+                _ => format!("process {pid}: {e}"),
+            };
+            io::Error::new(e.kind(), text)
+        };
+        for entry in fs::read_dir(&folder).map_err(told)? {
+            let path = entry?.path();
+            let Ok(target) = fs::read_link(&path) else {
+                continue; // closed meanwhile
+            };
+            let target = target.to_string_lossy();
+            let name = target.strip_prefix("/memfd:").unwrap_or_default();
+            if name.trim_end_matches(" (deleted)") == NAME {
+                // By now it may be something else, such as a pipe nobody writes to.
+                let how = libc::O_NONBLOCK | libc::O_NOCTTY;
+                let mut options = File::options();
+                let file = options.read(true).custom_flags(how).open(path);
+                let file = file.map_err(told)?;
+                if !file.metadata()?.is_file() {
+                    return Err(wrong("it is no file"));
+                }
+                let file = ManuallyDrop::new(file);
+                return Ok(Source { file, ours: true });
+            }
+        }
+        Err(io::Error::new(
+            ErrorKind::NotFound,
+            format!(
+                "process {pid} counts nothing: start it with QUIESCENT_TELEMETRY=1, or have it call \
+                 quiescent::telemetry::start(); or it does not use quiescent"
+            ),
+        ))
+    }
+
+    /// This process's, which is not closed.
+    pub(super) fn own() -> Option<Source> {
+        let descriptor = page::descriptor()?;
+        // SAFETY: open, and never closed by this value.
+        let file = ManuallyDrop::new(unsafe { File::from_raw_fd(descriptor) });
+        Some(Source { file, ours: false })
+    }
+
+    /// What it says now.
+    ///
+    /// # Errors
+    /// It cannot be read, or is not a page of a version that this library knows.
+    pub fn read(&self) -> io::Result<Snapshot> {
+        let size = self.file.metadata()?.len();
+        if size > MOST_BYTES {
+            return Err(wrong("it is larger than any page"));
+        }
+        let mut bytes = vec![0; size as usize];
+        self.file.read_exact_at(&mut bytes, 0)?;
+        parse(&bytes)
+    }
+}
+
+fn wrong(why: impl fmt::Display) -> io::Error {
+    io::Error::new(
+        ErrorKind::InvalidData,
+        format!("not a page of telemetry: {why}"),
+    )
+}
+
+/// Bytes, looked at with care.
+#[derive(Clone, Copy)]
+struct Bytes<'a>(&'a [u8]);
+
+impl<'a> Bytes<'a> {
+    fn at(self, at: usize, length: usize) -> io::Result<Bytes<'a>> {
+        let end = at.checked_add(length);
+        let part = end.and_then(|end| self.0.get(at..end));
+        part.map(Bytes)
+            .ok_or_else(|| wrong(format_args!("it ends before byte {at}")))
+    }
+
+    fn word(self, at: usize) -> io::Result<u32> {
+        let bytes = self.at(at, 4)?.0;
+        Ok(u32::from_ne_bytes(bytes.try_into().map_err(wrong)?))
+    }
+
+    fn long(self, at: usize) -> io::Result<u64> {
+        let bytes = self.at(at, 8)?.0;
+        Ok(u64::from_ne_bytes(bytes.try_into().map_err(wrong)?))
+    }
+
+    /// A text; empty if it is being written.
+    fn text(self, at: usize) -> io::Result<String> {
+        let length = self.long(at)?;
+        let length = usize::try_from(length).map_err(wrong)?;
+        if length > MOST_TEXT {
+            return Err(wrong(format_args!("a text of {length} bytes")));
+        }
+        let bytes = self.at(at + 8, length)?.0;
+        if bytes.contains(&0) {
+            return Ok(String::new());
+        }
+        let text = String::from_utf8_lossy(bytes);
+        // It may go to a terminal.
+        Ok(text.replace(char::is_control, "?"))
+    }
+
+    /// The `n`th part's elements.
+    fn part(self, n: usize) -> io::Result<impl Iterator<Item = io::Result<Bytes<'a>>>> {
+        let number = |k: usize| Ok::<_, io::Error>(self.word(20 + 4 * (3 * n + k))? as usize);
+        let (first, count, size) = (number(0)?, number(1)?, number(2)?);
+        if count > self.0.len() {
+            return Err(wrong(format_args!("part {n} has {count} elements")));
+        }
+        Ok((0..count).map(move |n| self.at(first.saturating_add(n.saturating_mul(size)), size)))
+    }
+}
+
+/// A page's bytes.
+pub(super) fn parse(bytes: &[u8]) -> io::Result<Snapshot> {
+    let bytes = Bytes(bytes);
+    if bytes.long(0)? != MAGIC {
+        return Err(wrong("it does not begin like one"));
+    }
+    let version = bytes.word(8)?;
+    if version != VERSION {
+        return Err(wrong(format_args!(
+            "it has version {version}, this reader knows {VERSION}: take the tools of the program's version"
+        )));
+    }
+    let now = prim::now_ns();
+    let since = |at| Ok::<_, io::Error>(Duration::from_nanos(now.saturating_sub(bytes.long(at)?)));
+    let mut counters = Vec::new();
+    for counter in bytes.part(0)? {
+        let counter = counter?;
+        let name = counter.text(8)?;
+        if !name.is_empty() {
+            counters.push((name, counter.long(0)?));
+        }
+    }
+    let mut holdouts = Vec::new();
+    for reader in bytes.part(1)? {
+        match reader?.long(0)? {
+            0 => break,
+            word => holdouts.push((word as u32, (word >> 32) as u32)),
+        }
+    }
+    let places: Vec<String> = bytes
+        .part(2)?
+        .map(|place| place?.text(0))
+        .collect::<io::Result<_>>()?;
+    let mut functions: Vec<Function> = Vec::new();
+    for row in bytes.part(3)? {
+        let Some(new) = function(row?, &places)? else {
+            continue;
+        };
+        match functions.iter_mut().find(|it| it.is_alike(&new)) {
+            Some(known) => known.add(&new),
+            None => functions.push(new),
+        }
+    }
+    functions.sort_by(|a, b| (&a.domain, &a.name).cmp(&(&b.domain, &b.name)));
+    Ok(Snapshot {
+        pid: bytes.word(12)?,
+        forks: bytes.word(16)?,
+        counted_for: since(72)?,
+        counters_age: since(80)?,
+        counters,
+        functions,
+        holdouts,
+    })
+}
+
+/// A row, if it is somebody's.
+fn function(row: Bytes<'_>, places: &[String]) -> io::Result<Option<Function>> {
+    let key = row.long(0)?;
+    let long = |n: usize| row.long(8 * n);
+    let (queued, executed) = (long(3)?, long(4)?);
+    if key == 0 && queued == 0 && executed == 0 {
+        return Ok(None);
+    }
+    let place = (key >> 50) as usize;
+    let named = places.get(place).filter(|name| !name.is_empty());
+    let domain = match (named, place.checked_sub(page::SRCUS as usize)) {
+        _ if key == 0 => "(others)".to_owned(),
+        (Some(name), _) => name.clone(),
+        (None, Some(srcu)) => format!("srcu {srcu}"),
+        (None, None) => "(unnamed)".to_owned(),
+    };
+    let what = match key >> 48 & 3 {
+        1 => What::Memory,
+        3 => What::Head,
+        _ => What::Code,
+    };
+    Ok(Some(Function {
+        domain,
+        name: row.text(88)?,
+        what,
+        lazy: long(1)? & 1 != 0,
+        bytes_each: long(2)?,
+        queued,
+        executed,
+        hurried: long(5)?,
+        prompt: long(6)?,
+        batches: long(7)?,
+        waited_at_least: Duration::from_micros(long(8)?),
+        waited_at_most: Duration::from_micros(long(9)?),
+        longest: Duration::from_micros(long(10)?),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page() -> Vec<u8> {
+        page::start().expect("a page");
+        let source = Source::own().expect("started");
+        let mut bytes = vec![0; source.file.metadata().expect("its size").len() as usize];
+        source.file.read_exact_at(&mut bytes, 0).expect("read");
+        bytes
+    }
+
+    #[test]
+    fn a_page_that_is_cut_short_anywhere_is_refused() {
+        let whole = page();
+        assert!(parse(&whole).is_ok());
+        for length in (0..whole.len()).step_by(61).chain(0..200) {
+            assert!(parse(&whole[..length]).is_err(), "{length}");
+        }
+    }
+
+    #[test]
+    fn damage_is_refused_or_read_and_never_more() {
+        let whole = page();
+        for at in 0..88 {
+            for bit in 0..8 {
+                let mut damaged = whole.clone();
+                damaged[at] ^= 1 << bit;
+                let read = parse(&damaged);
+                if at < 12 {
+                    assert!(read.is_err(), "byte {at}");
+                }
+            }
+        }
+        let mut text = whole.clone();
+        text[96..104].fill(0xff); // the length of the first counter's name
+        assert!(parse(&text).is_err());
+    }
+
+    #[test]
+    fn the_version_is_looked_at() {
+        let mut other = page();
+        other[8] = 9;
+        let why = parse(&other).expect_err("another version").to_string();
+        assert!(why.contains("version 9"), "{why}");
+    }
+}

@@ -1,0 +1,172 @@
+//! Wakers are the program's code: whatever they do, the tasks of others are woken. And a future that is dropped keeps nothing.
+
+use std::future::Future;
+use std::panic::panic_any;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+use quiescent::{Domain, Srcu, grace_period};
+
+use crate::common::tasks::{Bell, block_on};
+use crate::common::{Reader, isolated, until};
+
+/// Polls once with this waker.
+fn poll<F: Future + Unpin>(future: &mut F, waker: &Waker) -> Poll<F::Output> {
+    Pin::new(future).poll(&mut Context::from_waker(waker))
+}
+
+/// A panic that panics again when it is dropped.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("the panic's own");
+    }
+}
+
+/// Panics with a bomb.
+struct Panics(AtomicU32);
+
+impl Wake for Panics {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Release);
+        panic_any(Bomb);
+    }
+}
+
+#[test]
+fn a_waker_panics_with_a_panic_that_panics() {
+    isolated(|| {
+        let panics = Arc::new(Panics(AtomicU32::new(0)));
+        for round in 1..=3 {
+            let inside = Reader::inside("inside");
+            let bell = Bell::new();
+            let mut futures = [grace_period(), grace_period(), grace_period()];
+            for (n, future) in futures.iter_mut().enumerate() {
+                let waker = match n {
+                    1 => Waker::from(Arc::clone(&panics)),
+                    _ => Waker::from(Arc::clone(&bell)),
+                };
+                assert!(poll(future, &waker).is_pending());
+            }
+            inside.end();
+            until("the others are woken", || bell.rung() == 2);
+            until("it has panicked", || {
+                panics.0.load(Ordering::Acquire) == round
+            });
+        }
+    });
+}
+
+/// Waits for a grace period of its own when it is woken, once there is a reader in its way.
+#[derive(Default)]
+struct Waits {
+    has_begun: AtomicBool,
+    may_go_on: AtomicBool,
+    waits: AtomicBool,
+    is_over: AtomicBool,
+}
+
+fn is(flag: &AtomicBool) -> bool {
+    flag.load(Ordering::Acquire)
+}
+
+fn set(flag: &AtomicBool) {
+    flag.store(true, Ordering::Release);
+}
+
+impl Wake for Waits {
+    fn wake(self: Arc<Self>) {
+        set(&self.has_begun);
+        until("a reader is in the way", || is(&self.may_go_on));
+        let mut other = grace_period();
+        assert!(poll(&mut other, Waker::noop()).is_pending());
+        set(&self.waits);
+        block_on(other);
+        set(&self.is_over);
+    }
+}
+
+#[test]
+fn a_waker_waits_for_another_grace_period() {
+    isolated(|| {
+        let inside = Reader::inside("inside");
+        let waits = Arc::new(Waits::default());
+        let (mut one, mut next) = (grace_period(), grace_period());
+        let bell = Bell::new();
+        assert!(poll(&mut one, &Waker::from(Arc::clone(&waits))).is_pending());
+        assert!(bell.poll(&mut next).is_pending());
+        inside.end();
+        until("it is woken", || is(&waits.has_begun));
+        let inside = Reader::inside("inside, too");
+        set(&waits.may_go_on);
+        until("it waits", || is(&waits.waits));
+        inside.end();
+        until("it is woken itself", || is(&waits.is_over));
+        until("and so is the next task", || bell.rung() == 1);
+        block_on(grace_period());
+    });
+}
+
+/// Polls a future with one waker, then with another, then drops it: it keeps the last one, and then none. `kind` makes the future while a
+/// reader is in its way.
+fn keeps_one_waker<F: Future + Unpin + Clone>(mut future: F) {
+    let [first, second, third] = [(); 3].map(|()| Bell::new());
+    let kept = |bell: &Arc<Bell>| Arc::strong_count(bell) - 1;
+    for _ in 0..2 {
+        assert!(first.poll(&mut future).is_pending());
+    }
+    assert_eq!(kept(&first), 1);
+    let mut copy = future.clone();
+    assert!(third.poll(&mut copy).is_pending());
+    assert!(second.poll(&mut future).is_pending());
+    assert_eq!([&first, &second, &third].map(kept), [0, 1, 1]);
+    drop(future);
+    assert_eq!([&first, &second, &third].map(kept), [0, 0, 1]);
+    drop(copy);
+    assert_eq!(kept(&third), 0);
+    assert_eq!([first, second, third].map(|bell| bell.rung()), [0; 3]);
+}
+
+#[test]
+fn a_dropped_future_keeps_no_waker() {
+    isolated(|| {
+        let inside = Reader::inside("inside");
+        keeps_one_waker(grace_period());
+        inside.end();
+    });
+}
+
+#[test]
+fn a_dropped_future_of_an_srcu_keeps_no_waker() {
+    isolated(|| {
+        let srcu = Srcu::new();
+        let guard = srcu.read_lock();
+        keeps_one_waker(srcu.grace_period());
+        drop(guard);
+        srcu.synchronize();
+    });
+}
+
+#[test]
+fn a_dropped_future_of_a_domain_keeps_no_waker() {
+    isolated(|| {
+        let domain = Domain::new();
+        let (opened, is_open) = std::sync::mpsc::channel();
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        std::thread::scope(|scope| {
+            let domain = &domain;
+            scope.spawn(move || {
+                let _guard = domain.read_lock();
+                opened.send(()).expect("the test waits");
+                ended.recv().ok();
+            });
+            is_open.recv().expect("it reads");
+            keeps_one_waker(domain.grace_period());
+            drop(end);
+        });
+        domain.synchronize();
+    });
+}

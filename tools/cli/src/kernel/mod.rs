@@ -1,0 +1,138 @@
+//! This machine's own kernel, waiting for its own grace period.
+//!
+//! `membarrier(MEMBARRIER_CMD_GLOBAL)` returns after every CPU has passed a quiescent state; the kernel implements
+//! it with a grace period of its own (membarrier(2): "an expensive, system-wide operation"). It is the one way for
+//! an unprivileged program to time one. It does *not* wait when only one CPU is on line, and is refused when the
+//! kernel was booted with `nohz_full`; [`standing`] says so.
+//!
+//! It is another guarantee than ours: the kernel's waits for every CPU of the machine and contains the kernel's own
+//! pauses between scans (milliseconds, so that readers and idle CPUs are not disturbed); ours waits for the readers
+//! of one process.
+
+pub mod beside;
+pub mod calls;
+pub mod fact;
+pub mod facts;
+pub mod load;
+pub mod place;
+pub mod predict;
+mod reader;
+pub mod show;
+pub mod verdict;
+
+use quiescent_report::rows::host;
+use std::io;
+use std::time::Instant;
+
+/// What measured rows of `kernel bench` begin with.
+const CASE: &str = "synchronize";
+
+/// `MEMBARRIER_CMD_QUERY` and `MEMBARRIER_CMD_GLOBAL` of membarrier(2).
+const QUERY: libc::c_int = 0;
+const GLOBAL: libc::c_int = 1;
+
+/// Whether the call waits for a kernel grace period here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// It does.
+    Waits,
+    /// It returns at once; the text says why, so its latency says nothing about grace periods.
+    ReturnsAtOnce(String),
+    /// It is refused; the text says why.
+    Refused(String),
+}
+
+fn membarrier(command: libc::c_int) -> io::Result<libc::c_long> {
+    // SAFETY: membarrier takes three plain numbers.
+    let result = unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(result)
+}
+
+/// What the call does on this machine.
+pub fn standing() -> Standing {
+    let nohz_full = host::first_line("/sys/devices/system/cpu/nohz_full")
+        .filter(|list| host::cpus_in_list(list).is_some_and(|cpus| cpus > 0));
+    let online = host::first_line("/sys/devices/system/cpu/online")
+        .and_then(|list| host::cpus_in_list(&list));
+    judge(membarrier(QUERY), nohz_full, online)
+}
+
+fn judge(
+    query: io::Result<libc::c_long>,
+    nohz_full: Option<String>,
+    online: Option<u64>,
+) -> Standing {
+    match query {
+        Err(why) => Standing::Refused(format!(
+            "membarrier is refused ({why}): a sandbox, or a kernel without it"
+        )),
+        Ok(_) if nohz_full.is_some() => Standing::Refused(format!(
+            "MEMBARRIER_CMD_GLOBAL is disabled (EINVAL) because the kernel runs with nohz_full={}",
+            nohz_full.unwrap_or_default()
+        )),
+        Ok(commands) if commands & libc::c_long::from(GLOBAL) == 0 => Standing::Refused(
+            "MEMBARRIER_CMD_GLOBAL is not among this kernel's commands (EINVAL): nohz_full is set"
+                .into(),
+        ),
+        Ok(_) if online == Some(1) => Standing::ReturnsAtOnce(
+            "only one CPU is on line, so the kernel returns without waiting for a grace period"
+                .into(),
+        ),
+        Ok(_) => Standing::Waits,
+    }
+}
+
+/// One call, in µs.
+fn timed() -> io::Result<f64> {
+    let begin = Instant::now();
+    membarrier(GLOBAL)?;
+    Ok(begin.elapsed().as_nanos() as f64 / 1_000.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quiescent_report::Control;
+    use quiescent_report::Silent;
+    use std::sync::atomic::AtomicBool;
+    use std::time::Duration;
+
+    #[test]
+    fn each_reason_is_said() {
+        let all = 1023;
+        let one_cpu = judge(Ok(all), None, Some(1));
+        assert!(matches!(one_cpu, Standing::ReturnsAtOnce(why) if why.contains("one CPU")));
+        let isolated = judge(Ok(all), Some("1-3".into()), Some(4));
+        assert!(matches!(isolated, Standing::Refused(why) if why.contains("nohz_full=1-3")));
+        let missing = judge(Ok(all & !1), None, Some(4));
+        assert!(matches!(missing, Standing::Refused(why) if why.contains("EINVAL")));
+        let refused = judge(
+            Err(io::Error::from_raw_os_error(libc::EPERM)),
+            None,
+            Some(4),
+        );
+        assert!(matches!(refused, Standing::Refused(why) if why.contains("sandbox")));
+        assert_eq!(judge(Ok(all), None, Some(4)), Standing::Waits);
+        assert_eq!(judge(Ok(all), None, None), Standing::Waits);
+    }
+
+    #[test]
+    fn a_stopped_measurement_is_empty() {
+        let stop = AtomicBool::new(true);
+        if matches!(standing(), Standing::Refused(_)) {
+            return;
+        }
+        let plan = calls::Plan {
+            runs: 2,
+            calls: 2,
+            pause: Duration::ZERO,
+            budget: Duration::from_secs(1),
+            thread: None,
+        };
+        let runs = calls::measure(&plan, Control::new(&stop, &Silent)).unwrap();
+        assert!(runs.is_empty());
+    }
+}

@@ -1,0 +1,299 @@
+//! What the machine model makes of this kernel: its prediction for each way in which it may be placed and loaded.
+//!
+//! How long a call takes depends on more than a kernel's parameters: on whether the grace-period thread sits on the caller's CPU, on whose
+//! ticks run besides, on the idle loop, on whether CPUs execute at the same time. Each combination is a configuration, and each is
+//! *run*: nothing here is computed from a formula. Where one of these is known (read or seen), only what fits it is compared.
+
+use super::facts::Facts;
+use super::load::{ALWAYS, Load};
+use quiescent_report::Control;
+use quiescent_sim::chance::Chance;
+use quiescent_sim::{Hog, IdleLoop, Machine, Options, Rounds, Smp, Stats, Turns};
+use std::collections::BTreeMap;
+
+/// Calls of each configuration, and one before them that does not count.
+const CALLS: u64 = 100;
+
+/// Where the grace-period thread is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// On the caller's CPU.
+    Same,
+    /// On another.
+    Other,
+}
+
+impl Place {
+    /// Both.
+    pub const ALL: [Place; 2] = [Place::Other, Place::Same];
+
+    /// In words, after "the thread is".
+    pub const fn words(self) -> &'static str {
+        match self {
+            Place::Same => "on the caller's CPU",
+            Place::Other => "on another CPU",
+        }
+    }
+}
+
+/// What else runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoadKind {
+    /// Nothing.
+    Idle,
+    /// A program that computes all the time, on the caller's CPU.
+    Caller,
+    /// The same, on the thread's.
+    Thread,
+    /// The same, on a third CPU.
+    Third,
+    /// Programs that compute and sleep by chance, as much of either as was measured.
+    Measured,
+}
+
+impl LoadKind {
+    const fn words(self) -> &'static str {
+        match self {
+            LoadKind::Idle => "idle",
+            LoadKind::Caller => "the caller's CPU busy",
+            LoadKind::Thread => "the thread's CPU busy",
+            LoadKind::Third => "another CPU busy",
+            LoadKind::Measured => "as busy as measured",
+        }
+    }
+}
+
+/// What the model says for one configuration, or for several between which it makes no difference.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prediction {
+    /// Where the thread is.
+    pub place: Place,
+    /// What else runs.
+    pub load: LoadKind,
+    /// Idle loops and ways of execution that give this.
+    pub ways: Vec<(IdleLoop, Smp)>,
+    /// The mean of a call, in µs.
+    pub mean_us: f64,
+    /// Waits of a grace period that ended in a scan, on average: 0 where every CPU reported by itself before.
+    pub waits: f64,
+    /// How many calls took so many ticks.
+    pub ticks: BTreeMap<u64, u64>,
+}
+
+impl Prediction {
+    /// In words.
+    pub fn case(&self) -> String {
+        let words = [self.place.words(), self.load.words()];
+        format!("thread {}, {}, {}", words[0], words[1], self.ways())
+    }
+
+    /// What else runs, in words.
+    pub const fn load_words(&self) -> &'static str {
+        self.load.words()
+    }
+
+    /// The idle loops and ways of execution, in words.
+    pub fn ways(&self) -> String {
+        let smp = |it: &Smp| {
+            if *it == Smp::Serial {
+                "serial"
+            } else {
+                "parallel"
+            }
+        };
+        let idle = |it: &IdleLoop| match it {
+            IdleLoop::Retain => "retain",
+            IdleLoop::Classic => "classic",
+        };
+        let list = |words: Vec<&str>| {
+            let mut distinct: Vec<&str> = Vec::new();
+            for word in words {
+                if !distinct.contains(&word) {
+                    distinct.push(word);
+                }
+            }
+            distinct.join(" or ")
+        };
+        let smps = list(self.ways.iter().map(|it| smp(&it.1)).collect());
+        let loops = list(self.ways.iter().map(|it| idle(&it.0)).collect());
+        format!("{loops}, {smps}")
+    }
+}
+
+/// How the calls are made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Calls {
+    /// Sleep after each, in ns.
+    pub pause_ns: u64,
+    /// What the caller computes between two calls, in ns.
+    pub gap_ns: u64,
+    /// The machine's number of the CPU that made most of them.
+    pub cpu: Option<u32>,
+    /// The load that was measured.
+    pub load: Option<Load>,
+    /// What is left to chance in the model.
+    pub seed: u64,
+}
+
+/// Runs every configuration; as many as there is time for when stopped.
+pub fn predict(facts: &Facts, calls: &Calls, control: Control<'_>) -> Vec<Prediction> {
+    let caller = calls
+        .cpu
+        .and_then(|cpu| facts.cpus.iter().position(|it| *it == cpu));
+    let caller = caller.unwrap_or(0) as u32 % facts.options.cpus;
+    let mut found: Vec<Prediction> = Vec::new();
+    for place in Place::ALL {
+        for load in loads(facts.options.cpus, place, calls) {
+            for &idle_loop in &facts.idle_loops {
+                for &smp in &facts.smps {
+                    if control.stopped() {
+                        return found;
+                    }
+                    let options = Options {
+                        idle_loop,
+                        smp,
+                        seed: calls.seed,
+                        gp_cpu: match place {
+                            Place::Same => caller,
+                            Place::Other => (caller + 1) % facts.options.cpus,
+                        },
+                        ..facts.options.clone()
+                    };
+                    let stats = run(options, caller, load, calls, facts);
+                    let Some(one) = reading(place, load, (idle_loop, smp), &stats, facts) else {
+                        continue;
+                    };
+                    match found.iter_mut().find(|it| alike(it, &one)) {
+                        Some(known) => known.ways.extend(one.ways),
+                        None => found.push(one),
+                    }
+                }
+            }
+        }
+    }
+    found
+}
+
+/// The loads that a machine of so many CPUs can have, with the thread in that place.
+fn loads(cpus: u32, place: Place, calls: &Calls) -> Vec<LoadKind> {
+    let all = [
+        LoadKind::Idle,
+        LoadKind::Caller,
+        LoadKind::Thread,
+        LoadKind::Third,
+        LoadKind::Measured,
+    ];
+    let has = |load: &LoadKind| match (load, place) {
+        (LoadKind::Idle | LoadKind::Caller, _) => true,
+        (LoadKind::Thread, Place::Other) => true,
+        (LoadKind::Thread, Place::Same) => false, // the caller's as well
+        (LoadKind::Third, Place::Other) => cpus > 2,
+        (LoadKind::Third, Place::Same) => cpus > 1,
+        (LoadKind::Measured, _) => calls.load.as_ref().is_some_and(|it| !it.idle()),
+    };
+    let possible = cpus > 1 || place == Place::Same;
+    all.into_iter().filter(|it| possible && has(it)).collect()
+}
+
+/// The means differ by less than a two-hundredth, and the waits are the same.
+fn alike(a: &Prediction, b: &Prediction) -> bool {
+    let near = (a.mean_us / b.mean_us - 1.0).abs() < 0.005 && (a.waits - b.waits).abs() < 0.05;
+    near && a.place == b.place && a.load == b.load
+}
+
+fn run(options: Options, caller: u32, load: LoadKind, calls: &Calls, facts: &Facts) -> Stats {
+    let (cpus, gp_cpu, seed) = (options.cpus, options.gp_cpu, options.seed);
+    let mut machine = Machine::new(options);
+    let third = (0..cpus).rev().find(|it| ![caller, gp_cpu].contains(it));
+    let hog = match load {
+        LoadKind::Caller => Some(caller),
+        LoadKind::Thread => Some(gp_cpu),
+        LoadKind::Third => third,
+        LoadKind::Idle | LoadKind::Measured => None,
+    };
+    if let Some(cpu) = hog {
+        machine.spawn_endless("hog", cpu, 0, Hog);
+    }
+    if load == LoadKind::Measured {
+        spawn_measured(&mut machine, calls, facts, seed);
+    }
+    let work = Rounds {
+        rounds: 1,
+        calls: CALLS + 1,
+        pause: calls.pause_ns,
+        compute: calls.gap_ns,
+        rest: 0,
+        vary: false,
+        chance: Chance::new(seed),
+        at: Default::default(),
+    };
+    machine.spawn("caller", caller, 500_000, work);
+    // Ten seconds a call: nothing here takes so long, and a model that does not come to an end must not hold anybody up.
+    machine.run_tasks((CALLS + 1) * (10_000_000_000 + calls.pause_ns));
+    machine.stats()
+}
+
+/// Programs that are as busy as was measured: the busy time of all CPUs in as many pieces as there were wake-ups.
+fn spawn_measured(machine: &mut Machine, calls: &Calls, facts: &Facts, seed: u64) {
+    let Some(load) = &calls.load else { return };
+    let total: f64 = load.busy.iter().map(|it| it.1).sum();
+    let compute = (1e9 * total / load.wakeups_per_s.max(1.0)).max(1.0);
+    let mut chance = Chance::new(seed);
+    for (cpu, busy) in &load.busy {
+        let Some(index) = facts.cpus.iter().position(|it| it == cpu) else {
+            continue;
+        };
+        let (name, index) = (format!("load/{index}"), index as u32);
+        if index >= facts.options.cpus || *busy < 0.001 {
+            continue;
+        }
+        if *busy > ALWAYS {
+            machine.spawn_endless(&name, index, 0, Hog);
+            continue;
+        }
+        let work = Turns {
+            compute: compute as u64,
+            sleep: (compute * (1.0 - busy) / busy) as u64,
+            vary: true,
+            chance: Chance::new(chance.next()),
+            computed: false,
+        };
+        machine.spawn_endless(&name, index, u64::from(index), work);
+    }
+}
+
+fn reading(
+    place: Place,
+    load: LoadKind,
+    way: (IdleLoop, Smp),
+    stats: &Stats,
+    facts: &Facts,
+) -> Option<Prediction> {
+    let calls = stats.calls.get(1..)?;
+    let first = calls.first()?.start;
+    let tick = facts.options.jiffy_ns() as f64;
+    let mut ticks = BTreeMap::new();
+    let mut sum = 0.0;
+    for call in calls {
+        let ns = (call.end - call.start) as f64;
+        sum += ns;
+        *ticks.entry((ns / tick).round() as u64).or_insert(0) += 1;
+    }
+    let gps: Vec<u32> = stats
+        .grace_periods
+        .iter()
+        .filter(|it| it.end >= first)
+        .map(|it| it.scans)
+        .collect();
+    Some(Prediction {
+        place,
+        load,
+        ways: vec![way],
+        mean_us: sum / calls.len() as f64 / 1e3,
+        waits: gps.iter().sum::<u32>() as f64 / gps.len().max(1) as f64,
+        ticks,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,219 @@
+//! Measured calls beside predictions: which configuration is nearest, and whether the range has what was measured.
+//!
+//! Calls are kept apart by where the grace-period thread was after them, if that is known: each kind is held against the predictions
+//! for its own place. On a machine that was idle while it was measured only idle configurations count, and only that with every CPU
+//! busy where every CPU was. A range has what lies in it or misses it by the 2.5 % that the model may be off (`docs/model.md`).
+//!
+//! A measurement outside the range is a finding about the model, not about this machine, and no failure of the command.
+
+use super::calls::Call;
+use super::load::Load;
+use super::predict::{LoadKind, Place, Prediction};
+use quiescent_report::rows::stats;
+
+/// How far a mean may be off, as in the model's own experiments.
+const ALLOWED: f64 = 0.025;
+
+/// The calls of one place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Group {
+    /// Where the thread was; none if that is not known.
+    pub place: Option<Place>,
+    /// How long the calls took, in µs.
+    pub us: Vec<f64>,
+}
+
+impl Group {
+    /// Their mean, in µs.
+    pub fn mean_us(&self) -> f64 {
+        stats::mean(&self.us).unwrap_or(0.0)
+    }
+
+    /// Is a prediction about these calls?
+    pub fn has(&self, place: Place) -> bool {
+        self.place.is_none_or(|own| own == place)
+    }
+}
+
+/// Keeps calls apart by the thread's place, those on another CPU first.
+pub fn groups(calls: &[Call]) -> Vec<Group> {
+    let of = |call: &Call| Some((call.cpu?, call.thread?));
+    let known = calls.iter().filter(|it| of(it).is_some()).count();
+    if known < calls.len() || calls.is_empty() {
+        let us = calls.iter().map(|it| it.us).collect();
+        let whole = Group { place: None, us };
+        return [whole].into_iter().filter(|it| !it.us.is_empty()).collect();
+    }
+    let mut groups = Vec::new();
+    for place in Place::ALL {
+        let here = |call: &&Call| of(call).is_some_and(|(a, b)| (a == b) == (place == Place::Same));
+        let us: Vec<f64> = calls.iter().filter(here).map(|it| it.us).collect();
+        if !us.is_empty() {
+            groups.push(Group {
+                place: Some(place),
+                us,
+            });
+        }
+    }
+    groups
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verdict {
+    /// The smallest mean that was predicted for these calls, in µs.
+    pub lowest_us: f64,
+    /// The largest.
+    pub highest_us: f64,
+    /// The mean that was measured.
+    pub measured_us: f64,
+    /// Calls that took as many ticks as some call of a prediction that fits.
+    pub as_predicted: usize,
+    /// For each group the index of the nearest prediction.
+    pub nearest: Vec<usize>,
+}
+
+impl Verdict {
+    /// Does the range have what was measured?
+    pub fn inside(&self) -> bool {
+        let (low, high) = (self.lowest_us, self.highest_us);
+        (low * (1.0 - ALLOWED)..=high * (1.0 + ALLOWED)).contains(&self.measured_us)
+    }
+
+    /// How far outside, as a share of the end that it misses; 0 inside.
+    pub fn off(&self) -> f64 {
+        match self.inside() {
+            true => 0.0,
+            false if self.measured_us < self.lowest_us => self.measured_us / self.lowest_us - 1.0,
+            false => self.measured_us / self.highest_us - 1.0,
+        }
+    }
+}
+
+/// Could a prediction be about these calls?
+pub fn fits(prediction: &Prediction, group: &Group, load: Option<&Load>) -> bool {
+    let only = match load {
+        Some(load) if load.idle() => Some(LoadKind::Idle),
+        Some(load) if load.full() => Some(LoadKind::Measured),
+        _ => None, // somebody computed now and then: any of them, for a while
+    };
+    group.has(prediction.place) && only.is_none_or(|only| prediction.load == only)
+}
+
+/// Holds groups against predictions, on a machine whose ticks last `tick_us` µs; none if there is nothing to compare.
+pub fn verdict(
+    groups: &[Group],
+    predictions: &[Prediction],
+    load: Option<&Load>,
+    tick_us: f64,
+) -> Option<Verdict> {
+    let calls: usize = groups.iter().map(|it| it.us.len()).sum();
+    let mut verdict = Verdict {
+        lowest_us: 0.0,
+        highest_us: 0.0,
+        measured_us: 0.0,
+        as_predicted: 0,
+        nearest: Vec::new(),
+    };
+    for group in groups {
+        let share = group.us.len() as f64 / calls as f64;
+        let all = predictions.iter().enumerate();
+        let own: Vec<_> = all.filter(|it| fits(it.1, group, load)).collect();
+        let means = own.iter().map(|it| it.1.mean_us);
+        let off = |it: &Prediction| (it.mean_us / group.mean_us() - 1.0).abs();
+        let nearest = own.iter().min_by(|a, b| off(a.1).total_cmp(&off(b.1)))?;
+        verdict.nearest.push(nearest.0);
+        let predicted = |us: &&f64| {
+            let ticks = (**us / tick_us).round() as u64;
+            own.iter().any(|it| it.1.ticks.contains_key(&ticks))
+        };
+        verdict.as_predicted += group.us.iter().filter(predicted).count();
+        verdict.lowest_us += share * means.clone().fold(f64::INFINITY, f64::min);
+        verdict.highest_us += share * means.fold(0.0, f64::max);
+        verdict.measured_us += share * group.mean_us();
+    }
+    (calls > 0).then_some(verdict)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quiescent_sim::{IdleLoop, Smp};
+
+    fn call(us: f64, cpu: u32, thread: Option<u32>) -> Call {
+        Call {
+            us,
+            cpu: Some(cpu),
+            thread,
+            gap_us: 0.0,
+        }
+    }
+
+    fn prediction(place: Place, load: LoadKind, mean_us: f64) -> Prediction {
+        Prediction {
+            place,
+            load,
+            ways: vec![(IdleLoop::Classic, Smp::Parallel)],
+            mean_us,
+            waits: 1.0,
+            ticks: [((mean_us / 4_000.0).round() as u64, 1)].into(),
+        }
+    }
+
+    #[test]
+    fn calls_are_held_against_predictions_for_their_own_place() {
+        let calls = [
+            call(8_000.0, 0, Some(1)),
+            call(4_000.0, 1, Some(1)),
+            call(9_000.0, 1, Some(0)),
+        ];
+        let groups = groups(&calls);
+        assert_eq!(groups[0].us, [8_000.0, 9_000.0]);
+        assert_eq!(groups[1].us, [4_000.0]);
+        let predictions = [
+            prediction(Place::Other, LoadKind::Idle, 8_500.0),
+            prediction(Place::Other, LoadKind::Third, 17_000.0),
+            prediction(Place::Same, LoadKind::Idle, 4_000.0),
+        ];
+        let idle = Load {
+            busy: vec![(0, 0.01)],
+            wakeups_per_s: 1.0,
+        };
+        let of_idle = verdict(&groups, &predictions, Some(&idle), 4_000.0).unwrap();
+        assert_eq!(of_idle.nearest, [0, 2]);
+        for end in [of_idle.lowest_us, of_idle.highest_us] {
+            assert!((end - 7_000.0).abs() < 1e-6, "{end}");
+        }
+        assert!(of_idle.inside());
+        assert_eq!(of_idle.as_predicted, 3);
+        let full = Load {
+            busy: vec![(0, 0.99), (1, 1.0)],
+            wakeups_per_s: 1.0,
+        };
+        assert_eq!(
+            verdict(&groups, &predictions, Some(&full), 4_000.0),
+            None,
+            "no such prediction"
+        );
+        let of_any = verdict(&groups, &predictions, None, 4_000.0).unwrap();
+        assert!(of_any.highest_us > 12_000.0 && of_any.lowest_us < 7_001.0);
+    }
+
+    #[test]
+    fn a_miss_is_called_outside() {
+        let groups = groups(&[call(12_000.0, 0, None)]);
+        assert_eq!(groups[0].place, None, "nobody knows where the thread was");
+        let predictions = [
+            prediction(Place::Same, LoadKind::Idle, 8_000.0),
+            prediction(Place::Other, LoadKind::Idle, 10_000.0),
+        ];
+        let found = verdict(&groups, &predictions, None, 4_000.0).unwrap();
+        assert!(!found.inside() && (found.off() - 0.2).abs() < 1e-9);
+        assert_eq!(
+            (found.nearest.as_slice(), found.as_predicted),
+            (&[1][..], 1)
+        );
+        assert_eq!(verdict(&[], &predictions, None, 4_000.0), None);
+        assert_eq!(verdict(&groups, &[], None, 4_000.0), None);
+    }
+}

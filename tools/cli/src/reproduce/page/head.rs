@@ -1,0 +1,62 @@
+//! The head of the page: what this is, when and where it was measured, and how it went, in a few numbers.
+
+use crate::reproduce::Reproduced;
+use quiescent_report::Occasion;
+use quiescent_report::html::html;
+use quiescent_report::html::layout::{Count, Head, News};
+use quiescent_report::pages::head::{alarm, facts};
+use quiescent_sim::experiments::Basis;
+
+/// That of `reproduce`.
+pub(super) fn reproduced(found: &Reproduced, occasion: &Occasion) -> Head {
+    let lead = html! {
+        "What "
+        code { "quiescent reproduce" }
+        " found: the library beside others on this machine, this machine's kernel, and the machine model beside real \
+         kernels and published figures. Peers were measured in turn, within this run; no figure is compared with one \
+         from another run, except where it is called published."
+    };
+    Head {
+        title: "quiescent: figures of one run".into(),
+        lead: Some(lead),
+        alarm: alarm(occasion),
+        counts: counts(found),
+        facts: facts(&found.report, occasion),
+    }
+}
+
+/// The numbers at a glance; what did not go well is shown even when it is little.
+fn counts(found: &Reproduced) -> Vec<Count> {
+    let met = |wanted| {
+        let of = found.targets.iter().filter(|it| it.met() == wanted);
+        of.count()
+    };
+    let mut counts = vec![
+        Count::of(News::Good, met(Some(true)), "targets met"),
+        Count::of(News::Bad, met(Some(false)), "targets not met"),
+    ];
+    if met(None) > 0 {
+        counts.push(Count::of(News::None, met(None), "targets not measured"));
+    }
+    if found.modelled.is_empty() {
+        return counts;
+    }
+    let all = || found.modelled.comparisons();
+    let own = || all().filter(|it| it.basis != Basis::Fitted);
+    let near = own().filter(|it| it.holds()).count();
+    let fitted = all().count() - own().count();
+    let says = found.modelled.shown().filter_map(|it| it.holds());
+    let (kept, broken): (Vec<bool>, Vec<bool>) = says.partition(|it| *it);
+    counts.extend([
+        Count::of(News::Good, near, "model figures within their bound"),
+        Count::of(News::Bad, own().count() - near, "model figures outside"),
+        Count::of(News::None, fitted, "model figures fitted, no predictions"),
+    ]);
+    if !(kept.is_empty() && broken.is_empty()) {
+        counts.extend([
+            Count::of(News::Good, kept.len(), "sentences that the model confirms"),
+            Count::of(News::Bad, broken.len(), "sentences that it contradicts"),
+        ]);
+    }
+    counts
+}

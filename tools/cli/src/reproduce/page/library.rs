@@ -1,0 +1,278 @@
+//! The library beside other libraries: a chart a question, a panel a case, a bar a library.
+//!
+//! A question is a metric with its unit (many parts of `reproduce` have a `cpu_ns`) and the cases that belong to it. Bars stand in
+//! the report's order in every panel, so that a library is found again; a library that was not measured in a case has no bar there.
+
+use quiescent_bench::cases::sync::SyncCase;
+use quiescent_bench::cases::{mixed, retire, trickle};
+use quiescent_report::html::chart::{Bar, Bars, Panel, Row, Tone};
+use quiescent_report::html::{Markup, html};
+use quiescent_report::rows::{MEBIBYTE, MILLION};
+use quiescent_report::{OURS, Report};
+
+/// What a chart asks.
+struct Question {
+    title: &'static str,
+    about: &'static str,
+    metric: &'static str,
+    /// The rows' unit.
+    of: &'static str,
+    wanted: fn(&str) -> bool,
+    /// The chart's unit, and how many of the rows' make one.
+    unit: &'static str,
+    scale: f64,
+    /// Lengths are to be compared: no logarithm.
+    linear: bool,
+}
+
+/// Questions about one side of the library.
+struct Group {
+    title: &'static str,
+    questions: &'static [Question],
+}
+
+const GROUPS: [Group; 5] = [
+    Group {
+        title: "Reading",
+        questions: &[
+            Question {
+                title: "A read-side pair: CPU time",
+                about: "lock and unlock, what the loop costs taken off; shorter is better",
+                metric: "cpu_ns",
+                of: "ns/pair",
+                wanted: |case| !is(mixed::READ, case),
+                unit: "ns a pair",
+                scale: 1.0,
+                linear: true,
+            },
+            Question {
+                title: "A read-side pair: instructions",
+                about: "counted by callgrind; shorter is better",
+                metric: "instructions",
+                of: "instructions/pair",
+                wanted: |_| true,
+                unit: "instructions a pair",
+                scale: 1.0,
+                linear: true,
+            },
+        ],
+    },
+    Group {
+        title: "Waiting for a grace period",
+        questions: &[
+            Question {
+                title: "synchronize: latency",
+                about: "the median of the rounds' medians; shorter is sooner",
+                metric: "latency_us",
+                of: "us",
+                wanted: |case| SyncCase::named(case).is_some(),
+                unit: "us a call",
+                scale: 1.0,
+                linear: false,
+            },
+            Question {
+                title: "synchronize: process-wide fences",
+                about: "membarrier calls, which interrupt other CPUs; fewer are better",
+                metric: "fences",
+                of: "fences/gp",
+                wanted: |case| SyncCase::named(case).is_some(),
+                unit: "fences a grace period",
+                scale: 1.0,
+                linear: true,
+            },
+        ],
+    },
+    Group {
+        title: "Reclaiming later",
+        questions: &[
+            Question {
+                title: "The call: CPU time",
+                about: "of the calling thread, blocks made ahead; shorter is better",
+                metric: "cpu_ns",
+                of: "ns/call",
+                wanted: |_| true,
+                unit: "ns a call",
+                scale: 1.0,
+                linear: true,
+            },
+            Question {
+                title: "All in: CPU time",
+                about: "malloc, retire, grace periods, free, of all threads; shorter is better",
+                metric: "cpu_ns",
+                of: "ns/object",
+                wanted: |case| !retire::is_peak_case(case),
+                unit: "ns an object",
+                scale: 1.0,
+                linear: true,
+            },
+            Question {
+                title: "All in: throughput",
+                about: "longer is better",
+                metric: "ops_per_s",
+                of: "objects/s",
+                wanted: |case| !retire::is_peak_case(case),
+                unit: "million objects a second",
+                scale: MILLION,
+                linear: true,
+            },
+            Question {
+                title: "Peak memory of a process that retires 20 million objects",
+                about: "shorter is better",
+                metric: "peak_rss_bytes",
+                of: "bytes",
+                wanted: retire::is_peak_case,
+                unit: "MiB",
+                scale: MEBIBYTE,
+                linear: true,
+            },
+        ],
+    },
+    Group {
+        title: "Reads beside updates",
+        questions: &[
+            Question {
+                title: "A read beside updates: CPU time",
+                about: "the loop included; shorter is better",
+                metric: "cpu_ns",
+                of: "ns/pair",
+                wanted: |case| is(mixed::READ, case),
+                unit: "ns a read",
+                scale: 1.0,
+                linear: true,
+            },
+            Question {
+                title: "An update beside reads: CPU time",
+                about: "of all other threads; shorter is better",
+                metric: "cpu_ns",
+                of: "ns/update",
+                wanted: |_| true,
+                unit: "ns an update",
+                scale: 1.0,
+                linear: true,
+            },
+            Question {
+                title: "Updates beside a reader: throughput",
+                about: "longer is better",
+                metric: "ops_per_s",
+                of: "updates/s",
+                wanted: |_| true,
+                unit: "million updates a second",
+                scale: MILLION,
+                linear: true,
+            },
+        ],
+    },
+    Group {
+        title: "A trickle: a block retired now and then",
+        questions: &[
+            Question {
+                title: "Wake-ups of the library's own threads",
+                about: "shorter is quieter",
+                metric: "wakeups_per_s",
+                of: "wake-ups/s",
+                wanted: |case| trickle::is_of(case, "retire"),
+                unit: "wake-ups a second",
+                scale: 1.0,
+                linear: false,
+            },
+            Question {
+                title: "Delay until freed",
+                about: "median; laziness is what the quiet costs; blocks that were never freed have none",
+                metric: "delay_ms",
+                of: "ms",
+                wanted: |case| trickle::is_of(case, "retire"),
+                unit: "ms",
+                scale: 1.0,
+                linear: false,
+            },
+            Question {
+                title: "Never freed, after waiting",
+                about: "0 is best",
+                metric: "never_run",
+                of: "blocks",
+                wanted: |case| trickle::is_of(case, "retire"),
+                unit: "blocks",
+                scale: 1.0,
+                linear: false,
+            },
+        ],
+    },
+];
+
+/// A case of `bench mixed`, with any number of readers.
+fn is(case: &str, name: &str) -> bool {
+    let rest = name.strip_prefix(case);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+}
+
+pub(super) fn body(report: &Report) -> Option<Markup> {
+    let groups: Vec<(&str, Vec<Markup>)> = GROUPS
+        .iter()
+        .map(|group| {
+            let charts = group.questions.iter();
+            (
+                group.title,
+                charts.filter_map(|it| chart(report, it)).collect(),
+            )
+        })
+        .filter(|(_, charts): &(&str, Vec<Markup>)| !charts.is_empty())
+        .collect();
+    if groups.is_empty() {
+        return None;
+    }
+    Some(html! {
+        p class="soft" {
+            "Bars are medians of this run; a thin line is the range of the rounds. Names of other libraries are as in "
+            code { "--compare" } "."
+        }
+        @for (title, charts) in &groups {
+            h3 { (title) }
+            @for chart in charts { (chart) }
+        }
+    })
+}
+
+/// The chart of a question; nothing when nothing was measured for it.
+fn chart(report: &Report, question: &Question) -> Option<Markup> {
+    let mut panels: Vec<Panel> = Vec::new();
+    for row in &report.rows {
+        let about = row.metric == question.metric && row.unit == question.of;
+        if !about || !(question.wanted)(&row.case) {
+            continue;
+        }
+        let index = panels.iter().position(|it| it.name == row.case);
+        let index = index.unwrap_or_else(|| {
+            panels.push(Panel::new(&row.case, Vec::new()));
+            panels.len() - 1
+        });
+        panels[index].rows.push(bar(row, question.scale));
+    }
+    if panels.is_empty() {
+        return None;
+    }
+    let bars = Bars {
+        title: question.title.into(),
+        about: question.about.into(),
+        unit: question.unit.into(),
+        linear: question.linear,
+        legend: Vec::new(),
+        panels,
+    };
+    Some(bars.render())
+}
+
+fn bar(row: &quiescent_report::Row, scale: f64) -> Row {
+    let tone = match row.subject == OURS {
+        true => Tone::Ours,
+        false => Tone::Peer,
+    };
+    let bar = Bar {
+        tone,
+        value: row.median / scale,
+        range: (row.n > 1).then_some((row.min / scale, row.max / scale)),
+    };
+    Row {
+        name: row.subject.clone(),
+        bars: vec![bar],
+    }
+}

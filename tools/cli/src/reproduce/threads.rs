@@ -1,0 +1,209 @@
+//! `bench trickle` of this very run, beside the machine of threads.
+//!
+//! Wake-ups, grace periods and fences of real threads, as they were measured a few minutes ago, and what the model makes of the same
+//! trickles. It is told how the measurement was made (how long, how long it waited, how often the coarse clock ticks here), and nothing that came out of
+//! it. Where there was no measurement there is nothing to compare.
+
+use quiescent_report::{Control, OURS, Report};
+use quiescent_sim::Verb;
+use quiescent_sim::experiments::threads::{Shown, Trickle, trickle};
+use quiescent_sim::experiments::{Basis, Comparison, Outcome, Part, Source};
+
+/// How far the model may be off.
+const ALLOWED: f64 = 0.15;
+
+/// Which verbs a part compares.
+struct Verbs {
+    name: &'static str,
+    what: &'static str,
+    verbs: &'static [&'static str],
+    /// Also of producers that end.
+    exits: bool,
+}
+
+const PARTS: [Verbs; 3] = [
+    Verbs {
+        name: "threads retire",
+        what: "bench trickle of this run, real threads and the machine of threads: memory",
+        verbs: &["retire"],
+        exits: false,
+    },
+    Verbs {
+        name: "threads call",
+        what: "the same: code",
+        verbs: &["call"],
+        exits: false,
+    },
+    Verbs {
+        name: "threads others",
+        what: "the same: producers that end, memory that the worker frees, code in a hurry",
+        verbs: &["retire", "retire_no_reclaim", "call_hurry"],
+        exits: true,
+    },
+];
+
+/// Rates of `reproduce`.
+const RATES: [u64; 3] = [10, 100, 1000];
+
+/// The comparisons of what was measured.
+pub(super) fn beside(measured: &Report, seed: u64, control: Control<'_>) -> Vec<Part> {
+    let Some((ms, patience_ms)) = procedure(measured) else {
+        return Vec::new();
+    };
+    let mut outcomes = Vec::new();
+    for part in &PARTS {
+        let mut outcome = Outcome::default();
+        for (verb, rate) in part
+            .verbs
+            .iter()
+            .flat_map(|verb| RATES.map(|rate| (verb, rate)))
+        {
+            if control.stopped() {
+                return outcomes;
+            }
+            let exits = part.exits && *verb == "retire";
+            let case = format!("{verb} {rate}/s{}", if exits { ", exits" } else { "" });
+            if measured.find(OURS, &case, "wakeups_per_s").is_none() {
+                continue;
+            }
+            let shown = trickle(Trickle {
+                verb: Verb::named(verb).expect("a verb of the model"),
+                rate,
+                ms,
+                exits,
+                patience_ms,
+                hz: coarse_hz(),
+                seed,
+            });
+            let all = compare(measured, &case, *verb == "call_hurry", &shown);
+            outcome.comparisons.extend(all);
+        }
+        if !outcome.comparisons.is_empty() {
+            outcome.notes = notes(part);
+            outcomes.push(Part {
+                name: part.name,
+                what: part.what,
+                outcome,
+            });
+        }
+    }
+    outcomes
+}
+
+fn notes(part: &Verbs) -> Vec<String> {
+    let mut notes = vec![format!(
+        "assumed: every thread has a processor of its own; a tick of the coarse clock every 1/{} s",
+        coarse_hz()
+    )];
+    if part.verbs.contains(&"call_hurry") {
+        let note = "call_hurry: fences are left out: the worker is woken and the caller drives at the same time, and who is first decides them";
+        notes.push(note.into());
+    }
+    notes
+}
+
+/// The figures of a case, real and modelled.
+fn compare(measured: &Report, case: &str, races: bool, shown: &Shown) -> Vec<Comparison> {
+    let figures = [
+        ("wakeups_per_s", shown.wakeups_per_s),
+        ("grace_periods", shown.grace_periods as f64),
+        ("fences", shown.fences as f64),
+    ];
+    let figures = figures.into_iter().filter(|it| !races || it.0 != "fences");
+    let comparison = |(metric, model)| {
+        let row = measured.find(OURS, case, metric)?;
+        Some(Comparison {
+            experiment: "threads",
+            case: case.into(),
+            metric,
+            unit: match metric {
+                "wakeups_per_s" => "wake-ups/s",
+                metric => metric,
+            },
+            source: Source::Threads,
+            real: row.median,
+            model,
+            allowed: ALLOWED,
+            basis: Basis::Predicted,
+        })
+    };
+    figures.filter_map(comparison).collect()
+}
+
+/// How long the trickles lasted, and how long was waited for what was left.
+fn procedure(measured: &Report) -> Option<(u64, u64)> {
+    let options = measured.options.get("bench trickle")?;
+    Some((options["ms"].as_u64()?, options["patience_ms"].as_u64()?))
+}
+
+/// Ticks a second of the clock that the library reads in passing.
+fn coarse_hz() -> u32 {
+    let mut tick = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `tick` is writable for the call.
+    let known = unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &mut tick) } == 0;
+    let ns = u32::try_from(tick.tv_nsec)
+        .ok()
+        .filter(|ns| known && *ns > 0);
+    ns.map_or(250, |ns| (1_000_000_000 / ns).clamp(1, 10_000))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quiescent_report::Row;
+    use quiescent_report::Silent;
+    use std::sync::atomic::AtomicBool;
+
+    fn measured(rows: &[(&str, &str, f64)]) -> Report {
+        let mut report = Report::new("reproduce", 1);
+        let procedure = serde_json::json!({"ms": 15_000, "patience_ms": 12_000});
+        report.option("bench trickle", procedure);
+        for (case, metric, value) in rows {
+            report
+                .rows
+                .extend(Row::single(OURS, case, metric, "unit", *value));
+        }
+        report
+    }
+
+    fn beside(report: &Report) -> Vec<Part> {
+        let stop = AtomicBool::new(false);
+        super::beside(report, 1, Control::new(&stop, &Silent))
+    }
+
+    #[test]
+    fn what_was_measured_has_the_model_beside_it_and_a_verdict() {
+        // As a real machine has shown it, and with one figure that is wrong.
+        let report = measured(&[
+            ("retire 10/s", "wakeups_per_s", 1.0 / 14.5),
+            ("retire 10/s", "grace_periods", 2.0),
+            ("retire 10/s", "fences", 5.0),
+            ("call 100/s", "wakeups_per_s", 19.95),
+            ("call 100/s", "grace_periods", 299.0),
+            ("call 100/s", "fences", 598.0),
+            ("call_hurry 100/s", "wakeups_per_s", 100.0),
+            ("call_hurry 100/s", "fences", 700.0),
+        ]);
+        let outcomes = beside(&report);
+        let names: Vec<_> = outcomes.iter().map(|it| it.name).collect();
+        assert_eq!(names, PARTS.map(|it| it.name));
+        let all = || outcomes.iter().flat_map(|it| &it.outcome.comparisons);
+        assert_eq!(
+            all().count(),
+            7,
+            "those that were measured, but for the race"
+        );
+        let missed: Vec<_> = all().filter(|it| !it.holds()).collect();
+        assert_eq!(missed.len(), 1, "{missed:?}");
+        assert_eq!((missed[0].metric, missed[0].model), ("fences", 4.0));
+    }
+
+    #[test]
+    fn without_a_measurement_there_is_nothing_to_compare() {
+        assert!(beside(&Report::new("reproduce", 1)).is_empty());
+        assert!(beside(&measured(&[])).is_empty());
+    }
+}

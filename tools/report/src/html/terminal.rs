@@ -1,0 +1,173 @@
+//! A screen of letters as a picture: an SVG file by itself, for documents that show what a terminal shows.
+//!
+//! Every letter keeps its column whatever font there is: what stands between gaps is one piece of text that begins at its column, and is told how long it
+//! is. Colours are the picture's own, dark as terminals are, since a picture in a document knows nothing of the page around it.
+
+use maud::html;
+
+/// A column's width, and a line's height, in pixels.
+const COLUMN: f64 = 7.8;
+const LINE: f64 = 17.0;
+/// Around the letters.
+const EDGE: f64 = 12.0;
+const GROUND: &str = "#14181d";
+const INK: &str = "#dfe5ea";
+const BOLD: &str = "#ffffff";
+
+/// A screen.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Screen {
+    /// What it is, for those who do not see it.
+    pub title: String,
+    /// More about it.
+    pub about: String,
+    /// How wide it is, in columns.
+    pub columns: usize,
+    /// Its lines.
+    pub lines: Vec<Vec<Piece>>,
+}
+
+/// Letters that look alike, side by side.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Piece {
+    /// The letters, a column each.
+    pub text: String,
+    /// Bold.
+    pub bold: bool,
+    /// Ground and ink exchanged.
+    pub reversed: bool,
+}
+
+impl Screen {
+    /// The file.
+    ///
+    /// ```
+    /// use quiescent_report::html::terminal::{Piece, Screen};
+    /// let piece = Piece { text: "a <b>  c".into(), ..Piece::default() };
+    /// let screen = Screen { title: "t".into(), columns: 10, lines: vec![vec![piece]], ..Screen::default() };
+    /// assert!(screen.render().contains(">a &lt;b&gt;</text>"));
+    /// ```
+    pub fn render(&self) -> String {
+        let width = EDGE * 2.0 + self.columns as f64 * COLUMN;
+        let height = EDGE * 2.0 + self.lines.len() as f64 * LINE;
+        let size = format!("0 0 {width:.0} {height:.0}");
+        let drawing = html! {
+            svg xmlns="http://www.w3.org/2000/svg" viewBox=(size) width=(format!("{width:.0}")) height=(format!("{height:.0}")) role="img"
+                font-family="ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace" font-size="13" {
+                title { (self.title) } "\n"
+                desc { (self.about) } "\n"
+                rect class="ground" width="100%" height="100%" rx="8" fill=(GROUND) {} "\n"
+                @for (number, line) in self.lines.iter().enumerate() {
+                    @let top = EDGE + number as f64 * LINE;
+                    @for (column, piece) in starts(line) { (piece.draw(column, top)) }
+                }
+            }
+        };
+        drawing.into_string() + "\n"
+    }
+}
+
+/// Each piece with the column at which it begins.
+fn starts(line: &[Piece]) -> impl Iterator<Item = (usize, &Piece)> {
+    line.iter().scan(0, |column, piece| {
+        let here = *column;
+        *column += piece.text.chars().count();
+        Some((here, piece))
+    })
+}
+
+impl Piece {
+    fn draw(&self, column: usize, top: f64) -> maud::Markup {
+        let place = |column: usize| format!("{:.1}", EDGE + column as f64 * COLUMN);
+        let length = |columns: usize| format!("{:.1}", columns as f64 * COLUMN);
+        let ink = match (self.reversed, self.bold) {
+            (true, _) => GROUND,
+            (_, true) => BOLD,
+            _ => INK,
+        };
+        let weight = self.bold.then_some("bold");
+        html! {
+            @if self.reversed {
+                rect x=(place(column)) y=(format!("{top:.1}")) width=(length(self.text.chars().count())) height=(LINE) fill=(INK) {} "\n"
+            }
+            @for (start, words) in words(&self.text) {
+                text x=(place(column + start)) y=(format!("{:.1}", top + 13.0)) textLength=(length(words.chars().count()))
+                    lengthAdjust="spacingAndGlyphs" fill=(ink) font-weight=[weight] { (words) } "\n"
+            }
+        }
+    }
+}
+
+/// What stands between gaps of two spaces or more, with the column at which it begins.
+fn words(text: &str) -> Vec<(usize, String)> {
+    let letters: Vec<char> = text.chars().collect();
+    let mut found: Vec<(usize, String)> = Vec::new();
+    let mut gap = 2;
+    for (column, &letter) in letters.iter().enumerate() {
+        if letter == ' ' {
+            gap += 1;
+            continue;
+        }
+        match found.last_mut() {
+            Some((_, words)) if gap < 2 => {
+                words.extend((gap == 1).then_some(' '));
+                words.push(letter);
+            }
+            _ => found.push((column, letter.into())),
+        }
+        gap = 0;
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_part_words_and_single_spaces_do_not() {
+        let found = words("  held 51, of 64   x ");
+        assert_eq!(found, [(2, "held 51, of 64".into()), (19, "x".into())]);
+        assert_eq!(words("   "), []);
+        assert_eq!(words("▼a"), [(0, "▼a".into())]);
+    }
+
+    #[test]
+    fn every_word_begins_at_its_column() {
+        let plain = |text: &str| Piece {
+            text: text.into(),
+            ..Piece::default()
+        };
+        let screen = Screen {
+            title: "<t>".into(),
+            columns: 20,
+            lines: vec![
+                vec![
+                    plain("ab  "),
+                    Piece {
+                        reversed: true,
+                        ..plain("c <d>")
+                    },
+                ],
+                vec![Piece {
+                    bold: true,
+                    ..plain("e")
+                }],
+            ],
+            ..Screen::default()
+        };
+        let text = screen.render();
+        let read = roxmltree::Document::parse(&text).unwrap();
+        let words: Vec<_> = read
+            .descendants()
+            .filter(|it| it.has_tag_name(("http://www.w3.org/2000/svg", "text")))
+            .collect();
+        let places: Vec<(&str, &str)> = words
+            .iter()
+            .map(|it| (it.text().unwrap(), it.attribute("x").unwrap()))
+            .collect();
+        assert_eq!(places, [("ab", "12.0"), ("c <d>", "43.2"), ("e", "12.0")]);
+        assert_eq!(words[1].attribute("fill"), Some(GROUND));
+        assert_eq!(words[2].attribute("font-weight"), Some("bold"));
+    }
+}

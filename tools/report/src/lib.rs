@@ -1,0 +1,34 @@
+//! The one form in which every tool shows what it found: rows, text tables, verdicts, HTML pages.
+//!
+//! A command fills a [`Report`] with [`Row`]s. The same report is printed as one line of JSON, as text tables, and as a page with charts,
+//! so the three cannot differ. The crate imports no other crate of the project.
+//!
+//! | folder | job |
+//! |---|---|
+//! | [`command`] | what every command gets and gives: errors, a stop flag and progress, when and how it was run |
+//! | [`rows`] | [`Report`] and [`Row`] (JSON schema `quiescent/1`), the machine, statistics over samples |
+//! | [`text`] | text tables and figures with as many digits as are worth reading |
+//! | [`verdict`] | targets: a figure, its bound, met or not |
+//! | [`html`] | pages that load nothing, charts as SVG |
+//! | [`pages`] | whole pages from a report |
+//!
+//! Each folder imports only those above it in the table.
+//!
+//! ```
+//! use quiescent_report::{Report, Row};
+//!
+//! let mut report = Report::new("bench read", 1);
+//! report.rows.push(Row::of("quiescent", "empty", "cpu_ns", "ns/pair", &[1.4, 1.3, 1.9]).unwrap());
+//! let text = report.to_json();
+//! assert_eq!(Report::from_json(&text).unwrap().rows[0].median, 1.4);
+//! ```
+
+pub mod command;
+pub mod html;
+pub mod pages;
+pub mod rows;
+pub mod text;
+pub mod verdict;
+
+pub use command::{Control, Error, Occasion, Progress, Silent};
+pub use rows::{OURS, Report, Row};

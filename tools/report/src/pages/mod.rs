@@ -1,0 +1,47 @@
+//! Whole pages of HTML, made from the same report as the text and the JSON.
+//!
+//! | page | of | shows |
+//! |---|---|---|
+//! | [`measured`] | `bench` and its commands | each metric of the report: a chart with a panel for each case, a table with the ranges |
+//! | [`torture`], [`machines`] | `torture`, `torture --sim` | the verdict, what was found and what happened last, histograms, who did how much |
+//!
+//! Other crates make pages of their own from the same parts: [`head`], [`rows`], [`targets`], and [`page`] around them. The rows of a report
+//! decide what its page shows (`families`), so a new command needs no change here. The last table of every page has every row, whether a
+//! chart shows it or not. A run that was stopped has a page too, and its head says so.
+
+mod families;
+pub mod head;
+mod machines;
+mod measured;
+mod metrics;
+pub mod rows;
+pub mod targets;
+mod torture;
+
+pub use machines::{Found, machines};
+pub use measured::measured;
+pub use torture::{About, torture};
+
+use crate::html::document;
+use crate::html::layout::{Head, Page, Section};
+
+/// Every page names this program and the command that made it; see [`is_ours`].
+const PROGRAM: &str = "quiescent ";
+const BENCH: &str = "bench";
+const TORTURE: &str = "torture";
+
+/// Whether a file is a page of ours, and may be written anew.
+pub fn is_ours(text: &str) -> bool {
+    document::made_by_any(text, PROGRAM)
+}
+
+/// A page of this command.
+pub fn page(title: String, command: &str, head: Head, sections: Vec<Section>) -> String {
+    let page = Page {
+        title,
+        generator: format!("{PROGRAM}{command}"),
+        head,
+        sections,
+    };
+    page.render()
+}

@@ -1,0 +1,58 @@
+//! The targets: those that were not met first, then all of them.
+
+use crate::html::table::{Cell, Table};
+use crate::html::{Markup, html};
+use crate::text::number::figure;
+use crate::verdict::{Sense, Target};
+
+const HEAD: [&str; 5] = ["target", "met?", "measured", "bound", "of bound"];
+
+/// Those that were not met, and all of them folded away; nothing if there is none.
+pub fn body(targets: &[Target]) -> Option<Markup> {
+    if targets.is_empty() {
+        return None;
+    }
+    let missed = table("Targets not met", targets, |it| it.met() == Some(false));
+    let all = table("All targets", targets, |_| true);
+    let line = format!("All {} targets", targets.len());
+    Some(html! {
+        p class="soft" {
+            "A bound that names a peer is that peer's figure of this run. Times are medians on a machine that is shared; a \
+             target not met is told, and is no failure of the command."
+        }
+        @if missed.is_empty() {
+            p { "Of what was measured, every target is met." }
+        } @else {
+            h3 { "Not met" }
+            (missed.render())
+        }
+        (all.folded(&line))
+    })
+}
+
+fn table(name: &str, targets: &[Target], wanted: impl Fn(&Target) -> bool) -> Table {
+    let mut table = Table::new(name, &HEAD, 2);
+    for target in targets.iter().filter(|it| wanted(it)) {
+        let or_dash = |value: Option<f64>| value.map_or("-".into(), figure);
+        let measured = target
+            .ours
+            .map(|it| format!("{} {}", figure(it), target.unit));
+        let side = match target.sense {
+            Sense::AtMost => "≤",
+            Sense::AtLeast => "≥",
+        };
+        let met = match target.met() {
+            Some(true) => Cell::good("yes"),
+            Some(false) => Cell::bad("NO"),
+            None => Cell::faint("not measured"),
+        };
+        table.row([
+            Cell::from(target.what.clone()),
+            met,
+            measured.unwrap_or("-".into()).into(),
+            format!("{side} {}", or_dash(target.bound)).into(),
+            or_dash(target.ratio()).into(),
+        ]);
+    }
+    table
+}

@@ -1,0 +1,122 @@
+//! The machine a figure came from, as far as an unprivileged process can tell.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Facts about the machine, printed with every report.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Host {
+    /// Kernel release, as `uname -r`.
+    pub kernel: String,
+    /// CPUs this process may run on.
+    pub cpus: u64,
+    /// Processor model, or `unknown`.
+    pub model: String,
+    /// Target architecture of this program.
+    pub arch: String,
+    /// Whatever else is known: on-line CPUs, clock source, RCU settings, absent peers.
+    #[serde(flatten)]
+    pub more: BTreeMap<String, Value>,
+}
+
+impl Host {
+    /// This machine.
+    pub fn here() -> Self {
+        let mut more = BTreeMap::new();
+        for (name, path) in [
+            ("online", "/sys/devices/system/cpu/online"),
+            ("nohz_full", "/sys/devices/system/cpu/nohz_full"),
+            (
+                "clocksource",
+                "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+            ),
+            ("rcu_expedited", "/sys/kernel/rcu_expedited"),
+            ("rcu_normal", "/sys/kernel/rcu_normal"),
+            ("loadavg", "/proc/loadavg"),
+        ] {
+            if let Some(text) = first_line(path) {
+                more.insert(name.into(), text.into());
+            }
+        }
+        more.insert("build".into(), build().into());
+        Host {
+            kernel: first_line("/proc/sys/kernel/osrelease").unwrap_or_else(|| "unknown".into()),
+            cpus: std::thread::available_parallelism().map_or(1, |n| n.get() as u64),
+            model: model().unwrap_or_else(|| "unknown".into()),
+            arch: std::env::consts::ARCH.into(),
+            more,
+        }
+    }
+
+    /// A line for the head of a text table.
+    pub fn line(&self) -> String {
+        format!(
+            "{} CPUs ({}), Linux {}, {}, {} build",
+            self.cpus,
+            self.model,
+            self.kernel,
+            self.arch,
+            build()
+        )
+    }
+}
+
+/// Debug builds measure the compiler, so a report says which one it was.
+fn build() -> &'static str {
+    if cfg!(debug_assertions) {
+        "debug"
+    } else {
+        "release"
+    }
+}
+
+fn model() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    let line = text
+        .lines()
+        .find(|line| line.starts_with("model name") || line.starts_with("CPU part"))?;
+    let name = line.split_once(':')?.1.trim();
+    (!name.is_empty()).then(|| name.to_string())
+}
+
+/// The first line of a small file, trimmed; `None` when it cannot be read or is empty.
+pub fn first_line(path: impl AsRef<Path>) -> Option<String> {
+    let text = std::fs::read_to_string(path).ok()?;
+    let line = text.lines().next()?.trim();
+    (!line.is_empty()).then(|| line.to_string())
+}
+
+/// How many CPUs a kernel list such as `0-3,8` names; `None` when it is no such list.
+pub fn cpus_in_list(list: &str) -> Option<u64> {
+    let mut count = 0;
+    for part in list.trim().split(',').filter(|part| !part.is_empty()) {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
+        count += last.checked_sub(first)? + 1;
+    }
+    Some(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_has_a_cpu_and_a_kernel() {
+        let host = Host::here();
+        assert!(host.cpus >= 1);
+        assert_ne!(host.kernel, "unknown");
+        assert!(host.line().contains(&host.kernel));
+    }
+
+    #[test]
+    fn cpu_lists() {
+        assert_eq!(cpus_in_list("0"), Some(1));
+        assert_eq!(cpus_in_list("0-3,8\n"), Some(5));
+        assert_eq!(cpus_in_list(""), Some(0));
+        assert_eq!(cpus_in_list("(null)"), None);
+        assert_eq!(cpus_in_list("3-1"), None);
+    }
+}

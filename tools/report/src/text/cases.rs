@@ -1,0 +1,141 @@
+//! Text tables made from the rows of a report: a subject a line, and cases or metrics as columns.
+
+use super::Table;
+use super::number::{short, spread};
+use crate::rows::MEBIBYTE;
+use crate::{Report, Row};
+
+/// The rows of a report with this metric: a subject a line, a case a column, in the order of their first appearance.
+pub fn by_case(report: &Report, metric: &str) -> Table {
+    of_cases(report, metric, 1.0, |_| true)
+}
+
+/// As [`by_case`], for the cases that `wanted` says, in units of `scale`.
+pub fn of_cases(report: &Report, metric: &str, scale: f64, wanted: impl Fn(&str) -> bool) -> Table {
+    let wanted = |row: &&Row| row.metric == metric && wanted(&row.case);
+    let rows = || report.rows.iter().filter(wanted);
+    let (mut subjects, mut cases): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
+    for row in rows() {
+        if !subjects.contains(&row.subject.as_str()) {
+            subjects.push(&row.subject);
+        }
+        if !cases.contains(&row.case.as_str()) {
+            cases.push(&row.case);
+        }
+    }
+    let head: Vec<&str> = std::iter::once("subject")
+        .chain(cases.iter().copied())
+        .collect();
+    let mut table = Table::new(&head, 1);
+    for subject in subjects {
+        let cells = cases.iter().map(|case| {
+            report
+                .find(subject, case, metric)
+                .map_or("-".into(), |row| cell(row, scale))
+        });
+        table.row(std::iter::once(subject.to_string()).chain(cells));
+    }
+    table
+}
+
+/// A column of [`of_metrics`]: its head, and its metric.
+#[derive(Debug, Clone, Copy)]
+pub struct Column(pub &'static str, pub &'static str);
+
+/// The rows of a report with the cases that `wanted` says: a subject and case a line, a metric a column. The case is left
+/// out where there is only one. Metrics in bytes are shown in MiB.
+pub fn of_metrics(report: &Report, wanted: impl Fn(&str) -> bool, columns: &[Column]) -> Table {
+    let mut lines: Vec<(&str, &str)> = Vec::new();
+    for row in &report.rows {
+        let known = columns
+            .iter()
+            .any(|Column(_, metric)| *metric == row.metric);
+        let line = (row.subject.as_str(), row.case.as_str());
+        if known && wanted(&row.case) && !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    let cases = lines.iter().any(|line| line.1 != lines[0].1);
+    let words = if cases {
+        &["subject", "case"][..]
+    } else {
+        &["subject"]
+    };
+    let heads = columns.iter().map(|Column(head, _)| *head);
+    let mut table = Table::new(
+        &words.iter().copied().chain(heads).collect::<Vec<_>>(),
+        words.len(),
+    );
+    for (subject, case) in lines {
+        let cells = columns.iter().map(|Column(_, metric)| {
+            let row = report.find(subject, case, metric);
+            let scale = if metric.ends_with("_bytes") {
+                MEBIBYTE
+            } else {
+                1.0
+            };
+            row.map_or("-".into(), |row| cell(row, scale))
+        });
+        let words = [subject, case].into_iter().take(words.len());
+        table.row(words.map(String::from).chain(cells));
+    }
+    table
+}
+
+/// Units of what is counted one by one.
+const COUNTS: [&str; 9] = [
+    "wake-ups",
+    "timers",
+    "threads",
+    "blocks",
+    "grace_periods",
+    "scans",
+    "fences",
+    "producers",
+    "readers",
+];
+
+fn cell(row: &Row, scale: f64) -> String {
+    match row.n {
+        1 if COUNTS.contains(&row.unit.as_str()) => format!("{}", row.median),
+        1 => short(row.median / scale),
+        _ => spread(row.median / scale, row.min / scale, row.max / scale),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_by_case() {
+        let mut report = Report::new("bench read", 1);
+        for (subject, case, samples) in [
+            ("ours", "empty", &[1.0, 2.0, 4.0][..]),
+            ("ck", "empty", &[17.0]),
+            ("ck", "load", &[18.0]),
+        ] {
+            report
+                .rows
+                .extend(Row::of(subject, case, "cpu_ns", "ns/pair", samples));
+        }
+        let text = by_case(&report, "cpu_ns").render();
+        let lines: Vec<Vec<&str>> = text
+            .lines()
+            .map(|line| {
+                line.split("  ")
+                    .filter(|cell| !cell.is_empty())
+                    .map(str::trim)
+                    .collect()
+            })
+            .collect();
+        assert_eq!(lines[0], ["subject", "empty", "load"]);
+        assert_eq!(lines[2], ["ours", "2.00 [1.00..4.00]", "-"]);
+        assert_eq!(lines[3], ["ck", "17.0", "18.0"]);
+        let thousandth = of_cases(&report, "cpu_ns", 1000.0, |case| case == "load").render();
+        assert_eq!(
+            thousandth,
+            "subject   load\n-------  -----\nck       0.018\n"
+        );
+    }
+}

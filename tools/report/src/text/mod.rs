@@ -1,0 +1,7 @@
+//! Text for people: figures, tables, and tables made from the rows of a report.
+
+pub mod cases;
+pub mod number;
+pub mod table;
+
+pub use table::Table;

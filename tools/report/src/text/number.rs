@@ -1,0 +1,107 @@
+//! Figures for people: as many digits as are worth reading, and a word for those that are none.
+
+/// A figure with three significant digits or so: `0.057`, `1.45`, `26.1`, `1480`; with an exponent where there would be many noughts; a dash for what is
+/// no number.
+///
+/// ```
+/// use quiescent_report::text::number::figure;
+/// assert_eq!([0.0567, 1.449, 26.06, 1480.4, 0.0].map(figure), ["0.057", "1.45", "26.1", "1480", "0"]);
+/// assert_eq!([0.000_012, 4e-9, 1.5e9].map(figure), ["0.000012", "4.0e-9", "1.50e9"]);
+/// assert_eq!(figure(f64::NAN), "-");
+/// ```
+pub fn figure(value: f64) -> String {
+    if !value.is_finite() {
+        return "-".into();
+    }
+    match value.abs() {
+        0.0 => "0".into(),
+        v if v >= 1e7 => format!("{value:.2e}"),
+        v if v >= 100.0 => format!("{value:.0}"),
+        v if v >= 10.0 => format!("{value:.1}"),
+        v if v >= 1.0 => format!("{value:.2}"),
+        v if v >= 0.01 => format!("{value:.3}"),
+        v if v >= 1e-6 => format!("{value:.*}", decimals(v) + 1),
+        _ => format!("{value:.1e}"),
+    }
+}
+
+/// A figure for a column of text, with at most three decimals: `0.057`, `1.45`, `26.1`, `1480`.
+///
+/// ```
+/// use quiescent_report::text::number::short;
+/// assert_eq!([short(0.0567), short(1.449), short(26.06), short(1480.4)], ["0.057", "1.45", "26.1", "1480"]);
+/// ```
+pub fn short(value: f64) -> String {
+    match value.abs() {
+        v if v >= 100.0 => format!("{value:.0}"),
+        v if v >= 10.0 => format!("{value:.1}"),
+        v if v >= 1.0 => format!("{value:.2}"),
+        0.0 => "0".into(),
+        _ => format!("{value:.3}"),
+    }
+}
+
+/// `median [min..max]`.
+pub fn spread(median: f64, min: f64, max: f64) -> String {
+    format!("{} [{}..{}]", short(median), short(min), short(max))
+}
+
+/// A ratio to so many decimals; a dash for what is no number.
+///
+/// ```
+/// use quiescent_report::text::number::ratio;
+/// assert_eq!([ratio(1.012_345, 3), ratio(0.0 / 0.0, 3)], ["1.012", "-"]);
+/// ```
+pub fn ratio(value: f64, decimals: usize) -> String {
+    match value.is_finite() {
+        true => format!("{value:.decimals$}"),
+        false => "-".into(),
+    }
+}
+
+/// The label of a tick: no digit that says nothing.
+pub(crate) fn tick(value: f64) -> String {
+    // Ticks are sums of steps; this takes the rounding errors away again.
+    let rounded: f64 = format!("{value:.6e}").parse().unwrap_or(value);
+    match rounded.abs() {
+        v if v >= 1e7 || (v > 0.0 && v < 1e-5) => format!("{rounded:e}"),
+        _ => format!("{rounded}"),
+    }
+}
+
+/// Decimals until the first digit of a small figure.
+fn decimals(value: f64) -> usize {
+    (-value.log10().floor()).clamp(0.0, 15.0) as usize
+}
+
+/// A place across: a share of the width.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{:.2}%", 100.0 * share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_have_no_rounding_errors() {
+        assert_eq!(tick(0.1 + 0.2), "0.3");
+        assert_eq!(
+            [tick(1000.0), tick(0.0001), tick(0.0)],
+            ["1000", "0.0001", "0"]
+        );
+        assert_eq!(
+            [tick(1e7), tick(2.5e9), tick(-1e300)],
+            ["1e7", "2.5e9", "-1e300"]
+        );
+        assert_eq!(tick(1e-9), "1e-9");
+    }
+
+    #[test]
+    fn what_is_no_number_is_a_dash() {
+        for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            assert_eq!(figure(value), "-");
+        }
+        assert_eq!(figure(-26.06), "-26.1");
+    }
+}

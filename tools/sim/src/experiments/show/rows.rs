@@ -1,0 +1,50 @@
+//! Outcomes as rows: subjects `kernel` or `published` for the real figure and `model` for the model's, with the same case and metric, so that a
+//! script can join them.
+
+use quiescent_report::{Report, Row};
+
+use super::{claims, listings, subject};
+use crate::experiments::{Modelled, Part, Source};
+
+/// Every figure, the real one and the model's.
+pub fn rows(modelled: &Modelled) -> Vec<Row> {
+    modelled
+        .comparisons()
+        .flat_map(|it| {
+            let of = |subject, value| Row::single(subject, &it.case, it.metric, it.unit, value);
+            // What was measured in this run has its row already.
+            let real = (it.source != Source::Threads).then(|| of(subject(it.source), it.real));
+            [real.flatten(), of("model", it.model)]
+        })
+        .flatten()
+        .chain(
+            modelled
+                .shown()
+                .filter_map(|it| Row::single("model", &it.case, it.metric, it.unit, it.model)),
+        )
+        .chain(listings::rows(modelled))
+        .collect()
+}
+
+/// Notes the rows and what was assumed.
+pub fn report(modelled: &Modelled, report: &mut Report) {
+    report.rows.extend(rows(modelled));
+    for Part { name, outcome, .. } in modelled.parts() {
+        let mut basis: Vec<&str> = Vec::new();
+        let all = outcome.comparisons.iter().map(|it| it.basis);
+        for it in all.chain(outcome.shown.iter().map(|it| it.basis)) {
+            if !basis.contains(&it.name()) {
+                basis.push(it.name());
+            }
+        }
+        let basis = basis.join(", ");
+        report.option(
+            &format!("model {name}"),
+            serde_json::json!({
+                "basis": basis,
+                "claims": claims::json(&outcome.shown),
+                "notes": outcome.notes,
+            }),
+        );
+    }
+}

@@ -1,0 +1,73 @@
+//! Outcomes as text. The 108 configurations of one experiment are one line here, and all of them rows of JSON.
+
+use quiescent_report::text::Table;
+use quiescent_report::text::number::short;
+
+use super::{claims, listings, verdict};
+use crate::experiments::{Basis, Comparison, Modelled, Outcome, Part};
+
+/// Rows with more comparisons than this are one line of text.
+const MANY: usize = 9;
+
+/// As text: real figure, model, ratio, verdict.
+pub fn text(modelled: &Modelled) -> String {
+    let mut table = Table::new(&["", "real", "model", "ratio", "at most off by", "", ""], 1);
+    let mut notes = String::new();
+    for Part {
+        name,
+        what,
+        outcome,
+    } in modelled.parts()
+    {
+        if outcome.comparisons.len() > MANY {
+            table.row(summary(name, outcome));
+        } else {
+            for it in &outcome.comparisons {
+                table.row(line(it));
+            }
+        }
+        notes += &format!("{name}: {what}\n");
+        for note in &outcome.notes {
+            notes += &format!("  - {note}\n");
+        }
+    }
+    format!(
+        "The machine model beside real machines (virtual time; the same on every machine)\n\n{}\n{}{}\n{notes}",
+        table.render(),
+        claims::text(modelled),
+        listings::text(modelled),
+    )
+}
+
+fn line(it: &Comparison) -> Vec<String> {
+    vec![
+        it.case.clone(),
+        format!("{} {}", short(it.real), it.unit),
+        format!("{} {}", short(it.model), it.unit),
+        format!("{:.3}", it.ratio()),
+        format!("{} %", short(100.0 * it.allowed)),
+        verdict(it.holds()).into(),
+        it.basis.name().into(),
+    ]
+}
+
+fn summary(name: &str, outcome: &Outcome) -> Vec<String> {
+    let off = |it: &Comparison| (it.ratio() - 1.0).abs();
+    let predicted = outcome
+        .comparisons
+        .iter()
+        .filter(|it| it.basis != Basis::Fitted);
+    let mut all: Vec<&Comparison> = predicted.collect();
+    all.sort_by(|a, b| off(a).total_cmp(&off(b)));
+    let median = all[all.len() / 2];
+    let worst = all[all.len() - 1];
+    vec![
+        format!("{name}: worst of {}", all.len()),
+        format!("{} {}", short(worst.real), worst.unit),
+        format!("{} {}", short(worst.model), worst.unit),
+        format!("{:.3} (median {:.5})", worst.ratio(), median.ratio()),
+        format!("{} %", short(100.0 * worst.allowed)),
+        verdict(worst.holds()).into(),
+        worst.basis.name().into(),
+    ]
+}

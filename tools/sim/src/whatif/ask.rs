@@ -1,0 +1,307 @@
+//! The question and its answer: a recorded trace on the machine model, as it was recorded and with a change.
+
+use quiescent_report::{Control, Error};
+
+use super::doings::Awaited;
+use super::{Fit, Line, Trace, doubts, lines, spread};
+use crate::input::options::Options;
+use crate::load::settings;
+use crate::record::stats::Stats;
+
+/// What is asked.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Request {
+    /// The trace's name.
+    pub file: String,
+    /// What was in force when it was recorded, `key=value`.
+    pub was: Vec<String>,
+    /// What is changed, `key=value`.
+    pub set: Vec<String>,
+    /// How often the window is lived through; as often as is needed if none.
+    pub repeat: Option<u64>,
+    /// The seed of what is left to chance.
+    pub seed: u64,
+}
+
+/// What came out.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// What was asked.
+    pub request: Request,
+    /// The machine as recorded, and with the change.
+    pub machines: [Options; 2],
+    /// Settings that the trace tells, and those that were chosen because they fit.
+    pub told: Vec<&'static str>,
+    /// See [`Fit::chosen`].
+    pub fitted: Vec<&'static str>,
+    /// How often the window was lived through.
+    pub times: u64,
+    /// Its length, in seconds, and what was fed: threads, callbacks, waits.
+    pub fed: Fed,
+    /// The figures.
+    pub lines: Vec<Line>,
+    /// Lengths of grace periods in order, in milliseconds: recorded, model as recorded, with the change.
+    pub gps: [Vec<f64>; 3],
+    /// Seconds before the end of the window in which some thread has nothing left to do, as it waits less with the change than in the trace.
+    pub uncovered: f64,
+    /// What makes the figures doubtful.
+    pub doubts: Vec<String>,
+}
+
+/// What the model was fed with.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Fed {
+    /// Seconds of the window.
+    pub seconds: f64,
+    /// CPUs and ticks a second.
+    pub cpus: u32,
+    /// Ticks a second.
+    pub hz: u32,
+    /// Threads that are not RCU's.
+    pub threads: usize,
+    /// Callbacks.
+    pub callbacks: usize,
+    /// Waits for a grace period, expedited or not.
+    pub waits: usize,
+    /// Waits for all callbacks (`rcu_barrier`).
+    pub barriers: usize,
+}
+
+/// Settings that are the trace's, and why another value makes no sense.
+const FIXED: [(&str, &str); 4] = [
+    ("machine", "a trace is one of a kernel; leave it out"),
+    (
+        "cpus",
+        "threads and callbacks are where they were recorded; leave it out",
+    ),
+    (
+        "hz",
+        "the trace tells its tick rate, or --hz does; leave it out",
+    ),
+    ("seed", "give --seed N"),
+];
+
+/// Settings and their values, checked against what a replay can change.
+fn assignments<'a>(option: &str, sets: &'a [String]) -> Result<Vec<(&'a str, &'a str)>, Error> {
+    let mut all = Vec::new();
+    for set in sets {
+        let (key, value) = settings::assignment(set).map_err(usage)?;
+        let known = settings::find(key).map_or(key, |it| it.key);
+        if let Some((_, why)) = FIXED.iter().find(|it| it.0 == known) {
+            return Err(Error::Usage(format!("{option} {set}: {why}")));
+        }
+        all.push((key, value));
+    }
+    Ok(all)
+}
+
+fn usage(why: crate::base::error::Error) -> Error {
+    Error::Usage(why.to_string())
+}
+
+/// Checks what is asked as far as that can be done without the trace.
+///
+/// # Errors
+/// [`Error::Usage`] if a setting is none, or none that can be changed.
+pub fn check(request: &Request) -> Result<(), Error> {
+    let all = [("--as", &request.was), ("--set", &request.set)];
+    for (option, sets) in all {
+        // A key that is unknown is refused now, and not after a minute of reading.
+        for (key, _) in assignments(option, sets)? {
+            if settings::find(key).is_none() {
+                let mut any = Options::kernel_6_12(1, 1000);
+                settings::apply(&mut any, &[(key, "")]).map_err(usage)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Replays the trace. None if it was stopped.
+///
+/// # Errors
+/// [`Error::Usage`] for settings that make no sense, or change nothing.
+pub fn ask(
+    trace: &Trace,
+    request: &Request,
+    control: Control<'_>,
+) -> Result<Option<Answer>, Error> {
+    let was = assignments("--as", &request.was)?;
+    let set = assignments("--set", &request.set)?;
+    let mut base = trace.options();
+    base.seed = request.seed;
+    settings::apply(&mut base, &was).map_err(usage)?;
+    let change = |machine: &Options| {
+        let mut changed = machine.clone();
+        settings::apply(&mut changed, &set).map_err(usage)?;
+        Ok::<Options, Error>(changed)
+    };
+    change(&base)?;
+    let given: Vec<&str> = was
+        .iter()
+        .filter_map(|it| Some(settings::find(it.0)?.key))
+        .collect();
+    let stop = || control.stopped();
+    let bar = control.progress;
+    bar.begin("model", 4);
+    let Some(fit) = trace.fitted(&base, &given, stop) else {
+        return Ok(None);
+    };
+    bar.advance(1);
+    let machines = [fit.options.clone(), change(&fit.options)?];
+    if machines[0] == machines[1] {
+        let why = format!(
+            "--set {}: that is what the trace was recorded under; give another value, or say with --as what was in force",
+            request.set.join(" --set ")
+        );
+        return Err(Error::Usage(why));
+    }
+    let times = request.repeat.unwrap_or_else(|| trace.times(&machines));
+    let runs = machines.each_ref().map(|it| {
+        let run = trace.run(it, times, stop);
+        bar.advance(1);
+        run
+    });
+    let [Some(before), Some(after)] = runs else {
+        return Ok(None);
+    };
+    let mut lines = lines(trace, &before, &after);
+    let Some(others) = elsewhere(trace, &fit, &machines[1], times, change, control)? else {
+        return Ok(None);
+    };
+    spread(&mut lines, &others);
+    bar.end();
+    let told = trace.told.settings();
+    let mut answer = Answer {
+        request: request.clone(),
+        told: told.into_iter().filter(|it| !given.contains(it)).collect(),
+        fitted: fit.chosen,
+        times,
+        fed: Fed {
+            seconds: trace.recorded.window.seconds(),
+            cpus: trace.recorded.cpus,
+            hz: trace.recorded.hz,
+            threads: trace.doings.threads().count(),
+            callbacks: trace.doings.calls(),
+            waits: trace.waits(Awaited::GracePeriod).0 + trace.waits(Awaited::Expedited).0,
+            barriers: trace.waits(Awaited::Callbacks).0,
+        },
+        gps: [recorded_gps(trace), lengths(&before), lengths(&after)],
+        machines,
+        lines,
+        uncovered: after.uncovered as f64 / 1e9,
+        doubts: Vec::new(),
+    };
+    answer.doubts = doubts::of(&answer, trace, !fit.alike.is_empty());
+    Ok(Some(answer))
+}
+
+/// The change once more, where a scheduler might have had the grace-period thread elsewhere, and on machines that the trace does not tell apart.
+fn elsewhere(
+    trace: &Trace,
+    fit: &Fit,
+    changed: &Options,
+    times: u64,
+    change: impl Fn(&Options) -> Result<Options, Error>,
+    control: Control<'_>,
+) -> Result<Option<Vec<Stats>>, Error> {
+    let stop = || control.stopped();
+    let mut all = Vec::new();
+    for cpu in trace.other_places(changed) {
+        all.push(trace.run_with(changed, times, Some(cpu), stop));
+    }
+    for machine in &fit.alike {
+        all.push(trace.run(&change(machine)?, times, stop));
+    }
+    Ok(all.into_iter().collect())
+}
+
+fn lengths(stats: &Stats) -> Vec<f64> {
+    let all = stats.grace_periods.iter();
+    sorted(all.map(|it| (it.end - it.start) as f64 / 1e6).collect())
+}
+
+fn recorded_gps(trace: &Trace) -> Vec<f64> {
+    let all = trace.figures.gps.iter();
+    let ended = all.filter_map(|it| Some((it.end_ns? - it.start_ns) as f64 / 1e6));
+    sorted(ended.collect())
+}
+
+fn sorted(mut all: Vec<f64>) -> Vec<f64> {
+    all.sort_by(f64::total_cmp);
+    all
+}
+
+impl Answer {
+    /// Figures that decide and are too far off: the change is not to be trusted.
+    pub fn misfits(&self) -> impl Iterator<Item = &Line> {
+        self.lines.iter().filter(|it| it.decides && it.misfits())
+    }
+
+    /// The settings in which the two machines differ: key, as recorded, changed.
+    pub fn differences(&self) -> Vec<(&'static str, String, String)> {
+        let [before, after] = self.machines.each_ref().map(settings::listed);
+        let pairs = before.into_iter().zip(after);
+        pairs
+            // `rcu` is short for two others.
+            .filter(|(a, b)| a.1 != b.1 && a.0 != "rcu")
+            .map(|(a, b)| (a.0, a.1, b.1))
+            .collect()
+    }
+
+    /// In one line: what the trace is, and what of it was fed.
+    pub fn about(&self) -> String {
+        let it = &self.fed;
+        let barriers = match it.barriers {
+            0 => String::new(),
+            n => format!(", {n} calls of rcu_barrier"),
+        };
+        let mut text = format!(
+            "{}: {} CPUs at {} ticks a second, {:.1} s; {} threads, {} callbacks, {} waits for a grace period{} are fed to the model",
+            self.request.file,
+            it.cpus,
+            it.hz,
+            it.seconds,
+            it.threads,
+            it.callbacks,
+            it.waits,
+            barriers
+        );
+        if self.times > 1 {
+            text += &format!(", {} times over", self.times);
+        }
+        text
+    }
+
+    /// The settings of the machine as recorded, and where each is from.
+    pub fn settings(&self) -> Vec<(&'static str, String, &'static str)> {
+        const SHOWN: [&str; 8] = [
+            "smp",
+            "idle_loop",
+            "rcu_nocbs",
+            "rcu_lazy",
+            "early_qs",
+            "jiffies_till_first_fqs",
+            "jiffies_till_next_fqs",
+            "rcu_normal_wake_from_gp",
+        ];
+        let given: Vec<&str> = self
+            .request
+            .was
+            .iter()
+            .filter_map(|it| Some(settings::find(it.split('=').next()?.trim())?.key))
+            .collect();
+        let all = settings::listed(&self.machines[0]).into_iter();
+        let shown = all.filter(|it| SHOWN.contains(&it.0) || given.contains(&it.0));
+        let from = |key: &str| match key {
+            _ if given.contains(&key) => "given",
+            _ if self.fitted.contains(&key) => "fitted",
+            _ if self.told.contains(&key) || key == "rcu_nocbs" || key == "rcu_lazy" => "trace",
+            _ => "default",
+        };
+        shown.map(|(key, value)| (key, value, from(key))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,122 @@
+//! An answer as rows and as text.
+//!
+//! The order of the columns is the order of reading: what was recorded, what the model makes of it, how far that is off, and then what the
+//! change does. What makes the last column doubtful is a warning above everything else.
+
+use quiescent_report::text::Table;
+use quiescent_report::text::number::short;
+use quiescent_report::{Report, Row};
+
+use super::{Answer, BAD_FIT, Line};
+use crate::input::options::Options;
+use crate::load::settings;
+
+/// As rows: subjects `recorded`, `model` and `changed`, and `changed_least` and `changed_most` wherever a scheduler has the grace-period thread run.
+pub fn report(answer: &Answer, stopped: bool) -> Report {
+    let mut report = Report::new("whatif", answer.request.seed);
+    report.option("file", answer.request.file.as_str());
+    report.option("set", answer.request.set.clone());
+    report.option("as", answer.request.was.clone());
+    report.option("repeat", answer.times);
+    report.option("told_by_the_trace", answer.told.clone());
+    report.option("fitted", answer.fitted.clone());
+    let machine = |options: &Options| -> serde_json::Map<String, serde_json::Value> {
+        let all = settings::listed(options).into_iter();
+        all.map(|(key, value)| (key.to_owned(), value.into()))
+            .collect()
+    };
+    report.option("recorded_machine", machine(&answer.machines[0]));
+    report.option("changed_machine", machine(&answer.machines[1]));
+    report.option("window_s", answer.fed.seconds);
+    report.option("threads", answer.fed.threads);
+    report.option("callbacks", answer.fed.callbacks);
+    report.option("waits", answer.fed.waits);
+    report.option("barriers", answer.fed.barriers);
+    report.option("fits", answer.misfits().next().is_none());
+    report.option("warnings", answer.doubts.clone());
+    report.option("stopped", stopped);
+    for line in &answer.lines {
+        let row = |subject, value| Row::single(subject, "whatif", line.metric, line.unit, value);
+        let recorded = line.recorded.and_then(|it| row("recorded", it));
+        let [least, most] = match line.spread {
+            Some((least, most)) => [row("changed_least", least), row("changed_most", most)],
+            None => [None, None],
+        };
+        let changed = row("changed", line.changed);
+        let all = [recorded, row("model", line.modelled), changed, least, most];
+        report.rows.extend(all.into_iter().flatten());
+    }
+    report
+}
+
+/// The head of the table, in text and on the page.
+pub(super) const HEAD: [&str; 7] = [
+    "",
+    "recorded",
+    "model as recorded",
+    "ratio",
+    "model with change",
+    "change",
+    "by placement",
+];
+
+/// A line's cells.
+pub(super) fn cells(line: &Line) -> [String; 7] {
+    let ratio = line.ratio().map_or(String::new(), |it| {
+        let mark = if line.decides && line.misfits() {
+            " !"
+        } else {
+            ""
+        };
+        format!("{it:.3}{mark}")
+    });
+    let change = line.change_pct();
+    [
+        format!("{} ({})", line.metric, line.unit),
+        line.recorded.map_or("-".into(), short),
+        short(line.modelled),
+        ratio,
+        short(line.changed),
+        change.map_or("new".into(), |it| match it {
+            // More than ten times as much: a factor says more.
+            it if it > 900.0 => format!("x {}", short(it / 100.0 + 1.0)),
+            it => format!("{it:+.1} %"),
+        }),
+        line.spread
+            .map_or(String::new(), |(least, most)| match least == most {
+                true => String::new(),
+                false => format!("{} to {}", short(least), short(most)),
+            }),
+    ]
+}
+
+/// As text.
+pub fn text(answer: &Answer) -> String {
+    let mut text = answer.about() + "\n";
+    let known: Vec<String> = answer
+        .settings()
+        .into_iter()
+        .map(|(key, value, from)| format!("{key}={value} ({from})"))
+        .collect();
+    text += &format!("as recorded: {}\n", known.join(" "));
+    let change: Vec<String> = answer
+        .differences()
+        .into_iter()
+        .map(|(key, before, after)| format!("{key}={after} (was {before})"))
+        .collect();
+    text += &format!("change:      {}\n", change.join(" "));
+    for doubt in &answer.doubts {
+        text += &format!("warning: {doubt}\n");
+    }
+    let mut table = Table::new(&HEAD, 1);
+    for line in &answer.lines {
+        table.row(cells(line));
+    }
+    text += &format!("\n{}\n", table.render());
+    text += &format!(
+        "ratio: model as recorded over recorded; the first three lines decide, `!` is more than {:.0} % off. by placement: least and most of the \
+         model\nwith the change, wherever the grace-period thread runs. `fitted`: chosen because it fits. What each line is: docs/tools.md\n",
+        100.0 * BAD_FIT
+    );
+    text
+}

@@ -1,0 +1,16 @@
+//! Machines from outside: what they do, held against what a kernel, a program's threads or a recorded trace did.
+
+mod barrier;
+mod common;
+mod expedited;
+mod fast_no_hz;
+mod flood;
+mod hotplug;
+mod nohz_full;
+mod oracle;
+mod readers;
+mod shapes;
+mod sync;
+mod threads;
+mod whatif;
+mod whatif_waits;
