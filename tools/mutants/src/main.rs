@@ -48,12 +48,12 @@ const PARTS: [Part; 2] = [
         crates: &["lib/engine"],
         check: &["-p", "quiescent-engine"],
         build: &[
-            &["-p", "quiescent-engine", "--lib", "--tests"],
+            &["-p", "quiescent-engine", "-p", "quiescent-harness", "--lib", "--tests"],
             &["-p", "quiescent-sim", "--test", "oracle"],
         ],
         rest: &[
             &["-p", "quiescent-engine", "--lib"],
-            &["-p", "quiescent-engine", "--tests"],
+            &["-p", "quiescent-harness", "--tests"],
         ],
         real: "no program",
         most: 300,
