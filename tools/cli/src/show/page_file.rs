@@ -96,7 +96,7 @@ impl Place {
     /// Writes the page; what to tell about it, if anything.
     pub fn write(&self, page: &str) -> Result<Option<String>, Error> {
         let (path, written) = match self {
-            Place::Output => return crate::output::print(page.as_bytes()).map(|()| None),
+            Place::Output => return crate::show::output::print(page.as_bytes()).map(|()| None),
             Place::Special(path) => (path, fs::write(path, page)),
             Place::File(path) => (path, replace(path, page)),
         };

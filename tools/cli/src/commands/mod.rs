@@ -19,10 +19,10 @@ use crate::arguments::{
     Arguments, Bench, Command, Common, Internal, Mixed, Page, Pressure, Read, Retire, Scale, Srcu,
     Sync,
 };
-use crate::interrupt::stop_flag;
-use crate::output::{self, DONE, STOPPED};
-use crate::paper::Paper;
-use crate::progress::Bar;
+use crate::show::interrupt::stop_flag;
+use crate::show::output::{self, DONE, STOPPED};
+use crate::show::paper::Paper;
+use crate::show::progress::Bar;
 use clap::CommandFactory;
 use quiescent_bench::cases::mixed::{self, MixedOptions};
 use quiescent_bench::cases::pressure::{self, PressureOptions};

@@ -3,8 +3,8 @@
 //! Where it goes is settled before anything is measured ([`page_file`]), the clock starts there, and it is written when the tables have been
 //! printed, so that a disk that is full costs the page only. All commands that have `--html` do it through this.
 
-use crate::output;
-use crate::page_file::{self, Place};
+use crate::show::output;
+use crate::show::page_file::{self, Place};
 use quiescent_report::Error;
 use quiescent_report::Occasion;
 use std::path::Path;

@@ -4,7 +4,7 @@
 //! swallowed by a handler that does nothing yet: the program would go on as if nobody had asked. So the signal is held
 //! back by this thread until all is in place, and arrives then. The program has no other thread at that time.
 
-use crate::output::STOPPED;
+use crate::show::output::STOPPED;
 use quiescent_report::Error;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
