@@ -26,7 +26,6 @@ pub fn text(bytes: &[u8]) -> String {
 
 /// The report that it printed.
 #[track_caller]
-#[allow(dead_code)] // not every test file reads one of a success
 pub fn report(output: &Output) -> Report {
     assert!(output.status.success(), "{output:?}");
     let text = text(&output.stdout);
@@ -36,7 +35,6 @@ pub fn report(output: &Output) -> Report {
 
 /// Each request makes no sense: code 2, the remedy on standard error, and nothing printed.
 #[track_caller]
-#[allow(dead_code)] // as below
 pub fn nonsense(requests: &[(&[&str], &str)]) {
     for (arguments, remedy) in requests {
         let output = run(arguments);
@@ -48,7 +46,6 @@ pub fn nonsense(requests: &[(&[&str], &str)]) {
 }
 
 /// Has the kernel answer these system calls of the command with an error, as a sandbox or an exhausted machine does.
-#[allow(dead_code)] // as below
 pub fn refuse(command: &mut Command, calls: &[libc::c_long], error: libc::c_int) {
     let op = |code: u32, jt, k| libc::sock_filter {
         code: code as u16,
@@ -90,7 +87,6 @@ pub fn refuse(command: &mut Command, calls: &[libc::c_long], error: libc::c_int)
 }
 
 /// Waits until the process catches SIGINT, as the kernel sees it; false when it ended before.
-#[allow(dead_code)] // not every test file stops what it starts
 pub fn catches_ctrl_c(child: &mut Child) -> bool {
     loop {
         let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
@@ -110,7 +106,6 @@ pub fn catches_ctrl_c(child: &mut Child) -> bool {
 }
 
 /// Interrupts it.
-#[allow(dead_code)] // as above
 pub fn ctrl_c(child: &Child) {
     let id = libc::pid_t::try_from(child.id()).unwrap();
     // SAFETY: `kill` takes two numbers; the process is our child and not yet waited for.
@@ -118,7 +113,6 @@ pub fn ctrl_c(child: &Child) {
 }
 
 /// A command with these arguments, in this folder.
-#[allow(dead_code)] // not every test file makes pages
 pub fn within(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = quiescent();
     command
@@ -129,7 +123,6 @@ pub fn within(folder: &Path, arguments: &[&str]) -> Output {
 }
 
 /// A command with these arguments, in this folder, interrupted as soon as it can be.
-#[allow(dead_code)] // not every test file stops what it starts
 pub fn interrupted(folder: &Path, arguments: &[&str]) -> Output {
     let mut child = quiescent()
         .current_dir(folder)
@@ -145,7 +138,6 @@ pub fn interrupted(folder: &Path, arguments: &[&str]) -> Output {
 
 /// The page is whole, and its body well-formed.
 #[track_caller]
-#[allow(dead_code)] // as above
 pub fn check_page(page: &str) {
     assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>"));
     let body = page.find("<body>").unwrap()..page.find("</html>").unwrap();
@@ -155,7 +147,6 @@ pub fn check_page(page: &str) {
 
 /// Every row of the report is in a table of the page, and the page is linked within itself only.
 #[track_caller]
-#[allow(dead_code)] // as above
 pub fn check_rows(page: &str, report: &Report) {
     check_page(page);
     for row in &report.rows {

@@ -1,8 +1,6 @@
 //! `quiescent doctor`: what a person or a script gets, of this machine and of made-up ones.
 
-mod common;
-
-use common::{nonsense, run, text};
+use crate::common::{nonsense, run, text};
 use quiescent_report::Report;
 use serde_json::Value;
 use std::fs;

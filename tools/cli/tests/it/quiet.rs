@@ -2,9 +2,7 @@
 //!
 //! Nothing here asserts a time or a figure's size: that is what the commands are for, not their tests.
 
-mod common;
-
-use common::{quiescent, report, run, text};
+use crate::common::{quiescent, report, run, text};
 use quiescent_bench::deferral::{self, Deferring};
 use quiescent_bench::measure::once;
 use quiescent_report::Report;
@@ -297,8 +295,11 @@ fn ctrl_c_prints_what_was_measured() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    assert!(common::catches_ctrl_c(&mut child), "it ended by itself");
-    common::ctrl_c(&child);
+    assert!(
+        crate::common::catches_ctrl_c(&mut child),
+        "it ended by itself"
+    );
+    crate::common::ctrl_c(&child);
     let mut said = String::new();
     let mut output = child.stdout.take().unwrap();
     output.read_to_string(&mut said).unwrap();

@@ -2,9 +2,7 @@
 //!
 //! Nothing here asserts a time or a figure's size: that is what the commands are for, not their tests.
 
-mod common;
-
-use common::{report, run, text};
+use crate::common::{report, run, text};
 use quiescent_bench::deferral;
 
 #[test]

@@ -135,6 +135,66 @@ fn planted_bugs_are_small_and_say_what_they_break() {
     assert!(bugs >= 6, "{bugs} planted bugs");
 }
 
+/// The folders of packages with this name, among the zones: one, if all is well.
+fn packages(name: &str) -> Vec<PathBuf> {
+    let line = format!("name = \"{name}\"");
+    let mut found = Vec::new();
+    let mut left: Vec<PathBuf> = ["lib", "check", "tools"].map(|it| root().join(it)).into();
+    while let Some(folder) = left.pop() {
+        let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap_or_default();
+        if manifest.lines().take(3).any(|it| it == line) {
+            found.push(folder.clone());
+        }
+        let entries = fs::read_dir(&folder).expect("a folder of the workspace");
+        let entries = entries.map(|entry| entry.expect("a readable folder").path());
+        left.extend(entries.filter(|path| path.is_dir() && !path.ends_with("src")));
+    }
+    found
+}
+
+/// A rung that names a test which is not there any more passes, and catches nothing.
+#[test]
+fn every_rung_names_a_test_that_is_there() {
+    let zones = ["lib", "check", "tools"].into_iter().flat_map(sources);
+    let all: Vec<String> = zones.map(|path| read(&path)).collect();
+    for (path, text) in planted("check/mutations") {
+        let rung = text.lines().find(|line| line.starts_with("rung: "));
+        let mut words = rung.expect("a rung").split(' ').peekable();
+        let (mut package, mut filter) = (None, None);
+        while let Some(word) = words.next() {
+            match word {
+                "-p" => package = words.next().map(packages),
+                "--test" => {
+                    let (name, [folder]) = (
+                        words.next().expect("a name"),
+                        package.as_deref().expect("-p"),
+                    ) else {
+                        panic!("{}: which package?", path.display());
+                    };
+                    let manifest = read(&folder.join("Cargo.toml"));
+                    let is_there = manifest.contains(&format!("\nname = \"{name}\"\n"))
+                        || [format!("tests/{name}.rs"), format!("tests/{name}/main.rs")]
+                            .iter()
+                            .any(|file| folder.join(file).exists());
+                    assert!(is_there, "{}: no test program {name}", path.display());
+                    filter = words.next_if(|it| !it.starts_with('-'));
+                }
+                "--lib" => filter = words.next_if(|it| !it.starts_with('-')),
+                _ => {}
+            }
+        }
+        // The last part is a function, or the end of its name; or a module.
+        let last = filter
+            .unwrap_or_default()
+            .trim_end_matches("::")
+            .rsplit("::")
+            .next();
+        let last = last.unwrap_or_default();
+        let is_there = all.iter().any(|source| source.contains(last));
+        assert!(is_there, "{}: no test {last}", path.display());
+    }
+}
+
 #[test]
 fn every_sanitizer_has_a_planted_bug_that_says_what_is_to_be_reported() {
     let all = planted("check/mutations/sanitizers");
@@ -165,7 +225,7 @@ fn every_fuzz_target_has_a_planted_bug() {
         assert_small(path, text);
     }
     all.extend(planted("check/mutations"));
-    let targets = fs::read_dir(root().join("fuzz/fuzz_targets")).expect("the targets");
+    let targets = fs::read_dir(root().join("check/fuzz/fuzz_targets")).expect("the targets");
     let mut count = 0;
     for target in targets {
         let target = target.expect("a file").path();

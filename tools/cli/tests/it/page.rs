@@ -1,8 +1,6 @@
 //! Pages of commands: where they go, what is refused before anything is measured, what is on them. `reproduce` has its own file.
 
-mod common;
-
-use common::{check_page, check_rows, interrupted, text, within};
+use crate::common::{check_page, check_rows, interrupted, text, within};
 use std::fs;
 
 #[test]
@@ -35,7 +33,7 @@ fn every_bench_has_a_page() {
         ]
         .concat();
         let output = within(folder.path(), &words);
-        let report = common::report(&output);
+        let report = crate::common::report(&output);
         let said = text(&output.stderr);
         assert!(said.starts_with("page: ") && said.contains(&path), "{said}");
         let page = fs::read_to_string(folder.path().join(&path)).unwrap();
@@ -120,7 +118,7 @@ fn a_page_of_machines_says_what_was_done_and_reached() {
             "torture", "--sim", "--seeds", "11", "--seed", "5", "--json", "--html", "sim.html",
         ],
     );
-    let report = common::report(&output);
+    let report = crate::common::report(&output);
     let page = fs::read_to_string(folder.path().join("sim.html")).unwrap();
     check_rows(&page, &report);
     for words in [
@@ -149,7 +147,7 @@ fn a_page_of_torture_has_the_histograms_and_who_did_what() {
         "--html",
         "t.html",
     ];
-    let report = common::report(&within(folder.path(), &words));
+    let report = crate::common::report(&within(folder.path(), &words));
     let page = fs::read_to_string(folder.path().join("t.html")).unwrap();
     check_rows(&page, &report);
     for words in [

@@ -1,8 +1,6 @@
 //! `quiescent bench scale`: its rows and tables. No figure's size is asserted, but for counters.
 
-mod common;
-
-use common::{report, run, text};
+use crate::common::{report, run, text};
 use quiescent_bench::subjects;
 
 #[test]

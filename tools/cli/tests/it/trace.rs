@@ -1,9 +1,7 @@
 //! `quiescent trace`: what a person or a script gets of a recorded trace. The figures themselves are held against an independent
 //! script in `tools/trace/tests/it/analyses.rs`.
 
-mod common;
-
-use common::{nonsense, quiescent, report, run, text};
+use crate::common::{nonsense, quiescent, report, run, text};
 use std::io::Write;
 use std::process::Stdio;
 

@@ -1,9 +1,7 @@
 //! `quiescent torture`, run as a user would run it. What its oracles notice is tested where they are
 //! (`check/torture/tests`); here it is what the command makes of it.
 
-mod common;
-
-use common::{catches_ctrl_c, ctrl_c, quiescent, report, run, text};
+use crate::common::{catches_ctrl_c, ctrl_c, quiescent, report, run, text};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Output, Stdio};
 

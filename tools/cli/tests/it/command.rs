@@ -2,9 +2,7 @@
 //!
 //! Nothing here asserts a time or a figure's size: that is what the command is for, not its tests.
 
-mod common;
-
-use common::{nonsense, quiescent, report, run, text};
+use crate::common::{nonsense, quiescent, report, run, text};
 use quiescent_bench::subjects;
 use quiescent_report::Report;
 use std::io::Read;
@@ -261,7 +259,7 @@ fn a_missing_valgrind_comes_with_its_remedy() {
 
 /// No more threads, as on a machine that is out of them.
 fn refuse_threads(command: &mut std::process::Command) {
-    common::refuse(command, &[libc::SYS_clone3, libc::SYS_clone], libc::EAGAIN);
+    crate::common::refuse(command, &[libc::SYS_clone3, libc::SYS_clone], libc::EAGAIN);
 }
 
 #[test]
@@ -333,10 +331,10 @@ fn ctrl_c_prints_what_was_measured() {
             .spawn()
             .unwrap();
         assert!(
-            common::catches_ctrl_c(&mut child),
+            crate::common::catches_ctrl_c(&mut child),
             "{arguments:?} ended by itself"
         );
-        common::ctrl_c(&child);
+        crate::common::ctrl_c(&child);
         let mut said = String::new();
         child
             .stdout

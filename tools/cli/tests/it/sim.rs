@@ -1,8 +1,6 @@
 //! `quiescent sim`: what a person or a script gets from a simulated machine.
 
-mod common;
-
-use common::{nonsense, quiescent, report, run, text};
+use crate::common::{nonsense, quiescent, report, run, text};
 use quiescent_report::Report;
 use std::fs;
 use std::io::Read;
@@ -243,10 +241,10 @@ fn ctrl_c_prints_what_is_finished() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    if !common::catches_ctrl_c(&mut child) {
+    if !crate::common::catches_ctrl_c(&mut child) {
         panic!("it ended by itself");
     }
-    common::ctrl_c(&child);
+    crate::common::ctrl_c(&child);
     let mut said = String::new();
     child
         .stdout

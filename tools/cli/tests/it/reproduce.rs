@@ -1,9 +1,7 @@
 //! `reproduce`: its parts, its page, what is refused before anything is measured, what a run that was stopped leaves. A whole run
 //! takes half a minute, so there is one.
 
-mod common;
-
-use common::{check_page, check_rows, interrupted, run, text, within};
+use crate::common::{check_page, check_rows, interrupted, run, text, within};
 use quiescent_report::Report;
 use std::fs;
 use std::path::Path;
@@ -58,7 +56,7 @@ fn it_has_all_its_parts_and_its_page_is_written_beside_the_json_and_written_anew
     fs::write(&path, older).unwrap();
     let arguments = ["--json", "--html", "page.html", "--seed", "5"];
     let output = reproduce(folder.path(), &arguments);
-    let report = common::report(&output);
+    let report = crate::common::report(&output);
     let said = text(&output.stderr);
     assert!(
         said.starts_with("page: ") && said.contains("page.html"),

@@ -1,8 +1,6 @@
 //! `quiescent bench domain` as a person or a script meets it, in a tiny run. No figure's size is asserted, but for counters.
 
-mod common;
-
-use common::{nonsense, report, run, text};
+use crate::common::{nonsense, report, run, text};
 use quiescent_bench::cases::domain;
 use quiescent_bench::measure::once;
 

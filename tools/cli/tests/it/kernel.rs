@@ -3,9 +3,7 @@
 //! Whether a prediction is met is no matter of tests: other programs run here as well. A machine on which the kernel refuses
 //! the call has to say so, and then there is nothing more to be seen.
 
-mod common;
-
-use common::{nonsense, quiescent, refuse, run, text};
+use crate::common::{nonsense, quiescent, refuse, run, text};
 use quiescent_report::Report;
 use std::fs::File;
 use std::io::{Read, Write};
@@ -23,7 +21,7 @@ fn measured(output: &Output) -> Option<Report> {
         );
         return None;
     }
-    Some(common::report(output))
+    Some(crate::common::report(output))
 }
 
 #[test]
@@ -256,7 +254,7 @@ fn ctrl_c_prints_what_was_measured() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    if !common::catches_ctrl_c(&mut child) {
+    if !crate::common::catches_ctrl_c(&mut child) {
         assert_eq!(
             child.wait().unwrap().code(),
             Some(1),
@@ -264,7 +262,7 @@ fn ctrl_c_prints_what_was_measured() {
         );
         return;
     }
-    common::ctrl_c(&child);
+    crate::common::ctrl_c(&child);
     let mut said = String::new();
     child
         .stdout

@@ -1,8 +1,6 @@
 //! `quiescent top`, beside a program that uses the library: this one.
 
-mod common;
-
-use common::{nonsense, quiescent, report, run, text};
+use crate::common::{nonsense, quiescent, report, run, text};
 use quiescent::telemetry;
 use std::process::Stdio;
 use std::time::Duration;

@@ -1,8 +1,6 @@
 //! `quiescent record`, on whatever machine this is. One that refuses has to say what to do, and then there is nothing more to be seen.
 
-mod common;
-
-use common::{catches_ctrl_c, nonsense, quiescent, run, text};
+use crate::common::{catches_ctrl_c, nonsense, quiescent, run, text};
 use quiescent_report::Report;
 use std::fs;
 use std::path::Path;

@@ -1,8 +1,6 @@
 //! `whatif`: three columns out of a trace, as text, JSON and a page; what is refused, and the exit codes.
 
-mod common;
-
-use common::{nonsense, report, run, text};
+use crate::common::{nonsense, report, run, text};
 use std::fs;
 
 const TRACE: &str = concat!(
