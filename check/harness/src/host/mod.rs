@@ -283,7 +283,7 @@ impl TestHost {
 
     /// Has a full grace period passed since the cookie was taken?
     pub fn poll(&self, cookie: FullCookie) -> bool {
-        cookie.is_done()
+        self.world.global.poll(cookie)
     }
 
     /// Has the ticket's grace period ended?

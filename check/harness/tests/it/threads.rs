@@ -210,7 +210,7 @@ fn a_poller_satisfied_by_any_end_hands_over_too() {
     assert!(host.run_until(Phase::Fence, 20));
     let ticket = host.wait_for_gp(1);
     assert_eq!(asked(&mut host, 50).last(), Some(&Next::HandOver));
-    assert!(cookie.is_done() && !host.satisfied(ticket));
+    assert!(host.poll(cookie) && !host.satisfied(ticket));
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn a_poller_flags_the_holdouts_and_leaves() {
         let cookie = host.start_poll(0);
         host.help(0, 100);
         assert_eq!(host.asked(), None, "it left by itself");
-        assert!(!cookie.is_done(), "it is in a section itself");
+        assert!(!host.poll(cookie), "it is in a section itself");
         assert_eq!(host.done().sleeps, 0);
         // Whoever waits resumes there, and issues the fence that the poller left to it.
         let ticket = waiter(&mut host, 1);
@@ -243,7 +243,7 @@ fn a_poller_flags_the_holdouts_and_leaves() {
         assert_eq!((host.asked(), host.done().fences_flag), (None, fences));
         host.exit(0);
         host.drive(1, ticket, 100);
-        assert!(host.satisfied(ticket) && cookie.is_done());
+        assert!(host.satisfied(ticket) && host.poll(cookie));
     }
 }
 
@@ -320,7 +320,7 @@ fn the_tree_grows_between_grace_periods_only_and_keeps_requests() {
     );
     host.exit(newcomer);
     host.drive(0, second, 3000);
-    assert!(host.satisfied(second) && cookie.is_done());
+    assert!(host.satisfied(second) && host.poll(cookie));
 }
 
 #[test]

@@ -75,7 +75,7 @@ impl Found {
         }
         let [own, process] = &mut self.delays;
         for _ in 0..CALLBACKS {
-            own.extend(delayed(|code| domain.call_hurry(code)));
+            own.extend(delayed(|code| domain.defer_hurry(code)));
             process.extend(delayed(quiescent::defer_hurry));
         }
         domain.barrier();
@@ -233,7 +233,7 @@ impl Stall {
 
     /// Was the grace period held up until now?
     fn end(self) -> Result<bool, String> {
-        let held_up = !self.domain.poll(self.cookie);
+        let held_up = !self.cookie.is_done();
         drop(self.over);
         self.reader.join().map_err(|_| crew::DIED)?;
         self.waiter.join().map_err(|_| crew::DIED)?;
