@@ -63,42 +63,42 @@
 //! | one value, replaced whole | [`RcuCell`]; [`RcuOption`] if it may be absent |
 //! | a list | [`RcuList`] |
 //! | a structure of your own with links | [`RcuPtr`], with `unsafe` where objects leave |
-//! | memory of another kind (indexes, buffers, devices) | [`read`] and [`synchronize`], or [`start_poll`] and [`poll`] |
-//! | readers that sleep, live across an `await`, or end on another thread | [`Srcu`], [`SrcuCell`] |
-//! | readers that are slow, or memory that must not wait for other people's | a [`Domain`] of its own, [`DomainCell`] |
+//! | memory of another kind (indexes, buffers, devices) | [`read`] and [`synchronize`], or a [`Cookie`] |
+//! | readers that sleep, live across an `await`, or end on another thread | an [`Srcu`], and any of the above under it |
+//! | readers that are slow, or memory that must not wait for other people's | a [`Domain`] of its own, and any of the above under it |
 //!
 //! Read with [`read`] or [`read_lock`]. Replace with `store` or `update`, and drop what comes back. There is
-//! nothing to set up and nobody to register; [`init`] is for those who want something special. Then read the
+//! nothing to set up and nobody to register; [`Options`] are for those who want something special. Then read the
 //! chapter of the [`guide`] that is about your case.
 //!
-//! # Two verbs: retire and call
-//! *Retire* frees memory ([`Retired::retire`], or drop the [`Retired`]; [`Shared::retire`], [`retire_ptr`]). It
-//! is lazy, since nobody waits for memory. *Call* runs code ([`call()`]), and is prompt. Both are queued with
+//! # Two verbs: retire and defer
+//! *Retire* frees memory ([`Retired::retire`], or drop the [`Retired`]; [`Shared::retire`]). It
+//! is lazy, since nobody waits for memory. *Defer* runs code ([`defer()`]), and is prompt. Both are queued with
 //! plain stores, and never wait.
 //!
 //! | strength | memory | code | asked for on its account |
 //! |---|---|---|---|
-//! | lazy | [`retire`] | [`call_lazy`] | when a batch is full, or after [`FLUSH`] |
-//! | prompt | | [`call()`] | after [`PROMPT`] at the latest |
-//! | at once | [`retire_hurry`] | [`call_hurry`] | now |
+//! | lazy | [`Retired::retire`] | [`defer_lazy`] | when a batch is full, or after [`tuning::FLUSH`] |
+//! | prompt | | [`defer()`] | after [`tuning::PROMPT`] at the latest |
+//! | at once | [`Retired::retire_hurry`] | [`defer_hurry`] | now |
 //!
-//! Lazy is never right for a callback that somebody waits for. [`breakers`] tells which callbacks keep the worker
-//! awake; [`set_flush_times`] changes the times. [`Retired::retire_no_reclaim`], [`set_offload`] and
-//! [`set_drained`] are for threads and programs with deadlines: [guide](guide::event_loops).
+//! Lazy is never right for a callback that somebody waits for. [`stats::breakers`] tells which callbacks keep the worker
+//! awake; [`tuning::set_flush_times`] changes the times. [`Retired::retire_no_reclaim`], [`tuning::set_offload`] and
+//! [`tuning::set_drained`] are for threads and programs with deadlines: [guide](guide::event_loops).
 //!
 //! ```
-//! use quiescent::{RcuCell, call};
+//! use quiescent::{RcuCell, defer};
 //!
 //! let cell = RcuCell::new([0u8; 64]);
 //! cell.store([1; 64]);                              // retire: the old value, at some time
-//! call(|| println!("all readers of before are gone")); // call: soon
+//! defer(|| println!("all readers of before are gone")); // defer: soon
 //! quiescent::barrier();                             // wait until both are done
 //! ```
 //!
 //! Plain memory is given back by the thread that retired it, a little in each later call, or by the worker if
 //! that thread goes quiet. Closures and values with a destructor run on the worker: one thread, started when
-//! it is first needed, asleep when there is nothing to do. Nothing of yours runs inside `retire` or `call`,
-//! unless [`Options::inline_callbacks`] asks for it; or [`set_drained`], then code runs where you drain. Whoever wants the work done here and now calls
+//! it is first needed, asleep when there is nothing to do. Nothing of yours runs inside `retire` or `defer`,
+//! unless [`Options::inline_callbacks`] asks for it; or [`tuning::set_drained`], then code runs where you drain. Whoever wants the work done here and now calls
 //! [`drain`].
 //!
 //! If readers stall, what is queued grows. There is a budget: near it, grace periods hurry and threads help
@@ -106,7 +106,7 @@
 //! `retire` goes on and says so ([`guide::back_pressure`]).
 //!
 //! # Safety
-//! Everything but [`RcuPtr`]'s linking and retiring, [`retire_ptr`] and [`call_head`] is safe:
+//! Everything but [`RcuPtr`]'s linking and retiring, [`Retired::from_raw`] and [`intrusive`] callbacks is safe:
 //!
 //! * what `load` gives borrows the guard and the cell: it cannot outlive the section, nor the cell;
 //! * a [`Guard`] stays on its thread: it is neither `Send` nor `Sync`;
@@ -129,10 +129,10 @@
 //! section sees all that was done before the call, or is waited for as well: no section that is still open
 //! can have found what was unlinked before the call.
 //!
-//! **Cookies.** [`start_poll`] notes the moment. When [`poll`] says yes, it is as if `synchronize` had been
+//! **Cookies.** [`start_grace_period`] notes the moment. When [`Cookie::is_done`] says yes, it is as if `synchronize` had been
 //! called at that moment and had returned just now.
 //!
-//! **[`Retired`]**, `retire` and `call`: what is freed or run is so after a grace period that began after
+//! **[`Retired`]**, `retire` and `defer`: what is freed or run is so after a grace period that began after
 //! the call. The closure sees everything the caller did before. No order among callbacks is promised.
 //!
 //! **[`barrier()`]**: everything queued before the call, by any thread, has been freed or run when it returns, and
@@ -161,7 +161,7 @@
 //! | nothing to do | no thread wakes | `cargo test -p quiescent --test it quiet` |
 //!
 //! `ci/instructions --disassembly` shows the instructions themselves. What a running program has done is in
-//! [`statistics`], and by callback function in [`telemetry`], which `quiescent top` shows live.
+//! [`statistics()`], and by callback function in [`telemetry`], which `quiescent top` shows live.
 //!
 //! # Fork and exit
 //! The child of a `fork` goes on with everything. Of what was queued before, it frees plain memory; closures
@@ -172,14 +172,14 @@
 //! # Platform
 //! Linux on x86-64 and aarch64 (64-bit atomics, futex, and `membarrier(2)` where the kernel has it).
 //! Only x86-64 has been tested on hardware. Without `membarrier(2)`, or if it is asked for, readers carry the
-//! fence: [`FenceMode`], [`Statistics::fence_mode`].
+//! fence: [`FenceMode`], [`Statistics::fence_mode`](stats::Statistics::fence_mode).
 //!
 //! # Features
 //! All are off by default, and then cost nothing.
 //!
 //! | feature | what it does |
 //! |---|---|
-//! | `log`, `tracing` | every [`Report`] goes to the crate of that name as a warning, beside [`on_report()`] |
+//! | `log`, `tracing` | every [`Report`](report::Report) goes to the crate of that name as a warning, beside [`report::on_report()`] |
 //! | `locations` | the report of a [stalled reader](guide::stalls) says where its section was opened; two instructions a section |
 //!
 //! # Where to go on

@@ -1,5 +1,8 @@
 //! What the engine has done, in numbers.
 
+use crate::common::global::Global;
+use crate::common::parts::threads::Flushes;
+
 /// Counts of what the engine did. Only ever grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Counts {
@@ -31,7 +34,7 @@ pub struct Counts {
     /// Times the second worker was called ([`crew`](crate::crew)).
     pub backlogs: u64,
     /// How often callbacks were sent on their way, by cause.
-    pub flushes: crate::threads::credit::Flushes,
+    pub flushes: Flushes,
 }
 
 impl Counts {
@@ -50,7 +53,19 @@ impl Counts {
             offline_holdouts: 0,
             pressure: 0,
             backlogs: 0,
-            flushes: crate::threads::credit::Flushes::new(),
+            flushes: Flushes::new(),
         }
+    }
+}
+
+impl Global {
+    /// For checkers that keep whole states: forgets what no later decision depends on, so that states which
+    /// differ only in it are equal. Counts become zero, and the tick counter becomes zero with the next
+    /// scan's tick, and whatever else is due at a tick, moved along.
+    pub fn forget_history(&mut self) {
+        self.counts = Counts::new();
+        let ticks = core::mem::take(&mut self.now.jiffies);
+        self.fqs.force_at = self.fqs.force_at.saturating_sub(ticks);
+        self.exp.hold_ticks_at = self.exp.hold_ticks_at.map(|at| at.saturating_sub(ticks));
     }
 }

@@ -30,17 +30,7 @@ use crate::common::cpu::Cpu;
 use crate::common::event::{Event, GpEvent, UtilizationEvent};
 use crate::common::global::Global;
 use crate::common::host::Host;
-
-/// The quiescent state that a CPU owes, as it knows it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Qs {
-    /// `core_needs_qs`: the grace period that it noticed waits for it.
-    pub needed: bool,
-    /// `cpu_no_qs.norm`: no quiescent state has been noted since it noticed that grace period.
-    pub missing: bool,
-    /// `ticks_this_gp`: ticks since it noticed that grace period.
-    pub ticks: u32,
-}
+pub use crate::common::parts::kernel::Qs;
 
 /// What became of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -63,31 +53,6 @@ pub struct Answer {
     pub momentary_eqs: bool,
     /// A quiescent state was noted.
     pub noted: bool,
-}
-
-impl Qs {
-    /// Nothing owed.
-    pub const fn new() -> Qs {
-        Qs {
-            needed: false,
-            missing: false,
-            ticks: 0,
-        }
-    }
-
-    /// A grace period has begun, and waits for this CPU or does not.
-    pub(crate) fn began(&mut self, needed: bool) {
-        *self = Qs {
-            needed,
-            missing: needed,
-            ticks: 0,
-        };
-    }
-
-    /// Is there something to report?
-    pub fn noted(&self) -> bool {
-        self.needed && !self.missing
-    }
 }
 
 impl Cpu {
@@ -201,36 +166,25 @@ pub(crate) fn trace(event: UtilizationEvent, host: &impl Host) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::common::config::EarlyQs;
-    use crate::common::fqs::Wait;
-    use crate::common::global::Phase;
-    use crate::testhost::TestHost;
-
-    struct Quiet;
-
-    impl Host for Quiet {
-        crate::common::host::asked_by_the_driver_only!();
-    }
+    use crate::common::gp::tests::{There, engine, until_waiting};
 
     #[test]
     fn a_number_too_old_to_be_compared_reports_nothing() {
-        let mut host = TestHost::kernel(2, 1000, EarlyQs::Init);
-        host.set_busy(1, true);
-        let ticket = host.wait_for_gp(0);
-        host.drive(0, ticket, 1);
-        assert!(host.run_until(Phase::Wait(Wait::Ticks), 50));
-        let (engine, mut cpu) = (host.engine_mut(), Cpu::new(1));
-        let _ = cpu.core(engine, &Quiet);
+        let (mut engine, host) = (engine(), There::new([3, 0]));
+        let _ = engine.start_poll(0, &host);
+        until_waiting(&mut engine, &host);
+        let (engine, mut cpu) = (&mut engine, Cpu::new(1));
+        let _ = cpu.core(engine, &host);
         // It noted a quiescent state, slept through half of all numbers, and its number is the leaf's again.
-        assert!(cpu.note_qs(&Quiet));
+        assert!(cpu.note_qs(&host));
         cpu.gpwrap = true;
-        assert!(!cpu.report_qs(engine, &Quiet).counted);
+        assert!(!cpu.report_qs(engine, &host).counted);
         assert!(cpu.qs.missing && engine.owes(1));
         // What it noticed is forgotten as well.
         cpu.qs.missing = false;
-        assert!(!cpu.check_qs(engine, &Quiet).counted);
+        assert!(!cpu.check_qs(engine, &host).counted);
         assert!(!cpu.gpwrap && cpu.qs.needed && cpu.qs.missing);
-        assert!(cpu.note_qs(&Quiet) && cpu.check_qs(engine, &Quiet).counted);
+        assert!(cpu.note_qs(&host) && cpu.check_qs(engine, &host).counted);
         assert!(!engine.owes(1));
     }
 }

@@ -274,6 +274,12 @@ impl<K: Kind> Default for RcuDomain<(), K> {
 
 impl<Tag: 'static, K: Kind> fmt::Debug for RcuDomain<Tag, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RcuDomain").finish_non_exhaustive()
+        let place = self.place();
+        if place.is_null() {
+            return f.write_str("RcuDomain(unused)");
+        }
+        // SAFETY: a place of this kind.
+        let backend = unsafe { K::backend(place) };
+        f.debug_tuple("RcuDomain").field(&backend).finish()
     }
 }

@@ -10,7 +10,7 @@ use super::handle::{Global, Handle, Reads, is_same};
 use super::retired::Retired;
 use crate::inner::prim::{AtomicPtr, Ordering, const_new};
 
-/// As [`RcuCell`], but it may be empty.
+/// As [`RcuCell`](crate::RcuCell), but it may be empty.
 ///
 /// ```
 /// use quiescent::{RcuOption, read};

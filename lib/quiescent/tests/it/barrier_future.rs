@@ -294,7 +294,7 @@ fn inside_a_section_it_refuses_to_wait() {
             match place {
                 Place::Process => {
                     let text = panic_text(|| assert!(bell.poll(&mut future).is_ready()));
-                    assert!(text.starts_with("Barrier: "), "{text}");
+                    assert!(text.starts_with("BarrierFuture: "), "{text}");
                     assert!(text.contains("drop the guard first"), "{text}");
                 }
                 // It is another one's section: the caretaker runs it meanwhile.

@@ -69,7 +69,11 @@ fn once_a_thread_reads_it_is_too_late() {
         read(|_| ());
         let error = other.apply().expect_err("a thread has read");
         assert_eq!(error, InitError::AlreadyReading);
-        assert!(error.to_string().contains("call `init` first in `main`"));
+        assert!(
+            error
+                .to_string()
+                .contains("call `Options::apply` first in `main`")
+        );
         assert_eq!(mode(), before);
         // What is so already may be demanded.
         assert_eq!(now.apply(), Ok(()));

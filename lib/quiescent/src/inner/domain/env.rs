@@ -2,7 +2,7 @@
 //!
 //! # Fence mode
 //! Decided once, at start-up: `membarrier(2)` if it can be registered, else readers carry the fence. It may be
-//! forced (environment variable `QUIESCENT_FENCE`, or [`init`](crate::init)) as long as no thread has read. A
+//! forced (environment variable `QUIESCENT_FENCE`, or [`init`](crate::Options::apply)) as long as no thread has read. A
 //! thread that registers while the mode changes looks at it again after its claim `[MODE-1]`: claim, full fence,
 //! look at the mode; the changer stores the mode, full fence, looks for claims. One of them sees the other.
 //! A refusal *later* (a sandbox entered after start) is a named error: readers without fences exist then, and

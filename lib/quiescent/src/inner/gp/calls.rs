@@ -8,7 +8,7 @@
 
 use std::ops::Deref;
 
-use quiescent_engine::replay::{Input, Output};
+use quiescent_engine::record::{Input, Output};
 use quiescent_engine::{CpuId, Effects, FullCookie, Interest, Look, Next, Pos, Tree};
 
 use crate::inner::domain::state::{Core, State};
@@ -64,7 +64,7 @@ macro_rules! through {
         $crate::inner::gp::calls::with_view!($readers, |view| {
             #[cfg(all(test, not(quiescent_model)))]
             let result = {
-                let $host = &quiescent_engine::replay::Recording::new(view);
+                let $host = &quiescent_harness::replay::Recording::new(view);
                 let result = $call;
                 crate::inner::gp::calls::recording::push($input, $host.answers(), $wrap(&result));
                 result

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use quiescent_engine::Next;
-use quiescent_engine::replay::{BarrierInput, CpuInput, Entry, Input, Output};
+use quiescent_harness::replay::{BarrierInput, CpuInput, Entry, Input, Output};
 
 mod forks;
 mod stalls;
@@ -141,7 +141,7 @@ fn call_head(value: u64) {
         value,
     }));
     unsafe fn free(head: NonNull<Head>) {
-        // SAFETY: the first field of a box that `call_head` leaked.
+        // SAFETY: the first field of a box that `intrusive::defer` leaked.
         let node = unsafe { Box::from_raw(head.as_ptr().cast::<Node>()) };
         std::hint::black_box(node.value);
     }
