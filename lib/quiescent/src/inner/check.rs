@@ -311,7 +311,7 @@ impl Model {
     }
 
     fn domain(self, number: u32, readers: Readers, config: Config) -> &'static Domain {
-        let domain: &'static Domain = Box::leak(Box::new(Domain::new(number, readers)));
+        let domain: &'static Domain = Box::leak(Box::new(Domain::new(number, readers, 0)));
         domain.set_state(State::new(config));
         self.0.registry.add(domain);
         domain

@@ -48,7 +48,7 @@ mod told;
 
 pub use source::Source;
 
-pub(crate) use page::{Names, UNNAMED, begin_again, leave, names, place_of};
+pub(crate) use page::{Names, SRCUS, UNNAMED, begin_again, leave, names, place_of};
 pub(crate) use publish::{publish, publish_if_on};
 pub(crate) use told::Told;
 

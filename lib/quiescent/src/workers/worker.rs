@@ -4,6 +4,7 @@
 //! nothing is due: a program whose queues are empty has a thread that never wakes (rule R5). Awake, it makes
 //! [passes](crate::inner::domain::pass) over all domains until nothing is due any more. It never waits for a reader.
 
+use quiescent_engine::Interest;
 use quiescent_engine::credit::Cause;
 
 use crate::error::SyncError;
@@ -54,6 +55,33 @@ impl State {
             self.call();
         }
         ran
+    }
+
+    /// Frees and runs what a dropped domain has left, also inside a callback; what its callbacks queue in turn, and
+    /// what a reader is in the way of, is the worker's.
+    pub(crate) fn empty(&'static self) {
+        let until = Until { deadline: None };
+        let rounds = self.held().0;
+        let mut ran = 0;
+        while ran < rounds {
+            let swept = self.sweep(|core| (!core.is_idle()).then_some(Cause::Drain), |_| ());
+            if swept.is_err() {
+                break;
+            }
+            if self.taken_waits() {
+                let core = self.lock();
+                self.drive_once(core, None, Interest::Poller);
+            }
+            let now = self.run_left(rounds - ran, until);
+            if now == 0 {
+                break;
+            }
+            ran += now;
+        }
+        self.rearm(false);
+        if self.held().0 > 0 {
+            self.kick_worker();
+        }
     }
 
     fn drain_passes(&'static self, until: Until, ran: &mut u64) -> Result<(), SyncError> {

@@ -109,7 +109,7 @@ fn pressure_is_no_reason_to_free_what_a_reader_has() {
         let guard = read_lock();
         queue_somehow(ledger.thing(0), 8);
         memory_is_low(); // does not wait, though we are inside
-        until("the worker waits for us", || statistics().sleeps > 0);
+        until("the worker has looked", || statistics().worker_passes > 0);
         assert_eq!(ledger.count(), 0);
         drop(guard);
         until("it goes", || ledger.count() == 1);

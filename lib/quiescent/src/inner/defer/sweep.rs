@@ -147,6 +147,19 @@ impl State {
         Ok(())
     }
 
+    /// Runs and frees at most `most` of what is done by now, for a dropped domain: code, too, although this is inside a
+    /// callback.
+    pub(crate) fn run_left(&'static self, most: u64, until: Until) -> u64 {
+        let mut ran = 0;
+        for queue in self.queues() {
+            let [plain, closures, heads] = self.ready(queue);
+            ran += self.free_plain(queue, plain.min(most - ran), until);
+            ran += self.run_code(queue, closures.min(most - ran), until);
+            ran += self.run_heads(queue, heads.min(most - ran), until);
+        }
+        ran
+    }
+
     /// Runs and frees whatever is done by now and not its owner's to free: one round over all queues, so
     /// that what callbacks queue gets its turn after everything else. Returns how much that was. Without
     /// `code`, and inside a callback, it frees memory only.

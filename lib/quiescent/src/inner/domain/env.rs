@@ -10,7 +10,7 @@
 
 use crate::error::InitError;
 use crate::inner::defer::laziness::Breakers;
-use crate::inner::domain::counters::{Counters, add, count};
+use crate::inner::domain::counters::{add, count};
 use crate::inner::domain::registry::Registry;
 use crate::inner::domain::state::{Core, State};
 use crate::inner::domain::{Domain, Readers};
@@ -23,6 +23,7 @@ use crate::inner::prim::{
 use crate::inner::reader::threads::{Slot, Slots};
 use crate::inner::reader::word::{self, Reader};
 use crate::statistics::FenceMode;
+use crate::watch::telemetry;
 use crate::workers::watchdog::Watch;
 
 /// The fence mode is not decided yet.
@@ -64,7 +65,7 @@ impl Env {
                 mode: AtomicU32::new(MODE_OPEN),
                 fences: Fences::new(),
                 slots: Slots::new(),
-                home: Domain::new(0, Readers::Threads),
+                home: Domain::new(0, Readers::Threads, telemetry::UNNAMED),
                 state: State::new(config),
                 registry: Registry::new(),
                 alarm: Alarm::new(),
@@ -107,20 +108,20 @@ impl Env {
     }
 
     /// The fence of a grace period: reaches every CPU that runs one of our readers. Those who need one at the
-    /// same time share it; what was shared is counted by who needed it.
-    pub(crate) fn heavy_fence(&self, counters: &Counters) -> Result<(), i32> {
-        self.heavy_fence_for(1, counters)
+    /// same time share it.
+    pub(crate) fn heavy_fence(&self) -> Result<(), i32> {
+        self.heavy_fence_for(1)
     }
 
     /// One fence for so many who need one, none of whom has to come before another one.
-    pub(crate) fn heavy_fence_for(&self, needs: u64, counters: &Counters) -> Result<(), i32> {
+    pub(crate) fn heavy_fence_for(&self, needs: u64) -> Result<(), i32> {
         if self.resolve_mode() != FenceMode::Membarrier {
             full_fence(); // of this thread, and never another one's
             return Ok(());
         }
         let whose = self.fences.pass(prim::heavy_fence)?;
         let own = u64::from(whose == Whose::Own);
-        add(&counters.fences_shared, needs - own);
+        add(&self.state.counters.fences_shared, needs - own);
         Ok(())
     }
 

@@ -22,12 +22,18 @@
 //! flag (acquire) finds the state, and its driver. (A flag that an earlier driver has left is not set again; then
 //! it is the driver's fence `[GP-2]` that comes between the state and the reader's look at the flag.)
 
+use quiescent_engine::credit::Urgency;
+
+use crate::inner::defer::enqueue::{Parcel, Terms};
 use crate::inner::domain::numbers::Numbers;
 use crate::inner::domain::settings::Settings;
 use crate::inner::domain::state::State;
 use crate::inner::prim::{
     self, AtomicPtr, AtomicU32, AtomicU64, MutexGuard, Ordering, Turn, const_new,
 };
+use crate::inner::queue::kind;
+use crate::inner::queue::lane::Entry;
+use crate::inner::queue::per_thread::CODE;
 use crate::inner::reader::counted::Counted;
 use crate::inner::reader::spots::Spots;
 
@@ -66,6 +72,8 @@ pub struct Domain {
     /// Whose it is: each owner has another number.
     id: AtomicU64,
     owner: AtomicU32,
+    /// Its number in telemetry as long as it has no name.
+    place: u32,
     settings: Turn<Settings>,
     state: AtomicPtr<State>,
     /// The domain made before this one.
@@ -81,13 +89,14 @@ impl std::panic::RefUnwindSafe for Domain {}
 
 impl Domain {
     const_new! {
-        pub(crate) fn new(number: u32, readers: Readers) -> Domain {
+        pub(crate) fn new(number: u32, readers: Readers, place: u32) -> Domain {
             Domain {
                 readers,
                 number,
                 id: AtomicU64::new(number as u64),
                 owner: AtomicU32::new(OWNED),
-                settings: Turn::new(Settings::DEFAULT),
+                place,
+                settings: Turn::new(Settings::default_at(place)),
                 state: AtomicPtr::new(std::ptr::null_mut()),
                 made_before: AtomicPtr::new(std::ptr::null_mut()),
                 #[cfg(not(quiescent_model))]
@@ -193,10 +202,30 @@ impl Domain {
         self.set(|settings| {
             *settings = Settings {
                 before: settings.before,
-                ..Settings::DEFAULT
+                ..Settings::default_at(self.place)
             };
         });
+        self.hand_over();
         self.abandon();
+    }
+
+    /// What is queued here becomes one callback of the process's domain too, so that whoever waits for that, or
+    /// drains it, waits for this.
+    fn hand_over(&'static self) {
+        let (count, bytes) = self.held();
+        let (Some(state), true) = (self.state_if_any(), count > 0) else {
+            return;
+        };
+        let id = self.id();
+        let empty = move || {
+            // Not what the next owner has queued, if this went through meanwhile.
+            if self.id() == id {
+                state.empty();
+            }
+        };
+        let (object, what) = kind::called(empty, Urgency::Lazy);
+        let parcel = Parcel::Entry(CODE, Entry { object, what }, bytes);
+        prim::domain().deliver(parcel, Terms::of(Urgency::Lazy));
     }
 
     /// The domain was found for nothing, or its last handle is gone. Takes no lock.

@@ -369,15 +369,15 @@ impl Env {
         let mut fenced = None;
         loop {
             let mut needs = 0;
-            let mut last = None;
             for pass in passes.iter_mut().flatten() {
                 if !matches!(pass.stage, Stage::Over | Stage::Failed(_)) && pass.advance(fenced) {
                     needs += 1;
-                    last = Some(pass.state);
                 }
             }
-            let Some(last) = last else { return };
-            fenced = Some(self.heavy_fence_for(needs, &last.counters)); // [GP-1] [GP-2] [CT-1] [RET-2]
+            if needs == 0 {
+                return;
+            }
+            fenced = Some(self.heavy_fence_for(needs)); // [GP-1] [GP-2] [CT-1] [RET-2]
         }
     }
 

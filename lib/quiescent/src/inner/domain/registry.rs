@@ -18,6 +18,9 @@ use crate::inner::{
     reader::threads::Slot,
 };
 
+#[cfg(not(quiescent_model))]
+use crate::watch::telemetry;
+
 /// Identities so far. (Numbers of domains begin with 1, and so do first identities; later ones are above those.)
 static IDS: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1 << 32);
 
@@ -108,9 +111,17 @@ impl Domain {
         let place = place.cast::<Domain>().as_ptr();
         let registry = &prim::env().registry;
         let number = registry.made.fetch_add(1, Ordering::Relaxed) as u32;
+        let is_counted = |readers: &Readers| matches!(readers, Readers::Counted(_));
+        let in_telemetry = match is_counted(&readers) {
+            true => {
+                let others = registry.all().filter(|it| is_counted(&it.readers));
+                telemetry::SRCUS + others.count() as u32
+            }
+            false => telemetry::UNNAMED,
+        };
         // SAFETY: fresh memory of that size and alignment, never given back.
         let new: &'static Domain = unsafe {
-            place.write(Domain::new(number, readers));
+            place.write(Domain::new(number, readers, in_telemetry));
             &*place
         };
         registry.add(new);

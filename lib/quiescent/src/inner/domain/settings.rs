@@ -43,6 +43,13 @@ impl Settings {
         }
     };
 
+    /// The same, for a domain with this number in telemetry.
+    pub(crate) const fn default_at(place: u32) -> Settings {
+        let mut settings = Settings::DEFAULT;
+        settings.place = place;
+        settings
+    }
+
     /// Tells an engine. True: its worker is to look, or a driver that sleeps.
     pub(crate) fn tell(&self, state: &'static State) -> bool {
         state

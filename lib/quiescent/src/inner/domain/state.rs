@@ -255,7 +255,7 @@ impl State {
             0 => {}
             errno => return Err(errno as i32),
         }
-        self.env().heavy_fence(&self.counters)
+        self.env().heavy_fence()
     }
 
     pub(crate) fn resolve_mode(&self) -> FenceMode {

@@ -117,10 +117,10 @@ fn it_is_woken_while_the_worker_waits_for_readers() {
             let mut future = quiescent::barrier_async();
             assert!(bell.poll(&mut future).is_pending());
             let reader = Reader::inside("in the way");
-            let sleeps = statistics().sleeps;
+            let scans = statistics().scans;
             Place::Process.queue(ledger.thing(0), 3);
-            until("the worker drives, and sleeps", || {
-                statistics().sleeps > sleeps
+            until("the worker has driven as far as the reader", || {
+                statistics().scans > scans
             });
             gate.open();
             until("the task is woken", || bell.rung() == 1);

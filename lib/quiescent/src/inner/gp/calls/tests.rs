@@ -31,9 +31,9 @@ impl Run {
     /// Same inputs, same outputs, same state.
     fn check(&self) {
         let mut world = self.before.clone();
-        world
-            .replay(&self.entries)
-            .expect("same inputs, same outputs");
+        if let Err(error) = world.replay(&self.entries) {
+            panic!("same inputs, same outputs: {error:?}: {:?}", self.entries[error.at]);
+        }
         assert_eq!(world, self.after, "and the same state");
     }
 

@@ -32,7 +32,8 @@ fn get(counter: &Counter) -> u64 {
 
 /// One, and the right to use it: it goes through what other tests record.
 fn double() -> (Double, recording::Turn) {
-    let domain = Domain::new(0, Readers::Counted(Counted::new()));
+    let alone = recording::nobody_records();
+    let domain = Domain::new(0, Readers::Counted(Counted::new()), 0);
     let domain: &'static Domain = Box::leak(Box::new(domain));
     let Readers::Counted(readers) = &domain.readers else {
         unreachable!("made above")
@@ -41,7 +42,7 @@ fn double() -> (Double, recording::Turn) {
     // Where no other thread has ever read there is nothing to wait for, nor to fence.
     let other = std::thread::spawn(|| readers.leave(readers.enter()));
     assert_eq!(other.join().ok(), Some(false));
-    (Double { state, readers }, recording::nobody_records())
+    (Double { state, readers }, alone)
 }
 
 /// The fence of a driver that issues its own.

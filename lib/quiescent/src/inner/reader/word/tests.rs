@@ -66,12 +66,24 @@ fn a_thread_stays_on_its_side_of_the_crowd() {
             let first = lock_crowd(env);
             let side = first.flag.load(Ordering::Relaxed) - SINK_CROWD;
             assert!(in_section());
-            assert_eq!((crowd_sections(CELL_CROWD, side), crowd_sections(CELL_CROWD, 1 - side)), (1, 0));
+            assert_eq!(
+                (
+                    crowd_sections(CELL_CROWD, side),
+                    crowd_sections(CELL_CROWD, 1 - side)
+                ),
+                (1, 0)
+            );
             assert_eq!(env.slots.look(side), (false, 0));
             assert_eq!(env.slots.crowd_side(), 1 - side, "{round}");
             let second = lock_crowd(env);
             assert!(std::ptr::eq(second, first));
-            assert_eq!((crowd_sections(CELL_CROWD, side), crowd_sections(CELL_CROWD, 1 - side)), (2, 0));
+            assert_eq!(
+                (
+                    crowd_sections(CELL_CROWD, side),
+                    crowd_sections(CELL_CROWD, 1 - side)
+                ),
+                (2, 0)
+            );
             unlock(first);
             assert_eq!(crowd_sections(CELL_CROWD, side), 1);
             unlock(second);
