@@ -183,7 +183,7 @@ impl Model {
         };
         config.usurp_after_ns = None; // where no scenario is about that: time-outs are choices
         adapt(&mut config);
-        let env: &'static Env = Box::leak(Box::new(Env::new(config)));
+        let env: &'static Env = prim::keep(Box::new(Env::new(config)));
         env.resolve_mode();
         env.slots.limit_leaves(1);
         Model(env)
@@ -307,11 +307,11 @@ impl Model {
         config.readers = quiescent_engine::Readers::Indexed;
         config.skip_empty = false;
         let domain = self.domain(0, Readers::Counted(Counted::new()), config);
-        Box::leak(Box::new(crate::Srcu::of(domain)))
+        Box::leak(Box::new(crate::Srcu::of(std::ptr::from_ref(domain).cast())))
     }
 
     fn domain(self, number: u32, readers: Readers, config: Config) -> &'static Domain {
-        let domain: &'static Domain = Box::leak(Box::new(Domain::new(number, readers, 0)));
+        let domain: &'static Domain = prim::keep(Box::new(Domain::new(number, readers, 0)));
         domain.set_state(State::new(config));
         self.0.registry.add(domain);
         domain
@@ -326,23 +326,25 @@ impl Model {
     pub fn grounds(self, number: u32) -> &'static crate::Domain {
         let config = *self.0.state.lock().engine.config();
         let domain = self.domain(number, Readers::Spots(Spots::new()), config);
-        Box::leak(Box::new(crate::Domain::of(domain)))
+        Box::leak(Box::new(crate::Domain::of(
+            std::ptr::from_ref(domain).cast(),
+        )))
     }
 
     /// What the worker does for it when it is woken.
     pub fn care_for(self, domain: &crate::Domain) {
-        self.care_for_state(domain.inner().state());
+        self.care_for_state(domain.backend().0.state());
     }
 
     /// What the worker does when it is woken.
     pub fn care(self, srcu: &crate::Srcu) {
-        self.care_for_state(srcu.inner().state());
+        self.care_for_state(srcu.backend().0.state());
     }
 
     /// The same, where there are several.
     pub fn care_together<const N: usize>(self, srcus: [&crate::Srcu; N]) {
         self.0
-            .look_after(srcus.into_iter().map(|srcu| srcu.inner().state()));
+            .look_after(srcus.into_iter().map(|srcu| srcu.backend().0.state()));
         self.0.set_alarm();
     }
 

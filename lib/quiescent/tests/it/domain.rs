@@ -163,22 +163,22 @@ fn a_domain_at_rest_has_given_its_engine_back_and_its_numbers_stay() {
 }
 
 #[test]
-fn cookies_stay_true_while_domains_rest_and_change_engines() {
+fn cookies_stay_true_while_domains_rest() {
     isolated(|| {
         let (one, other) = (leaked(), leaked());
         let stalled = Stalled::inside(one);
         let cookie = one.start_grace_period();
         for _ in 0..50 {
-            other.synchronize(); // the yard that it gives back is not ours
+            other.synchronize(); // not ours
             assert!(!cookie.is_done());
         }
-        assert!(!one.statistics().at_rest, "a grace period is wanted");
+        assert!(one.statistics().busy, "a grace period is wanted");
         drop(stalled);
         until("the grace period ends", || cookie.is_done());
         until_at_rest(one);
         let stalled = Stalled::inside(one);
         let next = one.start_grace_period();
-        assert!(cookie.is_done(), "of an earlier epoch");
+        assert!(cookie.is_done(), "an earlier one");
         assert!(!next.is_done());
         drop(stalled);
         next.wait();

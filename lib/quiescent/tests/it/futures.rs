@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
-use crate::common::{Reader, in_both_modes, kernel_threads, until, until_threads};
+use crate::common::{Reader, in_both_modes, kernel_threads, until};
 use quiescent::{GracePeriod, RcuCell, grace_period, read, statistics};
 
 /// Unparks a thread, and counts.
@@ -50,10 +50,11 @@ fn poll_once(future: &mut GracePeriod) -> Poll<()> {
     Pin::new(future).poll(&mut Context::from_waker(Waker::noop()))
 }
 
-/// Nothing but the worker is left.
+/// There is the worker, and the thread that stands by while it runs code of the program.
 fn assert_only_the_worker_is_left() {
     let now = statistics();
-    assert_eq!((now.helper_threads, now.callbacks_stuck), (1, 0));
+    assert!((1..=2).contains(&now.helper_threads), "{now:?}");
+    assert_eq!(now.callbacks_stuck, 0);
 }
 
 #[test]
@@ -83,17 +84,17 @@ fn tasks_wait_for_readers_and_share_the_worker() {
     in_both_modes(|| {
         for _ in 0..10 {
             let inside = Reader::inside("inside");
-            let before = statistics().helper_threads;
-            let threads = 3 + before as usize; // libtest's, this one, the reader, the worker
-            until_threads(threads);
             let mut futures: Vec<GracePeriod> = (0..200).map(|_| grace_period()).collect();
             assert!(
                 futures
                     .iter_mut()
                     .all(|future| poll_once(future).is_pending())
             );
-            until("the worker starts", || statistics().helper_threads == 1);
-            until_threads(threads + 1 - before as usize); // one for 200 tasks
+            until("the worker starts", || statistics().helper_threads >= 1);
+            assert!(
+                statistics().helper_threads <= 2,
+                "not one for each of 200 tasks"
+            );
             let executors: Vec<_> = (0..4)
                 .map(|part| futures.split_off(futures.len() - 50 * usize::from(part < 4)))
                 .map(|part| thread::spawn(|| part.into_iter().for_each(block_on)))

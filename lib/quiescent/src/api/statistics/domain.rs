@@ -2,6 +2,7 @@
 
 use crate::inner::domain::Domain;
 use crate::inner::domain::numbers::Number;
+use crate::inner::domain::state::State;
 
 /// What a [`Domain`](crate::Domain) or an [`Srcu`](crate::Srcu) has done, and holds. Counters only grow; in the child of a fork those of what was going on start again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +51,7 @@ pub struct DomainStatistics {
     pub readers: u32,
     /// Is a grace period in flight or wanted?
     pub busy: bool,
-    /// Is it at rest: nothing is queued, wanted or waited for, and it has given its engine back?
+    /// Is it at rest: nothing is queued, being run, driven or waited for?
     pub at_rest: bool,
 }
 
@@ -87,7 +88,7 @@ impl DomainStatistics {
             budget_callbacks: settings.budget_count,
             readers: domain.records(),
             busy,
-            at_rest: queued == 0 && !busy,
+            at_rest: domain.state_if_any().is_none_or(State::is_at_rest),
         }
     }
 }

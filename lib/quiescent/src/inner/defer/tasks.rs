@@ -119,7 +119,6 @@ impl<W: Copy> Tasks<W> {
     }
 }
 
-#[cfg(not(quiescent_model))]
 impl<W> Tasks<W> {
     /// Is it known that no task waits? Waits for no lock.
     pub(crate) fn is_known_empty(&self) -> bool {

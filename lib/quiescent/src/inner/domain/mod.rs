@@ -164,7 +164,7 @@ impl Domain {
     #[cfg(quiescent_model)]
     pub(crate) fn set_state(&'static self, state: State) {
         state.belong_to(self);
-        let state = std::ptr::from_ref::<State>(Box::leak(Box::new(state)));
+        let state = std::ptr::from_ref::<State>(prim::keep(Box::new(state)));
         self.state.store(state.cast_mut(), Ordering::Release);
     }
 

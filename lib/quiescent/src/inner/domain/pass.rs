@@ -70,6 +70,8 @@ struct Pass {
     flagged: Option<u64>,
     /// To be told when no role is held.
     report: Option<StallReport>,
+    /// When to look again at a driver that is not seen to run.
+    look: Option<u64>,
 }
 
 /// How far a pass has come.
@@ -98,7 +100,7 @@ impl Pass {
         let sweep = Sweep::begin(state, due);
         self.busy = sweep.chosen > 0;
         self.stage = Stage::Sweeping(sweep);
-        self.flagged = None;
+        (self.flagged, self.look) = (None, None);
         self.before = state.root_seq.load(Ordering::Acquire);
     }
 
@@ -171,8 +173,9 @@ impl Pass {
             return Drive::Home;
         }
         let taken = state.take_role(&mut core, None, Interest::Poller);
-        if matches!(taken, Look::At(_)) {
-            return Drive::GaveUp; // the driver tells us when it leaves
+        if let Look::At(at) = taken {
+            self.look = Some(at).filter(|&at| at != u64::MAX);
+            return Drive::GaveUp; // the driver tells us when it leaves, if it runs
         }
         let turn = self.turn.insert(Turn::begin_apart(state, core, taken));
         turn.drive(Interest::Poller, None)
@@ -207,7 +210,7 @@ impl Pass {
             // It has tried: a thread that gets on tells it, and else it is time that does.
             state.interested.swap(1, Ordering::AcqRel);
             let retry = state.give_up(error);
-            state.rest_until(retry);
+            state.rest_until(true, retry);
             return false;
         }
         let code = !state.is_drained();
@@ -235,7 +238,7 @@ impl Pass {
             if !state.is_home() {
                 state.shrink();
             }
-            state.rest_until(None);
+            state.rest_until(false, self.look);
         }
         again
     }
@@ -256,10 +259,11 @@ impl State {
         due
     }
 
-    /// Nothing is left to be done here before a deadline, a call, or the time at which it is `blocked` until.
-    fn rest_until(&'static self, blocked: Option<u64>) {
-        self.rearm(blocked.is_some());
-        let look_at = blocked.or_else(|| self.next_report());
+    /// Nothing is left to be done here before a call, this time, or a deadline, unless it is `blocked`.
+    fn rest_until(&'static self, blocked: bool, at: Option<u64>) {
+        self.rearm(blocked);
+        let report = self.next_report().filter(|_| !blocked);
+        let look_at = at.into_iter().chain(report).min();
         self.look_at.store(look_at.unwrap_or(0), Ordering::Relaxed);
     }
 
@@ -335,6 +339,7 @@ impl Env {
                     before: 0,
                     flagged: None,
                     report: None,
+                    look: None,
                 });
             }
             if passes[0].is_none() {
@@ -353,7 +358,7 @@ impl Env {
                     }
                     if again && rounds >= PASSES {
                         pass.state.call(); // after the others
-                        pass.state.rest_until(None);
+                        pass.state.rest_until(false, None);
                     }
                     if !again || rounds >= PASSES {
                         *place = None;

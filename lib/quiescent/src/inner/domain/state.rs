@@ -8,8 +8,10 @@
 use std::sync::PoisonError;
 use std::time::Duration;
 
+#[cfg(not(quiescent_model))]
+use quiescent_engine::FullCookie;
 use quiescent_engine::barrier::Barrier;
-use quiescent_engine::{CbList, Config, CpuId, FullCookie, Global, Now, Pace, Seq};
+use quiescent_engine::{CbList, Config, CpuId, Global, Now, Pace, Seq};
 
 use crate::error::SyncError;
 use crate::inner::defer::barrier::Gate;

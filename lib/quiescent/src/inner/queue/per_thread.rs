@@ -178,7 +178,6 @@ impl Queue {
     }
 
     /// Takes the lock, if it is free.
-    #[cfg(not(quiescent_model))]
     pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, Core>> {
         self.core.try_lock().ok()
     }

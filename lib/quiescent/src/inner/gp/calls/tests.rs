@@ -32,7 +32,10 @@ impl Run {
     fn check(&self) {
         let mut world = self.before.clone();
         if let Err(error) = world.replay(&self.entries) {
-            panic!("same inputs, same outputs: {error:?}: {:?}", self.entries[error.at]);
+            panic!(
+                "same inputs, same outputs: {error:?}: {:?}",
+                self.entries[error.at]
+            );
         }
         assert_eq!(world, self.after, "and the same state");
     }
