@@ -242,15 +242,20 @@ fn in_the_child_of_a_fork_sections_of_others_are_over() {
 }
 
 #[test]
-fn the_caretaker_may_fork_in_a_callback() {
+fn the_worker_may_fork_in_a_callback() {
     isolated(|| {
         let domain = leaked();
+        domain.defer_hurry(|| ());
+        domain.barrier();
+        assert_eq!(domain.statistics().callbacks, 1);
         let (sender, receiver) = mpsc::channel();
         domain.defer_hurry(move || {
             let child = fork(move || {
-                // Here it is no caretaker, and nobody's holder.
-                domain.defer_hurry(|| ());
+                // Here it is not the worker, and counters start again.
                 assert_eq!(domain.statistics().callbacks, 0);
+                domain.defer_hurry(|| ());
+                let one = || domain.statistics().callbacks == 1;
+                until("another worker runs it", one);
             });
             child.join();
             let _ = sender.send(());
