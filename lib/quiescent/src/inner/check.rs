@@ -261,7 +261,8 @@ impl Model {
 
     /// Wakes whoever plays the worker.
     pub fn kick(self) {
-        self.0.state.call();
+        self.0.state.called.store(1, crate::inner::prim::Ordering::Release);
+        self.0.alarm.kick();
     }
 
     /// Is the worker's timer set? If not, and nobody kicks it, it sleeps for ever.
@@ -319,7 +320,7 @@ impl Model {
 
     /// A heavy fence, this thread's own or one that somebody else issues.
     pub fn fence(self) {
-        self.0.state.heavy_fence().expect("models refuse nothing");
+        self.0.heavy_fence().expect("models refuse nothing");
     }
 
     /// A domain of the program, with this model's policy and the fewest spins: the one of this number. Leaked.
