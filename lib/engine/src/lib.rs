@@ -10,20 +10,56 @@
 //! [`config`] (tunables), [`host`] (the border), then the tree, the grace period and its scans,
 //! [`blocked`] (preempted readers), [`indexed`] (readers that may sleep), [`exp`] (expedited grace periods), the waiters, what a kernel's CPU
 //! does by itself ([`report`], [`tick`], [`fast_no_hz`], [`flood`], [`urgency`]), what others do for it
-//! ([`offload`]), [`stall`] (who is in the way for too long), and [`replay`] (inputs as values). `docs/architecture.md`
+//! ([`offload`]), [`stall`] (who is in the way for too long), and [`record`] (inputs as values). `docs/architecture.md`
 //! tells the whole picture.
 //!
 //! ```
-//! use quiescent_engine::testhost::TestHost;
+//! use quiescent_engine::{Config, CpuId, Global, Host, Interest, LeafId, Next, Now, Seen};
 //!
-//! let mut machine = TestHost::threads(2);
-//! machine.enter(1); // CPU 1 opens a section
-//! let ticket = machine.wait_for_gp(0);
-//! machine.drive(0, ticket, 50);
-//! assert!(!machine.satisfied(ticket), "CPU 1 is in the way");
-//! machine.exit(1);
-//! machine.drive(0, ticket, 50);
-//! assert!(machine.satisfied(ticket));
+//! /// Two registered threads; the second one is in a section, or is not.
+//! struct Two {
+//!     reads: bool,
+//! }
+//!
+//! impl Host for Two {
+//!     fn cpus(&self) -> u32 {
+//!         2
+//!     }
+//!     fn present(&self, _: LeafId) -> u64 {
+//!         0b11
+//!     }
+//!     fn observe(&self, cpu: CpuId) -> Seen {
+//!         Seen { outside: cpu == 0 || !self.reads, stamp: 0 }
+//!     }
+//!     fn own_quiescent(&self, _: CpuId) -> bool {
+//!         false
+//!     }
+//! }
+//!
+//! fn drive(engine: &mut Global, host: &Two) {
+//!     let mut next = Next::Again;
+//!     loop {
+//!         next = match next {
+//!             Next::Again | Next::Spin(_) => engine.step(Now::default(), host).next,
+//!             Next::Fence(_) => engine.fenced(), // the host executes one before
+//!             Next::FlagHoldouts { .. } => engine.flagged(0),
+//!             Next::Grow(cpus) => {
+//!                 let tree = Global::new_tree(engine.config(), cpus).expect("two fit");
+//!                 let _ = engine.grow(tree);
+//!                 Next::Again
+//!             }
+//!             Next::Sleep(_) | Next::Done | Next::HandOver => return,
+//!         };
+//!     }
+//! }
+//!
+//! let mut engine = Global::new(Config::threads());
+//! let (ticket, _) = engine.wait_for_gp(0, false, &Two { reads: true });
+//! assert!(engine.try_drive(Some(0), Interest::Waiter(ticket)));
+//! drive(&mut engine, &Two { reads: true });
+//! assert!(ticket >= engine.waiters().done(), "the second thread blocks the grace period");
+//! drive(&mut engine, &Two { reads: false });
+//! assert!(ticket < engine.waiters().done());
 //! ```
 
 #![no_std]
@@ -34,8 +70,7 @@ extern crate alloc;
 
 mod common;
 mod kernel;
-mod record;
-pub mod testhost;
+pub mod record;
 mod threads;
 
 pub use common::{
@@ -43,7 +78,6 @@ pub use common::{
     waiters,
 };
 pub use kernel::{callbacks, fast_no_hz, flood, limits, offload, report, tick, urgency, watching};
-pub use record::replay;
 pub use threads::{budget, credit, crew, indexed, owner, pressure};
 
 pub use blocked::{TaskId, Tasks};

@@ -6,16 +6,13 @@
 
 mod arguments;
 mod commands;
-mod interrupt;
 mod kernel;
-mod output;
-mod page_file;
-mod paper;
-mod progress;
 mod reproduce;
+mod show;
 
 use clap::Parser;
-use quiescent_bench::once;
+use quiescent_bench::cases;
+use quiescent_bench::measure::once;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -25,7 +22,7 @@ fn main() -> ExitCode {
         .iter()
         .all(|word| words.next().as_deref() == Some(word))
     {
-        return ExitCode::from(once::serve(&words.next().unwrap_or_default()));
+        return ExitCode::from(cases::serve(&words.next().unwrap_or_default()));
     }
     let arguments = arguments::Arguments::parse();
     match commands::run(arguments) {
@@ -33,8 +30,8 @@ fn main() -> ExitCode {
         Err(error) => {
             eprintln!("error: {error}");
             ExitCode::from(match error {
-                quiescent_report::Error::Usage(_) => output::USAGE,
-                quiescent_report::Error::Failed(_) => output::FINDING,
+                quiescent_report::Error::Usage(_) => show::output::USAGE,
+                quiescent_report::Error::Failed(_) => show::output::FINDING,
             })
         }
     }

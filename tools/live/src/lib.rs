@@ -1,12 +1,12 @@
 //! The live kernel of a machine, as far as its files tell: what is in force of what was asked of its RCU, and a record of what it does.
 //!
-//! | module | job |
+//! | folder | job |
 //! |---|---|
-//! | [`files`] | [`Root`](files::Root): small files below a root, `/` or a copy of another machine's; how configurations and command lines read |
-//! | `machine`, `task`, `cpus`, `tracefs` | [`Machine`]: all that is read about one, once |
-//! | [`events`], `instance`, `mount`, `sorted`, [`record`] | a trace of this kernel, in buffers of our own that go away whatever happens; the inside of `quiescent record` |
-//! | `tallies`, `activity` | [`Activity`]: what it does now, by the best source there is; the inside of `quiescent top --kernel` |
-//! | [`doctor`] | [`diagnose`]: rules that compare what was asked with what is in force; the inside of `quiescent doctor` |
+//! | `state` | [`Machine`]: all that is read about one, once, below a [`Root`](files::Root): `/` or a copy of another machine's files |
+//! | `buffers` | [`record`](mod@record): a trace of this kernel, in buffers of our own that go away whatever happens; [`Activity`]: what it does now, by the best source there is |
+//! | [`doctor`] | [`diagnose`]: rules that compare what was asked with what is in force |
+//!
+//! A folder imports only folders that stand above it in this table.
 //!
 //! ```
 //! use quiescent_live::{Machine, Severity, diagnose, files::Root};
@@ -23,25 +23,10 @@
 
 #![deny(missing_docs)]
 
-mod activity;
-mod cpus;
+mod buffers;
 pub mod doctor;
-pub mod events;
-pub mod files;
-mod instance;
-mod machine;
-mod mount;
-pub mod record;
-mod sorted;
-mod tallies;
-mod task;
-mod tracefs;
+mod state;
 
-pub use activity::{Activity, Rung, softirqs};
-pub use cpus::listed;
+pub use buffers::{Activity, Rung, Tallies, Tally, events, record, softirqs, tracing};
 pub use doctor::{Finding, Severity, diagnose};
-pub use machine::{Machine, coarse_tick_ns};
-pub use mount::tracing;
-pub use tallies::{Tallies, Tally};
-pub use task::Task;
-pub use tracefs::Place;
+pub use state::{Machine, Place, Task, coarse_tick_ns, files, listed};

@@ -1,16 +1,13 @@
 //! What a running program's callbacks, grace periods and reclaiming threads do, as they do it: the inside of `quiescent top`.
 //!
-//! | module | job |
+//! | folder | job |
 //! |---|---|
-//! | `sample` | [`Sample`]: what can be read at one moment, and [`Source`], where it is read |
-//! | `process` | [`Process`]: a source, a running process by its number |
-//! | `kernel` | [`Kernel`]: a source, the RCU of the running kernel, by the best that it shows |
-//! | `interval` | [`Interval`]: what happened between two samples, as rates |
-//! | `order` | [`Order`] and [`View`]: sorted by which column, which rows |
-//! | `summary` | what happened in all, in the words of what is looked at |
-//! | `text` | an interval as lines, for pipes and files |
-//! | `state`, `screen` | keys, and what is drawn on a terminal |
-//! | `watch` | [`watch()`]: the loop on a terminal |
+//! | `sample` | [`Sample`]: what can be read at one moment, and [`Source`], where it is read: [`Process`], a running process by its number; [`Kernel`], the RCU of the running kernel |
+//! | `interval` | [`Interval`]: what happened between two samples, as rates; [`Order`] and [`View`]: sorted by which column, which rows |
+//! | `text` | an interval as lines, for pipes and files, and what happened in all |
+//! | `screen` | [`watch()`]: the loop on a terminal, keys, and what is drawn |
+//!
+//! A folder imports only folders that stand above it in this table.
 //!
 //! Nobody is woken for a look, and nothing runs in the process that is looked at: everything is read from `/proc` and from the page that its
 //! library counts into ([`quiescent::telemetry`]).
@@ -32,21 +29,12 @@
 #![deny(missing_docs)]
 
 mod interval;
-mod kernel;
-mod order;
-mod process;
 mod sample;
 mod screen;
-mod state;
-mod summary;
 mod text;
-mod watch;
 
-pub use interval::{Interval, Row, ThreadRow};
-pub use kernel::Kernel;
-pub use order::{Order, View};
-pub use process::Process;
+pub use interval::{Interval, Order, Row, ThreadRow, View};
 pub use quiescent::telemetry::What;
-pub use sample::{Function, Holdout, SOFTIRQS, Sample, Source, Subject, Thread};
+pub use sample::{Function, Holdout, Kernel, Process, SOFTIRQS, Sample, Source, Subject, Thread};
+pub use screen::watch;
 pub use text::text;
-pub use watch::watch;

@@ -1,5 +1,7 @@
 //! What the engine has done, in numbers.
 
+use crate::common::global::Global;
+
 /// Counts of what the engine did. Only ever grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Counts {
@@ -52,5 +54,17 @@ impl Counts {
             backlogs: 0,
             flushes: crate::threads::credit::Flushes::new(),
         }
+    }
+}
+
+impl Global {
+    /// For checkers that keep whole states: forgets what no later decision depends on, so that states which
+    /// differ only in it are equal. Counts become zero, and the tick counter becomes zero with the next
+    /// scan's tick, and whatever else is due at a tick, moved along.
+    pub fn forget_history(&mut self) {
+        self.counts = Counts::new();
+        let ticks = core::mem::take(&mut self.now.jiffies);
+        self.fqs.force_at = self.fqs.force_at.saturating_sub(ticks);
+        self.exp.hold_ticks_at = self.exp.hold_ticks_at.map(|at| at.saturating_sub(ticks));
     }
 }

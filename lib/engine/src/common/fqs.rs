@@ -86,6 +86,11 @@ impl Fqs {
 }
 
 impl Global {
+    /// The tick at which a grace-period thread that sleeps scans next.
+    pub fn next_scan_at(&self) -> u64 {
+        self.fqs.force_at
+    }
+
     /// The driver came back from a wait.
     pub(crate) fn wait(&mut self, wait: Wait, host: &impl Host) -> Effects {
         if self

@@ -207,7 +207,7 @@ impl Global {
     }
 
     /// Is a grace period on the way, or over, that ends at `stamp` or later? "No" may be an old answer.
-    pub(crate) fn is_coming(&self, leaf: LeafId, stamp: Seq) -> bool {
+    pub fn is_coming(&self, leaf: LeafId, stamp: Seq) -> bool {
         let asked = |tree: &Tree| {
             let leaf = if leaf < tree.leaves() { leaf } else { 0 };
             let nodes = [0, tree.entry(leaf)];

@@ -331,4 +331,4 @@ impl Global {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -188,13 +188,8 @@ impl Tree {
 
 #[cfg(test)]
 mod tests {
-    use alloc::string::String;
-    use alloc::vec::Vec;
-    use core::cell::RefCell;
-
     use super::*;
-    use crate::common::config::EarlyQs;
-    use crate::testhost::TestHost;
+    use crate::common::gp::tests::after_one;
 
     #[test]
     fn the_per_cpu_thread_gives_way_after_ten_rounds() {
@@ -212,24 +207,9 @@ mod tests {
         assert_eq!(rounds.after(true), AfterRound::Again, "and counts anew");
     }
 
-    #[derive(Default)]
-    struct Traced(RefCell<Vec<String>>);
-
-    impl Host for Traced {
-        crate::common::host::asked_by_the_driver_only!();
-
-        fn trace(&self, event: &Event) {
-            let line = alloc::format!("{}: {}", event.name(), event.text("r"));
-            self.0.borrow_mut().push(line);
-        }
-    }
-
     #[test]
     fn a_mark_that_is_set_again_stays() {
-        let mut host = TestHost::kernel(2, 1000, EarlyQs::Init);
-        let ticket = host.wait_for_gp(0);
-        host.drive(0, ticket, 1000);
-        let engine = host.engine_mut();
+        let mut engine = after_one();
         for (overloaded, times) in [(true, 2), (false, 2)] {
             for _ in 0..times {
                 let tree = engine.tree.as_mut().expect("there was a grace period");
@@ -240,43 +220,5 @@ mod tests {
                 );
             }
         }
-    }
-
-    #[test]
-    fn the_trace_of_a_batch_reads_like_the_kernels() {
-        let mut host = TestHost::kernel(2, 1000, EarlyQs::Init);
-        for _ in 0..12 {
-            let _ = host.call(1);
-        }
-        let _ = host.core(1);
-        let ticket = host.wait_for_gp(0);
-        host.drive(0, ticket, 1000);
-        let _ = host.core(1);
-        let mut cpu = host.cpu(1).expect("it has had callbacks").clone();
-        let (traced, engine) = (Traced::default(), host.engine_mut());
-        let busy = Around {
-            need_resched: true,
-            ..Around::default()
-        };
-        let context = Context::Softirq;
-        let begun = cpu.begin_batch_traced(engine, context, &traced);
-        let (range, _) = begun.expect("12 are ready");
-        assert!(cpu.end_batch_traced(engine, (range, context), 10, busy, &traced));
-        let context = Context::Rcuop;
-        let begun = cpu.begin_batch_traced(engine, context, &traced);
-        let (range, _) = begun.expect("2 are left");
-        assert!(!cpu.end_batch_traced(engine, (range, context), 2, busy, &traced));
-        let context = Context::Softirq;
-        assert!(cpu.begin_batch_traced(engine, context, &traced).is_none());
-        let none = "SegCbDequeued seglen: (DONE=0, WAIT=0, NEXT_READY=0, NEXT=0) \
-                    gp_seq: (DONE=0, WAIT=0, NEXT_READY=0, NEXT=0)";
-        let want = alloc::format!(
-            "rcu_batch_start: r CBs=12 bl=10\nrcu_segcb_stats: {none}\n\
-             rcu_batch_end: r CBs-invoked=10 idle=CS..\n\
-             rcu_batch_start: r CBs=2 bl=10\nrcu_segcb_stats: {none}\n\
-             rcu_batch_end: r CBs-invoked=2 idle=.S.R\n\
-             rcu_batch_start: r CBs=0 bl=0\nrcu_batch_end: r CBs-invoked=0 idle=...."
-        );
-        assert_eq!(traced.0.take().join("\n"), want);
     }
 }

@@ -201,36 +201,25 @@ pub(crate) fn trace(event: UtilizationEvent, host: &impl Host) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::common::config::EarlyQs;
-    use crate::common::fqs::Wait;
-    use crate::common::global::Phase;
-    use crate::testhost::TestHost;
-
-    struct Quiet;
-
-    impl Host for Quiet {
-        crate::common::host::asked_by_the_driver_only!();
-    }
+    use crate::common::gp::tests::{There, engine, until_waiting};
 
     #[test]
     fn a_number_too_old_to_be_compared_reports_nothing() {
-        let mut host = TestHost::kernel(2, 1000, EarlyQs::Init);
-        host.set_busy(1, true);
-        let ticket = host.wait_for_gp(0);
-        host.drive(0, ticket, 1);
-        assert!(host.run_until(Phase::Wait(Wait::Ticks), 50));
-        let (engine, mut cpu) = (host.engine_mut(), Cpu::new(1));
-        let _ = cpu.core(engine, &Quiet);
+        let (mut engine, host) = (engine(), There::new([3, 0]));
+        let _ = engine.start_poll(0, &host);
+        until_waiting(&mut engine, &host);
+        let (engine, mut cpu) = (&mut engine, Cpu::new(1));
+        let _ = cpu.core(engine, &host);
         // It noted a quiescent state, slept through half of all numbers, and its number is the leaf's again.
-        assert!(cpu.note_qs(&Quiet));
+        assert!(cpu.note_qs(&host));
         cpu.gpwrap = true;
-        assert!(!cpu.report_qs(engine, &Quiet).counted);
+        assert!(!cpu.report_qs(engine, &host).counted);
         assert!(cpu.qs.missing && engine.owes(1));
         // What it noticed is forgotten as well.
         cpu.qs.missing = false;
-        assert!(!cpu.check_qs(engine, &Quiet).counted);
+        assert!(!cpu.check_qs(engine, &host).counted);
         assert!(!cpu.gpwrap && cpu.qs.needed && cpu.qs.missing);
-        assert!(cpu.note_qs(&Quiet) && cpu.check_qs(engine, &Quiet).counted);
+        assert!(cpu.note_qs(&host) && cpu.check_qs(engine, &host).counted);
         assert!(!engine.owes(1));
     }
 }

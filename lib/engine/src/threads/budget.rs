@@ -87,7 +87,7 @@ pub const LEAST: Held = Held {
 };
 
 /// So much may have been run and not been told.
-const SLACK: Held = Held {
+pub const SLACK: Held = Held {
     count: 64,
     bytes: 32 << 10,
 };
@@ -217,6 +217,11 @@ impl Global {
     /// What it holds, as far as it has been told.
     pub fn held(&self) -> Held {
         self.budget.held.held()
+    }
+
+    /// CPUs with a loan.
+    pub fn borrowers(&self) -> u64 {
+        self.budget.borrowers
     }
 
     /// What owners may queue without saying so.
@@ -385,7 +390,7 @@ impl Cpu {
     }
 
     /// What is queued here or being invoked.
-    fn held(&self) -> Held {
+    pub fn held(&self) -> Held {
         let bytes = |sum: u64, bytes| sum.saturating_add(bytes);
         Held {
             count: self.len(),

@@ -438,5 +438,17 @@ impl Cpu {
 mod cause;
 mod flush;
 mod forked;
+
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_is_hurried_and_has_no_stamp_is_due() {
+        let (mut cpu, now) = (Cpu::new(1), Now::default());
+        cpu.lists[Lane::Plain as usize].enqueue_to(1, 8, 0);
+        assert_eq!(cpu.due(now, false), None, "nobody is in a hurry");
+        cpu.hurry();
+        assert_eq!(cpu.due(now, false), Some(Cause::Hurry));
+    }
+}

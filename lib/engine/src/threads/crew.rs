@@ -197,6 +197,3 @@ impl Cpu {
         self.list(Lane::Code).ready() + self.list(Lane::Head).ready()
     }
 }
-
-#[cfg(test)]
-mod tests;

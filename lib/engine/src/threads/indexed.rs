@@ -79,7 +79,7 @@ impl Global {
 mod tests {
     use super::*;
     use crate::common::config::{Config, Pace};
-    use crate::common::fqs::Wait;
+
     use crate::common::global::Interest;
     use crate::common::global::Phase;
     use crate::common::host::{Effects, Host, LeafId, Next, Now, Seen};
@@ -249,18 +249,5 @@ mod tests {
         let (_, joined) = drive(&mut engine, &host);
         assert!(ticket < engine.waiters().done() && joined.is_empty());
         assert_eq!(engine.phase(), Phase::Idle);
-    }
-
-    #[test]
-    fn cpus_are_never_turned_over() {
-        let mut host = crate::testhost::TestHost::threads(2);
-        host.enter(1);
-        let ticket = host.wait_for_gp(0);
-        assert!(host.try_drive(0, Interest::Waiter(ticket)));
-        while host.engine().phase() != Phase::Wait(Wait::Asleep) {
-            let _ = host.step();
-        }
-        assert_eq!(host.engine().counts().turns, 0);
-        assert_eq!(host.engine().holdouts().collect::<Vec<_>>(), [1]);
     }
 }

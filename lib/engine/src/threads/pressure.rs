@@ -115,6 +115,3 @@ impl Global {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

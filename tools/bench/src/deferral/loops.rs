@@ -3,7 +3,7 @@
 //! Every turn ends in `turn`, which makes memory opaque to the compiler and emits nothing, as in `bench read`.
 
 use super::{Beside, Deferring, TURNS_A_LOOK};
-use crate::clock;
+use crate::measure::clock;
 use crate::subjects::loops::{turn, used};
 use crate::subjects::{Language, ReaderControl};
 use std::mem::MaybeUninit;

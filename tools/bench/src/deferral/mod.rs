@@ -11,6 +11,7 @@
 //! program has each producer do at its end, `settle` what it does last of all, so that everything is freed: a barrier
 //! where there is one; a sentinel behind everything else (crossbeam, sdd); "nobody is here any more" (seize).
 
+use crate::measure::crew;
 use crate::subjects::{Absent, Language, ReaderControl};
 use quiescent_report::OURS;
 use quiescent_report::Report;
@@ -28,6 +29,7 @@ mod haphazard;
 mod liburcu;
 mod loops;
 mod quiescent;
+pub mod rest;
 #[cfg(feature = "peers")]
 mod sdd;
 #[cfg(feature = "peers")]
@@ -55,7 +57,7 @@ pub struct Deferring {
     make: fn(&mut [*mut ()]),
     /// Retires the blocks of `make`, once.
     retire: unsafe fn(&[*mut ()]),
-    /// The same, and how many [`crate::clock::stamp`]s each call took.
+    /// The same, and how many [`crate::measure::clock::stamp`]s each call took.
     stamped: unsafe fn(&[*mut ()], &mut [u64]),
     /// Makes and retires so many blocks.
     pub all_in: fn(u64),
@@ -73,12 +75,12 @@ pub struct Deferring {
     pub barrier: Option<fn()>,
 }
 
-/// A way of handing over a block whose end is noticed ([`crate::tally`]).
+/// A way of handing over a block whose end is noticed ([`crate::measure::tally`]).
 #[derive(Debug, Clone, Copy)]
 pub struct Verb {
     /// The name in reports; [`RETIRE`] where a library has only one.
     pub name: &'static str,
-    /// Makes a block and hands it over: the [`crate::clock::stamp`]s that the call took. At its end, the block tells what
+    /// Makes a block and hands it over: the [`crate::measure::clock::stamp`]s that the call took. At its end, the block tells what
     /// is given here.
     pub one: fn(u64) -> u64,
     /// Makes and hands over so many. At its end, each tells 0.
@@ -106,6 +108,21 @@ impl Deferring {
             let known = known.join(", ");
             format!("{} has no verb `{name}`; there are: {known}", self.name)
         })
+    }
+}
+
+impl crew::Member for Deferring {
+    fn attach(&self) {
+        (self.attach)();
+    }
+
+    fn detach(&self) {
+        (self.finish)();
+        (self.detach)();
+    }
+
+    fn settle(&self) {
+        (self.settle)();
     }
 }
 
@@ -256,13 +273,10 @@ unsafe fn quiescent_bench_counted(retire: unsafe fn(&[*mut ()]), blocks: &[*mut 
     std::hint::black_box(());
 }
 
-/// Held by every test that retires in the test's own process: settling some libraries asks that nobody else is there.
-#[cfg(test)]
-pub(crate) static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::tally::ALONE;
     use std::sync::atomic::Ordering::Relaxed;
 
     /// In a thread of its own, so that `attach` meets a fresh one.

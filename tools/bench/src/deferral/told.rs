@@ -1,15 +1,15 @@
 //! Blocks whose end is noticed, for `bench trickle`, `bench flood` and `bench stall`.
 //!
-//! A [`Noted`] is a block of 64 bytes with a destructor that says so to [`crate::tally`]. A library that frees plain memory
+//! A [`Noted`] is a block of 64 bytes with a destructor that says so to [`crate::measure::tally`]. A library that frees plain memory
 //! without running any code of ours (`quiescent` retires such blocks on a path of their own) has counters instead,
 //! [`Verb::silent`]. C libraries free through a callback, which tells as well: `one`, `many` and `hold` in
 //! `shims/retire.h` are the functions of this file over again.
 
 use super::Verb;
 use super::loops::DeferBeside;
+use crate::measure::{clock, tally};
 use crate::subjects::ReaderControl;
 use crate::subjects::loops::{turn, used};
-use crate::{clock, tally};
 use std::mem::MaybeUninit;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -123,8 +123,9 @@ pub(super) fn hold<P: DeferBeside>(control: &ReaderControl) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::crew;
-    use crate::deferral::{self, ALONE};
+    use crate::deferral;
+    use crate::measure::crew;
+    use crate::measure::tally::ALONE;
 
     #[test]
     fn a_noted_block_is_a_block() {

@@ -2,7 +2,7 @@
 
 use super::loops::{Peer, share_out, shift, turn, used};
 use super::{SRCU, SRCU_OWNED, Subject};
-use crate::{clock, crew};
+use crate::measure::{clock, crew};
 use quiescent_report::OURS;
 use std::hint::black_box;
 use std::pin::{Pin, pin};

@@ -228,6 +228,6 @@ pub(super) fn reader<P: Peer>(control: &ReaderControl) {
         control
             .heartbeat
             .0
-            .store(crate::clock::stamp(), Ordering::Relaxed);
+            .store(crate::measure::clock::stamp(), Ordering::Relaxed);
     }
 }

@@ -16,6 +16,7 @@
 //! Peculiarities, so that nobody is wronged: haphazard takes a fresh hazard slot in `empty` and `load` (its `repin`
 //! keeps one); arc-swap has no section, `empty` is `load()` and drop; ck keeps its record pointer in a register.
 
+use crate::measure::tally::Line;
 use quiescent_report::OURS;
 use quiescent_report::Report;
 use serde_json::Value;
@@ -37,6 +38,8 @@ pub mod held;
 #[cfg(have_liburcu)]
 mod liburcu;
 pub(crate) mod loops;
+pub mod pairs;
+pub mod pool;
 mod quiescent;
 #[cfg(feature = "peers")]
 mod sdd;
@@ -328,11 +331,6 @@ pub(crate) fn note_absent(report: &mut Report, compare: bool, absent: Vec<Absent
     }
 }
 
-/// Something on cache lines of its own (two, because processors fetch them in pairs).
-#[derive(Debug, Default)]
-#[repr(C, align(128))]
-pub struct Line<T>(pub T);
-
 /// What a looping reader and the thread that started it share. The same layout as `qb_reader_control` in
 /// `shims/loops.h`.
 #[derive(Debug, Default)]
@@ -340,7 +338,7 @@ pub struct Line<T>(pub T);
 pub struct ReaderControl {
     /// Set to 1 to make the reader return.
     pub stop: Line<AtomicU32>,
-    /// [`crate::clock::stamp`] after the reader's latest section.
+    /// [`crate::measure::clock::stamp`] after the reader's latest section.
     pub heartbeat: Line<AtomicU64>,
 }
 

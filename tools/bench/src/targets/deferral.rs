@@ -1,12 +1,11 @@
 //! The targets of reclaiming later: `bench retire`, `bench mixed` and the instructions of a push.
 
-use super::{OURS, Target, median};
-use crate::mixed::{READ, UPDATE};
-use crate::retire::peak_case;
+use crate::cases::mixed::{READ, UPDATE};
+use crate::cases::retire::peak_case;
+use quiescent_report::OURS;
 use quiescent_report::Report;
-
-const MEBIBYTE: f64 = (1 << 20) as f64;
-const MILLION: f64 = 1e6;
+use quiescent_report::rows::{MEBIBYTE, MILLION};
+use quiescent_report::verdict::Target;
 
 /// All of them, in the order of the issue.
 pub(super) fn targets(report: &Report, targets: &mut Vec<Target>) {
@@ -15,14 +14,14 @@ pub(super) fn targets(report: &Report, targets: &mut Vec<Target>) {
     beside(report, targets);
     targets.push(Target::at_most(
         "objects with Drop, all in: CPU time at most liburcu-memb".into(),
-        median(report, OURS, "drop 1t", "cpu_ns"),
-        median(report, "liburcu-memb", "drop 1t", "cpu_ns"),
+        report.median(OURS, "drop 1t", "cpu_ns"),
+        report.median("liburcu-memb", "drop 1t", "cpu_ns"),
         "ns",
     ));
     for (metric, what) in [("wakeups", "wake-ups"), ("timers", "timers")] {
         targets.push(Target::at_most(
             format!("everything reclaimed, at rest: 0 {what}"),
-            median(report, OURS, "at rest", metric),
+            report.median(OURS, "at rest", metric),
             Some(0.0),
             what,
         ));
@@ -32,13 +31,13 @@ pub(super) fn targets(report: &Report, targets: &mut Vec<Target>) {
 fn push(report: &Report, targets: &mut Vec<Target>) {
     targets.push(Target::at_most(
         "push: at most 16 instructions, the allocator's left out".into(),
-        median(report, OURS, "push", "instructions"),
+        report.median(OURS, "push", "instructions"),
         Some(16.0),
         "instructions",
     ));
     targets.push(Target::at_most(
         "push: at most 15 ns, frees of earlier blocks included".into(),
-        median(report, OURS, "push", "cpu_ns"),
+        report.median(OURS, "push", "cpu_ns"),
         Some(15.0),
         "ns",
     ));
@@ -46,7 +45,7 @@ fn push(report: &Report, targets: &mut Vec<Target>) {
 
 fn all_in(report: &Report, targets: &mut Vec<Target>) {
     for case in ["all-in 1t", "all-in 2t"] {
-        let cpu_ns = |subject| median(report, subject, case, "cpu_ns");
+        let cpu_ns = |subject| report.median(subject, case, "cpu_ns");
         targets.push(Target::at_most(
             format!("{case}: CPU time an object at most 0.6 x ck"),
             cpu_ns(OURS),
@@ -55,7 +54,7 @@ fn all_in(report: &Report, targets: &mut Vec<Target>) {
         ));
     }
     for case in ["all-in 1t", "all-in 2t"] {
-        let bytes = median(report, OURS, &peak_case(case), "peak_rss_bytes");
+        let bytes = report.median(OURS, &peak_case(case), "peak_rss_bytes");
         targets.push(Target::at_most(
             format!("{case}, 20 million objects: peak memory at most 4 MiB"),
             bytes.map(|bytes| bytes / MEBIBYTE),
@@ -66,7 +65,7 @@ fn all_in(report: &Report, targets: &mut Vec<Target>) {
 }
 
 fn beside(report: &Report, targets: &mut Vec<Target>) {
-    let of = |subject, case, metric| median(report, subject, case, metric);
+    let of = |subject, case, metric| report.median(subject, case, metric);
     for peer in ["seize", "ck"] {
         let rate = |subject| of(subject, UPDATE, "ops_per_s").map(|rate| rate / MILLION);
         targets.push(Target::at_least(
@@ -88,8 +87,8 @@ fn beside(report: &Report, targets: &mut Vec<Target>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{self, met};
     use super::*;
+    use crate::cases::fixture::{self, met};
 
     fn of(figures: &[(&str, &str, &str, f64)]) -> Vec<Target> {
         let mut found = Vec::new();

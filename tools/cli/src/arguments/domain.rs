@@ -2,7 +2,7 @@
 
 use super::{Common, Page, calls, count, milliseconds, rounds, threads};
 use clap::Args;
-use quiescent_bench::domain::MOST_DOMAINS;
+use quiescent_bench::cases::domain::MOST_DOMAINS;
 
 #[derive(Debug, Args)]
 pub struct Domain {

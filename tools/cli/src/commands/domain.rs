@@ -2,9 +2,9 @@
 
 use super::{measure, this_program};
 use crate::arguments::domain::Domain;
-use quiescent_bench::domain::{self, DomainOptions};
-use quiescent_bench::read::ReadOptions;
-use quiescent_bench::sync::SyncOptions;
+use quiescent_bench::cases::domain::{self, DomainOptions};
+use quiescent_bench::cases::read::ReadOptions;
+use quiescent_bench::cases::sync::SyncOptions;
 use quiescent_report::{Control, Error};
 
 /// Does it; the exit code.

@@ -2,11 +2,11 @@
 
 use super::{measure, this_program};
 use crate::arguments::quiet::{Barrier, Flood, Idle, Quiet, Stall, Trickle};
-use quiescent_bench::barrier::{self, BarrierOptions};
-use quiescent_bench::flood::{self, FloodOptions};
-use quiescent_bench::idle::{self, IdleOptions};
-use quiescent_bench::stall::{self, StallOptions};
-use quiescent_bench::trickle::{self, TrickleOptions};
+use quiescent_bench::cases::barrier::{self, BarrierOptions};
+use quiescent_bench::cases::flood::{self, FloodOptions};
+use quiescent_bench::cases::idle::{self, IdleOptions};
+use quiescent_bench::cases::stall::{self, StallOptions};
+use quiescent_bench::cases::trickle::{self, TrickleOptions};
 use quiescent_report::{Control, Error};
 
 /// Does it; the exit code.

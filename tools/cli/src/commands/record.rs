@@ -4,8 +4,8 @@
 
 use super::code;
 use crate::arguments::record::Record;
-use crate::interrupt::stop_pipe;
-use crate::output::{self, DONE, FINDING};
+use crate::show::interrupt::stop_pipe;
+use crate::show::output::{self, DONE, FINDING};
 use quiescent_live::events;
 use quiescent_live::record::{Options, Outcome, record};
 use quiescent_report::{Error, Report, Row};

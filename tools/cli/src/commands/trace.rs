@@ -7,9 +7,9 @@ mod text;
 
 use super::code;
 use crate::arguments::trace::Trace;
-use crate::interrupt::stop_flag;
-use crate::output::{self, DONE, FINDING};
-use crate::progress::Bar;
+use crate::show::interrupt::stop_flag;
+use crate::show::output::{self, DONE, FINDING};
+use crate::show::progress::Bar;
 use quiescent_report::{Error, Progress, Report, Row};
 use quiescent_trace::{Analysis, Findings, Reader, from_read, open};
 use std::fs::File;

@@ -7,7 +7,7 @@
 use crate::kernel::beside::{self, Beside, KernelOptions};
 use crate::kernel::show;
 use crate::reproduce::published::{self, Experiment, Run};
-use quiescent_bench::sync::{self, SyncOptions};
+use quiescent_bench::cases::sync::{self, SyncOptions};
 use quiescent_report::rows::host;
 use quiescent_report::text::Table;
 use quiescent_report::{Control, Error, Row};

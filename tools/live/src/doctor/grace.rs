@@ -2,7 +2,7 @@
 
 use super::{Finding, NOTHING, Severity};
 use crate::Machine;
-use crate::machine::parameter_file;
+use crate::state::machine::parameter_file;
 
 pub(super) fn look(machine: &Machine) -> Vec<Finding> {
     let mut found = waits(machine);

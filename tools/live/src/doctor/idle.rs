@@ -2,8 +2,8 @@
 
 use super::{Finding, NOTHING, Severity};
 use crate::Machine;
-use crate::cpus::{common, known_list, listed, without};
-use crate::machine::CPU;
+use crate::state::cpus::{common, known_list, listed, without};
+use crate::state::machine::CPU;
 
 pub(super) fn look(machine: &Machine) -> Vec<Finding> {
     let mut found = Vec::new();

@@ -2,7 +2,7 @@
 
 use super::{Finding, NOTHING, Severity};
 use crate::Machine;
-use crate::tracefs::{self, Place};
+use crate::state::tracefs::{self, Place};
 
 pub(super) fn look(machine: &Machine) -> Vec<Finding> {
     let mut found = vec![events(machine)];

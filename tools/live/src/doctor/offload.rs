@@ -2,8 +2,8 @@
 
 use super::{Finding, NOTHING, Severity};
 use crate::Machine;
-use crate::cpus::{common, listed, without};
-use crate::machine::parameter_file;
+use crate::state::cpus::{common, listed, without};
+use crate::state::machine::parameter_file;
 
 const REMEDY_BUILD: &str = "boot a kernel that is built with CONFIG_RCU_NOCB_CPU=y";
 

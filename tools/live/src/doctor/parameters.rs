@@ -5,7 +5,7 @@
 
 use super::{Finding, Severity};
 use crate::Machine;
-use crate::machine::parameter_file;
+use crate::state::machine::parameter_file;
 
 /// Modules of RCU's that are always built in.
 const MODULES: [&str; 3] = ["rcutree", "rcupdate", "srcutree"];

@@ -2,7 +2,7 @@
 
 use super::{Finding, Severity, diagnose};
 use crate::Machine;
-use crate::files::Root;
+use crate::state::files::Root;
 use std::fs;
 
 mod idle;

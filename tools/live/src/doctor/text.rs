@@ -2,7 +2,7 @@
 
 use super::{Finding, Severity};
 use crate::Machine;
-use crate::cpus::listed;
+use crate::state::cpus::listed;
 use std::fmt::Write as _;
 
 /// The widest line, where words can be parted.

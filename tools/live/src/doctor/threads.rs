@@ -2,9 +2,9 @@
 
 use super::{Finding, Severity};
 use crate::Machine;
-use crate::cpus::{common, known_list, listed};
-use crate::machine::CPU;
-use crate::task::Task;
+use crate::state::cpus::{common, known_list, listed};
+use crate::state::machine::CPU;
+use crate::state::task::Task;
 
 pub(super) fn look(machine: &Machine) -> Vec<Finding> {
     let Some(tasks) = &machine.tasks else {

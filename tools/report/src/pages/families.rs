@@ -9,11 +9,9 @@ use super::metrics::{self, Better, Words, stem, which};
 use crate::html::chart::{self, Bar, Bars, Panel, Tone};
 use crate::html::table::{Cell, Table};
 use crate::html::{Markup, html};
+use crate::rows::{MEBIBYTE, MILLION};
 use crate::text::number::figure;
 use crate::{OURS, Report, Row};
-
-const MEBIBYTE: f64 = (1 << 20) as f64;
-const MILLION: f64 = 1e6;
 
 /// A range of this share of its figure is said to be noise.
 const NOISY: f64 = 0.5;

@@ -11,3 +11,9 @@ pub use samples::{Figure, Samples};
 
 /// The subject of this library's own rows.
 pub const OURS: &str = "quiescent";
+
+/// Bytes in a MiB, for metrics that are shown in it.
+pub const MEBIBYTE: f64 = (1 << 20) as f64;
+
+/// For rates that are shown in millions a second.
+pub const MILLION: f64 = 1e6;

@@ -140,6 +140,11 @@ impl Report {
             .find(|row| row.subject == subject && row.case == case && row.metric == metric)
     }
 
+    /// The median of a subject, case and metric.
+    pub fn median(&self, subject: &str, case: &str, metric: &str) -> Option<f64> {
+        self.find(subject, case, metric).map(|row| row.median)
+    }
+
     /// As one line of JSON.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self)

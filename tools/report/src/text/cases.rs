@@ -2,6 +2,7 @@
 
 use super::Table;
 use super::number::{short, spread};
+use crate::rows::MEBIBYTE;
 use crate::{Report, Row};
 
 /// The rows of a report with this metric: a subject a line, a case a column, in the order of their first appearance.
@@ -101,8 +102,6 @@ fn cell(row: &Row, scale: f64) -> String {
         _ => spread(row.median / scale, row.min / scale, row.max / scale),
     }
 }
-
-const MEBIBYTE: f64 = (1 << 20) as f64;
 
 #[cfg(test)]
 mod tests {

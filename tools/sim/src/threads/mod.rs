@@ -40,6 +40,7 @@ mod lane;
 mod look;
 mod program;
 mod queue;
+mod reader;
 mod slots;
 mod sweep;
 mod wait;

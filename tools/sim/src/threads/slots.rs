@@ -6,8 +6,8 @@
 
 use std::cell::Cell;
 
+use super::reader::Reader;
 use quiescent_engine::event::{Event, GpEvent};
-use quiescent_engine::testhost::Reader;
 use quiescent_engine::{CpuId, Host, LeafId, Seen};
 
 /// Slots of a leaf.

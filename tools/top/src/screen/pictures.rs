@@ -12,8 +12,8 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::{Buffer, Cell};
 
+use crate::interval::View;
 use crate::interval::{Row, ThreadRow};
-use crate::order::View;
 use crate::sample::{Holdout, Subject};
 
 /// Name, domain, queued and executed a second, held, bytes a piece, delay, lazy, what broke laziness.

@@ -5,8 +5,8 @@ use quiescent::telemetry::What;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
+use crate::interval::View;
 use crate::interval::{Row, ThreadRow};
-use crate::order::View;
 use crate::sample::{Holdout, Subject};
 
 fn row(name: &str, queued: f64) -> Row {

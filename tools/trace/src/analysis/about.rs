@@ -3,7 +3,7 @@
 //! Each doubt is a sentence with its consequence. Nothing is mended: events that were lost stay lost, clocks that disagree
 //! are not aligned, and a trace without an event has no figures that need it.
 
-use crate::window::Bounds;
+use crate::event::window::Bounds;
 use crate::{Buffer, CpuSet, Event, Faults, Record, Summary, Window};
 use serde::Serialize;
 

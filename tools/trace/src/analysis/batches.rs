@@ -5,11 +5,12 @@
 //! the window. `ready` is the length of the list at the start, `invoked` what was invoked of it. The spacing is from one
 //! start to the next of the same invoker. Filters select the CPU, and the thread that runs then.
 
-use super::bounded::{Map, NAMES_MOST, row};
+use super::bounded::{NAMES_MOST, row};
 use super::findings::{Findings, Table, count, ms, us};
 use super::spread::{Room, Spread};
 use super::{Part, Seen};
-use crate::names::short;
+use crate::base::map::Map;
+use crate::base::names::short;
 use crate::{Error, Event, Record, Role, Window, role};
 
 /// The analysis.

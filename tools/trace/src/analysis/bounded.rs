@@ -6,7 +6,7 @@
 //!
 //! | store | bound | beyond it |
 //! |---|---|---|
-//! | [`Names`] | [`NAMES_MOST`] names, of [`NAME_BYTES`](crate::names::NAME_BYTES) | further ones are one name, `(others)`; how many times is counted |
+//! | [`Names`] | [`NAMES_MOST`] names, of [`NAME_BYTES`](crate::base::names::NAME_BYTES) | further ones are one name, `(others)`; how many times is counted |
 //! | [`Waiting`] | [`WAITING_MOST`] entries | the oldest one goes; counted |
 //! | [`Spread`](super::spread::Spread) | [`DISTINCT_MOST`](super::DISTINCT_MOST) different values | values are kept to seven bits after the first: a percentile may be up to 1/128 too low |
 //! | [`Room`](super::spread::Room), for all rows of an analysis | [`VALUES_MOST`](super::VALUES_MOST) different values | the row that wants one more is rounded as above, and without room even then its percentiles are given up; counted |
@@ -15,12 +15,10 @@
 //! What that takes at most, by the sizes of the tables: 10 MB for values (a table may be half empty), 16 MB for what waits, and 1 to
 //! 12 MB for rows and names. `tests/allocations.rs` measures it with a trace that meets every bound.
 
-use crate::names::short;
-use std::collections::{HashMap, VecDeque};
+use crate::base::map::Map;
+use crate::base::names::short;
+use std::collections::VecDeque;
 use std::hash::Hash;
-
-/// A table without order, as all of them are: what is shown is sorted first.
-pub(crate) type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 
 /// Different names of tasks and functions.
 pub const NAMES_MOST: usize = 4096;

@@ -12,12 +12,13 @@
 //!
 //! Filters select the CPU on which, and the task by which a callback was queued; what was not seen queued is left out then.
 
-use super::bounded::{Map, NAMES_MOST, Names, Waiting, row};
+use super::bounded::{NAMES_MOST, Names, Waiting, row};
 use super::findings::{Findings, Table, count, ms};
 use super::origin::context;
 use super::spread::{Room, Spread};
 use super::{Part, Seen};
-use crate::arrival::{Ways, after};
+use crate::base::map::Map;
+use crate::record::arrival::{Ways, after};
 use crate::{Error, Event, Queued, Record, Window};
 
 /// Tasks whose system call is followed.

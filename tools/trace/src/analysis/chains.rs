@@ -25,10 +25,11 @@
 //! grace period that is asked for, runs, or has ended.
 
 use super::Seen;
-use super::bounded::{Map, NAMES_MOST, Waiting, row};
+use super::bounded::{NAMES_MOST, Waiting, row};
 use super::findings::{Findings, Table, count};
 use super::origin::{Origin, Origins, context};
-use crate::names::key;
+use crate::base::map::Map;
+use crate::base::names::key;
 use crate::{CpuSet, Event, Record, Role, role};
 
 /// RCU's soft interrupt.

@@ -13,11 +13,12 @@
 //! Filters: grace periods with a last holdout on these CPUs, and grace periods for which one of these tasks queued or asked.
 //! A thread is known by name here, not by its id.
 
-use super::bounded::{Map, NAMES_MOST, row};
+use super::bounded::{NAMES_MOST, row};
 use super::findings::Findings;
 use super::origin::{Origin, Origins};
 use super::spread::{Room, Spread};
 use super::{Part, Seen};
+use crate::base::map::Map;
 use crate::{CpuSet, Error, Event, Filter, Record, Role, Thread, Window, role};
 use std::collections::BTreeMap;
 

@@ -9,12 +9,13 @@
 //! Interruptions count if they start and end in the window; CPUs without `cpu_idle` have none. Filters select the CPU and, by the
 //! thread that was woken, the interruption.
 
-use super::bounded::{ByCpu, Map, NAMES_MOST, OTHERS};
+use super::bounded::{ByCpu, NAMES_MOST, OTHERS};
 use super::chains::RCU_SOFTIRQ;
 use super::findings::{Findings, Table, count, ms, us};
 use super::idle::share;
 use super::{Seen, per_second};
-use crate::names::key;
+use crate::base::map::Map;
+use crate::base::names::key;
 use crate::{Event, Filter, Role, Window, role};
 use std::borrow::Cow;
 

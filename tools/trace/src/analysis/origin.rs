@@ -9,8 +9,9 @@
 //! `AccReadyCB`. Those on a bypass list (opened by `FirstBQ`) get it later than the others: on a CPU with an open one a callback is
 //! taken for hidden unless an event of offloading follows it that hidden ones do not have.
 
-use super::bounded::{Map, Names, Waiting};
-use crate::names::short;
+use super::bounded::{Names, Waiting};
+use crate::base::map::Map;
+use crate::base::names::short;
 use crate::{Event, Record, Role, role};
 
 /// Grace periods that may be asked for at a time.

@@ -4,8 +4,8 @@
 //! first. All rows of an analysis share the [`Room`] of [`VALUES_MOST`]: the row that wants one more is rounded, and gives its percentiles up if that is not
 //! enough. Number, sum, smallest and largest are exact in every case.
 
-use super::bounded::Map;
-use crate::dist::percentile;
+use crate::base::dist::percentile;
+use crate::base::map::Map;
 
 /// Different durations of one row that are kept exactly.
 pub const DISTINCT_MOST: usize = 4096;

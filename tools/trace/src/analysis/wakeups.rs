@@ -4,11 +4,12 @@
 //! run: neither counts. An interval lies between two wake-ups of the same thread, both in the window. A thread is its id and
 //! its name. Filters select the thread that is woken and the CPU that it will run on.
 
-use super::bounded::{Map, OTHERS};
+use super::bounded::OTHERS;
 use super::chains::Chains;
 use super::findings::{Findings, Table, count, us};
 use super::{Part, Seen, per_second};
-use crate::names::short;
+use crate::base::map::Map;
+use crate::base::names::short;
 use crate::{Error, Event, Window};
 
 /// Threads that have a row of their own.

@@ -2,7 +2,7 @@
 
 use super::{Event, cpu};
 use crate::Fault;
-use crate::fields::{function, hex, number, numbered, pointed, pointer, value};
+use crate::event::fields::{function, hex, number, numbered, pointed, pointer, value};
 
 /// The events `rcu_*`, without the prefix.
 pub(super) fn decode<'a>(event: &str, text: &'a str) -> Result<Event<'a>, Fault> {

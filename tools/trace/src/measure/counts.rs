@@ -5,7 +5,7 @@
 //!   loop (pid 0).
 //! * An idle entry is a `cpu_idle` with a state: every pass of the idle loop that reaches the halt.
 
-use crate::names::key;
+use crate::base::names::key;
 use crate::{Event, Record};
 use std::collections::{BTreeMap, HashMap};
 

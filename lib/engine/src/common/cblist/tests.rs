@@ -1,7 +1,5 @@
 use super::*;
 
-mod model;
-
 /// The grace period with this number, around the wrap: negative ones are before zero.
 fn gp(n: i32) -> Seq {
     Seq::from_raw((n * 4) as crate::common::seq::Word)

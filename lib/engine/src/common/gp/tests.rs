@@ -1,5 +1,4 @@
 use super::*;
-use crate::testhost::TestHost;
 
 #[test]
 fn a_fence_ends_the_phase_that_asked_for_it_and_no_other() {
@@ -16,7 +15,7 @@ fn a_fence_ends_the_phase_that_asked_for_it_and_no_other() {
 }
 
 /// Four CPUs in two leaves, that are outside whenever somebody looks.
-struct Idle;
+pub(crate) struct Idle;
 
 impl Host for Idle {
     fn cpus(&self) -> u32 {
@@ -37,7 +36,7 @@ impl Host for Idle {
 }
 
 /// With a tree for [`Idle`], and a driver who is a grace-period thread.
-fn engine() -> Global {
+pub(crate) fn engine() -> Global {
     let geometry = crate::common::geometry::GeometryParams {
         leaf_fanout: 2,
         inner_fanout: 2,
@@ -51,6 +50,29 @@ fn engine() -> Global {
     let tree = Global::new_tree(&config, 4).expect("four CPUs fit");
     assert!(engine.grow(tree).is_ok());
     assert!(engine.try_drive(None, Interest::GpThread));
+    engine
+}
+
+/// Steps until the grace period waits for its readers.
+pub(crate) fn until_waiting(engine: &mut Global, host: &impl Host) {
+    while !matches!(engine.phase, Phase::Wait(_)) {
+        if let Next::Fence(_) = engine.step(Now::default(), host).next {
+            let _ = engine.fenced();
+        }
+    }
+}
+
+/// As [`engine`], after one grace period.
+pub(crate) fn after_one() -> Global {
+    let mut engine = engine();
+    let _ = engine.start_poll(0, &Idle);
+    let mut now = Now::default();
+    while engine.counts().grace_periods == 0 || engine.phase != Phase::Idle {
+        now.jiffies += 1;
+        if let Next::Fence(_) = engine.step(now, &Idle).next {
+            let _ = engine.fenced();
+        }
+    }
     engine
 }
 
@@ -81,11 +103,7 @@ fn what_polls_ask_is_published_as_it_changes() {
 fn a_request_is_known_where_it_was_noted() {
     let mut engine = engine();
     let _ = engine.start_poll(0, &Idle);
-    while !matches!(engine.phase, Phase::Wait(_)) {
-        if let Next::Fence(_) = engine.step(Now::default(), &Idle).next {
-            let _ = engine.fenced();
-        }
-    }
+    until_waiting(&mut engine, &Idle);
     let next = engine.gp_seq.snap();
     assert!((0..4).all(|leaf| !engine.is_coming(leaf, next)));
     assert!(!engine.start_poll(1, &Idle).1.wake_gp, "it is in flight");
@@ -98,23 +116,14 @@ fn a_request_is_known_where_it_was_noted() {
     assert!((0..4).all(|leaf| engine.is_coming(leaf, next)));
 }
 
-#[test]
-fn every_step_is_counted() {
-    let mut host = TestHost::threads(2);
-    let ticket = host.wait_for_gp(0);
-    assert!(host.try_drive(0, Interest::Waiter(ticket)));
-    let (mut asked, mut steps) = (Next::Again, 0);
-    for _ in 0..12 {
-        // Anything else has an answer of its own.
-        steps += u64::from(matches!(asked, Next::Again | Next::Spin(_)));
-        asked = host.step();
-        assert_eq!(host.engine().counts().steps, steps, "{asked:?}");
-    }
-    assert!(steps > 2);
-}
-
 /// Who is there, leaf by leaf; and how often a report was traced.
-struct There([u64; 2], core::cell::Cell<u32>);
+pub(crate) struct There(pub(crate) [u64; 2], core::cell::Cell<u32>);
+
+impl There {
+    pub(crate) fn new(present: [u64; 2]) -> There {
+        There(present, Default::default())
+    }
+}
 
 impl Host for There {
     fn cpus(&self) -> u32 {
@@ -154,7 +163,7 @@ fn a_driver_is_alone_where_nobody_else_is_in_any_leaf() {
         let mut engine = engine();
         let _ = engine.leave();
         assert!(engine.try_drive(Some(cpu), Interest::Poller));
-        let host = There(present, Default::default());
+        let host = There::new(present);
         assert_eq!(engine.sole(&host), alone, "CPU {cpu} and {present:?}");
     }
 }
@@ -162,12 +171,8 @@ fn a_driver_is_alone_where_nobody_else_is_in_any_leaf() {
 #[test]
 fn nothing_is_reported_for_a_leaf_without_anybody() {
     let mut engine = engine();
-    let host = There([3, 0], Default::default());
+    let host = There::new([3, 0]);
     let _ = engine.start_poll(0, &host);
-    while !matches!(engine.phase, Phase::Wait(_)) {
-        if let Next::Fence(_) = engine.step(Now::default(), &host).next {
-            let _ = engine.fenced();
-        }
-    }
+    until_waiting(&mut engine, &host);
     assert_eq!(host.1.get(), 0);
 }

@@ -10,7 +10,7 @@ use quiescent_engine::cpu::{Cpu, LANES, Lane};
 use quiescent_engine::credit::{Cause, Queued, Refill, Urgency};
 use quiescent_engine::crew::TurnId;
 use quiescent_engine::pressure::Low;
-use quiescent_engine::replay::{BarrierInput, CpuInput, Input, Output};
+use quiescent_engine::record::{BarrierInput, CpuInput, Input, Output};
 use quiescent_engine::{Now, Pos, Seq};
 
 use crate::inner::domain::process::{Core, Process};

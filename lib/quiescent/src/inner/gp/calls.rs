@@ -8,7 +8,7 @@
 
 use std::ops::Deref;
 
-use quiescent_engine::replay::{Input, Output};
+use quiescent_engine::record::{Input, Output};
 use quiescent_engine::{CpuId, Effects, FullCookie, Interest, Look, Next, Pos, Tree};
 
 use crate::inner::domain::process::{Core, Process};
@@ -44,7 +44,7 @@ macro_rules! through {
         #[cfg(all(test, not(quiescent_model)))]
         let result = {
             let view = $slots.view();
-            let $host = &quiescent_engine::replay::Recording::new(&view);
+            let $host = &quiescent_harness::replay::Recording::new(&view);
             let result = $call;
             crate::inner::gp::calls::recording::push($input, $host.answers(), $wrap(&result));
             result

@@ -3,14 +3,12 @@
 //! A question is a metric with its unit (many parts of `reproduce` have a `cpu_ns`) and the cases that belong to it. Bars stand in
 //! the report's order in every panel, so that a library is found again; a library that was not measured in a case has no bar there.
 
-use quiescent_bench::sync::SyncCase;
-use quiescent_bench::{mixed, retire, trickle};
+use quiescent_bench::cases::sync::SyncCase;
+use quiescent_bench::cases::{mixed, retire, trickle};
 use quiescent_report::html::chart::{Bar, Bars, Panel, Row, Tone};
 use quiescent_report::html::{Markup, html};
+use quiescent_report::rows::{MEBIBYTE, MILLION};
 use quiescent_report::{OURS, Report};
-
-const MILLION: f64 = 1e6;
-const MEBIBYTE: f64 = (1 << 20) as f64;
 
 /// What a chart asks.
 struct Question {

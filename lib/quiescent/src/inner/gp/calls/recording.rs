@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use quiescent_engine::Cpu;
 use quiescent_engine::barrier::Barrier;
-use quiescent_engine::replay::{Answer, Entry, Input, Output, World};
+use quiescent_harness::replay::{Answer, Entry, Input, Output, World};
 
 use crate::inner::prim;
 

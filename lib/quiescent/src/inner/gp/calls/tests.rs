@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use quiescent_engine::Next;
-use quiescent_engine::replay::{BarrierInput, CpuInput, Entry, Input, Output};
+use quiescent_harness::replay::{BarrierInput, CpuInput, Entry, Input, Output};
 
 mod forks;
 mod stalls;

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Barrier;
 use std::time::Duration;
 
-use quiescent_engine::replay::{BarrierInput, CpuInput, Entry, Input, Output};
 use quiescent_engine::{Interest, Look};
+use quiescent_harness::replay::{BarrierInput, CpuInput, Entry, Input, Output};
 
 use super::super::recording::{Recorder, Run};
 use super::{busy_readers, deed, find, left_to_the_worker, short_lived};

@@ -3,7 +3,7 @@
 use std::sync::Barrier;
 use std::time::Duration;
 
-use quiescent_engine::replay::{Input, Output};
+use quiescent_harness::replay::{Input, Output};
 
 use super::super::recording::Recorder;
 use super::find;

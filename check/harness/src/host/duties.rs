@@ -1,0 +1,219 @@
+//! What a kernel's CPU does by itself: callbacks, ticks, the soft interrupt, context switches.
+//!
+//! The [notes and reports](TestHost::note) of [`KernelCpu`](super::KernelCpu) are shorter, and know nothing of
+//! what a CPU has noticed; a test uses these or those, not both for one CPU.
+
+use super::{Cpu, TestHost};
+use crate::replay::{CpuInput, Input, Output, World};
+use quiescent_engine::callbacks::{Called, Noticed};
+use quiescent_engine::host::{CpuId, Next};
+use quiescent_engine::limits::{Around, Context};
+use quiescent_engine::report::Answer;
+use quiescent_engine::tick::{At, Interrupted, Ticked};
+use quiescent_engine::urgency::Nudge;
+
+impl TestHost {
+    /// Any call of a CPU. If it asks for the grace-period thread to be woken, that is done.
+    pub fn on(&mut self, cpu: CpuId, input: CpuInput) -> Output {
+        let output = self.apply(Input::Cpu(cpu, input));
+        let wake = match output {
+            Output::Called(called) => called.wake_gp,
+            Output::Noticed(noticed) => noticed.wake_gp,
+            Output::Reported(reported) => reported.wake_gp,
+            Output::IdleLook(look) => look.wake_gp,
+            Output::Adopted(adopted) => adopted.wake_gp,
+            Output::Done(wake) => {
+                matches!(
+                    input,
+                    CpuInput::Stamp | CpuInput::StampUnlocked | CpuInput::PrepareForIdle { .. }
+                ) && wake
+            }
+            _ => false,
+        };
+        self.woken |= wake && self.kthread.is_some();
+        self.tell_owed();
+        output
+    }
+
+    /// What each CPU owes, for others to read.
+    pub(super) fn tell_owed(&mut self) {
+        for (&id, cpu) in &self.world.cpus {
+            self.machine.owed[id as usize] = cpu.len();
+        }
+    }
+
+    /// What the engine keeps for a CPU that has had a callback, or looked.
+    pub fn cpu(&self, cpu: CpuId) -> Option<&quiescent_engine::cpu::Cpu> {
+        self.world.cpus.get(&cpu)
+    }
+
+    /// All of the engine's state.
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// Any call of the engine.
+    pub fn input(&mut self, input: Input) -> Output {
+        let output = self.apply(input);
+        if let Output::Effects(effects) = output {
+            self.carry_out(effects);
+        }
+        output
+    }
+
+    /// `cpu` queues a callback.
+    pub fn call(&mut self, cpu: CpuId) -> Called {
+        match self.on(cpu, CpuInput::Call { bytes: 8, ns: 0 }) {
+            Output::Called(called) => called,
+            other => unreachable!("{other:?}"),
+        }
+    }
+
+    /// How things stand on `cpu` for a tick: it is in its idle loop, or in the kernel, or in a section of a
+    /// task (preemptible) or with preemption off (not).
+    pub fn at(&self, cpu: CpuId) -> At {
+        let depth = self.machine.depth(cpu);
+        let idle = matches!(&self.machine.cpus[cpu as usize], Cpu::Kernel(cpu) if !cpu.is_awake());
+        At {
+            now: self.machine.now,
+            from: if idle {
+                Interrupted::Idle
+            } else {
+                Interrupted::Kernel
+            },
+            held: depth > 0 && !self.engine().config().tick.preemptible,
+            depth,
+            nohz_full: self.machine.nohz_full[cpu as usize],
+            ..At::default()
+        }
+    }
+
+    /// A tick on `cpu`, which does not raise the soft interrupt by itself.
+    pub fn tick(&mut self, cpu: CpuId) -> Ticked {
+        self.tick_at(cpu, self.at(cpu))
+    }
+
+    /// The same, with things as the test says.
+    pub fn tick_at(&mut self, cpu: CpuId, at: At) -> Ticked {
+        if let Cpu::Kernel(kernel) = &mut self.machine.cpus[cpu as usize] {
+            kernel.tick();
+        }
+        match self.on(cpu, CpuInput::Tick { at }) {
+            Output::Ticked(ticked) => ticked,
+            other => unreachable!("{other:?}"),
+        }
+    }
+
+    /// The soft interrupt on `cpu`, without a batch.
+    pub fn core(&mut self, cpu: CpuId) -> Noticed {
+        match self.on(cpu, CpuInput::Core) {
+            Output::Noticed(noticed) => noticed,
+            other => unreachable!("{other:?}"),
+        }
+    }
+
+    /// A batch in the soft interrupt on `cpu`; how many were invoked. The scheduler wants the CPU, or it
+    /// idles; a callback takes so many nanoseconds.
+    pub fn batch(&mut self, cpu: CpuId, around: Around, each_ns: u64) -> u64 {
+        let context = Context::Softirq;
+        let Output::Batch(begun) = self.on(cpu, CpuInput::BeginBatch { context }) else {
+            unreachable!("what BeginBatch returns");
+        };
+        let Some((start, end, batch)) = begun else {
+            return 0;
+        };
+        let (all, mut invoked) = (end.wrapping_sub(start), 0);
+        while invoked < all {
+            invoked += 1;
+            let clock = batch.wants_clock(invoked);
+            let elapsed_ns = clock.then(|| invoked * each_ns);
+            if batch.stops(
+                invoked,
+                Around {
+                    elapsed_ns,
+                    ..around
+                },
+            ) {
+                break;
+            }
+        }
+        self.on(
+            cpu,
+            CpuInput::EndBatch {
+                start,
+                end,
+                invoked,
+            },
+        );
+        invoked
+    }
+
+    /// A context switch on `cpu`, outside every section.
+    pub fn context_switch(&mut self, cpu: CpuId) -> Answer {
+        self.answer(cpu, CpuInput::ContextSwitch)
+    }
+
+    /// `cond_resched` on `cpu`, outside every section.
+    pub fn cond_resched(&mut self, cpu: CpuId) -> Answer {
+        self.answer(cpu, CpuInput::CondResched)
+    }
+
+    fn answer(&mut self, cpu: CpuId, input: CpuInput) -> Answer {
+        let Output::Answered(answer) = self.on(cpu, input) else {
+            unreachable!("what such a call returns");
+        };
+        if let (true, Cpu::Kernel(kernel)) =
+            (answer.momentary_eqs, &mut self.machine.cpus[cpu as usize])
+        {
+            kernel.momentary_eqs();
+        }
+        answer
+    }
+
+    /// `cpu` stays in the kernel from now on, and takes no tick unless the test says so; or it may idle.
+    pub fn set_busy(&mut self, cpu: CpuId, busy: bool) {
+        self.busy[cpu as usize] = busy;
+        if let Cpu::Kernel(kernel) = &mut self.machine.cpus[cpu as usize] {
+            if busy {
+                kernel.wake();
+            } else {
+                kernel.sleep();
+            }
+        }
+    }
+
+    /// `cpu` runs without a tick where it can.
+    pub fn set_nohz_full(&mut self, cpu: CpuId) {
+        self.machine.nohz_full[cpu as usize] = true;
+    }
+
+    /// What the engine asked to be done to CPUs; what is returned is forgotten.
+    pub fn take_nudges(&mut self) -> Vec<Nudge> {
+        std::mem::take(&mut self.nudges)
+    }
+
+    /// The grace-period thread runs, if it was woken or its timer has fired, until it sleeps again. Unlike
+    /// [`step`](TestHost::step) it lets no time pass.
+    ///
+    /// # Panics
+    /// If nobody drives.
+    pub fn run_thread(&mut self) {
+        loop {
+            let sleeps = match self.asked() {
+                Some(Next::Sleep(_)) => self.machine.now.jiffies < self.engine().next_scan_at(),
+                Some(Next::Done) => true,
+                _ => false,
+            };
+            if sleeps && !self.woken {
+                return;
+            }
+            self.woken |= matches!(self.asked(), Some(Next::Sleep(_)));
+            let _ = self.step();
+        }
+    }
+
+    /// So many ticks of time, in which nobody takes any.
+    pub fn pass_jiffies(&mut self, ticks: u64) {
+        self.machine.now.jiffies += ticks;
+    }
+}

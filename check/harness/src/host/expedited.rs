@@ -1,0 +1,366 @@
+//! Expedited grace periods (kernel flavour): callers, the interrupts they send, and their wake-ups.
+//!
+//! Each caller is a task that does one thing at a time. Interrupts are delivered when the test says so, or
+//! at once ([`TestHost::exp_drive`]).
+
+use super::TestHost;
+use crate::replay::{ExpInput, Input, Output};
+use quiescent_engine::blocked::{Disabled, Later};
+use quiescent_engine::exp::{Climb, ExpBegin, ExpEffects, ExpNext, ExpWake, Handled, Interrupted};
+use quiescent_engine::host::CpuId;
+use quiescent_engine::seq::Seq;
+
+/// A driver that sleeps for longer than this many ticks waits for a stall: it stays asleep until it is woken,
+/// or the test has it [sleep its time out](TestHost::exp_sleep_out).
+const LONG: u64 = 100;
+
+/// Is this the sleep of a driver that only a report, or the time of a stall, ends?
+fn is_long(next: ExpNext) -> bool {
+    matches!(next, ExpNext::Sleep(ticks) if ticks.is_none_or(|ticks| ticks > LONG))
+}
+
+/// What a caller is about to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doing {
+    /// It enters the funnel.
+    Climbs,
+    /// It sleeps at a node, on a queue of it.
+    Sleeps(usize, u8),
+    /// It wants the role.
+    Contends,
+    /// It has the role, and begins.
+    Begins,
+    /// It drives.
+    Drives(ExpNext),
+    /// It wakes the others.
+    Wakes,
+    /// It has returned.
+    Returned,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Caller {
+    cpu: CpuId,
+    cookie: Seq,
+    doing: Doing,
+}
+
+/// Callers and interrupts.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Expediting {
+    callers: Vec<Caller>,
+    /// The driver was woken, or a wake-up waits for it.
+    pub woken: bool,
+    /// Interrupts on their way.
+    pending: Vec<CpuId>,
+    /// CPUs that cannot be interrupted.
+    deaf: Vec<CpuId>,
+    /// CPUs where something is disabled.
+    disabled: Vec<(CpuId, Disabled)>,
+    /// CPUs whose running task has a hint.
+    pub hints: Vec<CpuId>,
+    /// Unlocks left for later.
+    pub later: Vec<(CpuId, Later)>,
+    /// Times ticks were to be turned on.
+    held_ticks: u32,
+    /// Stalls that a driver was to report.
+    stalls: u32,
+    /// CPUs asked for a reschedule.
+    rescheds: Vec<CpuId>,
+}
+
+impl Expediting {
+    pub fn disabled_on(&self, cpu: CpuId) -> Disabled {
+        let entry = self.disabled.iter().find(|(at, _)| *at == cpu);
+        entry.map_or(Disabled::Nothing, |(_, what)| *what)
+    }
+}
+
+impl TestHost {
+    /// A task on `cpu` calls `synchronize_rcu_expedited`: it takes its cookie. Returns the caller's number.
+    pub fn expedite(&mut self, cpu: CpuId) -> usize {
+        let Output::Seq(cookie) = self.apply(Input::Exp(ExpInput::Snap)) else {
+            unreachable!("a cookie is a number");
+        };
+        let doing = Doing::Climbs;
+        self.exp.callers.push(Caller { cpu, cookie, doing });
+        self.exp.callers.len() - 1
+    }
+
+    /// What that caller is about to do.
+    pub fn exp_doing(&self, caller: usize) -> Doing {
+        self.exp.callers[caller].doing
+    }
+
+    /// Its cookie.
+    pub fn exp_cookie(&self, caller: usize) -> Seq {
+        self.exp.callers[caller].cookie
+    }
+
+    /// The caller does what it is about to do. One that sleeps and was not woken does nothing.
+    pub fn exp_step(&mut self, caller: usize) -> Doing {
+        let Caller { cpu, cookie, doing } = self.exp.callers[caller];
+        let next = match doing {
+            Doing::Climbs => self.exp_climb(cpu, cookie),
+            Doing::Contends => match self.apply(Input::Exp(ExpInput::Lock)) {
+                Output::Done(true) => Doing::Begins,
+                _ => Doing::Contends,
+            },
+            Doing::Begins => self.exp_begin(cookie),
+            Doing::Drives(next) => self.exp_drive_on(cpu, next),
+            Doing::Wakes => self.exp_wake(),
+            Doing::Sleeps(..) | Doing::Returned => doing,
+        };
+        self.exp.callers[caller].doing = next;
+        if let Some(tree) = self.world.global.tree() {
+            tree.check();
+        }
+        self.world.global.check_readers();
+        self.world.global.check_expedited();
+        next
+    }
+
+    fn exp_climb(&mut self, cpu: CpuId, cookie: Seq) -> Doing {
+        let leaf = self.machine.leaf_of(cpu);
+        match self.apply(Input::Exp(ExpInput::Climb { leaf, cookie })) {
+            Output::Climb(Climb::Done) => Doing::Returned,
+            Output::Climb(Climb::Wait { node, queue }) => Doing::Sleeps(node, queue),
+            Output::Climb(Climb::Contend) => Doing::Contends,
+            Output::Climb(Climb::Begin) => Doing::Begins,
+            other => unreachable!("{other:?}"),
+        }
+    }
+
+    fn exp_begin(&mut self, cookie: Seq) -> Doing {
+        match self.apply(Input::Exp(ExpInput::Begin { cookie })) {
+            Output::ExpBegin(ExpBegin::Done) => Doing::Returned,
+            Output::ExpBegin(ExpBegin::Begun) => Doing::Drives(ExpNext::Again),
+            Output::ExpBegin(ExpBegin::Grow(cpus)) => {
+                let refused = self.apply(Input::Grow { cpus }) == Output::Done(false);
+                if !refused {
+                    self.adopt_geometry();
+                    for caller in &mut self.exp.callers {
+                        if matches!(caller.doing, Doing::Sleeps(..)) {
+                            caller.doing = Doing::Climbs;
+                        }
+                    }
+                }
+                Doing::Begins
+            }
+            other => unreachable!("{other:?}"),
+        }
+    }
+
+    fn exp_drive_on(&mut self, cpu: CpuId, next: ExpNext) -> Doing {
+        let output = match next {
+            ExpNext::Fence => {
+                self.apply(Input::Exp(ExpInput::Fenced));
+                return Doing::Drives(ExpNext::Again);
+            }
+            ExpNext::Ask { lo, cpus } => {
+                let mut refused = 0;
+                for bit in (0..64).filter(|bit| cpus & 1 << bit != 0) {
+                    let to = lo + bit;
+                    if self.exp.deaf.contains(&to) || !self.machine.present[to as usize] {
+                        refused |= 1 << bit;
+                    } else {
+                        self.exp.pending.push(to);
+                        self.done.interrupts += 1;
+                    }
+                }
+                self.apply(Input::Exp(ExpInput::Asked { refused }))
+            }
+            _ if is_long(next) && !self.exp.woken => return Doing::Drives(next),
+            ExpNext::Sleep(ticks) => {
+                for _ in 0..ticks.filter(|_| !is_long(next)).unwrap_or(0) {
+                    if !self.exp.woken {
+                        self.pass_tick();
+                    }
+                }
+                self.exp_engine_step(cpu)
+            }
+            ExpNext::Again => self.exp_engine_step(cpu),
+            ExpNext::Done => {
+                self.apply(Input::Exp(ExpInput::Release));
+                return Doing::Wakes;
+            }
+        };
+        let Output::ExpEffects(ExpEffects {
+            hold_ticks,
+            stalled,
+            next,
+            ..
+        }) = output
+        else {
+            unreachable!("{output:?}");
+        };
+        self.exp.stalls += u32::from(stalled);
+        self.exp.held_ticks += u32::from(hold_ticks);
+        Doing::Drives(next)
+    }
+
+    fn exp_engine_step(&mut self, cpu: CpuId) -> Output {
+        self.exp.woken = false;
+        let (on, now) = (Some(cpu), self.machine.now);
+        self.apply(Input::Exp(ExpInput::Step { on, now }))
+    }
+
+    fn exp_wake(&mut self) -> Doing {
+        let Output::ExpWake(wake) = self.apply(Input::Exp(ExpInput::Wake)) else {
+            unreachable!("it wakes");
+        };
+        let Some(wake) = wake else {
+            return Doing::Returned;
+        };
+        let ExpWake { node, queue, .. } = wake;
+        self.exp.woken |= wake.wake_exp;
+        let engine = &self.world.global;
+        for caller in &mut self.exp.callers {
+            if caller.doing == Doing::Sleeps(node, queue) && engine.exp_done(caller.cookie) {
+                caller.doing = Doing::Returned;
+            }
+        }
+        if wake.last {
+            Doing::Returned
+        } else {
+            Doing::Wakes
+        }
+    }
+
+    /// The caller goes on until it returns, sleeps with nobody to wake it, or `max_steps` are over.
+    /// Interrupts are delivered as they are sent. True if it returned.
+    pub fn exp_drive(&mut self, caller: usize, max_steps: u32) -> bool {
+        for _ in 0..max_steps {
+            let before = self.exp_doing(caller);
+            let after = self.exp_step(caller);
+            self.deliver_interrupts();
+            let asleep = match after {
+                Doing::Sleeps(..) => true,
+                Doing::Drives(next) => is_long(next),
+                _ => false,
+            };
+            if after == Doing::Returned || (asleep && before == after && !self.exp.woken) {
+                break;
+            }
+        }
+        self.exp_doing(caller) == Doing::Returned
+    }
+
+    /// The caller goes on until it is about to do that; interrupts stay on their way.
+    ///
+    /// # Panics
+    /// If it does not get there in 200 steps.
+    pub fn exp_until(&mut self, caller: usize, wanted: impl Fn(Doing) -> bool) {
+        for _ in 0..200 {
+            if wanted(self.exp_doing(caller)) {
+                return;
+            }
+            self.exp_step(caller);
+        }
+        panic!("it does {:?}", self.exp_doing(caller));
+    }
+
+    /// All interrupts on their way arrive.
+    pub fn deliver_interrupts(&mut self) {
+        for cpu in std::mem::take(&mut self.exp.pending) {
+            let _ = self.interrupt(cpu);
+        }
+    }
+
+    /// The interrupt of an expedited grace period arrives at `cpu`.
+    pub fn interrupt(&mut self, cpu: CpuId) -> Handled {
+        let disabled = self.exp.disabled_on(cpu) != Disabled::Nothing;
+        let at = match (self.kernel_cpu(cpu).depth(), disabled) {
+            (0, false) => Interrupted::Quiescent,
+            (0, true) => Interrupted::Disabled,
+            _ => Interrupted::Section,
+        };
+        let output = self.apply(Input::Exp(ExpInput::Interrupt { cpu, at }));
+        let Output::Handled(handled) = output else {
+            unreachable!("{output:?}");
+        };
+        self.exp.woken |= handled.wake_exp;
+        self.exp.hints.extend(handled.hint.then_some(cpu));
+        self.exp.rescheds.extend(handled.resched.then_some(cpu));
+        handled
+    }
+
+    /// Lets interrupts to `cpu` fail, or not.
+    pub fn set_deaf(&mut self, cpu: CpuId, deaf: bool) {
+        self.exp.deaf.retain(|&at| at != cpu);
+        self.exp.deaf.extend(deaf.then_some(cpu));
+    }
+
+    /// Disables something on `cpu`, or nothing any more: an unlock that was left for later is completed.
+    pub fn disable(&mut self, cpu: CpuId, what: Disabled) {
+        self.exp.disabled.retain(|(at, _)| *at != cpu);
+        self.exp.disabled.push((cpu, what));
+        let left = self.exp.later.iter().any(|(at, _)| *at == cpu);
+        if what == Disabled::Nothing && left {
+            self.exp.later.retain(|(at, _)| *at != cpu);
+            let task = self.tasks.on(cpu);
+            self.unlock_slow_path(cpu, task);
+        }
+        self.idle(cpu);
+    }
+
+    /// How the unlocks left for later are seen to.
+    pub fn left_for_later(&self) -> &[(CpuId, Later)] {
+        &self.exp.later
+    }
+
+    /// A context switch between tasks that are in no section, as after a reschedule.
+    pub fn switch(&mut self, cpu: CpuId) {
+        self.exp.rescheds.retain(|&at| at != cpu);
+        let output = self.apply(Input::ContextSwitch {
+            cpu,
+            preempted: None,
+        });
+        self.carry_out_output(output);
+    }
+
+    /// CPUs asked for a reschedule that have not switched since.
+    pub fn rescheds(&self) -> &[CpuId] {
+        &self.exp.rescheds
+    }
+
+    /// Times that ticks were to be turned on.
+    pub fn held_ticks(&self) -> u32 {
+        self.exp.held_ticks
+    }
+
+    /// The caller, a driver that sleeps, sleeps its time out. How many ticks that was.
+    ///
+    /// # Panics
+    /// If it does something else, or sleeps without an end.
+    pub fn exp_sleep_out(&mut self, caller: usize) -> u64 {
+        let doing = self.exp_doing(caller);
+        let Doing::Drives(ExpNext::Sleep(Some(ticks))) = doing else {
+            panic!("it does {doing:?}");
+        };
+        self.pass_jiffies(ticks);
+        self.exp.woken = true;
+        self.exp_step(caller);
+        ticks
+    }
+
+    /// Stalls of expedited grace periods that a driver was to report.
+    pub fn exp_stalls(&self) -> u32 {
+        self.exp.stalls
+    }
+
+    /// An expedited poll on `cpu`.
+    pub fn start_poll_expedited(&mut self, cpu: CpuId) -> quiescent_engine::exp::ExpPoll {
+        let leaf = self.machine.leaf_of(cpu);
+        match self.apply(Input::Exp(ExpInput::StartPoll { leaf })) {
+            Output::ExpPoll(poll) => poll,
+            other => unreachable!("{other:?}"),
+        }
+    }
+
+    /// Has its leaf's work to wait once more?
+    pub fn exp_poll_work(&mut self, cpu: CpuId) -> bool {
+        let leaf = self.machine.leaf_of(cpu);
+        self.apply(Input::Exp(ExpInput::PollWork { leaf })) == Output::Done(true)
+    }
+}

@@ -1,0 +1,235 @@
+//! Offload threads: rcuog of each group, and whom the engine has had woken.
+//!
+//! The test says who runs: [`step_rcuog`](TestHost::step_rcuog) is one step of a group's thread, which does nothing while
+//! it rests and was not woken. A thread that waits for a grace period is woken through its leaf's queue only,
+//! so that a wrong queue shows. Where callbacks are, and who invokes them, is the test's business.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::TestHost;
+use crate::replay::{Input, OffloadInput, Output};
+use quiescent_engine::host::CpuId;
+use quiescent_engine::offload::{Call, GpEnd, GroupId, Queued, Rest, Rested, Timer, Todo, Visited};
+
+/// Who was woken and has not run, and what is set.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Offloading {
+    rcuogs: BTreeSet<GroupId>,
+    rcuops: BTreeSet<CpuId>,
+    cores: BTreeSet<CpuId>,
+    timers: BTreeMap<GroupId, u64>,
+    polls: BTreeMap<GroupId, u64>,
+    counts: Wakeups,
+}
+
+/// Times that offload threads were woken. Only ever grow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wakeups {
+    /// rcuog: by a call, or by the timer.
+    pub rcuog: u64,
+    /// rcuog: by the end of the grace period that it waited for.
+    pub gp_end: u64,
+    /// rcuop.
+    pub rcuop: u64,
+    /// Times a timer was set.
+    pub timers_set: u64,
+}
+
+/// A step of an rcuog.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OgStep {
+    /// None: it rests.
+    Rests,
+    /// It begins to look.
+    Begins,
+    /// It has looked at this CPU.
+    Visits(CpuId, Visited),
+    /// It has looked at all, and rests.
+    Ends(Rested),
+}
+
+impl TestHost {
+    /// Any call about offloading. Whom it has woken runs later.
+    pub fn offload(&mut self, input: OffloadInput) -> Output {
+        let output = self.apply(Input::Offload(input));
+        let (todo, timer) = match output {
+            Output::Queued(it) => (it.todo, it.todo.timer),
+            Output::Visited(it) => (it.todo, it.todo.timer),
+            Output::Todo(todo) => (todo, todo.timer),
+            Output::AfterBatch(it) => (it.todo, it.todo.timer),
+            Output::Toggled(Ok(it)) => (it.todo, it.todo.timer),
+            Output::Entrained(it) => (it.todo, it.todo.timer),
+            Output::Flushed(it) => (it.todo, it.todo.timer),
+            Output::TakenOver(Some(it)) => {
+                self.woken |= it.adopted.wake_gp;
+                (it.todo, it.todo.timer)
+            }
+            Output::Timer(timer) => (Todo::default(), timer),
+            Output::Rested(rested) => (Todo::default(), rested.timer),
+            _ => (Todo::default(), Timer::Keep),
+        };
+        if timer != Timer::Keep {
+            let group = self.group_meant(input).expect("the timer is a group's");
+            self.set_timer(group, timer);
+        }
+        self.wake(todo);
+        self.tell_owed();
+        output
+    }
+
+    fn wake(&mut self, todo: Todo) {
+        let it = &mut self.offloading;
+        it.counts.rcuog += u64::from(todo.rcuog.is_some());
+        it.counts.rcuop += u64::from(todo.rcuop.is_some());
+        it.rcuogs.extend(todo.rcuog);
+        it.rcuops.extend(todo.rcuop);
+        it.cores.extend(todo.core);
+        self.woken |= todo.gp;
+    }
+
+    fn set_timer(&mut self, group: GroupId, timer: Timer) {
+        let it = &mut self.offloading;
+        match timer {
+            Timer::Keep => {}
+            Timer::Set(at) => {
+                it.counts.timers_set += 1;
+                it.timers.insert(group, at);
+            }
+            Timer::Stop => {
+                it.timers.remove(&group);
+            }
+        }
+    }
+
+    fn group_meant(&self, input: OffloadInput) -> Option<GroupId> {
+        let cpu = match input {
+            OffloadInput::BeginPass { group, .. }
+            | OffloadInput::EndPass { group, .. }
+            | OffloadInput::TimerFired { group, .. } => return Some(group),
+            OffloadInput::CallNocb { cpu, .. }
+            | OffloadInput::Visit { cpu, .. }
+            | OffloadInput::Offload { cpu, .. }
+            | OffloadInput::Deoffload { cpu, .. }
+            | OffloadInput::EntrainNocb { cpu, .. }
+            | OffloadInput::TakeOver { cpu, .. }
+            | OffloadInput::Shrink { cpu, .. }
+            | OffloadInput::Deliver { cpu } => cpu,
+            _ => return None,
+        };
+        self.world.cpus.get(&cpu)?.member().group()
+    }
+
+    /// `cpu` is offloaded from boot on.
+    pub fn choose(&mut self, cpu: CpuId) {
+        let cpus = self.machine.cpus.len() as u32;
+        self.offload(OffloadInput::Choose { cpu, cpus });
+    }
+
+    /// A callback is queued on `cpu`, lazy if that is possible, at this time.
+    pub fn call_nocb(&mut self, cpu: CpuId, lazy: bool, can_wake: bool) -> Queued {
+        let call = Call {
+            bytes: 8,
+            lazy,
+            now: self.machine.now,
+            can_wake,
+            early: false,
+        };
+        match self.offload(OffloadInput::CallNocb { cpu, call }) {
+            Output::Queued(queued) => queued,
+            other => unreachable!("{other:?}"),
+        }
+    }
+
+    /// A group.
+    ///
+    /// # Panics
+    /// If none of its CPUs was chosen.
+    pub fn group(&self, group: GroupId) -> &quiescent_engine::offload::Group {
+        &self.world.groups[&group]
+    }
+
+    /// One step of a group's thread.
+    pub fn step_rcuog(&mut self, group: GroupId) -> OgStep {
+        let tick = self.machine.now.jiffies;
+        let it = self.group(group);
+        if !it.in_pass() {
+            if !self.rest_is_over(group) {
+                return OgStep::Rests;
+            }
+            self.offload(OffloadInput::BeginPass { group, tick });
+            return OgStep::Begins;
+        }
+        if let Output::Member(Some(cpu)) = self.offload(OffloadInput::NextMember { group }) {
+            let Output::Visited(visited) = self.offload(OffloadInput::Visit { cpu, tick }) else {
+                unreachable!("what a visit returns");
+            };
+            return OgStep::Visits(cpu, visited);
+        }
+        let Output::Rested(rested) = self.offload(OffloadInput::EndPass { group, tick }) else {
+            unreachable!("what the end of a pass returns");
+        };
+        if let Rest::Poll { ticks } = rested.rest {
+            self.offloading.polls.insert(group, tick + ticks);
+        } else if self.group(group).goes_on(self.engine()) {
+            self.offloading.rcuogs.insert(group); // it looks before it sleeps
+        }
+        OgStep::Ends(rested)
+    }
+
+    fn rest_is_over(&mut self, group: GroupId) -> bool {
+        if matches!(self.group(group).rest(), Some(Rest::Poll { .. })) {
+            let at = self.offloading.polls.get(&group).copied();
+            return at.is_none_or(|at| at <= self.machine.now.jiffies);
+        }
+        let woken = self.offloading.rcuogs.remove(&group);
+        woken && self.offload(OffloadInput::GoesOn { group }) == Output::Done(true)
+    }
+
+    /// Its leaf has been told of the end of a grace period.
+    pub(super) fn wake_queue(&mut self, end: GpEnd) {
+        for (&id, group) in &self.world.groups {
+            let waits = matches!(group.rest(), Some(Rest::Gp { leaf, queue, .. })
+                if (leaf, queue) == (end.leaf, end.queue));
+            if waits && group.goes_on(&self.world.global) && self.offloading.rcuogs.insert(id) {
+                self.offloading.counts.gp_end += 1;
+            }
+        }
+    }
+
+    /// Timers that are due fire. How many did.
+    pub fn fire_timers(&mut self) -> u32 {
+        let tick = self.machine.now.jiffies;
+        let mut fired = 0;
+        while let Some(group) = self.due_timer(tick) {
+            self.offloading.timers.remove(&group);
+            self.offload(OffloadInput::TimerFired { group, tick });
+            fired += 1;
+        }
+        fired
+    }
+
+    fn due_timer(&self, tick: u64) -> Option<GroupId> {
+        let mut timers = self.offloading.timers.iter();
+        Some(*timers.find(|&(_, &at)| at <= tick)?.0)
+    }
+
+    /// What a group's timer is set to.
+    pub fn group_timer(&self, group: GroupId) -> Option<u64> {
+        self.offloading.timers.get(&group).copied()
+    }
+
+    /// Was `cpu`'s rcuop woken? It runs then: the next answer is no.
+    pub fn take_rcuop(&mut self, cpu: CpuId) -> bool {
+        self.offloading.rcuops.remove(&cpu)
+    }
+
+    /// Is `cpu`'s soft interrupt to be raised since it was de-offloaded? It runs then: the next answer is no.
+    pub fn take_core(&mut self, cpu: CpuId) -> bool {
+        self.offloading.cores.remove(&cpu)
+    }
+
+    /// How often threads were woken.
+    pub fn wakeups(&self) -> Wakeups {
+        self.offloading.counts
+    }
+}

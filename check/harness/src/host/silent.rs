@@ -1,0 +1,32 @@
+//! A host for calls that ask nothing.
+
+use quiescent_engine::Host;
+
+/// The questions of a [`Host`] that only the driver's calls may ask, for hosts of tests that do not drive.
+#[macro_export]
+macro_rules! asked_by_the_driver_only {
+    () => {
+        fn cpus(&self) -> u32 {
+            unreachable!("asked by the driver only")
+        }
+        fn observe(&self, _: $crate::quiescent_engine::CpuId) -> $crate::quiescent_engine::Seen {
+            unreachable!("asked by the driver only")
+        }
+        fn present(&self, _: $crate::quiescent_engine::LeafId) -> u64 {
+            unreachable!("asked by the driver only")
+        }
+        fn own_quiescent(&self, _: $crate::quiescent_engine::CpuId) -> bool {
+            unreachable!("asked by the driver only")
+        }
+    };
+}
+
+/// A host that panics when it is asked, and drops every event.
+#[derive(Clone, Copy, Debug)]
+pub struct Silent;
+
+impl Host for Silent {
+    const TRACES: bool = false;
+
+    asked_by_the_driver_only!();
+}

@@ -1,0 +1,137 @@
+//! Tasks that were preempted in a section (kernel flavour).
+//!
+//! A section belongs to the CPU it was opened on until its task is preempted there. From then on it is
+//! the task's: the task may go on, and end it, on any CPU, and may be preempted again.
+
+use super::{Cpu, KernelCpu, TestHost};
+use crate::replay::{Input, Output};
+use quiescent_engine::blocked::{Disabled, TaskId, Unlocked};
+use quiescent_engine::host::CpuId;
+
+/// One task that was preempted in a section that is open still.
+#[derive(Clone, Copy, Debug, Default)]
+struct Task {
+    /// This number is given to a task.
+    used: bool,
+    /// Open sections, while it is switched out.
+    depth: u32,
+    /// Where it runs.
+    on: Option<CpuId>,
+}
+
+/// All of them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tasks(Vec<Task>);
+
+impl Tasks {
+    pub(super) fn on(&self, cpu: CpuId) -> Option<TaskId> {
+        let at = self.0.iter().position(|task| task.on == Some(cpu))?;
+        Some(at as TaskId)
+    }
+}
+
+impl TestHost {
+    /// The task that runs on `cpu` is preempted in its section, and the CPU notes its quiescent state.
+    /// Returns the task's number: a new one, or the one it has since it was preempted first.
+    ///
+    /// # Panics
+    /// In the thread flavour, or if the CPU is in no section.
+    pub fn preempt(&mut self, cpu: CpuId) -> TaskId {
+        let depth = self.kernel_cpu(cpu).switch_out();
+        assert!(
+            depth > 0,
+            "CPU {cpu} is in no section: nobody to be preempted in one"
+        );
+        let running = self.tasks.on(cpu);
+        let task = running.unwrap_or_else(|| self.new_task());
+        self.tasks.0[task as usize] = Task {
+            used: true,
+            depth,
+            on: None,
+        };
+        let preempted = running.is_none().then_some(task);
+        let output = self.apply(Input::ContextSwitch { cpu, preempted });
+        self.carry_out_output(output);
+        self.exp.hints.retain(|&hinted| hinted != cpu);
+        self.note(cpu);
+        self.idle(cpu);
+        task
+    }
+
+    /// `task` goes on, on `cpu`, in its section.
+    ///
+    /// # Panics
+    /// If it runs somewhere, or the CPU is in a section.
+    pub fn resume(&mut self, task: TaskId, cpu: CpuId) {
+        let entry = &mut self.tasks.0[task as usize];
+        assert!(
+            entry.used && entry.on.is_none(),
+            "task {task} is not switched out in a section"
+        );
+        entry.on = Some(cpu);
+        let depth = std::mem::take(&mut entry.depth);
+        self.kernel_cpu(cpu).switch_in(depth);
+    }
+
+    /// The outermost section on `cpu` was closed: the slow path, if it was a preempted task's or has a
+    /// hint.
+    pub(super) fn section_ended(&mut self, cpu: CpuId) {
+        let task = self.tasks.on(cpu);
+        if task.is_some() || self.exp.hints.contains(&cpu) {
+            self.unlock_slow_path(cpu, task);
+        }
+    }
+
+    /// [`Global::read_unlock`](crate::Global::read_unlock), now or when nothing is disabled any more.
+    pub(super) fn unlock_slow_path(&mut self, cpu: CpuId, task: Option<TaskId>) {
+        let disabled = self.exp.disabled_on(cpu);
+        let output = self.apply(Input::ReadUnlock {
+            cpu,
+            task,
+            disabled,
+        });
+        match output {
+            Output::Unlocked(Unlocked::Done(effects)) => {
+                self.exp.hints.retain(|&hinted| hinted != cpu);
+                if let Some(task) = task {
+                    self.tasks.0[task as usize] = Task::default();
+                }
+                self.carry_out(effects);
+            }
+            Output::Unlocked(Unlocked::Later(how)) => self.exp.later.push((cpu, how)),
+            other => unreachable!("{other:?}"),
+        }
+    }
+
+    /// A number that is free; the engine's table grows with them. The engine has its tree by now, as a
+    /// kernel has from boot on.
+    fn new_task(&mut self) -> TaskId {
+        if self.world.global.tree().is_none() {
+            self.grow(self.machine.cpus.len() as u32);
+        }
+        if let Some(free) = self.tasks.0.iter().position(|task| !task.used) {
+            return free as TaskId;
+        }
+        self.tasks.0.push(Task::default());
+        let tasks = self.tasks.0.len() as u32;
+        let output = self.apply(Input::GrowTasks { tasks });
+        assert_eq!(output, Output::Done(true), "a larger table was refused");
+        tasks - 1
+    }
+
+    /// A CPU with nothing to do goes idle, unless its tick or something disabled keeps it awake.
+    pub(super) fn idle(&mut self, cpu: CpuId) {
+        let disabled = self.exp.disabled_on(cpu) != Disabled::Nothing;
+        let awake = self.ticking[cpu as usize] || self.busy[cpu as usize];
+        if !disabled && !awake {
+            self.kernel_cpu(cpu).sleep();
+        }
+    }
+
+    pub(super) fn kernel_cpu(&mut self, cpu: CpuId) -> &mut KernelCpu {
+        match &mut self.machine.cpus[cpu as usize] {
+            Cpu::Kernel(kernel) => kernel,
+            Cpu::Thread(_) => panic!("CPU {cpu} is a thread: only a kernel's CPUs switch tasks"),
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Reader state of a registered thread, as the thread host keeps it.
+//!
+//! ```text
+//!   ┌──────────────────────────┬─────────────┐
+//!   │ generation               │ nesting     │   written by the owner only
+//!   └──────────────────────────┴─────────────┘   and, apart from it, the wake flag
+//! ```
+//!
+//! The outermost lock advances the generation (decision 9): a thread that left its section and stays
+//! out shows nesting 0, one that left and came back shows another generation. Here both are plain
+//! fields, since whoever uses this fixture lets one thing happen after the other.
+
+use quiescent_engine::host::Seen;
+
+/// A thread's reader word and its wake flag.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Reader {
+    generation: u64,
+    nesting: u32,
+    flag: bool,
+}
+
+impl Reader {
+    /// Opens a section, or nests one.
+    pub fn enter(&mut self) {
+        self.generation += u64::from(self.nesting == 0);
+        self.nesting += 1;
+    }
+
+    /// Closes the innermost section. True if that was the last one: the wake flag has to be looked
+    /// at now ([`take_flag`](Reader::take_flag)).
+    ///
+    /// # Panics
+    /// If none is open.
+    pub fn exit(&mut self) -> bool {
+        assert!(
+            self.nesting > 0,
+            "a section was closed that was never opened: enter first"
+        );
+        self.nesting -= 1;
+        self.nesting == 0
+    }
+
+    /// Sets the wake flag; true if it was clear.
+    pub fn set_flag(&mut self) -> bool {
+        !std::mem::replace(&mut self.flag, true)
+    }
+
+    /// Clears the wake flag; true if it was set: whoever sleeps has to be woken.
+    pub fn take_flag(&mut self) -> bool {
+        std::mem::take(&mut self.flag)
+    }
+
+    /// Is the wake flag set?
+    pub fn is_flagged(&self) -> bool {
+        self.flag
+    }
+
+    /// Open sections, one inside the other.
+    pub fn depth(&self) -> u32 {
+        self.nesting
+    }
+
+    /// What a scan sees.
+    pub fn seen(&self) -> Seen {
+        Seen {
+            outside: self.nesting == 0,
+            stamp: self.generation,
+        }
+    }
+}

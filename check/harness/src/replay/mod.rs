@@ -1,0 +1,313 @@
+//! Inputs as values: record what a host asked the engine and what the engine asked back, and replay
+//! it bit for bit.
+//!
+//! Every call that changes a [`Global`], a [`Cpu`](quiescent_engine::Cpu) or a [`Barrier`](quiescent_engine::barrier::Barrier)
+//! has an [`Input`]; [`apply`] and [`World::apply`] dispatch it and return an [`Output`]. A host
+//! that wants a recording wraps its own [`Host`] in [`Recording`], which keeps the answers in the order
+//! of the questions. A recorded run is a list of [`Entry`]s; [`replay`] and [`World::replay`] feed them
+//! to an engine as it stood before, and compare every output. If the engine reads anything but its
+//! inputs, this is where it shows.
+//!
+//! # The order
+//! The state is behind several locks: the domain's (`Global`, `Barrier`) and one for each `Cpu`. A call
+//! depends on what the locks protect that its host holds meanwhile, and on nothing else. So the host
+//! appends the entry *while it holds them*: any two calls that share some state are then in the list in
+//! the order in which they were made, and two that share none may be in either.
+
+use std::cell::RefCell;
+
+use quiescent_engine::Global;
+use quiescent_engine::event::Event;
+use quiescent_engine::host::{CpuId, Host, LeafId, Seen};
+
+mod offload;
+mod world;
+
+pub use quiescent_engine::record::{
+    Answer, BarrierInput, CpuInput, ExpInput, Input, OffloadInput, Output,
+};
+pub use world::{World, apply};
+
+/// One recorded call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The call.
+    pub input: Input,
+    /// What the host answered meanwhile, in order.
+    pub answers: Vec<Answer>,
+    /// What came out.
+    pub output: Output,
+}
+
+/// A host that keeps a copy of every answer it passes on.
+#[derive(Debug)]
+pub struct Recording<'a, H> {
+    host: &'a H,
+    answers: RefCell<Vec<Answer>>,
+}
+
+impl<'a, H: Host> Recording<'a, H> {
+    /// Records what `host` answers.
+    pub fn new(host: &'a H) -> Self {
+        Recording {
+            host,
+            answers: RefCell::new(Vec::new()),
+        }
+    }
+
+    /// The answers so far.
+    pub fn answers(&self) -> Vec<Answer> {
+        self.answers.borrow().clone()
+    }
+
+    fn keep<T>(&self, value: T, answer: Answer) -> T {
+        self.answers.borrow_mut().push(answer);
+        value
+    }
+}
+
+impl<H: Host> Host for Recording<'_, H> {
+    const TRACES: bool = H::TRACES;
+
+    fn cpus(&self) -> u32 {
+        let value = self.host.cpus();
+        self.keep(value, Answer::Cpus(value))
+    }
+
+    fn observe(&self, cpu: CpuId) -> Seen {
+        let value = self.host.observe(cpu);
+        self.keep(value, Answer::Observe(cpu, value))
+    }
+
+    fn present(&self, leaf: LeafId) -> u64 {
+        let value = self.host.present(leaf);
+        self.keep(value, Answer::Present(leaf, value))
+    }
+
+    fn occupied(&self, group: usize) -> u64 {
+        let value = self.host.occupied(group);
+        self.keep(value, Answer::Occupied(group, value))
+    }
+
+    fn own_quiescent(&self, cpu: CpuId) -> bool {
+        let value = self.host.own_quiescent(cpu);
+        self.keep(value, Answer::OwnQuiescent(cpu, value))
+    }
+
+    fn nohz_full(&self, cpu: CpuId) -> bool {
+        let value = self.host.nohz_full(cpu);
+        self.keep(value, Answer::NohzFull(cpu, value))
+    }
+
+    fn owed_callbacks(&self, cpu: CpuId) -> u64 {
+        let value = self.host.owed_callbacks(cpu);
+        self.keep(value, Answer::OwedCallbacks(cpu, value))
+    }
+
+    fn trace(&self, event: &Event) {
+        self.host.trace(event);
+    }
+}
+
+/// A host that answers from a recording. A question that differs from the recorded one is remembered.
+struct Replaying<'a> {
+    left: RefCell<std::slice::Iter<'a, Answer>>,
+    strayed: RefCell<bool>,
+}
+
+impl Replaying<'_> {
+    fn next<T>(&self, pick: impl Fn(Answer) -> Option<T>, otherwise: T) -> T {
+        match self
+            .left
+            .borrow_mut()
+            .next()
+            .and_then(|&answer| pick(answer))
+        {
+            Some(value) => value,
+            None => {
+                *self.strayed.borrow_mut() = true;
+                otherwise
+            }
+        }
+    }
+}
+
+impl Host for Replaying<'_> {
+    const TRACES: bool = false;
+
+    fn cpus(&self) -> u32 {
+        self.next(
+            |a| {
+                if let Answer::Cpus(n) = a {
+                    Some(n)
+                } else {
+                    None
+                }
+            },
+            0,
+        )
+    }
+
+    fn observe(&self, cpu: CpuId) -> Seen {
+        let pick = |a| match a {
+            Answer::Observe(c, seen) if c == cpu => Some(seen),
+            _ => None,
+        };
+        self.next(
+            pick,
+            Seen {
+                outside: false,
+                stamp: 0,
+            },
+        )
+    }
+
+    fn present(&self, leaf: LeafId) -> u64 {
+        let pick = |a| match a {
+            Answer::Present(l, mask) if l == leaf => Some(mask),
+            _ => None,
+        };
+        self.next(pick, 0)
+    }
+
+    fn occupied(&self, group: usize) -> u64 {
+        let pick = |a| match a {
+            Answer::Occupied(g, mask) if g == group => Some(mask),
+            _ => None,
+        };
+        self.next(pick, 0)
+    }
+
+    fn own_quiescent(&self, cpu: CpuId) -> bool {
+        let pick = |a| match a {
+            Answer::OwnQuiescent(c, yes) if c == cpu => Some(yes),
+            _ => None,
+        };
+        self.next(pick, false)
+    }
+
+    fn nohz_full(&self, cpu: CpuId) -> bool {
+        let pick = |a| match a {
+            Answer::NohzFull(c, yes) if c == cpu => Some(yes),
+            _ => None,
+        };
+        self.next(pick, false)
+    }
+
+    fn owed_callbacks(&self, cpu: CpuId) -> u64 {
+        let pick = |a| match a {
+            Answer::OwedCallbacks(c, n) if c == cpu => Some(n),
+            _ => None,
+        };
+        self.next(pick, 0)
+    }
+}
+
+/// Where a replay went another way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diverged {
+    /// Number of the entry, from 0.
+    pub at: usize,
+    /// What was recorded.
+    pub recorded: Output,
+    /// What came out now.
+    pub replayed: Output,
+    /// The engine asked other questions than recorded.
+    pub other_questions: bool,
+}
+
+/// Feeds a recording of calls of a [`Global`] to `engine` and compares every output and every question.
+/// Where callbacks are recorded too: [`World::replay`].
+///
+/// A recording that was tampered with may make the engine panic, as such calls would.
+///
+/// # Errors
+/// The first entry that differs.
+#[allow(clippy::result_large_err, reason = "a diagnosis, made once")]
+pub fn replay(engine: &mut Global, entries: &[Entry]) -> Result<(), Diverged> {
+    compare(entries, |input, host| apply(engine, input, host))
+}
+
+#[allow(clippy::result_large_err, reason = "a diagnosis, made once")]
+fn compare(
+    entries: &[Entry],
+    mut apply: impl FnMut(Input, &Replaying<'_>) -> Output,
+) -> Result<(), Diverged> {
+    for (at, entry) in entries.iter().enumerate() {
+        let host = Replaying {
+            left: RefCell::new(entry.answers.iter()),
+            strayed: RefCell::new(false),
+        };
+        let replayed = apply(entry.input, &host);
+        let unasked = host.left.borrow_mut().next().is_some();
+        let other_questions = *host.strayed.borrow() || unasked;
+        if replayed != entry.output || other_questions {
+            return Err(Diverged {
+                at,
+                recorded: entry.output,
+                replayed,
+                other_questions,
+            });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn replaying(answer: &Answer) -> Replaying<'_> {
+        Replaying {
+            left: RefCell::new(std::slice::from_ref(answer).iter()),
+            strayed: RefCell::new(false),
+        }
+    }
+
+    /// Asks about `of` where the answer is one about number 1: does the replay stray?
+    fn strays(answer: Answer, ask: impl Fn(&Replaying<'_>)) -> bool {
+        let host = replaying(&answer);
+        ask(&host);
+        *host.strayed.borrow()
+    }
+
+    #[test]
+    fn the_same_question_about_somebody_else_is_another() {
+        let seen = Seen {
+            outside: true,
+            stamp: 3,
+        };
+        for of in [1, 2] {
+            let (cpu, other) = (of as CpuId, of != 1);
+            let observe = |h: &Replaying<'_>| _ = h.observe(cpu);
+            assert_eq!(strays(Answer::Observe(1, seen), observe), other);
+            let present = |h: &Replaying<'_>| _ = h.present(of);
+            assert_eq!(strays(Answer::Present(1, 3), present), other);
+            let occupied = |h: &Replaying<'_>| _ = h.occupied(of);
+            assert_eq!(strays(Answer::Occupied(1, 3), occupied), other);
+            let own = |h: &Replaying<'_>| _ = h.own_quiescent(cpu);
+            assert_eq!(strays(Answer::OwnQuiescent(1, true), own), other);
+            let full = |h: &Replaying<'_>| _ = h.nohz_full(cpu);
+            assert_eq!(strays(Answer::NohzFull(1, true), full), other);
+            let owed = |h: &Replaying<'_>| _ = h.owed_callbacks(cpu);
+            assert_eq!(strays(Answer::OwedCallbacks(1, 3), owed), other);
+        }
+    }
+
+    #[test]
+    fn a_recording_passes_events_on() {
+        struct Counts(std::cell::Cell<u32>);
+        impl Host for Counts {
+            crate::asked_by_the_driver_only!();
+            fn trace(&self, _: &Event) {
+                self.0.set(self.0.get() + 1);
+            }
+        }
+        let host = Counts(std::cell::Cell::new(0));
+        Recording::new(&host).trace(&Event::GracePeriod {
+            gp_seq: quiescent_engine::seq::Seq::ZERO,
+            event: quiescent_engine::event::GpEvent::Start,
+        });
+        assert_eq!(host.0.get(), 1);
+    }
+}

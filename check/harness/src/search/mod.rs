@@ -1,0 +1,24 @@
+//! The exhaustive search: a machine around the engine as one value, the actions that are possible in it, and the rules that
+//! hold after each.
+//!
+//! [`explore`](explore::explore) goes through every order of actions within [`Bounds`](bounds::Bounds);
+//! [`walk`](explore::walk) goes one way, chosen by bytes.
+#![allow(
+    missing_docs,
+    reason = "for the tests of this project only; the modules say what they do"
+)]
+
+pub mod actions;
+mod apply;
+pub mod bounds;
+mod drive;
+mod expedited;
+pub mod explore;
+pub mod large;
+pub mod marks;
+pub mod model;
+mod notice;
+mod oracle;
+pub mod small;
+mod tasks;
+mod usurp;

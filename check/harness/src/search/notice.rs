@@ -1,0 +1,55 @@
+//! Which marks a step of the engine earns.
+
+use quiescent_engine::{Global, Next, Phase, Wait};
+
+use crate::search::marks::{Mark, Pad};
+
+/// Where the engine stands; `scans` were begun in this grace period.
+pub fn phase(scans: u8, engine: &Global, pad: &Pad) {
+    let first_leaf = engine.tree().map_or(0, |tree| tree.geometry().first_leaf());
+    pad.set(match engine.phase() {
+        Phase::Idle => Mark::Idle,
+        Phase::Fence => Mark::Fence,
+        Phase::Hotplug(_) => Mark::Hotplug,
+        Phase::Init(node) if node < first_leaf => Mark::InitInner,
+        Phase::Init(_) => Mark::InitLeaf,
+        Phase::Wait(wait) => match wait {
+            Wait::Ticks => Mark::WaitTicks,
+            Wait::Before => Mark::WaitBefore,
+            Wait::Flag => Mark::WaitFlag,
+            Wait::After => Mark::WaitAfter,
+            Wait::Arming => Mark::WaitArming,
+            Wait::Fence => Mark::WaitFence,
+            Wait::Armed => Mark::WaitArmed,
+            Wait::Asleep => Mark::WaitAsleep,
+        },
+        Phase::Scan(_) if scans < 2 => Mark::ScanFirst,
+        Phase::Scan(_) => Mark::ScanLater,
+        Phase::Cleanup(node) if node < first_leaf => Mark::CleanupInner,
+        Phase::Cleanup(_) => Mark::CleanupLeaf,
+        Phase::End => Mark::End,
+    });
+}
+
+/// A step has been made. `present` says who takes part; `deferred` that a work item is pending.
+pub fn step(before: Phase, next: Next, engine: &Global, present: u32, deferred: bool, pad: &Pad) {
+    let after = engine.phase();
+    if before == Phase::Idle {
+        let started = after != Phase::Idle;
+        let grows = matches!(next, Next::Grow(_));
+        pad.set_if(Mark::NothingWanted, !started && !grows);
+        pad.set_if(Mark::Sole, started && after != Phase::Fence);
+        pad.set_if(Mark::Nobody, started && present == 0);
+        let markers = engine.config().wait_markers;
+        let waiting = engine.waiters().any_waiting();
+        pad.set_if(
+            Mark::NoMarker,
+            started && deferred && markers == 1 && waiting,
+        );
+    }
+    pad.set_if(
+        Mark::NoScan,
+        matches!(before, Phase::Init(_)) && after == Phase::Cleanup(0),
+    );
+    pad.set_if(Mark::BackToBack, before == Phase::End && engine.busy());
+}

@@ -1,0 +1,131 @@
+//! Preempted readers: a section that leaves its CPU and goes on somewhere else.
+
+use quiescent_engine::blocked::{Disabled, Unlocked};
+use quiescent_engine::{Host, Phase};
+
+use crate::search::actions::Action;
+use crate::search::bounds::Broken;
+use crate::search::marks::{Mark, Pad};
+use crate::search::model::{Eyes, Preempted, State, Word};
+use crate::search::oracle::of_task;
+
+impl State {
+    /// What tasks may do on a CPU of a kernel.
+    pub fn task_actions(&self, i: usize, all: &mut Vec<Action>) {
+        let cpu = &self.machine.cpus[i];
+        let Word::Kernel(_) = &cpu.word else { return };
+        if !cpu.present || cpu.leaving {
+            return;
+        }
+        if cpu.depth() > 0 {
+            let again = self.machine.task_on(i).is_some();
+            let room = again || self.machine.tasks.iter().any(|task| !task.used);
+            if self.budget.preempts > 0 && room {
+                all.push(Action::Preempt(i as u8));
+            }
+            return;
+        }
+        for (task, entry) in self.machine.tasks.iter().enumerate() {
+            if entry.used && entry.on.is_none() {
+                all.push(Action::Resume(task as u8, i as u8));
+            }
+        }
+    }
+
+    /// Is there a preempted task that can go on nowhere else?
+    pub fn is_needed(&self, i: usize) -> bool {
+        let mut cpus = self.machine.cpus.iter().enumerate();
+        let elsewhere = cpus.any(|(j, cpu)| j != i && cpu.present && !cpu.leaving);
+        let waits = |task: &Preempted| task.used && task.on.is_none();
+        !elsewhere && self.machine.tasks.iter().any(waits)
+    }
+
+    /// Sections open now, as the oracle knows them.
+    pub fn open_sections(&self) -> u32 {
+        let tasks = &self.machine.tasks;
+        let preempted = tasks.iter().enumerate().filter(|(_, task)| task.used);
+        let preempted = preempted.fold(0, |mask, (task, _)| mask | of_task(task));
+        let cpus = self.machine.mask(|cpu| cpu.depth() > 0);
+        let resumed = tasks.iter().filter_map(|task| task.on);
+        let resumed = resumed.fold(0, |mask, cpu| mask | 1 << cpu);
+        cpus & !resumed | preempted
+    }
+
+    pub fn preempt(&mut self, i: usize, pad: &Pad) {
+        self.budget.preempts -= 1;
+        let running = self.machine.task_on(i);
+        let free = self.machine.tasks.iter().position(|task| !task.used);
+        let task = running.or(free).expect("there is room for it");
+        let Word::Kernel(kernel) = &mut self.machine.cpus[i].word else {
+            unreachable!("threads are not preempted");
+        };
+        self.machine.tasks[task] = Preempted {
+            used: true,
+            depth: kernel.switch_out(),
+            on: None,
+        };
+        let in_flight = self.engine.phase() != Phase::Idle;
+        let preempted = running.is_none().then_some(task as u32);
+        let eyes = Eyes::new(&self.machine, self.engine.phase(), pad);
+        let told = preempted.filter(|_| self.broken != Broken::UntoldReader);
+        let effects = self.engine.context_switch(i as u32, told, &eyes);
+        self.woken |= effects.wake_gp;
+        self.exp.woken |= effects.wake_exp;
+        pad.set_if(Mark::ExpSwitch, self.exp.hints & 1 << i != 0);
+        self.exp.hints &= !(1 << i);
+        if preempted.is_some() {
+            self.oracle.section_moved(1 << i, of_task(task));
+            let blocks = self.engine.blocked_readers().any(|t| t as usize == task);
+            pad.set(match (in_flight, blocks) {
+                (false, _) => Mark::PreemptedIdle,
+                (true, true) => Mark::PreemptedOlder,
+                (true, false) => Mark::PreemptedNewer,
+            });
+        }
+        if let Word::Kernel(kernel) = &mut self.machine.cpus[i].word {
+            kernel.note(self.engine.published());
+        }
+    }
+
+    pub fn resume(&mut self, task: usize, i: usize) {
+        let entry = &mut self.machine.tasks[task];
+        entry.on = Some(i);
+        let depth = std::mem::take(&mut entry.depth);
+        if let Word::Kernel(kernel) = &mut self.machine.cpus[i].word {
+            kernel.switch_in(depth);
+        }
+    }
+
+    /// The outermost section on a CPU was closed: the slow path of its unlock, if it was preempted in it or
+    /// has a hint.
+    pub fn section_ended(&mut self, i: usize, pad: &Pad) {
+        let task = self.machine.task_on(i);
+        self.oracle.section_closed(task.map_or(1 << i, of_task));
+        let hinted = self.exp.hints & 1 << i != 0;
+        if task.is_none() && !hinted {
+            return;
+        }
+        self.exp.hints &= !(1 << i);
+        let eyes = Eyes::new(&self.machine, self.engine.phase(), pad);
+        let queued = task.map(|task| task as u32);
+        let queued = queued.filter(|task| self.engine.tasks().leaf_of(*task).is_some());
+        if let Some(task) = queued {
+            let leaf = self.engine.tasks().leaf_of(task).expect("it is queued");
+            let held = self.engine.blocked_readers().any(|t| t == task);
+            pad.set_if(Mark::WaitBlkdTasks, held && eyes.present(leaf) == 0);
+        }
+        let holdouts = self.engine.exp_holdouts().count();
+        let unlocked = self
+            .engine
+            .read_unlock(i as u32, queued, Disabled::Nothing, &eyes);
+        let Unlocked::Done(effects) = unlocked else {
+            unreachable!("nothing is disabled");
+        };
+        pad.set_if(Mark::ExpReaderLast, effects.wake_exp && holdouts == 0);
+        if let Some(task) = task {
+            self.machine.tasks[task] = Preempted::default();
+        }
+        self.woken |= effects.wake_gp;
+        self.exp.woken |= effects.wake_exp;
+    }
+}

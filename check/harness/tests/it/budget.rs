@@ -1,0 +1,377 @@
+use quiescent_engine::budget::*;
+use quiescent_engine::credit::Cause;
+use quiescent_engine::credit::Queued;
+use quiescent_engine::credit::{Defer, Refill, Urgency};
+use quiescent_engine::{Cpu, Global, LANES, Lane, Now};
+use quiescent_harness::host::{Silent, TestHost};
+
+const PLAIN: usize = Lane::Plain as usize;
+const SECOND: u64 = 1_000_000_000;
+
+/// A machine, some queues, and what their owners have pushed and popped.
+struct Rig {
+    machine: TestHost,
+    cpus: Vec<Cpu>,
+    queued: Vec<[Queued; LANES]>,
+    ns: u64,
+}
+
+impl Rig {
+    fn new(cpus: u32, bytes: u64, count: u64) -> Rig {
+        let mut machine = TestHost::threads(2);
+        assert!(!machine.engine_mut().set_budget(bytes, count));
+        let owned = Queued {
+            credit: true,
+            freed_to: Some(0),
+            ..Queued::default()
+        };
+        let others = Queued {
+            freed_to: None,
+            ..owned
+        };
+        Rig {
+            machine,
+            cpus: (0..cpus).map(Cpu::new).collect(),
+            queued: (0..cpus).map(|_| [owned, others, others]).collect(),
+            ns: SECOND,
+        }
+    }
+
+    fn global(&self) -> &Global {
+        self.machine.engine()
+    }
+
+    fn now(&self) -> Now {
+        Now {
+            ns: self.ns,
+            ..Now::default()
+        }
+    }
+
+    fn push(&mut self, cpu: usize, lane: usize, count: u64, bytes: u64) {
+        self.queued[cpu][lane].end += count;
+        self.queued[cpu][lane].bytes += bytes;
+    }
+
+    fn refill(&mut self, cpu: usize, urgency: Urgency) -> Refill {
+        let now = self.now();
+        let global = self.machine.engine_mut();
+        let refill = self.cpus[cpu].refill(global, &self.queued[cpu], urgency, now, &Silent);
+        self.told(cpu);
+        refill
+    }
+
+    fn retire(&mut self, cpu: usize, count: u64, bytes: u64) -> Refill {
+        self.push(cpu, PLAIN, count, bytes);
+        self.refill(cpu, Urgency::Lazy)
+    }
+
+    fn admit(&mut self, cpu: usize, bytes: u64) -> bool {
+        let now = self.now();
+        let global = self.machine.engine_mut();
+        let fits = self.cpus[cpu].admit(global, &self.queued[cpu], bytes, now);
+        self.told(cpu);
+        fits
+    }
+
+    fn taken(&mut self, cpu: usize, faster: bool) {
+        let mut queued = self.queued[cpu];
+        for lane in &mut queued {
+            lane.credit = faster;
+        }
+        let now = self.now();
+        let _ = self.cpus[cpu].taken(
+            self.machine.engine_mut(),
+            &queued,
+            Cause::Budget,
+            now,
+            &Silent,
+        );
+        self.told(cpu);
+        self.queued[cpu][PLAIN].freed_to = None;
+    }
+
+    fn told(&mut self, cpu: usize) {
+        for lane in &mut self.queued[cpu] {
+            lane.bytes = 0;
+        }
+    }
+
+    /// A whole grace period, and a look at it.
+    fn grace_period(&mut self) {
+        let ticket = self.machine.wait_for_gp(0);
+        self.machine.drive(0, ticket, 200);
+        assert!(self.machine.satisfied(ticket));
+        for cpu in &mut self.cpus {
+            cpu.advance(self.machine.engine());
+        }
+    }
+
+    /// What others take out and run; the host tells where that is wanted.
+    fn run(&mut self, cpu: usize, lane: Lane, most: u64) -> u64 {
+        let out = self.cpus[cpu].extract(lane, most);
+        let count = out.end - out.start;
+        self.cpus[cpu].ran(lane, out);
+        if self.cpus[cpu].untold() {
+            self.cpus[cpu].tell(self.machine.engine_mut());
+        }
+        count
+    }
+
+    /// The sum of the shares is the total, and no share lags by more than is allowed.
+    #[track_caller]
+    fn check(&self) {
+        let sum = |share: fn(&Cpu) -> Held| {
+            let shares = self.cpus.iter().map(share);
+            shares.fold(Held::default(), |a, b| Held {
+                count: a.count + b.count,
+                bytes: a.bytes + b.bytes,
+            })
+        };
+        assert_eq!(self.global().held(), sum(Cpu::told));
+        assert_eq!(self.global().lent(), sum(Cpu::lent));
+        let borrowers = self.cpus.iter().filter(|cpu| cpu.lent().count != 0).count();
+        assert_eq!(self.global().borrowers(), borrowers as u64);
+        for cpu in &self.cpus {
+            let (told, held) = (cpu.told(), cpu.held());
+            assert!(
+                told.count >= held.count && told.bytes >= held.bytes,
+                "too low"
+            );
+            assert!(told.count - held.count < SLACK.count, "{told:?} {held:?}");
+            assert!(held.count != 0 || told.count == 0, "empty, and not told");
+        }
+    }
+}
+
+#[test]
+fn near_the_budget_a_refill_asks_helps_and_lends_what_is_left() {
+    let mut rig = Rig::new(1, 1 << 20, u64::MAX);
+    let easy = rig.retire(0, 100, 786_432);
+    assert_eq!(rig.global().level(), Level::Easy, "three quarters");
+    assert_eq!((easy.help, easy.credit[PLAIN].behind), (0, false));
+    let mut rig = Rig::new(1, 1 << 20, u64::MAX);
+    let near = rig.retire(0, 1, 800_000);
+    assert_eq!((near.help, near.credit[PLAIN].behind), (10, true));
+    assert!(near.drive && near.kick && !near.over, "{near:?}");
+    assert!(!rig.retire(0, 1, 0).kick, "once");
+    // An eighth is 128 KiB, for two lanes.
+    assert_eq!(near.credit[PLAIN].bytes, 64 << 10);
+    assert_eq!(near.credit[PLAIN].until - 1, 128);
+    let nearer = rig.retire(0, 1, 200_000);
+    let left = (1 << 20) - 1_000_000;
+    assert_eq!(nearer.credit[PLAIN].bytes, left / 2);
+    let over = rig.retire(0, 1, 100_000);
+    assert_eq!(over.credit[PLAIN].bytes, LEAST.bytes);
+    let end = rig.queued[0][PLAIN].end;
+    assert_eq!(over.credit[PLAIN].until - end, LEAST.count);
+    rig.check();
+}
+
+#[test]
+fn the_program_is_told_once_a_crossing_and_once_a_second() {
+    let mut rig = Rig::new(2, 1000, u64::MAX);
+    assert!(!rig.retire(0, 1, 1000).over);
+    assert!(rig.retire(0, 1, 1).over);
+    assert!(
+        !rig.retire(0, 1, 1).over && !rig.retire(1, 1, 1).over,
+        "once"
+    );
+    rig.taken(0, false);
+    rig.grace_period();
+    while rig.run(0, Lane::Plain, 1) == 1 {}
+    assert_eq!(rig.global().level(), Level::Easy);
+    // A second crossing within the second waits for its turn.
+    assert!(!rig.retire(1, 1, 2000).over, "too soon");
+    assert_eq!(rig.global().counts().over_budget, 2);
+    assert!(!rig.refill(1, Urgency::Lazy).over);
+    rig.ns += SECOND - 1;
+    assert!(!rig.refill(1, Urgency::Lazy).over);
+    rig.ns += 1;
+    assert!(rig.refill(1, Urgency::Lazy).over);
+    assert!(!rig.refill(1, Urgency::Lazy).over);
+}
+
+#[test]
+fn news_of_what_is_over_already_is_no_news() {
+    let mut rig = Rig::new(2, 1000, u64::MAX);
+    assert!(rig.retire(0, 1, 1001).over);
+    rig.taken(0, false);
+    rig.grace_period();
+    assert_eq!(rig.run(0, Lane::Plain, 9), 1);
+    assert_eq!(rig.global().level(), Level::Easy);
+    assert!(!rig.retire(1, 1, 1001).over, "too soon");
+    rig.taken(1, false);
+    rig.grace_period();
+    assert_eq!(rig.run(1, Lane::Plain, 9), 1);
+    rig.ns += 5 * SECOND;
+    assert!(!rig.retire(0, 0, 0).over && !rig.retire(1, 1, 1).over);
+}
+
+#[test]
+fn what_does_not_fit_is_refused_and_everything_is_taken_over() {
+    let mut rig = Rig::new(2, 1000, 10);
+    assert!(rig.admit(0, 5000), "nothing is held: or it could never go");
+    assert_eq!(rig.retire(0, 1, 600).help, 0);
+    assert!(
+        rig.machine.engine_mut().sweeps_all(),
+        "it was more than all"
+    );
+    assert!(rig.admit(0, 400) && !rig.admit(0, 401));
+    assert!(rig.refill(0, Urgency::Lazy).kick);
+    assert!(
+        !rig.admit(1, 401) && !rig.refill(1, Urgency::Lazy).kick,
+        "it is on its way"
+    );
+    assert!(rig.machine.engine_mut().sweeps_all());
+    assert!(!rig.machine.engine_mut().sweeps_all(), "once");
+    assert!(
+        !rig.admit(1, u64::MAX) && rig.refill(1, Urgency::Lazy).kick,
+        "again"
+    );
+    // By number.
+    assert_eq!(rig.retire(1, 9, 0).help, 10);
+    assert_eq!(
+        rig.global().held(),
+        Held {
+            count: 10,
+            bytes: 600
+        }
+    );
+    assert!(!rig.admit(1, 0));
+    rig.taken(1, false);
+    rig.grace_period();
+    assert_eq!(rig.run(1, Lane::Plain, 9), 9);
+    assert!(rig.admit(1, 0));
+    let _ = rig.retire(1, 1, 0);
+    rig.check();
+}
+
+#[test]
+fn an_eighth_is_lent_in_fair_shares() {
+    let batch = Defer::threads().batch;
+    let mut rig = Rig::new(3000, 64 << 20, 1 << 20);
+    let full = rig.retire(0, 1, 64);
+    assert_eq!(full.credit[PLAIN].until, batch, "as without a budget");
+    assert_eq!(
+        rig.cpus[0].lent(),
+        Held {
+            count: 512,
+            bytes: 2 * Defer::threads().batch_bytes - 64 // less what is queued
+        }
+    );
+    for cpu in 1..3000 {
+        let refill = rig.retire(cpu, 1, 64);
+        assert!(refill.credit[PLAIN].until > LEAST.count);
+    }
+    rig.check();
+    let reserve = (64 << 20) / 8;
+    let floors = 3000 * 2 * LEAST.bytes;
+    assert!(
+        rig.global().lent().bytes <= reserve + floors,
+        "{:?}",
+        rig.global().lent()
+    );
+    // What is given back can be lent again.
+    for cpu in 0..2999 {
+        rig.taken(cpu, false);
+    }
+    rig.check();
+    let again = rig.retire(2999, 1, 64);
+    assert_eq!(again.credit[PLAIN].until - 2, batch);
+}
+
+#[test]
+fn an_owner_that_was_faster_keeps_its_loan_and_one_that_leaves_does_not() {
+    let mut rig = Rig::new(1, 64 << 20, 1 << 20);
+    let _ = rig.retire(0, 1, 64);
+    let lent = rig.global().lent();
+    assert_ne!(lent, Held::default());
+    rig.taken(0, true);
+    assert_eq!(rig.global().lent(), lent);
+    for lane in &mut rig.queued[0] {
+        lane.credit = false;
+    }
+    let _ = rig.refill(0, Urgency::Lazy);
+    assert_eq!(rig.global().lent(), Held::default());
+}
+
+#[test]
+fn another_budget_counts_at_once() {
+    let mut rig = Rig::new(1, 1000, 1000);
+    let _ = rig.retire(0, 1, 500);
+    assert!(!rig.machine.engine_mut().set_budget(700, 1000));
+    assert!(
+        rig.machine.engine_mut().set_budget(600, 1000),
+        "the worker is woken"
+    );
+    assert_eq!(rig.global().level(), Level::Near);
+    assert!(
+        !rig.machine.engine_mut().set_budget(400, 1000),
+        "it has been woken"
+    );
+    assert_eq!(rig.global().level(), Level::Over);
+    assert!(rig.machine.engine_mut().sweeps_all());
+    assert!(rig.refill(0, Urgency::Lazy).over);
+    assert!(!rig.machine.engine_mut().set_budget(u64::MAX, u64::MAX));
+    assert_eq!(rig.global().level(), Level::Easy);
+    assert!(rig.machine.engine_mut().sweeps_all());
+    assert!(rig.machine.engine_mut().set_budget(0, 0));
+    assert!(!rig.admit(0, 0));
+}
+
+#[test]
+fn in_the_child_of_a_fork_the_total_is_the_childs() {
+    let mut rig = Rig::new(2, 1000, 1000);
+    let _ = rig.retire(0, 3, 300);
+    rig.push(1, Lane::Code as usize, 5, 500);
+    let _ = rig.refill(1, Urgency::Hurry);
+    rig.push(0, PLAIN, 1, 100); // not told yet
+    assert_eq!(
+        rig.global().held(),
+        Held {
+            count: 8,
+            bytes: 800
+        }
+    );
+    for cpu in 0..2 {
+        let now = rig.now();
+        let global = rig.machine.engine_mut();
+        let _ = rig.cpus[cpu].forked(global, &rig.queued[cpu], false, now);
+        rig.told(cpu);
+    }
+    rig.machine.engine_mut().forked();
+    rig.check();
+    assert_eq!(
+        rig.global().held(),
+        Held {
+            count: 4,
+            bytes: 400
+        },
+        "code is the parent's"
+    );
+    assert_eq!(rig.global().lent(), Held::default());
+    assert_eq!(rig.global().level(), Level::Easy);
+    assert!(
+        !rig.machine.engine_mut().sweeps_all(),
+        "nobody was woken here"
+    );
+}
+
+mod lent;
+mod random;
+
+#[test]
+fn who_gets_the_engine_next_has_everything_taken_over_anew() {
+    let mut rig = Rig::new(1, 1000, 1000);
+    assert!(rig.retire(0, 1, 900).kick, "near the budget");
+    rig.taken(0, false);
+    rig.grace_period();
+    assert_eq!(rig.run(0, Lane::Plain, 9), 1);
+    // Whoever was woken comes too late, and finds nothing that is anybody's.
+    let _ = rig.machine.engine_mut().uproot();
+    assert!(
+        rig.retire(0, 1, 900).kick,
+        "that the last one has been woken is no use"
+    );
+}

@@ -1,0 +1,23 @@
+//! The callback list and its model.
+
+use proptest::num::u8::ANY;
+use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
+use quiescent_harness::models::cblist;
+
+#[test]
+fn a_list_and_its_callbacks_one_by_one_agree() {
+    let actions = proptest::collection::vec((ANY, ANY, ANY), 1..400);
+    // Always the same runs: a gate must not fail by chance. A failure is shrunk.
+    let config = Config {
+        cases: 1500,
+        failure_persistence: None,
+        ..Config::default()
+    };
+    let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+    let mut runner = TestRunner::new_with_rng(config, rng);
+    if let Err(failure) = runner.run(&actions, |actions| {
+        cblist::run(&actions).map_err(TestCaseError::fail)
+    }) {
+        panic!("{failure:?}");
+    }
+}

@@ -1,0 +1,30 @@
+//! The engine on the test host, one module a subject.
+
+mod budget;
+mod callbacks;
+mod cblist;
+mod chance;
+mod credit;
+mod crew;
+mod expedited;
+mod flood;
+mod forks;
+mod idle;
+mod indexed;
+mod kernel;
+mod machine;
+mod offload;
+mod offloaded;
+mod offloading;
+mod preempted;
+mod pressure;
+mod queue;
+mod refusals;
+mod replaying;
+mod reports;
+mod requests;
+mod scale;
+mod stalls;
+mod threads;
+mod tick;
+mod urgency;

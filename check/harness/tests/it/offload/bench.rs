@@ -1,0 +1,225 @@
+//! A small machine with offload threads, all of whose CPUs are offloaded unless the test says otherwise.
+
+use quiescent_engine::limits::{Context, Limits};
+use quiescent_engine::offload::{Offload, Policy, Queued};
+use quiescent_engine::{Config, Cpu, CpuId, EarlyQs, Interest, Phase};
+use quiescent_harness::host::{OgStep, TestHost};
+use quiescent_harness::replay::{CpuInput, Input, OffloadInput, Output};
+
+pub const HZ: u32 = 1000;
+/// The flush time, in ticks.
+pub const FLUSH: u64 = 10_000;
+/// Small, so that floods are short.
+pub const QHIMARK: u64 = 50;
+/// Callbacks that may be queued directly in one tick.
+pub const LIMIT: u64 = 16;
+
+pub const BOTH: [Policy; 2] = [Policy::Kernel612, Policy::Quiescent];
+
+pub struct Bench {
+    pub host: TestHost,
+    pub cpus: u32,
+}
+
+impl Bench {
+    /// So many CPUs, booted, between grace periods, with all threads at rest.
+    pub fn new(cpus: u32, policy: Policy) -> Bench {
+        Bench::with(cpus, Bench::tunables(policy))
+    }
+
+    pub fn tunables(policy: Policy) -> Offload {
+        match policy {
+            Policy::Kernel612 => Offload::kernel_6_12(HZ),
+            Policy::Quiescent => Offload::quiescent(HZ),
+        }
+    }
+
+    pub fn with(cpus: u32, offload: Offload) -> Bench {
+        let config = Config {
+            offload,
+            early_qs: EarlyQs::Init,
+            limits: Limits {
+                qhimark: QHIMARK,
+                ..Limits::kernel_6_12()
+            },
+            ..Config::kernel_6_12(cpus, HZ)
+        };
+        let mut host = TestHost::kernel_with(cpus, config);
+        assert!(host.try_drive(0, Interest::GpThread));
+        for cpu in 0..cpus {
+            host.choose(cpu);
+        }
+        host.offload(OffloadInput::AsyncRelax);
+        let _ = host.wait_for_gp(0);
+        let mut bench = Bench { host, cpus };
+        bench.grace_period();
+        bench.host.take_trace();
+        bench
+    }
+
+    pub fn cpu(&self, cpu: CpuId) -> &Cpu {
+        self.host.cpu(cpu).expect("it was chosen")
+    }
+
+    /// How many are in the list: DONE, and waiting or unstamped.
+    pub fn list(&self, cpu: CpuId) -> (u64, u64) {
+        let list = &self.cpu(cpu).lists()[1];
+        (list.ready(), list.end().wrapping_sub(list.done_end()))
+    }
+
+    pub fn bypass(&self, cpu: CpuId) -> u64 {
+        self.cpu(cpu).member().bypass()
+    }
+
+    pub fn lazy(&self, cpu: CpuId) -> u64 {
+        self.cpu(cpu).member().lazy()
+    }
+
+    pub fn now(&self) -> u64 {
+        self.host.now().jiffies
+    }
+
+    // Deeds.
+
+    /// `call_rcu_hurry`, from where threads can be woken.
+    pub fn call(&mut self, cpu: CpuId) -> Queued {
+        self.host.call_nocb(cpu, false, true)
+    }
+
+    /// `call_rcu`.
+    pub fn call_lazy(&mut self, cpu: CpuId) -> Queued {
+        self.host.call_nocb(cpu, true, true)
+    }
+
+    /// A group's thread runs until it rests. How often it began to look, and whom it flushed.
+    pub fn rcuog(&mut self, group: u32) -> (u32, Vec<(CpuId, u64)>) {
+        let (mut passes, mut flushed) = (0, Vec::new());
+        loop {
+            match self.host.step_rcuog(group) {
+                OgStep::Rests => return (passes, flushed),
+                OgStep::Begins => passes += 1,
+                OgStep::Visits(cpu, visited) if visited.flushed > 0 => {
+                    flushed.push((cpu, visited.flushed));
+                }
+                OgStep::Visits(..) | OgStep::Ends(_) => {}
+            }
+        }
+    }
+
+    /// A batch in some context; how many were invoked.
+    pub fn batch(&mut self, cpu: CpuId, context: Context) -> u64 {
+        self.batches(cpu, context, 1)
+    }
+
+    /// At most so many, if one comes after the other.
+    fn batches(&mut self, cpu: CpuId, context: Context, most: u32) -> u64 {
+        let mut invoked = 0;
+        for _ in 0..most {
+            let (n, again) = self.batch_once(cpu, context);
+            invoked += n;
+            if !again {
+                break;
+            }
+        }
+        invoked
+    }
+
+    fn batch_once(&mut self, cpu: CpuId, context: Context) -> (u64, bool) {
+        let invoked = match self.begin_batch(cpu, context) {
+            Some((start, end)) => {
+                self.end_batch(cpu, (start, end));
+                end.wrapping_sub(start)
+            }
+            None => 0,
+        };
+        match self.host.offload(OffloadInput::BatchOver { cpu, context }) {
+            Output::AfterBatch(after) => (invoked, after.again),
+            other => unreachable!("{other:?}"),
+        }
+    }
+
+    pub fn begin_batch(&mut self, cpu: CpuId, context: Context) -> Option<(u64, u64)> {
+        match self.host.on(cpu, CpuInput::BeginBatch { context }) {
+            Output::Batch(begun) => begun.map(|(start, end, _)| (start, end)),
+            other => unreachable!("{other:?}"),
+        }
+    }
+
+    pub fn end_batch(&mut self, cpu: CpuId, (start, end): (u64, u64)) {
+        let invoked = end.wrapping_sub(start);
+        let input = CpuInput::EndBatch {
+            start,
+            end,
+            invoked,
+        };
+        self.host.on(cpu, input);
+    }
+
+    /// The rcuops that were woken run until they sleep; how many callbacks each CPU's has invoked.
+    pub fn rcuops(&mut self) -> Vec<u64> {
+        let cpus = self.cpus;
+        let run = |cpu| match self.host.take_rcuop(cpu) {
+            true => self.batches(cpu, Context::Rcuop, 100),
+            false => 0,
+        };
+        (0..cpus).map(run).collect()
+    }
+
+    /// The grace periods that are asked for come and go; offload threads do not run.
+    pub fn grace_period(&mut self) {
+        for _ in 0..100 {
+            self.host.run_thread();
+            if self.host.engine().phase() == Phase::Idle {
+                return;
+            }
+            self.host.pass_jiffies(1);
+        }
+        panic!("a grace period does not end");
+    }
+
+    /// So many ticks, in which all threads do what they have to. How many callbacks each CPU's rcuop has
+    /// invoked.
+    pub fn ticks(&mut self, ticks: u64) -> Vec<u64> {
+        let mut invoked = vec![0; self.cpus as usize];
+        for _ in 0..ticks {
+            self.host.pass_jiffies(1);
+            self.host.fire_timers();
+            self.host.run_thread();
+            for group in 0..self.groups() {
+                self.rcuog(group);
+            }
+            for (sum, n) in invoked.iter_mut().zip(self.rcuops()) {
+                *sum += n;
+            }
+        }
+        invoked
+    }
+
+    pub fn groups(&self) -> u32 {
+        self.host.world().groups.len() as u32
+    }
+
+    pub fn input(&mut self, input: OffloadInput) -> Output {
+        self.host.offload(input)
+    }
+
+    pub fn world_input(&mut self, input: Input) -> Output {
+        self.host.input(input)
+    }
+
+    /// The trace since the last call: of `rcu_nocb_wake` who and what, of the others the last word.
+    pub fn trace(&mut self) -> Vec<String> {
+        let lines = self.host.take_trace();
+        let short = |line: &String| {
+            let words: Vec<&str> = line.split(' ').collect();
+            match *words.first()? {
+                "rcu_nocb_wake:" => Some(format!("{} {}", words[2], words[3])),
+                "rcu_future_grace_period:" | "rcu_grace_period:" => {
+                    words.last().map(ToString::to_string)
+                }
+                _ => None,
+            }
+        };
+        lines.iter().filter_map(short).collect()
+    }
+}

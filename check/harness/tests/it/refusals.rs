@@ -1,0 +1,169 @@
+//! An input makes the call that it stands for, with its arguments where they belong: a twin to which the call itself is made
+//! answers alike and ends up alike. Here are those that no recording of the replaying tests has.
+
+use quiescent_engine::Interest;
+use quiescent_engine::config::Config;
+use quiescent_engine::cpu::LANES;
+use quiescent_engine::cpu::Lane;
+use quiescent_engine::credit::{Queued, Urgency};
+use quiescent_engine::crew::TurnId;
+use quiescent_engine::exp::Expedite;
+use quiescent_engine::host::Now;
+use quiescent_engine::usurp::Look;
+use quiescent_engine::{Cpu, Global};
+use quiescent_harness::host::Silent;
+use quiescent_harness::replay::*;
+
+/// A world, and another one like it.
+struct Twins {
+    world: World,
+    twin: World,
+}
+
+impl Twins {
+    fn new(config: Config) -> Twins {
+        let world = World::new(Global::new(config));
+        let twin = world.clone();
+        Twins { world, twin }
+    }
+
+    /// One is given the input, the other the call; what they answer.
+    fn same(&mut self, input: Input, call: impl FnOnce(&mut World) -> Output) -> Output {
+        let answer = self.world.apply(input, &Silent);
+        assert_eq!(answer, call(&mut self.twin), "{input:?}");
+        assert_eq!(self.world, self.twin, "after {input:?}");
+        answer
+    }
+
+    /// The same, of one CPU's queue.
+    fn queue(
+        &mut self,
+        input: CpuInput,
+        call: impl FnOnce(&mut Cpu, &mut Global) -> Output,
+    ) -> Output {
+        self.same(Input::Cpu(1, input), |twin| {
+            let cpu = twin.cpus.entry(1).or_insert_with(|| Cpu::new(1));
+            call(cpu, &mut twin.global)
+        })
+    }
+}
+
+#[test]
+fn who_drives_and_who_takes_the_role() {
+    let mut twins = Twins::new(Config::threads());
+    let leaf = 0;
+    for world in [&mut twins.world, &mut twins.twin] {
+        let _ = world.apply(Input::StartPoll { leaf }, &Silent);
+    }
+    let (cpu, interest) = (Some(1), Interest::Poller);
+    twins.same(Input::TryDrive { cpu, interest }, |it| {
+        Output::Done(it.global.try_drive(cpu, interest))
+    });
+    let before = twins.world.global.reign();
+    let mut taken = false;
+    for now_ns in [5, 1_000_000_005, 9_000_000_005] {
+        let usurp = Input::Usurp {
+            cpu: None,
+            interest: Interest::Passing,
+            now_ns,
+            sleeping: false,
+        };
+        let answer = twins.same(usurp, |it| {
+            Output::Look(it.global.usurp(None, Interest::Passing, now_ns, false))
+        });
+        taken |= matches!(answer, Output::Look(Look::Usurped));
+        if taken {
+            break;
+        }
+    }
+    let after = twins.world.global.reign();
+    assert!(taken && after != before, "the role was taken");
+    for (reign, resumes) in [(before, false), (after, true)] {
+        let answer = twins.same(Input::Resume { reign }, |it| {
+            Output::Done(it.global.resume(reign))
+        });
+        assert_eq!(answer, Output::Done(resumes));
+    }
+}
+
+#[test]
+fn workers_and_their_turns() {
+    let mut twins = Twins::new(Config::threads());
+    twins.same(Input::SetWorkers { workers: 2 }, |it| {
+        it.global.set_workers(2);
+        Output::Done(true)
+    });
+    let mut queued = [Queued::default(); LANES];
+    queued[Lane::Code as usize].end = 1 << 20;
+    let now = Now::default();
+    twins.queue(
+        CpuInput::Refill {
+            queued,
+            urgency: Urgency::Lazy,
+            now,
+        },
+        |cpu, global| Output::Refill(cpu.refill(global, &queued, Urgency::Lazy, now, &Silent)),
+    );
+    twins.queue(CpuInput::Hurry, |cpu, _| {
+        cpu.hurry();
+        Output::Done(true)
+    });
+    twins.queue(CpuInput::Tell, |cpu, global| {
+        cpu.tell(global);
+        Output::Done(true)
+    });
+    for number in [1, 2] {
+        let who = TurnId::new(number).expect("not 0");
+        twins.queue(CpuInput::TakeTurn { who }, |cpu, global| {
+            Output::Done(cpu.take_turn(global, who))
+        });
+        twins.queue(CpuInput::EndTurn { who }, |cpu, global| {
+            cpu.end_turn(global, who);
+            Output::Done(true)
+        });
+    }
+    twins.same(Input::CallsSecond, |it| {
+        Output::Done(it.global.calls_second())
+    });
+    for idle in [false, true] {
+        twins.same(Input::StandDown { idle }, |it| {
+            Output::Done(it.global.stand_down(idle))
+        });
+    }
+    let forked = CpuInput::Forked {
+        queued,
+        run_code: false,
+        now,
+    };
+    let dropped = twins.queue(forked, |cpu, global| {
+        Output::Count(cpu.forked(global, &queued, false, now))
+    });
+    assert_eq!(dropped, Output::Count(1 << 20), "all of its code");
+}
+
+#[test]
+fn a_kernel_that_starts_and_a_barrier_that_is_forked() {
+    let mut twins = Twins::new(Config::kernel_6_12(4, 1000));
+    let boots = Expedite {
+        nesting: 1,
+        boot: quiescent_engine::exp::Boot::OneTask,
+        ..twins.world.global.expedite()
+    };
+    let before = twins.world.clone();
+    twins.same(Input::Exp(ExpInput::SetExpedite(boots)), |it| {
+        it.global.set_expedite(boots);
+        Output::Done(true)
+    });
+    assert_ne!(twins.world, before, "it was another policy");
+    twins.same(Input::Exp(ExpInput::PassBootGp), |it| {
+        Output::Published(it.global.pass_boot_gp())
+    });
+    let snap = twins.twin.barrier.snap();
+    twins.same(Input::Barrier(BarrierInput::Start { snap }), |it| {
+        Output::Begin(it.barrier.start(snap))
+    });
+    twins.same(Input::Barrier(BarrierInput::Forked), |it| {
+        it.barrier.forked();
+        Output::Done(true)
+    });
+}

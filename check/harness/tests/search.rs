@@ -1,0 +1,169 @@
+//! Exhaustive search of small configurations: every interleaving of readers (preempted ones too), requests
+//! (expedited ones too), arrivals, departures and the driver's single steps, within bounds, under the rules in `src/search/oracle.rs`.
+//!
+//! * `cargo test -p quiescent-harness --test search -- --nocapture` prints what was searched.
+//! * `… -- --ignored` searches larger bounds: minutes, and some gigabytes of memory.
+//!
+//! What it does not see is weak memory: each action is seen by all at once. The fences are the business
+//! of the store-buffer explorer and of loom.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use quiescent_harness::search::actions::Action;
+use quiescent_harness::search::bounds::Bounds;
+use quiescent_harness::search::explore::{Report, explore, walk};
+use quiescent_harness::search::marks::{Mark, Marks, Pad};
+use quiescent_harness::search::model::State;
+use quiescent_harness::search::{large, small};
+
+use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
+use quiescent_engine::EarlyQs;
+
+/// Searches all of them, as many at once as there are processors; what was reached, taken together.
+fn search(list: &[Bounds]) -> Marks {
+    println!(
+        "{:>9} {:>10} {:>5} {:>8} {:>5}  bounds",
+        "states", "transitions", "depth", "settled", "marks"
+    );
+    let mut reached = Marks::default();
+    for (bounds, report) in list.iter().zip(explored(list)) {
+        let Report {
+            states,
+            transitions,
+            depth,
+            settled,
+            marks,
+        } = report;
+        println!(
+            "{states:>9} {transitions:>11} {depth:>5} {settled:>8} {:>5}  {bounds}",
+            marks.len()
+        );
+        assert!(settled > 0, "no state was driven to the end in {bounds}");
+        reached = reached.union(marks);
+    }
+    println!("reached {} marks: {reached}\n", reached.len());
+    reached
+}
+
+/// The reports in the order of the list. Panics with what is wrong, as soon as something is.
+fn explored(list: &[Bounds]) -> Vec<Report> {
+    let next = AtomicUsize::new(0);
+    let reports = Mutex::new(Vec::new());
+    let work = || {
+        while let index = next.fetch_add(1, Ordering::Relaxed)
+            && let Some(bounds) = list.get(index)
+        {
+            let report = explore(bounds);
+            if report.is_err() {
+                next.store(list.len(), Ordering::Relaxed); // the others need not be looked at
+            }
+            reports.lock().expect("nobody panics").push((index, report));
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(work);
+        }
+    });
+    let mut reports = reports.into_inner().expect("nobody panicked");
+    reports.sort_by_key(|(index, _)| *index);
+    let wrong = |violation| -> Report { panic!("{violation}") };
+    let reports = reports.into_iter().map(|(_, report)| report);
+    reports.map(|report| report.unwrap_or_else(wrong)).collect()
+}
+
+#[test]
+fn every_interleaving_within_small_bounds_is_right() {
+    let mut reached = search(&small::threads());
+    for early_qs in [EarlyQs::Off, EarlyQs::Scan, EarlyQs::Init] {
+        let marks = search(&small::kernel(early_qs));
+        let early = marks.has(Mark::EarlyReport);
+        assert_eq!(
+            early,
+            early_qs != EarlyQs::Off,
+            "an early report with early_qs {early_qs:?}"
+        );
+        reached = reached.union(marks);
+    }
+    reached = reached.union(search(&small::preempted()));
+    reached = reached.union(search(&small::expedited()));
+    let missing = Marks::of(Mark::ALL).without(reached);
+    assert!(missing.is_empty(), "the search never got to: {missing}");
+}
+
+#[test]
+#[ignore = "minutes, and some gigabytes of memory"]
+fn every_interleaving_within_larger_bounds_is_right() {
+    let reached = search(&large::deep());
+    assert!(reached.has(Mark::CreditChanged) && reached.has(Mark::HandOver));
+}
+
+/// Larger machines are not searched to the end, but walked through at random.
+#[test]
+fn random_walks_over_larger_machines_are_right() {
+    let bytes = proptest::collection::vec(proptest::num::u8::ANY, 500..3000);
+    for bounds in large::walks() {
+        // Always the same walks: a gate must not fail by chance. A violation is shrunk.
+        let config = Config {
+            cases: 96,
+            failure_persistence: None,
+            ..Config::default()
+        };
+        let mut runner =
+            TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
+        let reached = std::cell::Cell::new(Marks::default());
+        let walked = runner.run(&bytes, |bytes| {
+            let marks = walk(&bounds, &bytes).map_err(TestCaseError::fail)?;
+            reached.set(reached.get().union(marks));
+            Ok(())
+        });
+        if let Err(failure) = walked {
+            panic!("{failure}");
+        }
+        assert!(
+            reached.get().len() > 20,
+            "few places were reached in {bounds}: {}",
+            reached.get()
+        );
+    }
+}
+
+/// The rules find what they are there for: hosts with a planted defect are caught, by the right rule.
+#[test]
+fn planted_defects_of_a_host_are_found() {
+    for (bounds, rule) in large::broken() {
+        let violation = explore(&bounds).err();
+        let violation = violation.unwrap_or_else(|| panic!("not found: {bounds:?}"));
+        assert!(
+            violation.starts_with(rule),
+            "{:?} by another rule: {violation}",
+            bounds.broken
+        );
+    }
+}
+
+/// Found by `ci/fuzz`: the rules said that everybody sleeps, where nobody was left whom a preempted task could go on at.
+#[test]
+fn the_last_cpu_stays_for_a_preempted_task() {
+    let may_depart_after = |absent, actions: &[Action]| {
+        let bounds = Bounds {
+            absent,
+            preempts: 1,
+            departures: 1,
+            ..Bounds::KERNEL
+        };
+        let mut state = State::new(&bounds);
+        for &action in actions {
+            let applied = state.apply(action, &bounds, &Pad::default());
+            applied.expect("no rule is broken");
+        }
+        state.actions(&bounds).all.contains(&Action::Depart(1))
+    };
+    let preempted = [Action::Enter(1), Action::Preempt(1)];
+    let over = [Action::Resume(0, 1), Action::Exit(1)];
+    assert!(!may_depart_after(0b1, &preempted));
+    assert!(may_depart_after(0b1, &[preempted, over].concat()));
+    assert!(may_depart_after(0, &preempted), "there is another one");
+}

@@ -1,0 +1,434 @@
+//! The calls of the engine as values, what they return, and what a host answers meanwhile.
+//!
+//! Calls that only look have no input, but for those whose answer is a decision (is this queue due?).
+
+use crate::common::barrier::{Begin, Visit};
+use crate::common::blocked::{Disabled, TaskId, Unlocked};
+use crate::common::cpu::{LANES, Lane};
+use crate::common::exp::{
+    Climb, ExpBegin, ExpEffects, ExpPoll, ExpWake, Expedite, Handled, Interrupted,
+};
+use crate::common::global::Interest;
+use crate::common::host::{CpuId, Effects, LeafId, Next, Now, Pos, Published, Seen};
+use crate::common::polled::FullCookie;
+use crate::common::seq::Seq;
+use crate::common::usurp::Look;
+use crate::kernel::callbacks::{Adopted, Called, Noticed};
+use crate::kernel::fast_no_hz::IdleLook;
+use crate::kernel::limits::{Batch, Context};
+use crate::kernel::offload::{self, Call, GroupId};
+use crate::kernel::report::{self, Reported};
+use crate::kernel::tick::{At, Ticked};
+use crate::threads::credit::{Cause, Queued, Refill, Urgency};
+use crate::threads::crew::TurnId;
+use crate::threads::pressure::Low;
+
+/// One call of the engine. What is not about a CPU's callbacks or the barrier is a call of
+/// [`Global`](crate::Global).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(
+    missing_docs,
+    reason = "each variant is the method of the same name, with its parameters"
+)]
+pub enum Input {
+    WaitForGp {
+        leaf: LeafId,
+        expedited: bool,
+    },
+    StartPoll {
+        leaf: LeafId,
+    },
+    TryDrive {
+        cpu: Option<CpuId>,
+        interest: Interest,
+    },
+    Step {
+        now: Now,
+    },
+    Fenced,
+    Flagged {
+        newly: u32,
+    },
+    Leave,
+    Usurp {
+        cpu: Option<CpuId>,
+        interest: Interest,
+        now_ns: u64,
+        sleeping: bool,
+    },
+    Resume {
+        reign: u32,
+    },
+    Grow {
+        cpus: u32,
+    },
+    ReportQs {
+        cpu: CpuId,
+        noted: Seq,
+    },
+    Departed {
+        cpu: CpuId,
+    },
+    GrowTasks {
+        tasks: u32,
+    },
+    ContextSwitch {
+        cpu: CpuId,
+        preempted: Option<TaskId>,
+    },
+    ReadUnlock {
+        cpu: CpuId,
+        task: Option<TaskId>,
+        disabled: Disabled,
+    },
+    WaitersWoken {
+        pos: Pos,
+    },
+    Arm {
+        deadline_ns: u64,
+    },
+    Disarm,
+    SetBudget {
+        bytes: u64,
+        count: u64,
+    },
+    SweepsAll,
+    CallsSecond,
+    StandDown {
+        idle: bool,
+    },
+    SetWorkers {
+        workers: u32,
+    },
+    SetFlushTimes {
+        lazy_ns: u64,
+        prompt_ns: u64,
+    },
+    SetDrained {
+        drained: bool,
+    },
+    Uproot,
+    MemoryLow {
+        now: Now,
+    },
+    TakePressure {
+        now: Now,
+    },
+    Calm,
+    SetFqsWaits {
+        first: u64,
+        next: u64,
+    },
+    ForceQs,
+    SetStallNs {
+        ns: u64,
+    },
+    SetStallTimeout {
+        seconds: u64,
+    },
+    ResetStalls,
+    IrqWorkRan {
+        cpu: CpuId,
+    },
+    /// A call about expedited grace periods.
+    Exp(ExpInput),
+    Forked,
+    /// A call of this CPU.
+    Cpu(CpuId, CpuInput),
+    /// A call about offloading.
+    Offload(OffloadInput),
+    /// A call of the barrier.
+    Barrier(BarrierInput),
+}
+
+/// One call of a [`Cpu`](crate::Cpu); the global state and the barrier, where it takes them, are those
+/// of its domain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(
+    missing_docs,
+    reason = "each variant is the method of the same name, with its parameters"
+)]
+pub enum CpuInput {
+    // The thread host's.
+    Refill {
+        queued: [Queued; LANES],
+        urgency: Urgency,
+        now: Now,
+    },
+    Taken {
+        queued: [Queued; LANES],
+        cause: Cause,
+        now: Now,
+    },
+    Admit {
+        queued: [Queued; LANES],
+        bytes: u64,
+        now: Now,
+    },
+    Untold,
+    Tell,
+    TakeTurn {
+        who: TurnId,
+    },
+    EndTurn {
+        who: TurnId,
+    },
+    Advance,
+    Extract {
+        lane: Lane,
+        max: u64,
+    },
+    Ran {
+        lane: Lane,
+        start: Pos,
+        end: Pos,
+    },
+    Due {
+        now: Now,
+        low: bool,
+    },
+    Deadline,
+    Retime {
+        now_ns: u64,
+    },
+    Hurry,
+    VisitBarrier,
+    Forked {
+        queued: [Queued; LANES],
+        run_code: bool,
+        now: Now,
+    },
+    // A kernel's.
+    Call {
+        bytes: u64,
+        ns: u64,
+    },
+    NoteGpChanges,
+    Stamp,
+    StampUnlocked,
+    CorePending,
+    Core,
+    BeginBatch {
+        context: Context,
+    },
+    EndBatch {
+        start: Pos,
+        end: Pos,
+        invoked: u64,
+    },
+    /// Takes over the callbacks of that CPU.
+    Adopt {
+        gone: CpuId,
+    },
+    Credited,
+    EntrainBarrier,
+    BarrierShareDone,
+    Tick {
+        at: At,
+    },
+    IrqEnter,
+    Online,
+    NoteQs,
+    CheckQs,
+    ReportQs,
+    ContextSwitch,
+    CondResched,
+    SetOffloaded {
+        offloaded: bool,
+    },
+    QueuedLazy,
+    RanLazy {
+        n: u64,
+    },
+    IdleNeeds {
+        jiffies: u64,
+    },
+    PrepareForIdle {
+        jiffies: u64,
+    },
+    CleanupAfterIdle {
+        jiffies: u64,
+    },
+}
+
+/// One call about offloading. Groups are made by [`Choose`](OffloadInput::Choose).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(
+    missing_docs,
+    reason = "each variant is the method of the same name, with its parameters; a CPU's group is its own"
+)]
+pub enum OffloadInput {
+    AsyncHurry,
+    AsyncRelax,
+    /// In a machine of so many CPUs.
+    Choose {
+        cpu: CpuId,
+        cpus: u32,
+    },
+    Offload {
+        cpu: CpuId,
+        online: bool,
+    },
+    Deoffload {
+        cpu: CpuId,
+        online: bool,
+        tick: u64,
+    },
+    CallNocb {
+        cpu: CpuId,
+        call: Call,
+    },
+    Visit {
+        cpu: CpuId,
+        tick: u64,
+    },
+    BatchOver {
+        cpu: CpuId,
+        context: Context,
+    },
+    RcuopWoke {
+        cpu: CpuId,
+    },
+    EntrainNocb {
+        cpu: CpuId,
+        tick: u64,
+    },
+    TakeOver {
+        cpu: CpuId,
+        gone: CpuId,
+        tick: u64,
+    },
+    /// [`Shrink::visit`](crate::offload::Shrink::visit) of a scan that goes on.
+    Shrink {
+        cpu: CpuId,
+        tick: u64,
+    },
+    BeginPass {
+        group: GroupId,
+        tick: u64,
+    },
+    NextMember {
+        group: GroupId,
+    },
+    EndPass {
+        group: GroupId,
+        tick: u64,
+    },
+    GoesOn {
+        group: GroupId,
+    },
+    Deliver {
+        cpu: CpuId,
+    },
+    TimerFired {
+        group: GroupId,
+        tick: u64,
+    },
+}
+
+/// One call about expedited grace periods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(
+    missing_docs,
+    reason = "each variant is the method of the same name, with its parameters"
+)]
+pub enum ExpInput {
+    Snap,
+    Climb { leaf: LeafId, cookie: Seq },
+    Lock,
+    Begin { cookie: Seq },
+    Step { on: Option<CpuId>, now: Now },
+    Fenced,
+    Asked { refused: u64 },
+    Interrupt { cpu: CpuId, at: Interrupted },
+    Wake,
+    Release,
+    SetExpedite(Expedite),
+    PassBootGp,
+    StartPoll { leaf: LeafId },
+    PollWork { leaf: LeafId },
+}
+
+/// One call of the [`Barrier`](crate::barrier::Barrier).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(
+    missing_docs,
+    reason = "each variant is the method of the same name, with its parameters"
+)]
+pub enum BarrierInput {
+    Snap,
+    Start { snap: Seq },
+    VisitedAll,
+    OneDone,
+    End,
+    Forked,
+}
+
+/// What a call returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(
+    missing_docs,
+    reason = "each variant is the return value of the call that has it"
+)]
+pub enum Output {
+    Ticket(Pos, Effects),
+    Cookie(FullCookie, Effects),
+    Effects(Effects),
+    Next(Next),
+    /// Also of calls that return nothing: true.
+    Done(bool),
+    Refill(Refill),
+    /// Start and end of a range of positions.
+    Range(Pos, Pos),
+    Deadline(Option<u64>),
+    Due(Option<Cause>),
+    Low(Low),
+    Count(u64),
+    Begin(Begin),
+    Visit(Visit),
+    Seq(Seq),
+    Called(Called),
+    Noticed(Noticed),
+    /// Start and end of what was taken out, and the batch.
+    Batch(Option<(Pos, Pos, Batch)>),
+    Adopted(Adopted),
+    Ticked(Ticked),
+    Reported(Reported),
+    Answered(report::Answer),
+    IdleLook(IdleLook),
+    Unlocked(Unlocked),
+    Queued(offload::Queued),
+    Visited(offload::Visited),
+    Rested(offload::Rested),
+    Timer(offload::Timer),
+    Todo(offload::Todo),
+    AfterBatch(offload::AfterBatch),
+    Toggled(Result<offload::Toggled, offload::Refused>),
+    Entrained(offload::Entrained),
+    TakenOver(Option<offload::TakenOver>),
+    Flushed(offload::Flushed),
+    Member(Option<CpuId>),
+    Climb(Climb),
+    ExpBegin(ExpBegin),
+    ExpEffects(ExpEffects),
+    Handled(Handled),
+    ExpWake(Option<ExpWake>),
+    ExpPoll(ExpPoll),
+    Published(Published),
+    Look(Look),
+    /// A call about callbacks was given to a [`Global`](crate::Global) alone. No call returns this.
+    Elsewhere,
+}
+
+/// An answer of the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "each variant is the question of the same name")]
+pub enum Answer {
+    Cpus(u32),
+    Observe(CpuId, Seen),
+    Present(LeafId, u64),
+    Occupied(usize, u64),
+    OwnQuiescent(CpuId, bool),
+    NohzFull(CpuId, bool),
+    OwedCallbacks(CpuId, u64),
+}

@@ -1,0 +1,346 @@
+//! `bench flood`: producers that hand over as fast as they can, beside a thread that reads in a loop.
+//!
+//! Throughput is of blocks *freed*: the clock stops when the last one is. Meanwhile another thread looks every few
+//! milliseconds how many blocks are held: handed over, and not freed yet. A case is a verb and a number of producers, such as
+//! `retire 2p`; each process has the machine to itself. A library without a limit may take gigabytes.
+
+use crate::deferral::{self, Deferring, RETIRE, Verb};
+use crate::measure::once::Ask;
+use crate::measure::once::Question;
+use crate::measure::waves::{self, Cell};
+use crate::measure::{clock, crew, order, process, tally};
+use crate::subjects::ReaderControl;
+use crate::subjects::pool::MOST_THREADS;
+use quiescent_report::OURS;
+use quiescent_report::rows::MEBIBYTE;
+use quiescent_report::rows::MILLION;
+use quiescent_report::rows::{Figure, Samples, samples};
+use quiescent_report::text::cases::{self, Column};
+use quiescent_report::verdict;
+use quiescent_report::verdict::Target;
+use quiescent_report::{Control, Error, Report};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+/// What is asked of a measuring process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FloodAsk {
+    /// Who.
+    pub subject: String,
+    /// How: one of its verbs.
+    pub verb: String,
+    /// Threads that hand over.
+    pub producers: u64,
+    /// For so long.
+    pub ms: u64,
+}
+
+impl FloodAsk {
+    /// The name in reports.
+    pub fn case(&self) -> String {
+        case_name(&self.verb, self.producers)
+    }
+}
+
+/// The name in reports of a verb and so many producers.
+pub(crate) fn case_name(verb: &str, producers: u64) -> String {
+    format!("{verb} {producers}p")
+}
+
+/// Blocks between two looks at the stop flag.
+pub(crate) const CHUNK: u64 = 64;
+/// Bytes of a block.
+pub(crate) const BLOCK: u64 = 64;
+/// How often somebody looks how much is held.
+const LOOK: Duration = Duration::from_millis(5);
+
+impl Question for FloodAsk {
+    const KIND: &'static str = "flood";
+
+    fn name(&self) -> String {
+        format!("{}, a flood of {}", self.subject, self.case())
+    }
+
+    fn patience(&self) -> Duration {
+        Duration::from_millis(20 * self.ms)
+    }
+
+    fn measure(&self) -> Result<Vec<Figure>, String> {
+        measure(self)
+    }
+}
+
+/// Measures.
+///
+/// # Errors
+/// A text with the reason and the remedy.
+fn measure(ask: &FloodAsk) -> Result<Vec<Figure>, String> {
+    let subject = deferral::find(&ask.subject)?;
+    let verb = subject.verb(&ask.verb)?;
+    let beside = subject
+        .beside
+        .ok_or_else(|| format!("{} is not measured beside a reader", subject.name))?;
+    let members = 1 + ask.producers as usize;
+    let controls: Vec<ReaderControl> = (0..members).map(|_| ReaderControl::default()).collect();
+    let start_rss = process::rss_bytes();
+    let told_before = tally::count();
+    // The first member reads, the others hand over. What each gives: the CPU time it used.
+    let work = |number: usize, ()| {
+        let cpu = clock::thread_cpu_ns();
+        match number {
+            0 => _ = (beside.read)(&controls[0]),
+            _ => hand_over(verb, &controls[number], u64::MAX),
+        }
+        clock::thread_cpu_ns() - cpu
+    };
+    let made = || {
+        controls[1..]
+            .iter()
+            .map(|control| control.heartbeat.0.load(Relaxed))
+            .sum()
+    };
+    let mut most_held = 0;
+    let watch = || {
+        let end = Instant::now() + Duration::from_millis(ask.ms);
+        while Instant::now() < end {
+            std::thread::sleep(LOOK.min(end.saturating_duration_since(Instant::now())));
+            most_held = most_held.max(held(verb, made(), told_before));
+        }
+        for control in &controls {
+            control.stop.0.store(1, Relaxed);
+        }
+    };
+    let ran = crew::run(&subject, members, |_| (), work, watch)?;
+    let (made, case): (u64, _) = (made(), ask.case());
+    let of_block = |ns: u64| ns as f64 / made.max(1) as f64;
+    let reader_ns = ran.results.first().copied().unwrap_or(0);
+    let per_second = made as f64 * 1e9 / ran.wall_ns.max(1) as f64;
+    let cpu = of_block(ran.cpu_ns.saturating_sub(reader_ns));
+    let mut figures = vec![
+        Figure::new(&case, "ops_per_s", "blocks/s", per_second),
+        Figure::new(&case, "cpu_ns", "ns/block", cpu),
+        Figure::new(&case, "backlog", "blocks", most_held as f64),
+        Figure::new(&case, "held_bytes", "bytes", (most_held * BLOCK) as f64),
+    ];
+    for (metric, bytes) in [
+        ("peak_rss_bytes", process::peak_rss_bytes()),
+        ("start_rss_bytes", start_rss),
+    ] {
+        figures.extend(bytes.map(|bytes| Figure::new(&case, metric, "bytes", bytes as f64)));
+    }
+    Ok(figures)
+}
+
+/// Hands over up to `most` blocks, and beats with their number so far, until told to stop.
+pub(crate) fn hand_over(verb: Verb, control: &ReaderControl, most: u64) {
+    let mut made = 0;
+    while made < most && control.stop.0.load(Relaxed) == 0 {
+        let chunk = CHUNK.min(most - made);
+        (verb.many)(chunk);
+        made += chunk;
+        control.heartbeat.0.store(made, Relaxed);
+    }
+}
+
+/// How many of the blocks made so far are held.
+pub(crate) fn held(verb: Verb, made: u64, told_before: u64) -> u64 {
+    match verb.silent {
+        Some(held) => held().0,
+        None => made.saturating_sub(tally::count() - told_before),
+    }
+}
+
+/// What to measure.
+#[derive(Debug, Clone)]
+pub struct FloodOptions {
+    /// The program that can [`crate::measure::once::serve`]: this program itself.
+    pub program: PathBuf,
+    /// All subjects, not only ours.
+    pub compare: bool,
+    /// Rounds.
+    pub rounds: u64,
+    /// Threads that hand over.
+    pub producers: u64,
+    /// How long they do.
+    pub ms: u64,
+    /// Where the rotation of subjects starts.
+    pub seed: u64,
+}
+
+impl FloodOptions {
+    /// The usual measurement, by `program`.
+    pub fn new(program: PathBuf) -> Self {
+        FloodOptions {
+            program,
+            compare: false,
+            rounds: 1,
+            producers: 2,
+            ms: 5_000,
+            seed: 1,
+        }
+    }
+}
+
+/// Measures and reports. When stopped, the report has what was measured until then.
+///
+/// # Errors
+/// [`Error::Usage`] for counts of 0 or too many producers; [`Error::Failed`] when a measuring process cannot be started,
+/// dies or hangs.
+pub fn run(options: &FloodOptions, control: Control<'_>) -> Result<Report, Error> {
+    if options.rounds == 0 || options.ms == 0 {
+        let text = "0 rounds or no time measure nothing: give 1 round or more, 5 seconds or more";
+        return Err(Error::Usage(text.into()));
+    }
+    if !(1..=MOST_THREADS as u64).contains(&options.producers) {
+        let text = format!("{} producers: give 1 to {MOST_THREADS}", options.producers);
+        return Err(Error::Usage(text));
+    }
+    let mut subjects = deferral::selected(options.compare);
+    subjects.retain(|subject| subject.beside.is_some());
+    let todo = deferral::massed(&subjects);
+    let cell = |(subject, verb): &(Deferring, Verb)| Cell {
+        subject: subject.name,
+        ask: Ask::of(&FloodAsk {
+            subject: subject.name.into(),
+            verb: verb.name.into(),
+            producers: options.producers,
+            ms: options.ms,
+        }),
+        load: 1,
+    };
+    let rounds =
+        (0..options.rounds).flat_map(|round| order::round(todo.len(), round, options.seed));
+    let cells = rounds.map(|place| cell(&todo[place])).collect();
+    let mut samples = Samples::default();
+    waves::run(
+        &options.program,
+        "bench flood",
+        waves::plan(cells, 1),
+        &mut samples,
+        control,
+    )?;
+    let mut report = Report::new("bench flood", options.seed);
+    report.option("compare", options.compare);
+    report.option("rounds", options.rounds);
+    report.option("producers", options.producers);
+    report.option("ms", options.ms);
+    report.option(
+        "method",
+        "a fresh process a subject, verb and round, alone, order rotated; producers beside one looping reader; ops_per_s: \
+         blocks freed by the wall clock, the final barrier included; cpu_ns: all threads but the reader; backlog: the most \
+         seen by a look every 5 ms; held_bytes: 64 bytes of each, the library's own memory left out",
+    );
+    deferral::note(&mut report, options.compare);
+    let cases = todo
+        .iter()
+        .map(|(_, verb)| case_name(verb.name, options.producers));
+    let names: Vec<&str> = subjects.iter().map(|it| it.name).collect();
+    report.rows = samples.rows(&names, &samples::distinct(cases));
+    report.rows.extend(verdict::rows(&targets(&report)));
+    Ok(report)
+}
+
+/// The report as text.
+pub fn text(report: &Report) -> String {
+    const COLUMNS: [Column; 5] = [
+        Column("blocks/s", "ops_per_s"),
+        Column("CPU ns a block", "cpu_ns"),
+        Column("most held", "backlog"),
+        Column("held MiB", "held_bytes"),
+        Column("peak RSS MiB", "peak_rss_bytes"),
+    ];
+    let ours = |case: &str| !case.starts_with("target");
+    let table = cases::of_metrics(report, ours, &COLUMNS);
+    let text =
+        "Blocks handed over as fast as possible, beside a looping reader, until all are freed\n\n";
+    text.to_string() + &table.render() + &verdict::section(&targets(report))
+}
+
+/// What a program may hold by default, in MiB.
+pub(super) const BUDGET_MIB: f64 = 64.0;
+
+/// Bounded, and not slower for it.
+pub fn targets(report: &Report) -> Vec<Target> {
+    let case = |verb| case_name(verb, 2);
+    let rate = |subject| {
+        report
+            .median(subject, &case(RETIRE), "ops_per_s")
+            .map(|rate| rate / MILLION)
+    };
+    let mut targets = vec![Target::at_least(
+        format!(
+            "flood, {}: blocks a second at least as many as ck",
+            case(RETIRE)
+        ),
+        rate(OURS),
+        rate("ck"),
+        "M/s",
+    )];
+    for verb in [RETIRE, "call"] {
+        let held = report.median(OURS, &case(verb), "held_bytes");
+        targets.push(Target::at_most(
+            format!("flood, {}: held at most {BUDGET_MIB} MiB", case(verb)),
+            held.map(|bytes| bytes / MEBIBYTE),
+            Some(BUDGET_MIB),
+            "MiB",
+        ));
+    }
+    targets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cases::fixture::{met, report};
+    use quiescent_report::Silent;
+    use std::sync::atomic::AtomicBool;
+
+    #[test]
+    fn nothing_to_do_is_a_usage_error() {
+        let stop = AtomicBool::new(false);
+        for (rounds, ms, producers) in [(0, 1, 1), (1, 0, 1), (1, 1, 0), (1, 1, 1 << 40)] {
+            let options = FloodOptions {
+                rounds,
+                ms,
+                producers,
+                ..FloodOptions::new("true".into())
+            };
+            let error = run(&options, Control::new(&stop, &Silent)).unwrap_err();
+            assert!(matches!(error, Error::Usage(_)), "{error}");
+        }
+    }
+
+    #[test]
+    fn every_subject_is_flooded() {
+        let _alone = crate::measure::tally::ALONE.lock().unwrap();
+        for (subject, verb) in deferral::massed(&deferral::all()) {
+            let ask = FloodAsk {
+                subject: subject.name.into(),
+                verb: verb.name.into(),
+                producers: 2,
+                ms: 10,
+            };
+            if subject.beside.is_none() {
+                assert!(measure(&ask).unwrap_err().contains("beside a reader"));
+                continue;
+            }
+            let figures = measure(&ask).unwrap();
+            assert!(figures.iter().all(|figure| figure.case == ask.case()));
+            assert!(figures[0].value > 0.0, "{}: none was freed", subject.name);
+        }
+    }
+
+    #[test]
+    fn blocks_a_second_and_memory_have_bounds() {
+        let measured = report(&[
+            (OURS, "retire 2p", "ops_per_s", 9e6),
+            ("ck", "retire 2p", "ops_per_s", 8e6),
+            (OURS, "retire 2p", "held_bytes", 65.0 * MEBIBYTE),
+        ]);
+        let targets = targets(&measured);
+        assert_eq!(met(&targets, "as many as ck"), Some(true));
+        assert_eq!(met(&targets, "retire 2p: held at most"), Some(false));
+    }
+}

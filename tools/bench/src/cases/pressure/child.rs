@@ -1,0 +1,160 @@
+//! A measuring process of `bench pressure`: one case, once.
+
+use super::case_name;
+use crate::measure::once::Question;
+use quiescent::{FlushTimes, RcuCell, memory_is_low, set_flush_times, statistics};
+use quiescent_report::rows::Figure;
+use serde::{Deserialize, Serialize};
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::{Barrier, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// What is asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PressureAsk {
+    /// Threads that hold objects.
+    pub holders: u64,
+    /// Objects a thread holds.
+    pub objects: u64,
+}
+
+/// When memory was said to be low.
+static SAID: OnceLock<Instant> = OnceLock::new();
+/// Nanoseconds from then to the first destructor, and to the last.
+static FIRST: AtomicU64 = AtomicU64::new(u64::MAX);
+static LAST: AtomicU64 = AtomicU64::new(0);
+static GONE: AtomicU64 = AtomicU64::new(0);
+
+/// An object of 64 bytes that says when it goes.
+struct Stamped(#[allow(dead_code, reason = "the size counts")] [u64; 8]);
+
+impl Drop for Stamped {
+    fn drop(&mut self) {
+        // Before it was said nothing may go: it counts as gone at once, and the measurement is refused.
+        let ns = SAID
+            .get()
+            .map_or(0, |said| said.elapsed().as_nanos() as u64);
+        FIRST.fetch_min(ns, SeqCst);
+        LAST.fetch_max(ns, SeqCst);
+        GONE.fetch_add(1, SeqCst);
+    }
+}
+
+/// After so long something is wrong.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+impl Question for PressureAsk {
+    const KIND: &'static str = "pressure";
+
+    fn name(&self) -> String {
+        format!("memory pressure, {} threads", self.holders)
+    }
+
+    fn patience(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn measure(&self) -> Result<Vec<Figure>, String> {
+        measure(self)
+    }
+}
+
+/// Measures. Once a process.
+///
+/// # Errors
+/// A text with the reason and the remedy.
+fn measure(ask: &PressureAsk) -> Result<Vec<Figure>, String> {
+    let never = Duration::from_secs(3600);
+    set_flush_times(FlushTimes {
+        lazy: never,
+        prompt: never,
+    });
+    let all = ask.holders * ask.objects;
+    let (held, over) = (barrier_of(ask.holders), barrier_of(ask.holders));
+    thread::scope(|scope| {
+        for _ in 0..ask.holders {
+            scope.spawn(|| {
+                hold(ask.objects);
+                held.wait();
+                over.wait();
+            });
+        }
+        held.wait();
+        let early = GONE.load(SeqCst);
+        // The worker has its first look behind it, and sleeps.
+        thread::sleep(Duration::from_millis(20));
+        let begin = Instant::now();
+        let said = SAID.get_or_init(Instant::now);
+        memory_is_low();
+        while GONE.load(SeqCst) < all && begin.elapsed() < PATIENCE {
+            thread::sleep(Duration::from_micros(100));
+        }
+        let took = said.elapsed();
+        over.wait();
+        check(early, all, took)
+    })?;
+    let case = case_name(ask.holders);
+    let figure = |metric: &str, ns: &AtomicU64| {
+        Figure::new(&case, metric, "us", ns.load(SeqCst) as f64 / 1000.0)
+    };
+    Ok(vec![
+        figure("first_free_us", &FIRST),
+        figure("last_free_us", &LAST),
+    ])
+}
+
+fn barrier_of(holders: u64) -> Barrier {
+    Barrier::new(holders as usize + 1)
+}
+
+fn hold(objects: u64) {
+    let cell = RcuCell::new(Stamped([0; 8]));
+    for n in 0..objects {
+        drop(cell.store(Stamped([n; 8])));
+    }
+    std::mem::forget(cell); // its last object is not retired
+}
+
+fn check(early: u64, all: u64, took: Duration) -> Result<(), String> {
+    let gone = GONE.load(SeqCst);
+    match (early, gone) {
+        (0, gone) if gone == all => Ok(()),
+        (0, gone) => Err(format!(
+            "{gone} of {all} objects were freed in {took:?} (statistics: {:?}): please report it",
+            statistics()
+        )),
+        _ => Err(format!(
+            "{early} objects were freed before memory was low: the machine itself is short of memory; \
+             try again when it is not"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_held_goes_and_the_first_before_the_last() {
+        let _alone = crate::measure::tally::ALONE.lock().unwrap();
+        let ask = PressureAsk {
+            holders: 2,
+            objects: 100,
+        };
+        let before = quiescent::flush_times();
+        let figures = measure(&ask).unwrap();
+        set_flush_times(before);
+        let [first, last] = &figures[..] else {
+            panic!("two figures");
+        };
+        assert_eq!(
+            (&*first.case, &*first.metric),
+            ("held by 2", "first_free_us")
+        );
+        assert!(
+            first.value > 0.0 && first.value <= last.value,
+            "{figures:?}"
+        );
+    }
+}

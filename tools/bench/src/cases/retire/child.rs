@@ -1,0 +1,232 @@
+//! A measuring process of `bench retire`: one subject, one case, once.
+
+use super::RetireCase;
+use crate::deferral::rest;
+use crate::deferral::{self, Blocks, Deferring};
+use crate::measure::crew;
+use crate::measure::once::Question;
+use crate::measure::{clock, process};
+use hdrhistogram::Histogram;
+use quiescent_report::rows::Figure;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// What is asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RetireAsk {
+    /// Who.
+    pub subject: String,
+    /// What.
+    pub case: RetireCase,
+    /// Objects, of all producers together.
+    pub objects: u64,
+    /// How long a process at rest is watched.
+    pub rest_ms: u64,
+}
+
+/// Blocks made ahead at a time where not all are: they stay in the second-level cache.
+const BATCH: u64 = 4096;
+/// Most objects made ahead in `enqueue`, all of which are held at once.
+const MOST_AHEAD: u64 = 4_000_000;
+/// Objects retired before a rest.
+const BEFORE_REST: u64 = 100_000;
+
+impl Question for RetireAsk {
+    const KIND: &'static str = "retire";
+
+    fn name(&self) -> String {
+        format!("{}, {}", self.subject, self.case.name())
+    }
+
+    fn patience(&self) -> Duration {
+        Duration::from_micros(10 * self.objects) + Duration::from_millis(self.rest_ms)
+    }
+
+    fn measure(&self) -> Result<Vec<Figure>, String> {
+        measure(self)
+    }
+}
+
+/// Measures.
+///
+/// # Errors
+/// A text with the reason and the remedy.
+fn measure(ask: &RetireAsk) -> Result<Vec<Figure>, String> {
+    let subject = deferral::find(&ask.subject)?;
+    let objects = ask.objects.max(1);
+    match ask.case {
+        RetireCase::Push => push(subject, objects),
+        RetireCase::Latency => latency(subject, objects),
+        RetireCase::Enqueue(producers) => enqueue(subject, objects, producers),
+        RetireCase::AllIn(producers) => {
+            let case = ask.case.name();
+            all_in(subject, subject.all_in, &case, objects, producers)
+        }
+        RetireCase::Drop => {
+            let owning = subject
+                .owning
+                .ok_or_else(|| format!("{} is not measured with owning objects", subject.name))?;
+            all_in(subject, owning, &ask.case.name(), objects, 1)
+        }
+        RetireCase::AtRest => {
+            let before = objects.min(BEFORE_REST);
+            let rest = rest::watch(subject, before, Duration::from_millis(ask.rest_ms))?;
+            Ok(rest.figures(&RetireCase::AtRest.name()))
+        }
+    }
+}
+
+/// Room for one batch, and how many batches make `objects`. One batch is retired already, so that the first steps of
+/// library and allocator are not measured.
+fn warm(subject: Deferring, objects: u64) -> (Blocks, u64) {
+    let batch = BATCH.min(objects);
+    let mut blocks = Blocks::room(subject, batch as usize);
+    blocks.make();
+    blocks.retire();
+    (blocks, objects / batch)
+}
+
+fn push(subject: Deferring, objects: u64) -> Result<Vec<Figure>, String> {
+    let work = |_, (mut blocks, batches): (Blocks, u64)| {
+        let (mut making, mut retiring) = (0, 0);
+        for _ in 0..batches {
+            let begin = clock::thread_cpu_ns();
+            blocks.make();
+            let made = clock::thread_cpu_ns();
+            blocks.retire();
+            retiring += clock::thread_cpu_ns() - made;
+            making += made - begin;
+        }
+        (making, retiring, batches * BATCH.min(objects))
+    };
+    let ran = crew::run(&subject, 1, |_| warm(subject, objects), work, || ())?;
+    let (making, retiring, calls) = ran.results[0];
+    let of_call = |ns: u64| ns as f64 / calls as f64;
+    let case = RetireCase::Push.name();
+    Ok(vec![
+        Figure::new(&case, "cpu_ns", "ns/call", of_call(retiring)),
+        Figure::new(
+            &case,
+            "process_cpu_ns",
+            "ns/call",
+            of_call(ran.cpu_ns.saturating_sub(making)),
+        ),
+    ])
+}
+
+fn latency(subject: Deferring, objects: u64) -> Result<Vec<Figure>, String> {
+    let work = |_, (mut blocks, batches): (Blocks, u64)| -> Result<_, String> {
+        let mut stamps = Histogram::<u64>::new(3).map_err(|why| why.to_string())?;
+        let mut took = Vec::new();
+        for _ in 0..batches {
+            blocks.make();
+            blocks.stamped(&mut took);
+            for &stamp in &took {
+                stamps.record(stamp).map_err(|why| why.to_string())?;
+            }
+        }
+        Ok(stamps)
+    };
+    let mut ran = crew::run(&subject, 1, |_| warm(subject, objects), work, || ())?;
+    let stamps: Histogram<u64> = ran.results.remove(0)?;
+    let stamps_per_us = clock::stamps_per_us() as f64;
+    let case = RetireCase::Push.name();
+    let figure = |metric: &str, stamps: u64| {
+        let ns = stamps as f64 * 1_000.0 / stamps_per_us;
+        Figure::new(&case, metric, "ns", ns)
+    };
+    Ok(vec![
+        figure("latency_ns_p50", stamps.value_at_quantile(0.5)),
+        figure("latency_ns_p99.9", stamps.value_at_quantile(0.999)),
+        figure("latency_ns_max", stamps.max()),
+    ])
+}
+
+fn enqueue(subject: Deferring, objects: u64, producers: u64) -> Result<Vec<Figure>, String> {
+    let share = objects.min(MOST_AHEAD).div_ceil(producers);
+    let ahead = |_| {
+        let mut blocks = Blocks::room(subject, share as usize);
+        blocks.make();
+        blocks
+    };
+    let work = |_, mut blocks: Blocks| {
+        let begin = clock::thread_cpu_ns();
+        blocks.retire();
+        clock::thread_cpu_ns() - begin
+    };
+    let ran = crew::run(&subject, producers as usize, ahead, work, || ())?;
+    let ns: u64 = ran.results.iter().sum();
+    let of_call = ns as f64 / (share * producers) as f64;
+    let case = RetireCase::Enqueue(producers).name();
+    Ok(vec![Figure::new(&case, "cpu_ns", "ns/call", of_call)])
+}
+
+fn all_in(
+    subject: Deferring,
+    make_and_retire: fn(u64),
+    case: &str,
+    objects: u64,
+    producers: u64,
+) -> Result<Vec<Figure>, String> {
+    let start_rss = process::peak_rss_bytes();
+    let share = objects.div_ceil(producers);
+    let work = |_, ()| make_and_retire(share);
+    let ran = crew::run(&subject, producers as usize, |_| (), work, || ())?;
+    let objects = (share * producers) as f64;
+    let per_second = objects * 1e9 / ran.wall_ns.max(1) as f64;
+    let mut figures = vec![
+        Figure::new(case, "cpu_ns", "ns/object", ran.cpu_ns as f64 / objects),
+        Figure::new(case, "ops_per_s", "objects/s", per_second),
+    ];
+    for (metric, bytes) in [
+        ("peak_rss_bytes", process::peak_rss_bytes()),
+        ("start_rss_bytes", start_rss),
+    ] {
+        figures.extend(bytes.map(|bytes| Figure::new(case, metric, "bytes", bytes as f64)));
+    }
+    Ok(figures)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_subject_in_every_case() {
+        let _alone = crate::measure::tally::ALONE.lock().unwrap();
+        for subject in deferral::all() {
+            for case in RetireCase::ALL {
+                let ask = RetireAsk {
+                    subject: subject.name.into(),
+                    case,
+                    objects: 100,
+                    rest_ms: 1,
+                };
+                if !case.is_for(&subject) {
+                    assert!(measure(&ask).unwrap_err().contains("owning"));
+                    continue;
+                }
+                let figures = measure(&ask).unwrap();
+                assert!(figures.iter().all(|figure| figure.value.is_finite()));
+                assert!(
+                    figures
+                        .iter()
+                        .all(|figure| case == RetireCase::Latency || figure.case == case.name()),
+                    "{}",
+                    case.name()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn unknown_subjects_are_refused() {
+        let ask = RetireAsk {
+            subject: "no such library".into(),
+            case: RetireCase::Push,
+            objects: 1,
+            rest_ms: 0,
+        };
+        assert!(measure(&ask).unwrap_err().contains("no such library"));
+    }
+}

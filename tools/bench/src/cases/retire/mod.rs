@@ -1,0 +1,279 @@
+//! `bench retire`: what it costs to have an object reclaimed later.
+//!
+//! | case | what |
+//! |---|---|
+//! | `push` | the call alone, on blocks made ahead, a few thousand at a time, so that the library frees earlier ones meanwhile: `cpu_ns` of the calling thread; `process_cpu_ns` of all threads to the end, making left out; `latency_ns_…` of single calls, the clock included |
+//! | `enqueue 1t`, `enqueue 2t` | the call alone, all blocks made ahead: CPU of the calling thread |
+//! | `all-in 1t`, `all-in 2t` | make, retire, grace periods, free, the final barrier: CPU of the whole process an object, objects a second, peak memory |
+//! | `drop 1t` | the same for objects that own another and have `Drop` |
+//! | `at rest` | everything is reclaimed, nothing is retired: wake-ups of the library's threads, timers |
+//!
+//! Each measurement has a process of its own ([`crate::measure::once`]); in a round, every subject and case is measured once, in
+//! an order that rotates. Rows are over the rounds. Processes at rest are watched once, all at the same time. Instruction
+//! counts of `push` are made by [`crate::instructions`].
+
+pub mod child;
+mod text;
+
+pub use text::text;
+
+use crate::deferral::{self, Deferring};
+use crate::measure::once::{Ask, Once};
+use crate::measure::order;
+use child::RetireAsk;
+use quiescent_report::rows::Samples;
+use quiescent_report::{Control, Error, Report};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// What is measured, by a process each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RetireCase {
+    /// CPU time of calls.
+    Push,
+    /// Latency of single calls; its figures belong to the case `push`.
+    Latency,
+    /// The call alone, by so many producers.
+    Enqueue(u64),
+    /// Everything, by so many producers.
+    AllIn(u64),
+    /// Everything, for objects with `Drop`.
+    Drop,
+    /// Nothing, after everything.
+    AtRest,
+}
+
+impl RetireCase {
+    /// All of them, in order.
+    pub const ALL: [RetireCase; 8] = [
+        RetireCase::Push,
+        RetireCase::Latency,
+        RetireCase::Enqueue(1),
+        RetireCase::Enqueue(2),
+        RetireCase::AllIn(1),
+        RetireCase::AllIn(2),
+        RetireCase::Drop,
+        RetireCase::AtRest,
+    ];
+
+    /// The name in reports.
+    pub fn name(self) -> String {
+        match self {
+            RetireCase::Push | RetireCase::Latency => "push".into(),
+            RetireCase::Enqueue(producers) => format!("enqueue {producers}t"),
+            RetireCase::AllIn(producers) => format!("all-in {producers}t"),
+            RetireCase::Drop => "drop 1t".into(),
+            RetireCase::AtRest => "at rest".into(),
+        }
+    }
+
+    /// Whether this subject is measured in this case.
+    pub fn is_for(self, subject: &Deferring) -> bool {
+        self != RetireCase::Drop || subject.owning.is_some()
+    }
+}
+
+/// What to measure.
+#[derive(Debug, Clone)]
+pub struct RetireOptions {
+    /// The program that can [`crate::measure::once::serve`]: this program itself.
+    pub program: PathBuf,
+    /// All subjects, not only ours.
+    pub compare: bool,
+    /// Only these subjects, when not empty.
+    pub only: Vec<String>,
+    /// The cases.
+    pub cases: Vec<RetireCase>,
+    /// Rounds.
+    pub rounds: u64,
+    /// Objects a process, of all producers together.
+    pub objects: u64,
+    /// How long processes at rest are watched, in ms.
+    pub rest_ms: u64,
+    /// Where the rotation of subjects starts.
+    pub seed: u64,
+}
+
+impl RetireOptions {
+    /// The usual measurement, by `program`.
+    pub fn new(program: PathBuf) -> Self {
+        RetireOptions {
+            program,
+            compare: false,
+            only: Vec::new(),
+            cases: RetireCase::ALL.to_vec(),
+            rounds: 5,
+            objects: 4_000_000,
+            rest_ms: 3_000,
+            seed: 1,
+        }
+    }
+
+    fn ask(&self, subject: &Deferring, case: RetireCase) -> Ask {
+        Ask::of(&RetireAsk {
+            subject: subject.name.into(),
+            case,
+            objects: self.objects,
+            rest_ms: self.rest_ms,
+        })
+    }
+}
+
+/// Measures and reports. When stopped, the report has what was measured until then.
+///
+/// # Errors
+/// [`Error::Usage`] for counts of 0, [`Error::Failed`] when a measuring process cannot be started, dies or hangs.
+pub fn run(options: &RetireOptions, control: Control<'_>) -> Result<Report, Error> {
+    if options.rounds == 0 || options.objects == 0 {
+        let text =
+            "0 rounds or 0 objects measure nothing: give 3 rounds or more, 100000 objects or more";
+        return Err(Error::Usage(text.into()));
+    }
+    let mut subjects = deferral::selected(options.compare);
+    if !options.only.is_empty() {
+        subjects.retain(|subject| options.only.iter().any(|name| name == subject.name));
+    }
+    let mut samples = Samples::default();
+    rounds(options, &subjects, &mut samples, control)?;
+    if options.cases.contains(&RetireCase::AtRest) && !control.stopped() {
+        rest(options, &subjects, &mut samples, control)?;
+    }
+    let mut report = Report::new("bench retire", options.seed);
+    describe(&mut report, options);
+    let subjects: Vec<&str> = subjects.iter().map(|subject| subject.name).collect();
+    let mut cases: Vec<String> = options.cases.iter().map(|case| case.name()).collect();
+    cases.dedup();
+    let cases: Vec<&str> = cases.iter().map(String::as_str).collect();
+    report.rows = samples.rows(&subjects, &cases);
+    Ok(report)
+}
+
+fn rounds(
+    options: &RetireOptions,
+    subjects: &[Deferring],
+    samples: &mut Samples,
+    control: Control<'_>,
+) -> Result<(), Error> {
+    let mut todo = Vec::new();
+    for case in &options.cases {
+        let measured = subjects.iter().filter(|subject| case.is_for(subject));
+        todo.extend(measured.map(|subject| (*subject, *case)));
+    }
+    todo.retain(|(_, case)| *case != RetireCase::AtRest);
+    let steps = options.rounds * todo.len() as u64;
+    control.progress.begin("bench retire", steps);
+    for round in 0..options.rounds {
+        for place in order::round(todo.len(), round, options.seed) {
+            let (subject, case) = &todo[place];
+            let ask = options.ask(subject, *case);
+            let Some(figures) = Once::start(&options.program, &ask)?.wait(control)? else {
+                break;
+            };
+            samples.add(subject.name, figures);
+            control.progress.advance(1);
+        }
+        if control.stopped() {
+            break;
+        }
+    }
+    control.progress.end();
+    Ok(())
+}
+
+/// Watches all of them at once: they are asleep, so they do not disturb each other.
+fn rest(
+    options: &RetireOptions,
+    subjects: &[Deferring],
+    samples: &mut Samples,
+    control: Control<'_>,
+) -> Result<(), Error> {
+    control.progress.begin("at rest", subjects.len() as u64);
+    let mut resting = Vec::new();
+    for subject in subjects {
+        let ask = options.ask(subject, RetireCase::AtRest);
+        resting.push((subject, Once::start(&options.program, &ask)?));
+    }
+    for (subject, process) in resting {
+        let Some(figures) = process.wait(control)? else {
+            break;
+        };
+        samples.add(subject.name, figures);
+        control.progress.advance(1);
+    }
+    control.progress.end();
+    Ok(())
+}
+
+fn describe(report: &mut Report, options: &RetireOptions) {
+    report.option("compare", options.compare);
+    report.option("rounds", options.rounds);
+    report.option("objects", options.objects);
+    report.option("rest_ms", options.rest_ms);
+    report.option(
+        "method",
+        "a fresh process a subject, case and round, in turn, order rotated; 64-byte blocks; push: thread CPU of the call, \
+         4096 blocks made ahead at a time, process_cpu_ns is all threads' to the end less the making, latencies contain \
+         the clock; enqueue: thread CPU of the call, all blocks made ahead (4 million at most); all-in, drop: process CPU \
+         an object from the first malloc to the end of the final barrier; peak_rss_bytes is VmHWM, start_rss_bytes the \
+         same before the first object; at rest: voluntary context switches of all threads but the caller",
+    );
+    deferral::note(report, options.compare);
+}
+
+/// What tells the rows of a run for peak memory (20 million objects) from the others.
+pub const PEAK: &str = " of 20M";
+
+/// The name of a case of `bench retire` when it is run for its memory.
+pub fn peak_case(case: &str) -> String {
+    format!("{case}{PEAK}")
+}
+
+/// Whether a case of `bench retire` was run for its memory.
+pub fn is_peak_case(case: &str) -> bool {
+    case.ends_with(PEAK)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quiescent_report::Silent;
+    use std::sync::atomic::AtomicBool;
+
+    fn refused(options: &RetireOptions) -> Error {
+        let stop = AtomicBool::new(false);
+        run(options, Control::new(&stop, &Silent)).unwrap_err()
+    }
+
+    #[test]
+    fn nothing_to_do_is_a_usage_error() {
+        let usual = RetireOptions::new("true".into());
+        for options in [
+            RetireOptions {
+                rounds: 0,
+                ..usual.clone()
+            },
+            RetireOptions {
+                objects: 0,
+                ..usual
+            },
+        ] {
+            assert!(matches!(refused(&options), Error::Usage(_)));
+        }
+    }
+
+    #[test]
+    fn a_process_that_says_nothing_is_an_error() {
+        let error = refused(&RetireOptions::new("true".into())).to_string();
+        assert!(error.contains("quiescent, push"), "{error}");
+    }
+
+    #[test]
+    fn a_stopped_run_starts_little_and_reports_nothing() {
+        let stop = AtomicBool::new(true);
+        let options = RetireOptions::new("true".into());
+        let report = run(&options, Control::new(&stop, &Silent)).unwrap();
+        report.check().unwrap();
+        assert!(report.rows.is_empty());
+    }
+}

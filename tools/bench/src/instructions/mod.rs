@@ -1,0 +1,417 @@
+//! Instruction counts: the read-side loops of `bench read`, and `push` of `bench retire`, under
+//! `valgrind --tool=callgrind`.
+//!
+//! Counts do not depend on what else the machine does, so they are the soundest figures here. A loop is run in a
+//! process of its own with two numbers of turns; the difference, over the difference in turns, cancels start-up,
+//! registration and the first turn. The bare loop, counted the same way, is subtracted. `repin` is per read.
+//!
+//! `push` counts the loop that retires, in the thread that runs it, and nothing else: blocks are made outside it. What
+//! the loop spends *inside the allocator* (frees of earlier blocks, blocks for queues) is left out by callgrind's own
+//! call records, not by an estimate: what a free costs depends on what was freed before. What the library does now and
+//! then inside the call (a new queue block, a grace period) is in it, spread over the calls. Handing earlier blocks to
+//! the allocator is in it too; `push, none freed`, of our own, is the same without that.
+//!
+//! [`disassembly`] shows the same pairs of ours as machine code, from `crate::instructions::probes`.
+
+mod callgrind;
+mod probes;
+
+use crate::deferral::{self, Blocks, Deferring};
+use crate::subjects::{self, Language, Loops, ReadCase};
+use callgrind::tool;
+use quiescent_report::OURS;
+use quiescent_report::text::cases;
+use quiescent_report::{Control, Error, Report, Row};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The metric of the rows.
+pub const METRIC: &str = "instructions";
+/// Their unit (`repin`: of one read).
+pub const UNIT: &str = "instructions/pair";
+/// The two numbers of turns; whole sections in each of the four copies of a loop.
+const TURNS: [u64; 2] = [6_400, 70_400];
+/// The same for `push`: whole batches, and more of them, since some calls do much more than others.
+const PUSHES: [u64; 2] = [64 * 400, 64 * 4_400];
+/// Blocks made ahead of one batch of pushes.
+const BATCH: u64 = 64;
+
+/// What to count.
+#[derive(Debug, Clone)]
+pub struct InstructionOptions {
+    /// Printed with the results; counts do not depend on it.
+    pub seed: u64,
+    /// The program whose `internal loop` command is [`run_loop`]: this program itself.
+    pub program: PathBuf,
+    /// All subjects, not only ours.
+    pub compare: bool,
+    /// Only these subjects, when not empty.
+    pub only: Vec<String>,
+}
+
+/// What can be counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LoopCase {
+    /// A loop of the read side.
+    Read(ReadCase),
+    /// Retiring a block.
+    Push,
+    /// The same inside a section of the same thread, so that nothing is freed meanwhile: only ours.
+    PushOnly,
+}
+
+impl LoopCase {
+    /// All of them, in order.
+    pub fn all() -> Vec<LoopCase> {
+        let read = ReadCase::ALL.map(LoopCase::Read);
+        let push = [LoopCase::Push, LoopCase::PushOnly];
+        read.into_iter().chain(push).collect()
+    }
+
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            LoopCase::Read(case) => case.name(),
+            LoopCase::Push => "push",
+            LoopCase::PushOnly => "push, none freed",
+        }
+    }
+
+    /// The case of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::all().into_iter().find(|case| case.name() == name)
+    }
+
+    /// The bare loop that is subtracted.
+    fn bare(self) -> Self {
+        match self {
+            LoopCase::Read(ReadCase::Repin) => self,
+            LoopCase::Read(_) => LoopCase::Read(ReadCase::Empty),
+            LoopCase::Push | LoopCase::PushOnly => LoopCase::Push,
+        }
+    }
+
+    fn unit(self) -> &'static str {
+        match self {
+            LoopCase::Read(_) => UNIT,
+            LoopCase::Push | LoopCase::PushOnly => "instructions/call",
+        }
+    }
+
+    fn turns(self) -> [u64; 2] {
+        match self {
+            LoopCase::Read(_) => TURNS,
+            LoopCase::Push | LoopCase::PushOnly => PUSHES,
+        }
+    }
+
+    /// The language of a subject in this case; `None` when it is not measured in it.
+    fn language(self, name: &str) -> Option<Language> {
+        match self {
+            LoopCase::Read(_) => subjects::named(name).map(|subject| subject.language),
+            LoopCase::Push => deferral::named(name).map(|subject| subject.language),
+            LoopCase::PushOnly => (name == OURS).then_some(Language::Rust),
+        }
+    }
+}
+
+/// A loop to be counted: the name that `internal loop --subject` knows, and a case.
+type Counted = (&'static str, LoopCase);
+
+const LANGUAGES: [Language; 2] = [Language::Rust, Language::C];
+
+fn bare_name(language: Language) -> &'static str {
+    match language {
+        Language::Rust => "bare-rust",
+        Language::C => "bare-c",
+    }
+}
+
+/// The read loops of a name that `internal loop --subject` knows, after attaching this thread.
+fn loops_named(name: &str) -> Option<Loops> {
+    for language in LANGUAGES {
+        if name == bare_name(language) {
+            return subjects::bare(language);
+        }
+    }
+    let subject = subjects::named(name)?;
+    (subject.attach)();
+    Some(subject.loops)
+}
+
+/// The same for `push`.
+fn deferring_named(name: &str) -> Option<Deferring> {
+    for language in LANGUAGES {
+        if name == bare_name(language) {
+            return deferral::bare(language);
+        }
+    }
+    let subject = deferral::named(name)?;
+    (subject.attach)();
+    Some(subject)
+}
+
+/// Every name that has a loop of some case, ours first. Those of `bench srcu` and `bench domain` are counted only when asked for by name.
+pub fn names() -> Vec<&'static str> {
+    let known = subjects::known().into_iter();
+    let mut names: Vec<&str> = known.map(|subject| subject.name).collect();
+    for subject in deferral::all() {
+        if !names.contains(&subject.name) {
+            names.push(subject.name);
+        }
+    }
+    names
+}
+
+/// Runs a loop and nothing else: what callgrind counts.
+///
+/// # Errors
+/// [`Error::Usage`] when there is no such subject in this case.
+pub fn run_loop(name: &str, case: LoopCase, turns: u64) -> Result<(), Error> {
+    let unknown = || {
+        let case = case.name();
+        Error::Usage(format!("`{name}` is no subject of this build for {case}"))
+    };
+    match case {
+        LoopCase::Read(case) => loops_named(name).ok_or_else(unknown)?.of(case)(turns),
+        LoopCase::Push | LoopCase::PushOnly => {
+            let subject = deferring_named(name).ok_or_else(unknown)?;
+            let section = (case == LoopCase::PushOnly).then(quiescent::read_lock);
+            let mut blocks = Blocks::room(subject, BATCH as usize);
+            for _ in 0..turns / BATCH {
+                blocks.make();
+                blocks.retire_counted();
+            }
+            drop(section);
+            // Some libraries insist at the end of a process.
+            (subject.detach)();
+        }
+    }
+    Ok(())
+}
+
+/// Whether valgrind can be run here.
+///
+/// # Errors
+/// [`Error::Failed`] with the command that installs it.
+pub fn check_valgrind() -> Result<(), Error> {
+    tool("valgrind", &["--version"], "apt-get install valgrind").map(|_| ())
+}
+
+/// Counts and reports. When stopped, the report has what was counted until then.
+///
+/// # Errors
+/// [`Error::Failed`] when valgrind is missing or fails.
+pub fn run(options: &InstructionOptions, control: Control<'_>) -> Result<Report, Error> {
+    let mut names = names();
+    let others = [subjects::sleepers(), subjects::domains()].concat();
+    let special = |name: &str| others.iter().any(|other| other.name == name);
+    names.retain(|name| match options.only.as_slice() {
+        [] => (options.compare && !special(name)) || *name == OURS,
+        only => only.iter().any(|wanted| wanted == name),
+    });
+    let rows = rows(&options.program, &names, &LoopCase::all(), control)?;
+    let mut report = Report::new("instructions", options.seed);
+    report.option("compare", options.compare);
+    report.option("turns", TURNS.to_vec());
+    report.option("pushes", PUSHES.to_vec());
+    report.option(
+        "method",
+        "callgrind: instructions of the whole process at two numbers of turns, difference a turn; bare loop counted \
+         the same way and subtracted; repin is per read, less the same unprotected reads; push: instructions of the \
+         retiring loop in its own thread, those inside the allocator (malloc, free and the like) left out",
+    );
+    subjects::note(&mut report, options.compare);
+    report.rows = rows;
+    Ok(report)
+}
+
+/// Counts these subjects in these cases, where there is such a loop.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn rows(
+    program: &Path,
+    names: &[&'static str],
+    cases: &[LoopCase],
+    control: Control<'_>,
+) -> Result<Vec<Row>, Error> {
+    check_valgrind()?;
+    let mut todo: Vec<Counted> = Vec::new();
+    for &case in cases {
+        for name in names {
+            if let Some(language) = case.language(name) {
+                let bare = (bare_name(language), case.bare());
+                todo.extend([bare, (*name, case)]);
+            }
+        }
+    }
+    todo.sort_unstable();
+    todo.dedup();
+    let counts = count_all(program, &todo, control)?;
+    let mut rows = Vec::new();
+    for &case in cases {
+        for name in names {
+            let Some(language) = case.language(name) else {
+                continue;
+            };
+            let bare = counts.get(&(bare_name(language), case.bare()));
+            let own = counts.get(&(*name, case));
+            let cost = own.zip(bare).map(|(own, bare)| thousandths(own - bare));
+            rows.extend(
+                cost.and_then(|cost| Row::single(name, case.name(), METRIC, case.unit(), cost)),
+            );
+        }
+    }
+    Ok(rows)
+}
+
+/// Rounded to thousandths: what a first turn did differently, spread over the others, is below that.
+fn thousandths(value: f64) -> f64 {
+    // Adding 0 turns -0 into 0.
+    (value * 1_000.0).round() / 1_000.0 + 0.0
+}
+
+/// Instructions a turn of each loop, as many processes at once as there are CPUs.
+fn count_all(
+    program: &Path,
+    todo: &[Counted],
+    control: Control<'_>,
+) -> Result<BTreeMap<Counted, f64>, Error> {
+    let next = AtomicUsize::new(0);
+    let counts = Mutex::new(BTreeMap::new());
+    let failure = Mutex::new(None);
+    let done = AtomicUsize::new(0);
+    let work = || {
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let (Some(&counted), false) = (todo.get(index), unlocked(&failure).is_some()) else {
+                break;
+            };
+            match count_a_turn(program, counted) {
+                Ok(count) => {
+                    unlocked(&counts).insert(counted, count);
+                }
+                Err(error) => *unlocked(&failure) = Some(error),
+            }
+            done.fetch_add(1, Ordering::Relaxed);
+        }
+    };
+    let workers = std::thread::available_parallelism().map_or(1, |n| n.get());
+    control.progress.begin("instructions", todo.len() as u64);
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..workers.min(todo.len()))
+            .map(|_| scope.spawn(work))
+            .collect();
+        let mut shown = 0;
+        while threads.iter().any(|thread| !thread.is_finished()) {
+            if control.stopped() {
+                next.store(todo.len(), Ordering::Relaxed);
+            }
+            let now = done.load(Ordering::Relaxed);
+            control.progress.advance((now - shown) as u64);
+            shown = now;
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    });
+    control.progress.end();
+    if let Some(error) = unlocked(&failure).take()
+        && !control.stopped()
+    {
+        return Err(error);
+    }
+    let counts = std::mem::take(&mut *unlocked(&counts));
+    Ok(counts)
+}
+
+fn unlocked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+fn count_a_turn(program: &Path, counted: Counted) -> Result<f64, Error> {
+    let (name, case) = counted;
+    let [few, many] = case.turns();
+    let count = |turns| match case {
+        LoopCase::Read(_) => callgrind::whole_process(program, name, case.name(), turns),
+        _ => callgrind::inside(program, name, case.name(), turns, deferral::COUNTED),
+    };
+    let (first, second) = (count(few)?, count(many)?);
+    Ok((second as f64 - first as f64) / (many - few) as f64)
+}
+
+/// The machine code of our own pairs, by `objdump`.
+///
+/// # Errors
+/// [`Error::Failed`] when objdump is missing or fails, or a probe is not in `program`.
+pub fn disassembly(program: &Path) -> Result<String, Error> {
+    let mut text = String::new();
+    for (probe, _address) in std::hint::black_box(probes::all()) {
+        let symbol = format!("--disassemble={probe}");
+        let program = program.display().to_string();
+        let arguments = ["-d", "--no-show-raw-insn", &symbol, &program];
+        let said = tool("objdump", &arguments, "apt-get install binutils")?.0;
+        let body = function(&said, probe).ok_or_else(|| {
+            let why = "no such function in the program";
+            Error::failed(
+                probe,
+                why,
+                "is this program stripped? build it with cargo build --release",
+            )
+        })?;
+        text += &body;
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+/// The lines of one function in objdump's words, from `address <name>:` to the next empty line.
+fn function(said: &str, name: &str) -> Option<String> {
+    let head = format!("<{name}>:");
+    let lines = said.lines().skip_while(|line| !line.ends_with(&head));
+    let body: Vec<&str> = lines.take_while(|line| !line.trim().is_empty()).collect();
+    (body.len() > 1).then(|| body.join("\n") + "\n")
+}
+
+/// The report as text.
+pub fn text(report: &Report) -> String {
+    let mut text = String::from(
+        "Instructions a pair, loop subtracted; repin per read; push: a call, without the allocator's own\n\n",
+    );
+    text += &cases::by_case(report, METRIC).render();
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_out_of_objdumps_words() {
+        let said = "\nx:     file format elf64\n\n0000000000001000 <other>:\n 1000: ret\n\n0000000000001010 <probe>:\n 1010: inc\n 1011: ret\n\n";
+        let body = function(said, "probe").unwrap();
+        assert_eq!(body.lines().count(), 3);
+        assert!(body.ends_with("1011: ret\n"));
+        assert_eq!(function(said, "missing"), None);
+    }
+
+    #[test]
+    fn loops_by_name() {
+        for case in LoopCase::all() {
+            run_loop("bare-rust", case, 256).unwrap();
+            assert!(matches!(run_loop("nobody", case, 1), Err(Error::Usage(_))));
+            assert_eq!(LoopCase::named(case.name()), Some(case));
+            assert_eq!(case.language(OURS), Some(Language::Rust));
+        }
+        assert!(
+            TURNS
+                .iter()
+                .all(|turns| turns % (4 * subjects::READS_PER_REPIN) == 0)
+        );
+        assert!(PUSHES.iter().all(|pushes| pushes % BATCH == 0));
+        assert_eq!(names().first(), Some(&OURS));
+    }
+}

@@ -1,0 +1,313 @@
+//! Processes that measure once: they are told what by their arguments, print one line of JSON, and end.
+//!
+//! A fresh process a subject, case and round, because peak memory is a fact about a whole process, and because a
+//! library's worker thread and an allocator's pools must not be inherited from the case before. The parent waits in
+//! short steps, so Ctrl-C takes effect at once: the process that is running is ended, its figures are not used.
+
+use quiescent_report::rows::Figure;
+use quiescent_report::{Control, Error};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::io::Read;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A question to a measuring process: one case of one subject, once.
+pub trait Question: Serialize + DeserializeOwned {
+    /// The name of this kind of question; no two kinds have the same.
+    const KIND: &'static str;
+
+    /// What is asked of whom, for errors.
+    fn name(&self) -> String;
+
+    /// The time that a slow library takes on a busy machine, several times over.
+    fn patience(&self) -> Duration;
+
+    /// Measures, in the process that was asked.
+    ///
+    /// # Errors
+    /// A text with the reason and the remedy.
+    fn measure(&self) -> Result<Vec<Figure>, String>;
+}
+
+/// The words before it. The command line looks for them before anything else: a parser of options would weigh as much as
+/// what is measured ([`crate::measure::process::peak_rss_bytes`]).
+pub const WORDS: [&str; 2] = ["internal", "measure"];
+
+/// Added to the patience of every question: what starting and ending a process may take.
+const SPARE: Duration = Duration::from_secs(30);
+
+/// A question that is ready to be asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ask {
+    json: String,
+    name: String,
+    patience: Duration,
+}
+
+impl Ask {
+    /// Asks this.
+    pub fn of<Q: Question>(question: &Q) -> Self {
+        Ask {
+            json: serde_json::json!({ Q::KIND: question }).to_string(),
+            name: question.name(),
+            patience: question.patience() + SPARE,
+        }
+    }
+
+    /// The arguments that ask it.
+    fn arguments(&self) -> Vec<String> {
+        let words = WORDS.into_iter().map(String::from);
+        words.chain([self.json.clone()]).collect()
+    }
+}
+
+/// A kind of question, for [`serve`]: its name, and how it is answered.
+pub type Kind = (&'static str, fn(Value) -> Result<Vec<Figure>, String>);
+
+/// This kind of question.
+pub const fn kind<Q: Question>() -> Kind {
+    (Q::KIND, answer::<Q>)
+}
+
+fn answer<Q: Question>(question: Value) -> Result<Vec<Figure>, String> {
+    let question: Q = serde_json::from_value(question)
+        .map_err(|why| format!("not a question of the kind `{}`: {why}", Q::KIND))?;
+    question.measure()
+}
+
+/// What such a process says: its figures, or why there are none.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Said {
+    /// What was measured.
+    Figures(Vec<Figure>),
+    /// The reason and the remedy.
+    Failed(String),
+}
+
+/// How often the parent looks whether it was stopped. It sleeps in between, since what runs is being measured.
+const STEP: Duration = Duration::from_millis(20);
+
+/// A process that is measuring.
+#[derive(Debug)]
+pub struct Once {
+    name: String,
+    process: Child,
+    deadline: Instant,
+}
+
+impl Once {
+    /// Has `program` measure.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] when it cannot be started.
+    pub fn start(program: &Path, ask: &Ask) -> Result<Self, Error> {
+        Self::launch(program, &ask.arguments(), &ask.name, ask.patience)
+    }
+
+    fn launch(
+        program: &Path,
+        arguments: &[String],
+        what: &str,
+        patience: Duration,
+    ) -> Result<Self, Error> {
+        let name = format!("measuring process for {what}");
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped());
+        let process = command.spawn().map_err(|why| {
+            let remedy = "is the program still there, and is there room for a process (ulimit -u)?";
+            Error::failed(format!("{name} ({})", program.display()), why, remedy)
+        })?;
+        Ok(Once {
+            name,
+            process,
+            deadline: Instant::now() + patience,
+        })
+    }
+
+    /// Waits for its end; `None` when stopped before.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] when it hangs, dies, or says that it failed.
+    pub fn wait(mut self, control: Control<'_>) -> Result<Option<Vec<Figure>>, Error> {
+        let mut output = self.process.stdout.take().expect("stdout was piped");
+        let mut said = Vec::new();
+        let mut some = [0; 4096];
+        loop {
+            if control.stopped() {
+                return Ok(None);
+            }
+            if Instant::now() >= self.deadline {
+                return Err(self.failed("no answer in time: it hangs, or the machine is busy"));
+            }
+            if !readable(&output, STEP).map_err(|why| self.failed(why))? {
+                continue;
+            }
+            match output.read(&mut some) {
+                Ok(0) => break,
+                Ok(n) => said.extend_from_slice(&some[..n]),
+                Err(why) => return Err(self.failed(why)),
+            }
+        }
+        let status = self.process.wait().map_err(|why| self.failed(why))?;
+        let said = String::from_utf8_lossy(&said);
+        match serde_json::from_str(&said) {
+            Ok(Said::Figures(figures)) => Ok(Some(figures)),
+            Ok(Said::Failed(why)) => Err(Error::Failed(format!("{}: {why}", self.name))),
+            Err(_) => Err(self.failed(format!("it ended ({status}) and said `{}`", said.trim()))),
+        }
+    }
+
+    fn failed(&self, why: impl std::fmt::Display) -> Error {
+        Error::failed(&self.name, why, "what it printed is above, if anything")
+    }
+}
+
+/// Whether there is something to read, or the end, within this time.
+fn readable(output: &ChildStdout, time: Duration) -> std::io::Result<bool> {
+    let mut poll = libc::pollfd {
+        fd: output.as_raw_fd(),
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    // SAFETY: `poll` is one valid pollfd, and the count says one.
+    let ready = unsafe { libc::poll(&mut poll, 1, time.as_millis() as i32) };
+    match ready {
+        0.. => Ok(ready > 0),
+        _ => match std::io::Error::last_os_error() {
+            why if why.kind() == std::io::ErrorKind::Interrupted => Ok(false),
+            why => Err(why),
+        },
+    }
+}
+
+impl Drop for Once {
+    fn drop(&mut self) {
+        // It holds nothing worth keeping; both calls fail only when it is gone already.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// The other side: measures what the last argument asks, one of these kinds of questions, prints it, and gives the exit code. Ctrl-C is
+/// for the parent, so it is ignored here.
+pub fn serve(ask: &str, kinds: &[Kind]) -> u8 {
+    // SAFETY: ignoring a signal touches no memory.
+    unsafe { libc::signal(libc::SIGINT, libc::SIG_IGN) };
+    let said = match asked(ask, kinds) {
+        Ok(figures) => Said::Figures(figures),
+        Err(why) => Said::Failed(why),
+    };
+    let line = serde_json::to_string(&said).expect("numbers and words always serialise");
+    println!("{line}");
+    u8::from(matches!(said, Said::Failed(_)))
+}
+
+fn asked(ask: &str, kinds: &[Kind]) -> Result<Vec<Figure>, String> {
+    let not = |why: &dyn std::fmt::Display| format!("not a question: `{ask}` ({why})");
+    let all: Map<String, Value> = serde_json::from_str(ask).map_err(|why| not(&why))?;
+    let Some((name, question)) = all.into_iter().next() else {
+        return Err(not(&"it is empty"));
+    };
+    let kind = kinds.iter().find(|it| it.0 == name);
+    let (_, answer) = kind.ok_or_else(|| not(&"no such kind"))?;
+    answer(question)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use quiescent_report::Silent;
+    use std::sync::atomic::AtomicBool;
+
+    fn says(script: &str, patience: Duration, stop: bool) -> Result<Option<Vec<Figure>>, Error> {
+        let stop = AtomicBool::new(stop);
+        let arguments = ["-c".to_string(), script.to_string()];
+        Once::launch("/bin/sh".as_ref(), &arguments, "a script", patience)?
+            .wait(Control::new(&stop, &Silent))
+    }
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn figures_come_back() {
+        let said = Said::Figures(vec![Figure::new("push", "cpu_ns", "ns", 1.5)]);
+        let script = format!("echo '{}'", serde_json::to_string(&said).unwrap());
+        let figures = says(&script, LONG, false).unwrap().unwrap();
+        assert_eq!(figures[0].value, 1.5);
+    }
+
+    #[test]
+    fn every_other_end_is_an_error_that_names_it() {
+        for (script, words) in [
+            ("echo '{\"failed\":\"no room; make some\"}'", "make some"),
+            ("exit 3", "exit status: 3"),
+            ("echo nonsense", "nonsense"),
+        ] {
+            let error = says(script, LONG, false).unwrap_err().to_string();
+            assert!(
+                error.contains(words) && error.contains("a script"),
+                "{error}"
+            );
+        }
+        let error = says("sleep 60", Duration::ZERO, false).unwrap_err();
+        assert!(error.to_string().contains("hangs"), "{error}");
+        let missing = Once::launch("/nowhere/x".as_ref(), &[], "x", LONG).unwrap_err();
+        assert!(missing.to_string().contains("/nowhere/x"));
+    }
+
+    #[derive(Serialize, Deserialize)]
+    pub(in crate::measure) struct Twice {
+        pub(in crate::measure) number: u32,
+    }
+
+    impl Question for Twice {
+        const KIND: &'static str = "twice";
+
+        fn name(&self) -> String {
+            format!("twice {}", self.number)
+        }
+
+        fn patience(&self) -> Duration {
+            LONG
+        }
+
+        fn measure(&self) -> Result<Vec<Figure>, String> {
+            let twice = f64::from(2 * self.number);
+            Ok(vec![Figure::new("twice", "number", "numbers", twice)])
+        }
+    }
+
+    #[test]
+    fn questions_there_and_back() {
+        let ask = Ask::of(&Twice { number: 7 });
+        let [first, second, text] = &ask.arguments()[..] else {
+            panic!("three words");
+        };
+        assert_eq!([first.as_str(), second.as_str()], WORDS);
+        let kinds = [kind::<Twice>()];
+        assert_eq!(asked(text, &kinds).unwrap()[0].value, 14.0);
+        for (wrong, words) in [
+            ("not JSON", "not a question"),
+            ("{}", "empty"),
+            (r#"{"thrice":{}}"#, "no such kind"),
+            (r#"{"twice":{"number":-1}}"#, "of the kind `twice`"),
+        ] {
+            let why = asked(wrong, &kinds).unwrap_err();
+            assert!(why.contains(words), "{why}");
+            assert_eq!(serve(wrong, &kinds), 1);
+        }
+    }
+
+    #[test]
+    fn stopping_does_not_wait() {
+        assert_eq!(says("sleep 60", LONG, true).unwrap(), None);
+    }
+}

@@ -1,0 +1,431 @@
+//! What can be asked for, and which requests make no sense.
+//!
+//! A count is refused here, with what would be accepted, before anything is started: clap then exits with code 2.
+
+pub mod doctor;
+pub mod domain;
+pub mod kernel;
+pub mod quiet;
+pub mod record;
+pub mod sim;
+pub mod top;
+pub mod torture;
+pub mod trace;
+pub mod whatif;
+
+use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
+use quiescent_bench::cases::pressure::MOST_OBJECTS as MOST_HELD;
+use quiescent_bench::cases::scale::MOST_REGISTERED;
+use quiescent_bench::cases::sync::SyncCase;
+use quiescent_bench::instructions::LoopCase;
+use quiescent_bench::subjects::pool::MOST_THREADS;
+
+use std::path::{Path, PathBuf};
+
+/// Read-copy-update that does less, and later: measure it, compare it, reproduce its figures.
+#[derive(Debug, Parser)]
+#[command(name = "quiescent", version, max_term_width = 100)]
+#[command(
+    after_help = "Exit codes: 0 done; 1 something failed or was found; 2 usage; 130 stopped by Ctrl-C (what was measured is printed)."
+)]
+pub struct Arguments {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Show on this machine what the library claims: comparisons, the kernel's grace periods, targets; a page with charts (two to three minutes)
+    Reproduce(Reproduce),
+    /// Measure one side of the library, alone or beside others
+    #[command(subcommand)]
+    Bench(Bench),
+    /// Run a workload on a simulated machine with many CPUs, whose RCU is this library's engine
+    Sim(sim::Sim),
+    /// This machine's own kernel, and what the machine model makes of it
+    #[command(subcommand)]
+    Kernel(kernel::Kernel),
+    /// What was asked of this machine's kernel (laziness, offloading, parameters), and what is in force, with remedies
+    Doctor(doctor::Doctor),
+    /// Record a trace of this machine's kernel that `quiescent trace` reads, in buffers of its own
+    Record(record::Record),
+    /// Watch a running program, or the running kernel: callbacks by function, grace periods, wake-ups, readers in the way
+    Top(top::Top),
+    /// What a recorded trace of a kernel shows: wake-ups, callbacks, batches, grace periods, idle CPUs; a timeline
+    Trace(trace::Trace),
+    /// What a recorded machine would have done under other settings: its trace on the machine model, as recorded and with a change
+    Whatif(whatif::Whatif),
+    /// Try to break the library, in scenarios of threads that use it in every way at once, under oracles that notice
+    Torture(torture::Torture),
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Print a manual page (troff; try `quiescent man bench read | man -l -`)
+    Man {
+        /// The command whose page it is; this whole program's when left out
+        command: Vec<String>,
+    },
+    /// What the other commands run behind the scenes
+    #[command(subcommand, hide = true)]
+    Internal(Internal),
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Bench {
+    /// CPU time of a read-side critical section: empty, nested, load, repin
+    Read(Read),
+    /// Latency and fences of a grace period: sole thread, other asleep, reader looping
+    Sync(Sync),
+    /// Readers that may sleep: CPU time of a section, across an await, ended elsewhere; their grace periods
+    Srcu(Srcu),
+    /// Domains of the program's own: CPU time of a section, grace periods, isolation, memory and wake-ups at rest
+    Domain(domain::Domain),
+    /// What it costs to have an object reclaimed later: the call, everything in, memory, at rest
+    Retire(Retire),
+    /// Reads beside updates: one thread reads, another replaces and retires
+    Mixed(Mixed),
+    /// When memory is low: how long until the first of what is held is freed, and the last
+    Pressure(Pressure),
+    /// Many registered threads: grace periods, registration, exit, memory a thread
+    Scale(Scale),
+    #[command(flatten)]
+    Quiet(quiet::Quiet),
+}
+
+/// Options that every measuring command has.
+#[derive(Debug, Clone, Args)]
+pub struct Common {
+    /// Print one line of JSON (schema quiescent/1) instead of tables
+    #[arg(long)]
+    pub json: bool,
+    /// No progress bar
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// Where the rotation of subjects starts; printed with the results
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+}
+
+/// The page that a measuring command may write.
+#[derive(Debug, Clone, Args)]
+pub struct Page {
+    /// Also write a page with charts to this file; `-`: to standard output, in the place of the tables
+    #[arg(long, value_name = "FILE", value_parser = page_path)]
+    pub html: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct Reproduce {
+    #[command(flatten)]
+    pub common: Common,
+    /// Fewer calls, no instruction counts: to see that it works, not to quote
+    #[arg(long)]
+    pub quick: bool,
+    /// Write the page with the charts to this file (`-`: to standard output, instead of the tables); when left out,
+    /// to reproduce.html, with --json to no file
+    #[arg(long, value_name = "FILE", value_parser = page_path)]
+    pub html: Option<PathBuf>,
+    /// No page
+    #[arg(long, conflicts_with = "html")]
+    pub no_html: bool,
+}
+
+impl Reproduce {
+    /// Where the page goes, if there is to be one.
+    pub fn page(&self) -> Option<&Path> {
+        match &self.html {
+            Some(path) => Some(path),
+            None if self.no_html || self.common.json => None,
+            None => Some(Path::new("reproduce.html")),
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct Read {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(flatten)]
+    pub page: Page,
+    /// Beside every other library in this build
+    #[arg(long)]
+    pub compare: bool,
+    /// Threads that read at once
+    #[arg(long, value_name = "N", default_value = "1", value_parser = threads, allow_negative_numbers = true)]
+    pub threads: usize,
+    /// Rounds over all subjects; 30 or more for figures worth quoting
+    #[arg(long, value_name = "N", default_value = "60", value_parser = rounds, allow_negative_numbers = true)]
+    pub rounds: u64,
+}
+
+#[derive(Debug, Args)]
+pub struct Sync {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(flatten)]
+    pub page: Page,
+    /// Beside every other library in this build that has a grace period to wait for
+    #[arg(long)]
+    pub compare: bool,
+    /// Rounds over all subjects; 30 or more for figures worth quoting
+    #[arg(long, value_name = "N", default_value = "60", value_parser = rounds, allow_negative_numbers = true)]
+    pub rounds: u64,
+    /// Threads beside the caller: asleep in one case, reading in another
+    #[arg(long, value_name = "N", default_value = "1", value_parser = threads, allow_negative_numbers = true)]
+    pub threads: usize,
+    /// Grace periods a round
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = calls, allow_negative_numbers = true)]
+    pub calls: u64,
+}
+
+#[derive(Debug, Args)]
+pub struct Srcu {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(flatten)]
+    pub page: Page,
+    /// Beside a reader-writer lock and arc-swap
+    #[arg(long)]
+    pub compare: bool,
+    /// Rounds over all subjects; 30 or more for figures worth quoting
+    #[arg(long, value_name = "N", default_value = "60", value_parser = rounds, allow_negative_numbers = true)]
+    pub rounds: u64,
+    /// Threads that read at once
+    #[arg(long, value_name = "N", default_value = "1", value_parser = threads, allow_negative_numbers = true)]
+    pub threads: usize,
+    /// Grace periods a round
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = calls, allow_negative_numbers = true)]
+    pub calls: u64,
+    /// Also count instructions, under valgrind
+    #[arg(long)]
+    pub instructions: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Retire {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(flatten)]
+    pub page: Page,
+    /// Beside every other library in this build that reclaims later
+    #[arg(long)]
+    pub compare: bool,
+    /// Rounds over all subjects and cases, a process each
+    #[arg(long, value_name = "N", default_value = "5", value_parser = rounds, allow_negative_numbers = true)]
+    pub rounds: u64,
+    /// Objects a process, of all its producers together
+    #[arg(long, value_name = "N", default_value = "4000000", value_parser = objects, allow_negative_numbers = true)]
+    pub objects: u64,
+    /// How long a process at rest is watched for wake-ups
+    #[arg(long, value_name = "MS", default_value = "3000", value_parser = milliseconds, allow_negative_numbers = true)]
+    pub rest_ms: u64,
+}
+
+#[derive(Debug, Args)]
+pub struct Mixed {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(flatten)]
+    pub page: Page,
+    /// Beside other libraries in this build
+    #[arg(long)]
+    pub compare: bool,
+    /// Rounds over all subjects, a process each
+    #[arg(long, value_name = "N", default_value = "7", value_parser = rounds, allow_negative_numbers = true)]
+    pub rounds: u64,
+    /// How long a process reads and updates
+    #[arg(long, value_name = "MS", default_value = "300", value_parser = milliseconds, allow_negative_numbers = true)]
+    pub ms: u64,
+    /// Threads that read beside the one that updates
+    #[arg(long, value_name = "N", default_value = "1", value_parser = threads, allow_negative_numbers = true)]
+    pub readers: usize,
+}
+
+#[derive(Debug, Args)]
+pub struct Scale {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(flatten)]
+    pub page: Page,
+    /// Beside every other library in this build that has a grace period to wait for
+    #[arg(long)]
+    pub compare: bool,
+    /// Numbers of registered threads, the caller among them
+    #[arg(long, value_name = "N,…", default_value = "1,10,100,1000,5000", value_delimiter = ',', value_parser = registered, allow_negative_numbers = true)]
+    pub threads: Vec<u64>,
+    /// Rounds over all subjects and numbers, a process each
+    #[arg(long, value_name = "N", default_value = "5", value_parser = rounds, allow_negative_numbers = true)]
+    pub rounds: u64,
+    /// Grace periods a process
+    #[arg(long, value_name = "N", default_value = "200", value_parser = calls, allow_negative_numbers = true)]
+    pub calls: u64,
+}
+
+#[derive(Debug, Args)]
+pub struct Pressure {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(flatten)]
+    pub page: Page,
+    /// Rounds over all cases, a process each
+    #[arg(long, value_name = "N", default_value = "30", value_parser = rounds, allow_negative_numbers = true)]
+    pub rounds: u64,
+    /// Objects that a thread holds; more than 1000 would be a batch, which does not wait
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = held, allow_negative_numbers = true)]
+    pub objects: u64,
+}
+
+// `internal measure JSON`, one measuring process of `bench retire`, `bench mixed` or `bench scale`, is not here: see `main`.
+#[derive(Debug, Subcommand)]
+pub enum Internal {
+    /// One measuring process of `bench sync`
+    SyncChild {
+        #[arg(long)]
+        subject: String,
+        #[arg(long, value_parser = sync_case)]
+        case: SyncCase,
+        #[arg(long, default_value = "1", value_parser = threads)]
+        threads: usize,
+        #[arg(long)]
+        count_fences: bool,
+    },
+    /// One loop, to be counted by callgrind
+    Loop {
+        #[arg(long)]
+        subject: String,
+        #[arg(long, value_parser = loop_case)]
+        case: LoopCase,
+        #[arg(long)]
+        turns: u64,
+    },
+    /// Instruction counts of all subjects (`ci/instructions`)
+    Instructions {
+        #[command(flatten)]
+        common: Common,
+        /// The machine code of our own pairs instead
+        #[arg(long, conflicts_with = "json")]
+        disassembly: bool,
+        /// Only these subjects (may be repeated)
+        #[arg(long, value_name = "NAME")]
+        subject: Vec<String>,
+    },
+}
+
+fn threads(text: &str) -> Result<usize, String> {
+    let cpus = std::thread::available_parallelism().map_or(1, |n| n.get());
+    let advice = format!("give 1 to {MOST_THREADS} (this machine has {cpus} CPUs)");
+    count(text, MOST_THREADS as u64, &advice).map(|count| count as usize)
+}
+
+fn page_path(text: &str) -> Result<PathBuf, String> {
+    match text {
+        "" => Err("no name: give a file or `-` for standard output, or leave the page out (`reproduce --no-html`; other commands: no --html)".into()),
+        name => Ok(name.into()),
+    }
+}
+
+fn registered(text: &str) -> Result<u64, String> {
+    let advice =
+        format!("give numbers of threads from 1 to {MOST_REGISTERED}, with commas in between");
+    count(text, MOST_REGISTERED, &advice)
+}
+
+/// More rounds than anybody waits for: at the default size a round takes about a tenth of a second.
+const MOST_ROUNDS: u64 = 100_000;
+
+fn rounds(text: &str) -> Result<u64, String> {
+    let advice = format!("give 1 to {MOST_ROUNDS}; 30 or more for figures worth quoting");
+    count(text, MOST_ROUNDS, &advice)
+}
+
+/// As many latencies as a round keeps in memory without anybody noticing.
+const MOST_CALLS: u64 = 1_000_000;
+
+fn calls(text: &str) -> Result<u64, String> {
+    let advice = format!("give 1 to {MOST_CALLS}; the 99th percentile wants 100 or more");
+    count(text, MOST_CALLS, &advice)
+}
+
+/// Beyond this a library that holds everything would want more than 64 GiB.
+const MOST_OBJECTS: u64 = 1_000_000_000;
+
+fn objects(text: &str) -> Result<u64, String> {
+    let advice = format!("give 1 to {MOST_OBJECTS}; 1000000 or more for figures worth quoting");
+    count(text, MOST_OBJECTS, &advice)
+}
+
+fn held(text: &str) -> Result<u64, String> {
+    let advice = format!("give 1 to {MOST_HELD}");
+    count(text, MOST_HELD, &advice)
+}
+
+/// Longer than anybody watches a single process.
+const MOST_MS: u64 = 600_000;
+
+fn milliseconds(text: &str) -> Result<u64, String> {
+    let advice = format!("give 1 to {MOST_MS}, in ms; 300 or more for figures worth quoting");
+    count(text, MOST_MS, &advice)
+}
+
+fn count(text: &str, most: u64, advice: &str) -> Result<u64, String> {
+    match text.parse::<u128>() {
+        Ok(0) => Err(format!("0 would measure nothing: {advice}")),
+        Ok(count) if count <= u128::from(most) => Ok(count as u64),
+        Ok(_) => Err(format!("too many: {advice}")),
+        Err(_) => Err(format!("not a count: {advice}")),
+    }
+}
+
+fn loop_case(text: &str) -> Result<LoopCase, String> {
+    let names: Vec<&str> = LoopCase::all().into_iter().map(LoopCase::name).collect();
+    LoopCase::named(text).ok_or_else(|| format!("no such case; there are: {}", names.join(", ")))
+}
+
+fn sync_case(text: &str) -> Result<SyncCase, String> {
+    let names = SyncCase::ALL.map(SyncCase::name).join(", ");
+    SyncCase::named(text).ok_or_else(|| format!("no such case; there are: {names}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn absurd_counts_come_with_a_remedy() {
+        for text in [
+            "0",
+            "1000000000000",
+            "-1",
+            "many",
+            "99999999999999999999999999999999999999999",
+        ] {
+            let error = threads(text).unwrap_err();
+            assert!(error.contains("give 1 to 1024"), "{text}: {error}");
+            assert!(rounds(text).unwrap_err().contains("give 1 to"), "{text}");
+            assert!(calls(text).unwrap_err().contains("give 1 to"), "{text}");
+            assert!(objects(text).unwrap_err().contains("give 1 to"), "{text}");
+            let error = milliseconds(text).unwrap_err();
+            assert!(error.contains("in ms"), "{text}: {error}");
+        }
+        assert_eq!(
+            (threads("1024"), rounds("1"), calls("200")),
+            (Ok(1024), Ok(1), Ok(200))
+        );
+    }
+
+    #[test]
+    fn cases_by_name() {
+        assert_eq!(sync_case("reader looping"), Ok(SyncCase::ReaderLooping));
+        assert_eq!(loop_case("push"), Ok(LoopCase::Push));
+        assert!(loop_case("nesting").unwrap_err().contains("nested"));
+    }
+}

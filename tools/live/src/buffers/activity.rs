@@ -1,0 +1,260 @@
+//! What the kernel's RCU does, live, by the best source there is.
+//!
+//! | source | what it is | how exact |
+//! |---|---|---|
+//! | [`Rung::Events`] | RCU's own events (`CONFIG_RCU_TRACE`, root) | exact, but lazy and bypassed callbacks are seen only when invoked |
+//! | [`Rung::Frees`] | what is freed in RCU's soft interrupt and threads (events `kmem:*`, root) | an estimate of what was executed |
+//! | [`Rung::Rates`] | `/proc` alone | exact counts of soft interrupts, nothing by function |
+//!
+//! The upper two record in an instance of our own that goes away whatever happens. It is read when somebody looks: if more happens between two looks
+//! than its buffer holds, the rest is lost, and how much is told.
+
+use crate::buffers::events;
+use crate::buffers::instance::{Instance, drain};
+use crate::buffers::mount::tracing;
+use crate::buffers::tallies::Tallies;
+use crate::state::files::Root;
+use quiescent_report::Error;
+use std::fs::File;
+use std::io;
+
+/// KiB of the buffer of each CPU.
+const BUFFER_KB: u64 = 8192;
+
+/// Bytes of text read in a look, at most: who cannot keep up loses events, and says so.
+const MOST: usize = 64 << 20;
+
+/// Where figures come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rung {
+    /// RCU's own events.
+    Events,
+    /// Memory that is freed in RCU's soft interrupt and threads.
+    Frees,
+    /// Rates of soft interrupts.
+    Rates,
+}
+
+impl Rung {
+    /// All, the best first.
+    pub const ALL: [Rung; 3] = [Rung::Events, Rung::Frees, Rung::Rates];
+
+    /// As it is said on the command line.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Rung::Events => "events",
+            Rung::Frees => "frees",
+            Rung::Rates => "rates",
+        }
+    }
+
+    /// How exact it is, and what it is.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Rung::Events => "exact, by its own events; a lazy callback is seen when it is invoked",
+            Rung::Frees => "estimated, by what its callbacks free",
+            Rung::Rates => "exact rates, by /proc; nothing by function",
+        }
+    }
+
+    fn wanted(self) -> &'static str {
+        match self {
+            Rung::Events => {
+                "rcu:rcu_grace_period,rcu:rcu_callback,rcu:rcu_kvfree_callback,rcu:rcu_invoke_callback,\
+                 rcu:rcu_invoke_kvfree_callback,rcu:rcu_invoke_kfree_bulk_callback"
+            }
+            Rung::Frees => "irq:softirq_entry,irq:softirq_exit,kmem:kfree,kmem:kmem_cache_free",
+            Rung::Rates => "",
+        }
+    }
+
+    /// Without these it is not what it says.
+    const fn needed(self) -> &'static [&'static str] {
+        match self {
+            Rung::Events => &[
+                "rcu/rcu_grace_period",
+                "rcu/rcu_callback",
+                "rcu/rcu_invoke_callback",
+            ],
+            Rung::Frees => &[
+                "irq/softirq_entry",
+                "irq/softirq_exit",
+                "kmem/kmem_cache_free",
+            ],
+            Rung::Rates => &[],
+        }
+    }
+}
+
+/// The kernel, watched.
+#[derive(Debug)]
+pub struct Activity {
+    /// Where its figures come from.
+    pub rung: Rung,
+    /// Why not from a better source; empty if there is none.
+    pub why: String,
+    /// What was counted since the beginning.
+    pub tallies: Tallies,
+    /// Before the instance: one with an open file cannot be removed.
+    pipe: Option<File>,
+    instance: Option<Instance>,
+    /// The start of a line.
+    rest: Vec<u8>,
+}
+
+impl Activity {
+    /// Watches by this source, or by the best there is. This has to be before this process has a second thread if `mount` is given
+    /// ([`tracing`]).
+    ///
+    /// # Errors
+    /// [`Error::Failed`]: the source that was asked for cannot be had; what to do is said. [`Rung::Rates`] always can.
+    pub fn new(wanted: Option<Rung>, mount: bool) -> Result<Activity, Error> {
+        let mut why = String::new();
+        for rung in Rung::ALL
+            .into_iter()
+            .filter(|it| wanted.is_none_or(|wanted| wanted == *it))
+        {
+            match Activity::by(rung, mount) {
+                Err(error) if wanted.is_some() => return Err(error),
+                Err(error) if why.is_empty() => why = error.to_string(),
+                Err(_) => {}
+                Ok(activity) => return Ok(Activity { why, ..activity }),
+            }
+        }
+        Activity::by(Rung::Rates, mount)
+    }
+
+    fn by(rung: Rung, mount: bool) -> Result<Activity, Error> {
+        let mut activity = Activity {
+            rung,
+            why: String::new(),
+            tallies: Tallies::default(),
+            pipe: None,
+            instance: None,
+            rest: Vec::new(),
+        };
+        if rung == Rung::Rates {
+            return Ok(activity);
+        }
+        let tracing = tracing(mount)?;
+        // Looked for first: an instance is no small thing to make.
+        let wanted = events::list(rung.wanted())?;
+        let (there, _) = events::found(&tracing.join("events"), &wanted);
+        let lacks = |it: &&&str| !there.iter().any(|name| name == **it);
+        let missing: Vec<&str> = rung.needed().iter().filter(lacks).copied().collect();
+        if !missing.is_empty() {
+            let what = format!("{}/events", tracing.display());
+            let why = format!("no {}", missing.join(", "));
+            return Err(Error::failed(
+                what,
+                why,
+                "boot a kernel that is built with CONFIG_RCU_TRACE=y",
+            ));
+        }
+        let instance = Instance::new(&tracing)?;
+        instance.write("buffer_size_kb", &BUFFER_KB.to_string())?;
+        for event in &there {
+            if event.starts_with("kmem/") {
+                // In a soft interrupt (a flag of each event's), or in a thread of RCU's. Without the filter there is only more to read.
+                let _ = instance.write(
+                    &format!("events/{event}/filter"),
+                    "common_flags & 16 || comm ~ \"rcu*\"",
+                );
+            }
+            if event.starts_with("irq/") {
+                let _ = instance.write(&format!("events/{event}/filter"), "vec == 9");
+            }
+            instance.write(&format!("events/{event}/enable"), "1")?;
+        }
+        activity.pipe = Some(instance.pipe()?);
+        instance.write("tracing_on", "1")?;
+        activity.instance = Some(instance);
+        Ok(activity)
+    }
+
+    /// Counts what has happened since the last look.
+    ///
+    /// # Errors
+    /// The kernel's buffer cannot be read any more.
+    pub fn look(&mut self) -> io::Result<()> {
+        let Some(pipe) = &mut self.pipe else {
+            return Ok(());
+        };
+        let (rest, tallies) = (&mut self.rest, &mut self.tallies);
+        let mut block = vec![0; 256 * 1024];
+        drain(pipe, &mut block, MOST, |part| {
+            rest.extend_from_slice(part);
+            let whole = rest
+                .iter()
+                .rposition(|it| *it == b'\n')
+                .map_or(0, |it| it + 1);
+            tallies.feed(&rest[..whole]);
+            rest.drain(..whole);
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    /// Events that were lost so far: counts are too low by these.
+    pub fn lost(&self) -> u64 {
+        self.instance.as_ref().map_or(0, Instance::lost)
+    }
+}
+
+/// RCU's soft interrupts since boot, by CPU: the line `RCU:` of `/proc/softirqs`. None if it cannot be read.
+///
+/// ```
+/// use quiescent_live::{files::Root, softirqs};
+///
+/// if let Some(counts) = softirqs(&Root::here()) {
+///     assert!(!counts.is_empty());
+/// }
+/// ```
+pub fn softirqs(root: &Root) -> Option<Vec<(u32, u64)>> {
+    let text = root.text("/proc/softirqs")?;
+    let mut lines = text.lines();
+    let cpus = lines.next()?.split_ascii_whitespace();
+    let cpus = cpus.filter_map(|it| it.strip_prefix("CPU")?.parse::<u32>().ok());
+    let counts = lines.find_map(|it| it.trim_start().strip_prefix("RCU:"))?;
+    let counts = counts
+        .split_ascii_whitespace()
+        .filter_map(|it| it.parse::<u64>().ok());
+    Some(cpus.zip(counts).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_can_always_be_had() {
+        let mut activity = Activity::new(Some(Rung::Rates), false).unwrap();
+        activity.look().unwrap();
+        assert_eq!((activity.rung, activity.lost()), (Rung::Rates, 0));
+    }
+
+    #[test]
+    fn the_best_source_is_taken_and_why_no_better_one_is_said() {
+        let mut activity = Activity::new(None, false).unwrap();
+        activity.look().unwrap();
+        assert_eq!(
+            activity.why.is_empty(),
+            activity.rung == Rung::Events,
+            "{activity:?}"
+        );
+        assert_eq!(activity.tallies.unread, 0);
+    }
+
+    #[test]
+    fn soft_interrupts_by_cpu() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("proc")).unwrap();
+        let text = "      CPU0  CPU2\n  HI:  1  2\n RCU:  30  40\n";
+        std::fs::write(folder.path().join("proc/softirqs"), text).unwrap();
+        assert_eq!(
+            softirqs(&Root::new(folder.path())),
+            Some(vec![(0, 30), (2, 40)])
+        );
+        assert_eq!(softirqs(&Root::new("/no/such/folder")), None);
+    }
+}

@@ -1,0 +1,13 @@
+//! Trace buffers of our own in the running kernel, removed whatever happens: a record of what the kernel does, and counts of what it does now.
+
+mod activity;
+pub mod events;
+mod instance;
+mod mount;
+pub mod record;
+mod sorted;
+mod tallies;
+
+pub use activity::{Activity, Rung, softirqs};
+pub use mount::tracing;
+pub use tallies::{Tallies, Tally};

@@ -1,0 +1,328 @@
+//! A trace of this kernel: ftrace text, as `quiescent trace` reads it.
+//!
+//! An instance of our own (`instance`) is given its events and read while it records, so a recording may be as long as there is room for it. Reading is by the clock and not by
+//! waiting for events: who waits for events in `trace_pipe` is woken by the first one, and its wake-up is an event again. Between two looks as
+//! much time passes as the buffer can take, by what came since the last look: at most a second, at least five milliseconds. The recorder is in its
+//! own trace, as the task `quiescent`; nothing is left out of it, or idle CPUs would wake up for no reason.
+//!
+//! With a command the marks that `quiescent trace` looks for stand around it (`WORKLOAD_START`, `WORKLOAD_END`): what is outside is read and not counted.
+//!
+//! What is lost is told: the kernel writes a line at the place, and counts (`per_cpu/cpuN/stats`).
+
+use crate::buffers::events;
+use crate::buffers::instance::{Instance, drain};
+use crate::buffers::sorted::Sorted;
+use crate::state::cpus::known_list;
+use crate::state::files::Root;
+use crate::state::machine::CPU;
+use quiescent_report::Error;
+use quiescent_trace::{END_MARK, START_MARK};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, ErrorKind, Write};
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+/// Bytes of text read at a time.
+const BLOCK: usize = 256 * 1024;
+
+/// Bytes of text read before it is looked whether to end.
+const TURN: usize = 8 << 20;
+
+/// Between two looks.
+const LOOKS: (Duration, Duration) = (Duration::from_millis(5), Duration::from_secs(1));
+
+/// A command that is still there after the end is waited for so long.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What is to be recorded.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Events, as [`events::list`] gives them.
+    pub events: Vec<String>,
+    /// KiB of the buffer of each CPU.
+    pub buffer_kb: u64,
+    /// For so long, at most.
+    pub length: Option<Duration>,
+    /// While this runs; empty: until the length is over, or it is stopped.
+    pub command: Vec<OsString>,
+}
+
+/// What was recorded.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// Events that were on, as `subsystem/name`.
+    pub events: Vec<String>,
+    /// Words that this kernel has no event for.
+    pub missing: Vec<String>,
+    /// Lines that were written, without the heading.
+    pub lines: u64,
+    /// Bytes that were written.
+    pub bytes: u64,
+    /// Events that were lost.
+    pub lost: u64,
+    /// For how long.
+    pub length: Duration,
+    /// How the command ended.
+    pub status: Option<ExitStatus>,
+    /// Nobody reads the output any more.
+    pub unread: bool,
+}
+
+/// Records until the command ends, the time is over, or `stop` can be read (a pipe that handlers of signals write to); nothing is read from it. The
+/// command is ended then, too.
+///
+/// # Errors
+/// [`Error::Usage`]: there is no such command. [`Error::Failed`]: the kernel refuses, none of the events is there, or the output cannot be
+/// written. Nothing of the tracing stays behind in any case.
+pub fn record(
+    tracing: &Path,
+    options: &Options,
+    output: &mut dyn Write,
+    stop: BorrowedFd<'_>,
+) -> Result<Outcome, Error> {
+    let instance = Instance::new(tracing)?;
+    let (there, missing) = events::found(&instance.path().join("events"), &options.events);
+    if there.is_empty() {
+        let why = "this kernel has none of them";
+        let place = tracing.join("available_events");
+        let remedy = format!("{} lists those there are", place.display());
+        return Err(Error::failed(options.events.join(","), why, &remedy));
+    }
+    instance.write("buffer_size_kb", &options.buffer_kb.to_string())?;
+    for event in &there {
+        instance.write(&format!("events/{event}/enable"), "1")?;
+    }
+    let mut recording = Recording {
+        output,
+        lines: 0,
+        bytes: 0,
+        unread: false,
+        sorted: Sorted::default(),
+    };
+    recording.heading(options)?;
+    let begin = Instant::now();
+    let status = recording.go(&instance, options, stop)?;
+    Ok(Outcome {
+        events: there,
+        missing,
+        lines: recording.lines,
+        bytes: recording.bytes,
+        lost: instance.lost(),
+        length: begin.elapsed(),
+        status,
+        unread: recording.unread,
+    })
+}
+
+struct Recording<'a> {
+    output: &'a mut dyn Write,
+    lines: u64,
+    bytes: u64,
+    unread: bool,
+    /// What came, and may not be in its order yet.
+    sorted: Sorted,
+}
+
+impl Recording<'_> {
+    /// As a kernel begins a trace. The counts are not known yet, and losses are told at their places.
+    fn heading(&mut self, options: &Options) -> Result<(), Error> {
+        let possible = known_list(&Root::here(), &format!("{CPU}/possible")).unwrap_or_default();
+        let cpus = possible.last().map_or(1, |it| it + 1);
+        let heading = format!(
+            "# tracer: nop\n#\n# recorded by `quiescent record`, clock mono, {} KiB a CPU\n\
+             # entries-in-buffer/entries-written: 0/0   #P:{cpus}\n#\n",
+            options.buffer_kb
+        );
+        self.put(heading.as_bytes()).map_err(unwritten)?;
+        self.lines = 0;
+        Ok(())
+    }
+
+    /// A reader that has gone is no failure, but the end.
+    fn put(&mut self, text: &[u8]) -> io::Result<()> {
+        match self.output.write_all(text) {
+            Err(why) if why.kind() == ErrorKind::BrokenPipe => self.unread = true,
+            Err(why) => return Err(why),
+            Ok(()) => {}
+        }
+        self.bytes += text.len() as u64;
+        self.lines += text.iter().filter(|it| **it == b'\n').count() as u64;
+        Ok(())
+    }
+
+    /// Reads what there is, and writes what is in its order. How much was read; false: there is more.
+    fn turn(&mut self, pipe: &mut File, block: &mut [u8]) -> Result<(usize, bool), Error> {
+        let sorted = &mut self.sorted;
+        let read = drain(pipe, block, TURN, |part| {
+            sorted.push(part);
+            Ok(())
+        });
+        let read = read.map_err(|why| {
+            Error::failed(
+                "the kernel's buffer cannot be read",
+                why,
+                "is tracefs still mounted?",
+            )
+        })?;
+        let done = self.sorted.take(false);
+        self.put(&done).map_err(unwritten)?;
+        Ok(read)
+    }
+
+    /// From the first event to the last.
+    fn go(
+        &mut self,
+        instance: &Instance,
+        options: &Options,
+        stop: BorrowedFd<'_>,
+    ) -> Result<Option<ExitStatus>, Error> {
+        let mut pipe = instance.pipe()?;
+        let mut block = vec![0; BLOCK];
+        let end = options.length.map(|it| Instant::now() + it);
+        instance.write("tracing_on", "1")?;
+        let mut workload = Workload::start(instance, options)?;
+        let mut pause = Duration::from_millis(50);
+        let room = options.buffer_kb.saturating_mul(512);
+        loop {
+            let left = end.map(|it| it.saturating_duration_since(Instant::now()));
+            let is_told = wait(
+                stop,
+                workload.running.as_ref(),
+                left.unwrap_or(pause).min(pause),
+            );
+            let is_over = is_told || self.unread || left.is_some_and(|it| it.is_zero());
+            let (bytes, is_empty) = self.turn(&mut pipe, &mut block)?;
+            if workload.has_ended()? || is_over {
+                break;
+            }
+            let fit = pause.mul_f64((room as f64 / bytes.max(1) as f64).clamp(0.25, 2.0));
+            pause = match is_empty {
+                true => fit.clamp(LOOKS.0, LOOKS.1),
+                false => Duration::ZERO,
+            };
+        }
+        let status = workload.end(instance)?;
+        instance.write("tracing_on", "0")?;
+        while !self.unread {
+            let (_, is_empty) = self.turn(&mut pipe, &mut block)?;
+            if is_empty {
+                break;
+            }
+        }
+        let last = self.sorted.take(true);
+        self.put(&last).map_err(unwritten)?;
+        self.output.flush().or_else(|why| match why.kind() {
+            ErrorKind::BrokenPipe => Ok(()),
+            _ => Err(unwritten(why)),
+        })?;
+        Ok(status)
+    }
+}
+
+fn unwritten(why: io::Error) -> Error {
+    Error::failed("the trace cannot be written", why, "is the disk full?")
+}
+
+/// The command, between its marks. It does not outlive this.
+struct Workload {
+    running: Option<Child>,
+    status: Option<ExitStatus>,
+}
+
+impl Workload {
+    fn start(instance: &Instance, options: &Options) -> Result<Workload, Error> {
+        let mut none = Workload {
+            running: None,
+            status: None,
+        };
+        let Some((program, arguments)) = options.command.split_first() else {
+            return Ok(none);
+        };
+        instance.write("trace_marker", START_MARK)?;
+        let started = Command::new(program).args(arguments).spawn();
+        none.running = Some(started.map_err(|why| {
+            let program = program.to_string_lossy();
+            Error::Usage(format!(
+                "cannot start {program}: {why}; give a program and its arguments behind `--`"
+            ))
+        })?);
+        Ok(none)
+    }
+
+    /// True once, when it has.
+    fn has_ended(&mut self) -> Result<bool, Error> {
+        let Some(running) = &mut self.running else {
+            return Ok(false);
+        };
+        let failed =
+            |why| Error::failed("the command cannot be waited for", why, "please report it");
+        self.status = running.try_wait().map_err(failed)?;
+        Ok(self.status.is_some())
+    }
+
+    /// Writes its mark; what has not ended is told to, first kindly.
+    fn end(&mut self, instance: &Instance) -> Result<Option<ExitStatus>, Error> {
+        if self.running.is_some() {
+            instance.write("trace_marker", END_MARK)?;
+        }
+        self.put_down();
+        Ok(self.status)
+    }
+
+    fn put_down(&mut self) {
+        let Some(running) = &mut self.running else {
+            return;
+        };
+        if self.status.is_none() {
+            // SAFETY: a number; the process is our child and has not been waited for.
+            unsafe { libc::kill(running.id() as libc::pid_t, libc::SIGTERM) };
+            let begin = Instant::now();
+            while begin.elapsed() < PATIENCE && !matches!(running.try_wait(), Ok(Some(_))) {
+                std::thread::sleep(LOOKS.0);
+            }
+            let _ = running.kill();
+            self.status = running.wait().ok();
+        }
+        self.running = None;
+    }
+}
+
+impl Drop for Workload {
+    fn drop(&mut self) {
+        self.put_down();
+    }
+}
+
+/// Until it is time, the command ends, or somebody says so; true in the last case.
+fn wait(stop: BorrowedFd<'_>, running: Option<&Child>, time: Duration) -> bool {
+    // SAFETY: takes two numbers, gives a descriptor or -1 (kernels before 5.3).
+    let ended = running.map_or(-1, |it| unsafe {
+        libc::syscall(libc::SYS_pidfd_open, it.id(), 0)
+    });
+    let watch = |fd: i32| libc::pollfd {
+        fd,
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    let ended = ended as i32;
+    let mut watched = [watch(stop.as_raw_fd()), watch(ended)];
+    let least = if running.is_some() && ended < 0 {
+        50
+    } else {
+        i32::MAX
+    };
+    // Rounded up: who comes too early looks again, and again.
+    let ms = i32::try_from(time.as_micros().div_ceil(1000))
+        .unwrap_or(i32::MAX)
+        .min(least);
+    // SAFETY: two entries of ours, in which a descriptor of -1 is passed over.
+    unsafe { libc::poll(watched.as_mut_ptr(), 2, ms) };
+    if ended >= 0 {
+        // SAFETY: opened above, and nobody else's.
+        unsafe { libc::close(ended) };
+    }
+    watched[0].revents != 0
+}

@@ -1,0 +1,12 @@
+//! What files below a root tell: configuration, command line, CPUs, threads, tracing; all of it read once into a [`Machine`].
+
+pub(crate) mod cpus;
+pub mod files;
+pub(crate) mod machine;
+pub(crate) mod task;
+pub(crate) mod tracefs;
+
+pub use cpus::listed;
+pub use machine::{Machine, coarse_tick_ns};
+pub use task::Task;
+pub use tracefs::Place;

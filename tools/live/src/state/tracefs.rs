@@ -1,0 +1,52 @@
+//! Where the kernel describes its events, and whether they may be read.
+
+use crate::state::files::Root;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
+/// Where tracefs is mounted: by itself, or, on older systems, inside debugfs.
+pub(crate) const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+
+/// Tracing, as far as it is to be seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// Here.
+    At(&'static str),
+    /// It is there, perhaps, and may not be read: root may.
+    Forbidden(&'static str),
+    /// The folder on which it is mounted is empty.
+    NotMounted(&'static str),
+    /// There is no such folder: a kernel without tracing, or files that were not copied.
+    Absent,
+}
+
+/// Looks for it.
+pub(crate) fn place(root: &Root) -> Place {
+    let mut found = Place::Absent;
+    for place in PLACES {
+        let events = root.path(&format!("{place}/events"));
+        match std::fs::read_dir(&events) {
+            Ok(_) => return Place::At(place),
+            Err(why) if why.kind() == ErrorKind::PermissionDenied && found == Place::Absent => {
+                found = Place::Forbidden(place);
+            }
+            Err(_) if found == Place::Absent && root.path(place).is_dir() => {
+                found = Place::NotMounted(place);
+            }
+            Err(_) => {}
+        }
+    }
+    found
+}
+
+/// The events of a subsystem, such as `rcu`, in the order of their names.
+pub(crate) fn events(root: &Root, place: &str, subsystem: &str) -> Vec<String> {
+    let folder: PathBuf = root.path(&format!("{place}/events/{subsystem}"));
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let folders = entries.filter(|it| it.path().is_dir());
+    let mut names: Vec<String> = folders
+        .filter_map(|it| it.file_name().into_string().ok())
+        .collect();
+    names.sort_unstable();
+    names
+}

@@ -1,0 +1,174 @@
+//! What keys do.
+
+use std::time::Duration;
+
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use crate::interval::Interval;
+use crate::interval::View;
+
+/// The shortest and the longest time between two looks.
+const TIMES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(3600));
+
+/// What a key has asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wish {
+    /// Nothing but to be shown.
+    Draw,
+    /// To end.
+    Quit,
+}
+
+/// What is shown, and how.
+#[derive(Debug)]
+pub(crate) struct State {
+    /// What is looked at.
+    pub(crate) about: String,
+    /// The last interval; none before the second look.
+    pub(crate) interval: Option<Interval>,
+    /// What went wrong with the last look.
+    pub(crate) trouble: Option<String>,
+    pub(crate) view: View,
+    /// A filter is being typed.
+    pub(crate) typing: bool,
+    /// New looks are not shown.
+    pub(crate) paused: bool,
+    /// The keys are shown.
+    pub(crate) help: bool,
+    /// The first row that is shown.
+    pub(crate) first: usize,
+    pub(crate) every: Duration,
+}
+
+impl State {
+    pub(crate) fn new(about: String, view: View, every: Duration) -> State {
+        State {
+            about,
+            interval: None,
+            trouble: None,
+            view,
+            typing: false,
+            paused: false,
+            help: false,
+            first: 0,
+            every: every.clamp(TIMES.0, TIMES.1),
+        }
+    }
+
+    /// Does what a key asks for.
+    pub(crate) fn key(&mut self, key: KeyEvent) -> Wish {
+        if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
+            return Wish::Quit;
+        }
+        if self.typing {
+            self.type_filter(key.code);
+            return Wish::Draw;
+        }
+        if self.help {
+            self.help = false;
+            return Wish::Draw;
+        }
+        match key.code {
+            KeyCode::Char('q') => return Wish::Quit,
+            KeyCode::Esc if self.view.filter.is_empty() => return Wish::Quit,
+            KeyCode::Esc => self.view.filter.clear(),
+            KeyCode::Char('s') => self.view.order = self.view.order.next(),
+            KeyCode::Char('r') => self.view.reversed = !self.view.reversed,
+            KeyCode::Char('/' | 'f') => self.typing = true,
+            KeyCode::Char('p' | ' ') => self.paused = !self.paused,
+            KeyCode::Char('h' | '?') => self.help = true,
+            KeyCode::Char('+') => self.every = (self.every * 2).min(TIMES.1),
+            KeyCode::Char('-') => self.every = (self.every / 2).max(TIMES.0),
+            KeyCode::Down | KeyCode::Char('j') => self.scroll(1),
+            KeyCode::Up | KeyCode::Char('k') => self.scroll(-1),
+            KeyCode::PageDown => self.scroll(10),
+            KeyCode::PageUp => self.scroll(-10),
+            KeyCode::Home => self.first = 0,
+            _ => {}
+        }
+        Wish::Draw
+    }
+
+    fn type_filter(&mut self, key: KeyCode) {
+        match key {
+            KeyCode::Enter => self.typing = false,
+            KeyCode::Esc => {
+                self.typing = false;
+                self.view.filter.clear();
+            }
+            KeyCode::Backspace => drop(self.view.filter.pop()),
+            KeyCode::Char(letter) => self.view.filter.push(letter),
+            _ => {}
+        }
+        self.first = 0;
+    }
+
+    fn scroll(&mut self, by: isize) {
+        let rows = self.interval.as_ref().map_or(0, |it| it.functions.len());
+        let first = self.first.saturating_add_signed(by);
+        self.first = first.min(rows.saturating_sub(1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::interval::Order;
+
+    fn press(state: &mut State, keys: &str) -> Wish {
+        let mut wish = Wish::Draw;
+        for key in keys.chars() {
+            let code = match key {
+                '\n' => KeyCode::Enter,
+                '<' => KeyCode::Backspace,
+                '!' => KeyCode::Esc,
+                letter => KeyCode::Char(letter),
+            };
+            wish = state.key(KeyEvent::new(code, KeyModifiers::NONE));
+        }
+        wish
+    }
+
+    fn state() -> State {
+        State::new("a process".into(), View::default(), Duration::from_secs(1))
+    }
+
+    #[test]
+    fn keys_sort_filter_pause_and_quit() {
+        let mut it = state();
+        press(&mut it, "s");
+        assert_eq!(it.view.order, Order::Executed);
+        press(&mut it, "rp");
+        assert!(it.view.reversed && it.paused);
+        press(&mut it, "/qqx<\n");
+        assert_eq!((it.view.filter.as_str(), it.typing), ("qq", false));
+        assert_eq!(press(&mut it, "!"), Wish::Draw); // no filter any more
+        assert_eq!(it.view.filter, "");
+        assert_eq!(press(&mut it, "!"), Wish::Quit);
+        assert_eq!(press(&mut it, "q"), Wish::Quit);
+    }
+
+    #[test]
+    fn control_c_quits_whatever_is_going_on() {
+        let mut it = state();
+        press(&mut it, "/abc");
+        let key = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+        assert_eq!(it.key(key), Wish::Quit);
+    }
+
+    #[test]
+    fn times_stay_within_reason() {
+        let mut it = state();
+        press(&mut it, "++++++++++++++");
+        assert_eq!(it.every, TIMES.1);
+        press(&mut it, "--------------------");
+        assert_eq!(it.every, TIMES.0);
+    }
+
+    #[test]
+    fn nobody_scrolls_out_of_an_empty_table() {
+        let mut it = state();
+        press(&mut it, "jjjk");
+        assert_eq!(it.first, 0);
+    }
+}

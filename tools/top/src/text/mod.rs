@@ -1,0 +1,204 @@
+//! An interval as lines: what `--batch` prints, and the words that the screen uses as well.
+
+pub(crate) mod summary;
+
+use std::fmt::Write as _;
+
+use crate::interval::{Interval, Row, ThreadRow};
+use crate::interval::{Order, View};
+use crate::sample::{Holdout, Subject};
+use crate::text::summary::summary;
+
+/// Columns behind the name: heading, width, and what sorts by it.
+pub(crate) const COLUMNS: [(&str, usize, Option<Order>); 8] = [
+    ("Domain", 10, None),
+    ("Queued/s", 9, Some(Order::Queued)),
+    ("Executed/s", 11, Some(Order::Executed)),
+    ("Held", 7, Some(Order::Held)),
+    ("Bytes", 9, Some(Order::Bytes)),
+    ("Delay ms", 9, Some(Order::Delay)),
+    ("Lazy", 5, None),
+    ("Broke/s", 8, Some(Order::Broke)),
+];
+
+/// A terminal of 80 columns leaves out these: the first column, and lazy's.
+pub(crate) const NARROW: usize = 100;
+
+/// Threads that are shown in text.
+const THREADS: usize = 8;
+
+/// The narrowest a name gets.
+const NAME_LEAST: usize = 12;
+
+/// Which columns there is room for.
+pub(crate) fn columns(width: usize) -> impl Iterator<Item = (usize, &'static str, usize)> {
+    let fits = move |name: &str| width >= NARROW || !matches!(name, "Domain" | "Lazy");
+    let all = COLUMNS.iter().enumerate();
+    all.filter(move |(_, it)| fits(it.0))
+        .map(|(n, it)| (n, it.0, it.1))
+}
+
+/// What is left for the name.
+pub(crate) fn name_width(width: usize) -> usize {
+    let others: usize = columns(width).map(|it| it.2 + 1).sum();
+    width.saturating_sub(others).max(NAME_LEAST)
+}
+
+/// A number with as many digits as mean something.
+pub(crate) fn rate(value: f64) -> String {
+    match value {
+        0.0 => "0".to_owned(),
+        v if v < 10.0 => format!("{v:.2}"),
+        v if v < 1000.0 => format!("{v:.1}"),
+        v if v < 1e6 => format!("{v:.0}"),
+        v => format!("{:.1}M", v / 1e6),
+    }
+}
+
+/// Bytes, in the unit that leaves two or three digits before the point.
+pub(crate) fn bytes(value: u64) -> String {
+    let mut scaled = value as f64;
+    for unit in ["B", "KiB", "MiB", "GiB"] {
+        if scaled < 1024.0 || unit == "GiB" {
+            return match unit {
+                "B" => format!("{value} B"),
+                _ => format!("{scaled:.1} {unit}"),
+            };
+        }
+        scaled /= 1024.0;
+    }
+    String::new()
+}
+
+/// The cell of a row in the `n`th column.
+pub(crate) fn cell(row: &Row, n: usize) -> String {
+    let cell = match n {
+        0 => Some(short(&row.domain, COLUMNS[0].1)),
+        1 => row.queued_per_s.map(rate),
+        2 => Some(rate(row.executed_per_s)),
+        3 => row.held.map(|it| it.to_string()),
+        4 => row.held_bytes.map(bytes),
+        5 => row.delay_ms.map(rate),
+        6 => row.lazy_pct.map(|it| format!("{it:.0}%")),
+        _ => row.broke_per_s.map(rate),
+    };
+    cell.unwrap_or_else(|| "-".to_owned())
+}
+
+/// The end of a name matters more than the path before it.
+pub(crate) fn short(name: &str, width: usize) -> String {
+    let length = name.chars().count();
+    if length <= width {
+        return name.to_owned();
+    }
+    let kept = name.chars().skip(length + 1 - width);
+    format!("…{}", kept.collect::<String>())
+}
+
+/// Why there is no row, if there is none.
+pub(crate) fn nothing(interval: &Interval, rows: usize) -> &'static str {
+    match (rows, interval.functions.is_empty()) {
+        (0, true) if interval.subject == Subject::Kernel => "(no callback was seen)\n",
+        (0, true) => "(nothing was queued yet)\n",
+        (0, false) => "(no callback has this in its name)\n",
+        _ => "",
+    }
+}
+
+/// Who is in the way, in words.
+pub(crate) fn holdout(it: &Holdout) -> String {
+    match it {
+        Holdout::Thread { id, name, nesting } => match name {
+            Some(name) => format!("thread {id} \"{name}\", nesting {nesting}"),
+            None => format!("thread {id}, not to be found here, nesting {nesting}"),
+        },
+        Holdout::Cpu { cpu, runs } => match runs {
+            Some(name) => format!("CPU {cpu}, which runs {name}"),
+            None => format!("CPU {cpu}, which idles"),
+        },
+        Holdout::Preempted { name } => format!("{name}, switched out in a section"),
+    }
+}
+
+/// A thread, in words.
+pub(crate) fn thread(it: &ThreadRow) -> String {
+    let name = short(&it.name, 16);
+    let wakeups = rate(it.wakeups_per_s);
+    format!("{name:<16} {:>8} {wakeups:>11} {:>7.2}", it.id, it.cpu_pct)
+}
+
+/// The headings above [`thread`].
+pub(crate) const THREAD_HEADING: &str = "Thread                 id  Wake-ups/s   CPU %";
+
+/// An interval as lines of at most so many columns.
+pub fn text(interval: &Interval, view: &View, width: usize) -> String {
+    let mut text = String::new();
+    for line in summary(interval) {
+        let _ = writeln!(text, "{line}");
+    }
+    let names = name_width(width);
+    let _ = write!(text, "\n{:<names$}", "Callback");
+    for (_, heading, width) in columns(width) {
+        let _ = write!(text, " {heading:>width$}");
+    }
+    text.push('\n');
+    let rows = view.rows(interval);
+    text += nothing(interval, rows.len());
+    let is_idle = |row: &&Row| {
+        let moves = row.queued_per_s.unwrap_or(0.0) + row.executed_per_s > 0.0;
+        !moves && row.held.unwrap_or(0) == 0
+    };
+    let (idle, active): (Vec<&Row>, Vec<&Row>) = rows.into_iter().partition(is_idle);
+    for row in &active {
+        let _ = write!(text, "{:<names$}", short(&row.name, names));
+        for (n, _, width) in columns(width) {
+            let _ = write!(text, " {:>width$}", cell(row, n));
+        }
+        text.push('\n');
+    }
+    if !idle.is_empty() {
+        let _ = writeln!(text, "({} idle)", idle.len());
+    }
+    let _ = writeln!(text, "\n{THREAD_HEADING}");
+    for it in interval.threads.iter().take(THREADS) {
+        let _ = writeln!(text, "{}", thread(it));
+    }
+    let more = interval.threads.len().saturating_sub(THREADS) + interval.more_threads;
+    if more > 0 {
+        let _ = writeln!(text, "({more} more)");
+    }
+    for it in &interval.holdouts {
+        let _ = writeln!(text, "in the way: {}", holdout(it));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short_and_say_what_they_are() {
+        let rates = [0.0, 0.126, 12.34, 999.94, 1234.5, 2_500_000.0].map(rate);
+        assert_eq!(rates, ["0", "0.13", "12.3", "999.9", "1234", "2.5M"]);
+        let sizes = [0, 1023, 1024, 64 << 20, 3 << 40].map(bytes);
+        assert_eq!(
+            sizes,
+            ["0 B", "1023 B", "1.0 KiB", "64.0 MiB", "3072.0 GiB"]
+        );
+    }
+
+    #[test]
+    fn long_names_keep_their_ends() {
+        assert_eq!(short("short", 5), "short");
+        assert_eq!(short("a::very::long::path::Name", 10), "…ath::Name");
+    }
+
+    #[test]
+    fn a_narrow_line_is_no_wider_than_it_may_be() {
+        for width in [80, 100, 200] {
+            let all: usize = columns(width).map(|it| it.2 + 1).sum();
+            assert_eq!(name_width(width) + all, width);
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! What a trace shows, as tables: who wakes up, which callbacks, which grace periods, and what that does to idle CPUs.
+//!
+//! | module | [`Kind`] | what it shows |
+//! |---|---|---|
+//! | `wakeups`, `chains` | `Wakeups` | threads by wake-ups and intervals; from the callback that was queued to the threads that woke for it |
+//! | `callbacks` | `Callbacks` | by function, by the task and the system call that queued them; delays |
+//! | `batches` | `Batches` | sizes, durations and spacing, by who invokes |
+//! | `gps` | `Gps` | phases, scans, who was last, who asked |
+//! | `idle`, `lost` | `Idle` | idle segments and states, ticks that hit idle CPUs, time lost |
+//! | `timeline`, `proto` | [`Analysis::timeline`] | a file for Perfetto |
+//!
+//! `origin` finds who asked for a grace period; `filter`, `findings`, `about`, `bounded` are what all have in common.
+//!
+//! Invariants. One pass; memory is bounded by the constants of `bounded`, and what was given up is in the notes. What is
+//! outside the window changes what is known and no count. A figure that the trace does not tell is absent, and never a
+//! zero. Every table is held against `data/traces/analyses.py`, an independent script, on whole traces, to the last digit.
+
+mod about;
+mod batches;
+mod bounded;
+mod callbacks;
+mod chains;
+mod filter;
+mod findings;
+mod gps;
+mod idle;
+mod lost;
+mod origin;
+mod proto;
+mod spread;
+mod timeline;
+mod wakeups;
+
+pub use about::About;
+pub use bounded::{NAMES_MOST, WAITING_MOST};
+pub use filter::{Filter, Thread};
+pub use findings::{Column, Findings, Line, Table};
+pub use spread::{DISTINCT_MOST, VALUES_MOST};
+
+use crate::event::window::{Follow, Place};
+use crate::{Error, Event, Record, Summary, Window};
+use about::Present;
+use std::io::Write;
+
+/// Which analysis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Threads by wake-ups, and the chains that lead to those of RCU's threads.
+    Wakeups,
+    /// Callbacks by function, task and system call.
+    Callbacks,
+    /// Batches of callbacks.
+    Batches,
+    /// Grace periods: phases, scans, holdouts, who asked.
+    Gps,
+    /// Idle CPUs: segments, states, ticks, time lost.
+    Idle,
+}
+
+impl Kind {
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Wakeups => "wakeups",
+            Kind::Callbacks => "callbacks",
+            Kind::Batches => "batches",
+            Kind::Gps => "gps",
+            Kind::Idle => "idle",
+        }
+    }
+}
+
+/// An analysis in progress: feed it every record, then finish.
+///
+/// ```
+/// use quiescent_trace::{Analysis, Filter, Kind, Reader, open};
+///
+/// let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/traces/classic-b-nocb-file100.txt.xz");
+/// let mut reader = Reader::new(path, open(path)?);
+/// let mut analysis = Analysis::new(Kind::Callbacks, Filter::default());
+/// while let Some(record) = reader.next_record()? {
+///     analysis.feed(&record);
+/// }
+/// let findings = analysis.finish(reader.summary())?;
+/// assert_eq!(findings.tables[0].figure("__d_free", "queued"), Some(1010.0));
+/// # Ok::<(), quiescent_trace::Error>(())
+/// ```
+pub struct Analysis {
+    filter: Filter,
+    window: Follow,
+    part: Box<dyn Part>,
+    present: Present,
+}
+
+impl std::fmt::Debug for Analysis {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Analysis")
+            .field("filter", &self.filter)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What one analysis does with the records.
+trait Part {
+    /// The window starts: forget the counts, keep what is known.
+    fn reset(&mut self);
+    /// The next record.
+    fn see(&mut self, seen: &Seen<'_>);
+    /// The tables and notes.
+    ///
+    /// # Errors
+    /// When the output could not be written; only the timeline has one.
+    fn finish(self: Box<Self>, findings: &mut Findings, window: Window) -> Result<(), Error>;
+}
+
+/// A record with what every analysis needs to know about it.
+struct Seen<'a> {
+    record: &'a Record<'a>,
+    event: &'a Event<'a>,
+    /// In the window: what begins or happens now counts.
+    inside: bool,
+    /// From when on things count, as far as it is known.
+    start: u64,
+    filter: &'a Filter,
+}
+
+impl Analysis {
+    /// An analysis of the part of a trace that `filter` says. Without times the window lies between the marks
+    /// [`START_MARK`](crate::START_MARK) and [`END_MARK`](crate::END_MARK), or is the whole trace.
+    pub fn new(kind: Kind, filter: Filter) -> Self {
+        let part: Box<dyn Part> = match kind {
+            Kind::Wakeups => Box::<wakeups::Wakeups>::default(),
+            Kind::Callbacks => Box::<callbacks::Callbacks>::default(),
+            Kind::Batches => Box::<batches::Batches>::default(),
+            Kind::Gps => Box::<gps::Gps>::default(),
+            Kind::Idle => Box::<idle::Idle>::default(),
+        };
+        Analysis::with(part, filter)
+    }
+
+    /// Writes a timeline in Perfetto's format while the trace is read. Its findings say what was written.
+    pub fn timeline(filter: Filter, output: Box<dyn Write>) -> Self {
+        Analysis::with(Box::new(timeline::Timeline::new(output)), filter)
+    }
+
+    fn with(part: Box<dyn Part>, filter: Filter) -> Self {
+        let given = (filter.from_ns.is_some() || filter.to_ns.is_some()).then(|| Window {
+            start_ns: filter.from_ns.unwrap_or(0),
+            end_ns: filter.to_ns.unwrap_or(u64::MAX),
+        });
+        Analysis {
+            filter,
+            window: Follow::new(given),
+            part,
+            present: Present::default(),
+        }
+    }
+
+    /// The next record of the trace.
+    pub fn feed(&mut self, record: &Record<'_>) {
+        let Some((event, place)) = self.window.see(record) else {
+            return;
+        };
+        if place == Place::Starts {
+            self.part.reset();
+        }
+        self.present.note(record, &event);
+        self.part.see(&Seen {
+            record,
+            event: &event,
+            inside: place != Place::Outside,
+            start: self.window.start(),
+            filter: &self.filter,
+        });
+    }
+
+    /// What was found.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] when the trace has no record, or none in the window; [`Error::Output`] when the timeline could
+    /// not be written.
+    pub fn finish(self, summary: &Summary) -> Result<Findings, Error> {
+        let (window, by) = self.window.bounds(summary)?;
+        let mut findings = Findings::default();
+        self.part.finish(&mut findings, window)?;
+        findings.about = About::new(summary, self.window.undecoded, window, by, &self.present);
+        if summary.unitless > 0 {
+            findings.without_times();
+        }
+        Ok(findings)
+    }
+}
+
+/// A count as a rate over the window.
+fn per_second(n: u64, window: Window) -> Option<f64> {
+    let seconds = window.seconds();
+    (seconds > 0.0).then(|| n as f64 / seconds)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,123 @@
+//! What could not be read, in bounded memory.
+//!
+//! A trace of several gigabytes may have one bad line or a hundred million: every one is counted, the first few are
+//! kept with their line numbers. Nothing here stops the reading; what to do about a count is the caller's decision.
+
+use serde::Serialize;
+use std::fmt;
+
+/// Bytes that a line may have.
+pub const LINE_MOST: usize = 64 * 1024;
+
+/// How many faults are kept with their places; the others are only counted.
+const KEPT: usize = 16;
+
+/// Why a line, or a field of it, could not be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Fault {
+    /// No layout of ftrace text that is known.
+    Shape,
+    /// Recorded with the `raw` option: numbers without names.
+    Raw,
+    /// Recorded without `context-info`: who, where and when is missing.
+    Context,
+    /// The time is no number, or too large for nanoseconds in 64 bits.
+    Time,
+    /// A CPU number above 65535.
+    Cpu,
+    /// Longer than [`LINE_MOST`] bytes.
+    Long,
+    /// The event is known, and a field that it must have is missing.
+    Field(&'static str),
+    /// The kernel hid the pointer, so that callbacks cannot be told apart.
+    Hidden,
+    /// A function is an address: the symbols of the kernel were hidden, or left out.
+    Address,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Shape => f.write_str("not a line of ftrace text"),
+            Fault::Raw => {
+                f.write_str("recorded with the `raw` option; write `noraw` to trace_options")
+            }
+            Fault::Context => f.write_str(
+                "recorded without `context-info`: no task, CPU and time; write `context-info` to trace_options",
+            ),
+            Fault::Time => f.write_str("the time cannot be read"),
+            Fault::Cpu => f.write_str("a CPU number above 65535"),
+            Fault::Long => write!(f, "longer than {} bytes", LINE_MOST),
+            Fault::Field(name) => write!(f, "the event has no readable field `{name}`"),
+            Fault::Hidden => {
+                f.write_str("the pointer is hidden; write `nohash-ptr` to trace_options")
+            }
+            Fault::Address => f.write_str(
+                "the function is an address; record as root with kernel.kptr_restrict=0, and report without -R",
+            ),
+        }
+    }
+}
+
+/// One thing that could not be read, and where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Malformed {
+    /// Line number, from 1.
+    pub line: u64,
+    /// What is wrong with it.
+    pub fault: Fault,
+}
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.fault)
+    }
+}
+
+/// All that could not be read: a count, and the first sixteen.
+///
+/// ```
+/// use quiescent_trace::{Fault, Faults};
+///
+/// let mut faults = Faults::default();
+/// for line in 1..=100 {
+///     faults.add(line, Fault::Shape);
+/// }
+/// assert_eq!(faults.count(), 100);
+/// assert_eq!(faults.first().len(), 16);
+/// assert_eq!(faults.first()[0].to_string(), "line 1: not a line of ftrace text");
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Faults {
+    count: u64,
+    first: Vec<Malformed>,
+}
+
+impl Faults {
+    /// Counts one more.
+    pub fn add(&mut self, line: u64, fault: Fault) {
+        self.count += 1;
+        if self.first.len() < KEPT {
+            self.first.push(Malformed { line, fault });
+        }
+    }
+
+    /// Those of later lines.
+    pub(crate) fn join(&mut self, later: &Faults) {
+        self.count += later.count;
+        let room = KEPT.saturating_sub(self.first.len());
+        self.first.extend(later.first.iter().take(room));
+    }
+
+    /// How many there were.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The first of them, in the order of the file.
+    pub fn first(&self) -> &[Malformed] {
+        &self.first
+    }
+}

@@ -1,0 +1,399 @@
+//! One line of ftrace text, in every layout met so far.
+//!
+//! ```text
+//! ftrace        comm-pid  [cpu] FLAGS  sec.usec: event: text
+//!   tgid        comm-pid  (  tgid) [cpu] FLAGS  sec.usec: event: text      an unknown tgid is dashes
+//!   no irq-info comm-pid  [cpu]  sec.usec: event: text
+//!   latency     comm-pid  cpuFLAGS  NNNus+: event: text                    one mark of delay, or a blank
+//!   clocks      a time without a dot has no unit (uptime, counter, x86-tsc)
+//! trace-cmd     as ftrace; the event is padded; nanoseconds with -t; `(+5)` before the event with --ts-diff
+//!   latency (-l) comm-pid  cpuFLAGS sec.usec: event: text                the number after -R -l instead of letters
+//!   instance    `name: ` before the line
+//! perf script   comm  pid [cpu]  sec.usec: sys:event: text                `pid/tid` with both
+//! system calls  ... sec.usec: sys_openat(dfd: ...)   sys_openat -> 0x3   the name stands for the event
+//! stacks        ... sec.usec: <stack trace>, then lines ` => function`   the lines are passed over
+//! functions     ... sec.usec: callee <-caller                            the callee stands for the event
+//! ```
+//!
+//! What makes it unambiguous: the task is all that stands before the *first* `[number]` in front of which a pid is
+//! found, and its name ends at the *last* dash there, so that names with blanks, dashes and brackets are read right.
+//! Nothing is allocated: a [`Record`] borrows the line. Any text gives a record, a header or a [`Fault`], never a
+//! panic (checked with arbitrary bytes).
+//!
+//! The common layout has a reader of its own (`fast`), which looks at every byte once and gives up at the first that it
+//! does not expect; what follows then is the reader of all layouts. Where the fast one does not give up, both say the
+//! same (checked on every line of the traces, and on damaged ones).
+
+mod fast;
+mod latency;
+mod other;
+mod reader;
+
+use crate::Fault;
+
+pub(crate) use fast::Before;
+use latency::{glued, latency};
+use other::{is_bare, is_raw, lost, special};
+pub use reader::{Buffer, Reader, Summary};
+use std::ops::Range;
+
+/// CPU numbers from here on are taken for damage: tables by CPU must not grow without bound.
+const CPUS_MOST: u32 = 1 << 16;
+
+/// The irq-info column of a record: five letters, four on old kernels, up to eight on new ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Flags<'a>(pub &'a str);
+
+impl Flags<'_> {
+    fn at(self, place: usize) -> u8 {
+        *self.0.as_bytes().get(place).unwrap_or(&b'.')
+    }
+
+    /// Interrupts were off when the event was written. Many events are written in a section that turns them off itself.
+    pub fn irqs_off(self) -> bool {
+        matches!(self.at(0), b'd' | b'D')
+    }
+
+    /// In a hard interrupt or an NMI.
+    pub fn hardirq(self) -> bool {
+        matches!(self.at(2), b'h' | b'H' | b'z' | b'Z')
+    }
+
+    /// In a soft interrupt, with no hard one on top.
+    pub fn softirq(self) -> bool {
+        self.at(2) == b's'
+    }
+}
+
+/// What a time without its unit is worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Unit {
+    /// Seconds with a fraction, or microseconds in the latency layout: [`Record::time_ns`] is right.
+    Seconds,
+    /// A bare number: only its order means something.
+    None,
+}
+
+/// One event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Record<'a> {
+    /// Line number, from 1.
+    pub line: u64,
+    /// Name of the task that ran.
+    pub task: &'a str,
+    /// Its id; 0 is the idle loop.
+    pub pid: u32,
+    /// The CPU that wrote the event.
+    pub cpu: u32,
+    /// The irq-info column; empty when it was left out.
+    pub flags: Flags<'a>,
+    /// Time in nanoseconds, or the bare number when the clock has no unit.
+    pub time_ns: u64,
+    /// Whether `time_ns` is nanoseconds.
+    pub unit: Unit,
+    /// Name of the event, without the subsystem.
+    pub event: &'a str,
+    /// The rest of the line.
+    pub text: &'a str,
+}
+
+/// What a line is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Line<'a> {
+    Record(Record<'a>),
+    /// `entries-in-buffer/entries-written`, and the number of CPUs.
+    Entries {
+        kept: u64,
+        written: u64,
+        cpus: Option<u32>,
+    },
+    /// `cpus=N`, the first line of `trace-cmd report`.
+    Cpus(u32),
+    /// `CPU:n [LOST k EVENTS]`; `None` when the number is not told.
+    Lost(Option<u64>),
+    /// A buffer of a trace.dat: its name (empty: the first one) and its clock.
+    Buffer {
+        name: &'a str,
+        clock: &'a str,
+    },
+    /// An option of a trace.dat that changes times and is not followed.
+    NotApplied(&'a str),
+    /// A header line or a blank one: nothing in it is needed.
+    Nothing,
+}
+
+/// A line: a record as places in it, or anything else.
+pub(crate) enum Met<'a> {
+    Record(Places),
+    Other(Line<'a>),
+}
+
+/// Reads the line at this place of `text` (without its end) that follows another one.
+#[inline(always)]
+pub(crate) fn places<'a>(
+    text: &'a str,
+    place: Range<usize>,
+    before: &mut Before,
+) -> Result<Met<'a>, Fault> {
+    match fast::parse(&text.as_bytes()[place.clone()], before) {
+        Some(places) => Ok(Met::Record(places)),
+        None => slow_places(&text[place]),
+    }
+}
+
+#[inline(never)]
+fn slow_places(line: &str) -> Result<Met<'_>, Fault> {
+    // Of an instance: the rest is as any other.
+    let rest = without_instance(line);
+    if rest.len() != line.len()
+        && let Some(places) = fast::parse(rest.as_bytes(), &mut Before::default())
+    {
+        let record = places.on(rest, 0, 0);
+        return Ok(Met::Record(Places::of(line, &record)));
+    }
+    Ok(match any(line)? {
+        Line::Record(record) => Met::Record(Places::of(line, &record)),
+        other => Met::Other(other),
+    })
+}
+
+/// Where the pieces of a record stand in its line: what is kept while the line may not be borrowed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Places {
+    pid: u32,
+    pub(crate) cpu: u32,
+    pub(crate) time_ns: u64,
+    pub(crate) unit: Unit,
+    task: (u32, u32),
+    flags: (u32, u32),
+    event: (u32, u32),
+    text: (u32, u32),
+}
+
+impl Places {
+    /// All pieces of `record` are pieces of `line`, or empty.
+    fn of(line: &str, record: &Record<'_>) -> Self {
+        let place = |piece: &str| {
+            let start = (piece.as_ptr() as usize).wrapping_sub(line.as_ptr() as usize) as u32;
+            (start, start.wrapping_add(piece.len() as u32))
+        };
+        Places {
+            pid: record.pid,
+            cpu: record.cpu,
+            time_ns: record.time_ns,
+            unit: record.unit,
+            task: place(record.task),
+            flags: place(record.flags.0),
+            event: place(record.event),
+            text: place(record.text),
+        }
+    }
+
+    /// The record, from the same line, which starts at this place of `text`. An empty piece may lie anywhere: it stays empty.
+    #[inline(always)]
+    pub(crate) fn on<'a>(&self, text: &'a str, start: u32, number: u64) -> Record<'a> {
+        let piece = |(from, to): (u32, u32)| {
+            let place = start.wrapping_add(from) as usize..start.wrapping_add(to) as usize;
+            text.get(place).unwrap_or("")
+        };
+        Record {
+            line: number,
+            task: piece(self.task),
+            pid: self.pid,
+            cpu: self.cpu,
+            flags: Flags(piece(self.flags)),
+            time_ns: self.time_ns,
+            unit: self.unit,
+            event: piece(self.event),
+            text: piece(self.text),
+        }
+    }
+}
+
+/// Reads a line of any layout.
+fn any(line: &str) -> Result<Line<'_>, Fault> {
+    let line = without_grep(line);
+    let start = line.trim_start();
+    if let Some(line) = special(start) {
+        return line;
+    }
+    let after = without_instance(line);
+    if after.len() != line.len()
+        && let Some(lost) = lost(after.trim_start())
+    {
+        return Ok(Line::Lost(lost));
+    }
+    let found = glued(after)
+        .or_else(|| bracketed(after))
+        .or_else(|| latency(after));
+    match found {
+        Some(record) => record.map(Line::Record),
+        None if is_raw(start) => Err(Fault::Raw),
+        None if is_bare(line) => Err(Fault::Context),
+        None => Err(Fault::Shape),
+    }
+}
+
+/// `grep -n` puts `12:` before a line.
+fn without_grep(line: &str) -> &str {
+    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+    match line.get(digits..) {
+        Some(rest) if digits > 0 && rest.starts_with(':') => &rest[1..],
+        _ => line,
+    }
+}
+
+/// The buffer of an instance has its name before every line. Names of tasks are padded on the left, so a
+/// line that starts with a word, a colon and a blank has one.
+fn without_instance(line: &str) -> &str {
+    let word = line
+        .bytes()
+        .take_while(|b| !b.is_ascii_whitespace() && *b != b':')
+        .count();
+    match line.get(word..) {
+        Some(rest) if word > 0 && rest.starts_with(": ") => &rest[2..],
+        _ => line,
+    }
+}
+
+/// The layouts with `[cpu]`. `None` when there is none; an error when there is and the rest cannot be read.
+fn bracketed(line: &str) -> Option<Result<Record<'_>, Fault>> {
+    for open in memchr::memchr_iter(b'[', line.as_bytes()) {
+        let length = line[open..].find(']')?;
+        let number = &line[open + 1..open + length];
+        if number.is_empty() || !number.bytes().all(|b| b.is_ascii_digit()) {
+            continue;
+        }
+        let Some((task, pid)) = who(&line[..open]) else {
+            continue;
+        };
+        let cpu = match number.parse::<u32>() {
+            Ok(cpu) if cpu < CPUS_MOST => cpu,
+            _ => return Some(Err(Fault::Cpu)),
+        };
+        let rest = line[open + length + 1..].trim_start();
+        let (first, after) = word(rest);
+        let (flags, time, rest) = match first.strip_suffix(':') {
+            Some(time) => ("", time, after),
+            None => {
+                let (second, after) = word(after);
+                match second.strip_suffix(':') {
+                    Some(time) => (first, time, after),
+                    None => return Some(Err(Fault::Shape)),
+                }
+            }
+        };
+        let made = time_of(time).and_then(|when| record((task, pid, cpu), flags, when, rest));
+        return Some(made);
+    }
+    None
+}
+
+/// The task and its id out of what stands before the CPU.
+fn who(text: &str) -> Option<(&str, u32)> {
+    let mut text = text.trim_end();
+    if text.ends_with(')') {
+        // The thread group: not needed.
+        text = text[..text.rfind('(')?].trim_end();
+    }
+    let last = text
+        .bytes()
+        .rev()
+        .take_while(|b| !b.is_ascii_whitespace())
+        .count();
+    let (before, last) = text.split_at(text.len() - last);
+    let (task, pid) = if last.bytes().all(|b| b.is_ascii_digit()) {
+        (before, last)
+    } else if let Some(thread) = of_process(last) {
+        (before, thread)
+    } else {
+        let dash = text.rfind('-')?;
+        (&text[..dash], &text[dash + 1..])
+    };
+    let task = task.trim();
+    let pid = pid.parse().ok()?;
+    (!task.is_empty()).then_some((task, pid))
+}
+
+/// The thread of `pid/tid`.
+fn of_process(word: &str) -> Option<&str> {
+    let (process, thread) = word.split_once('/')?;
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    (digits(process) && digits(thread)).then_some(thread)
+}
+
+/// Nanoseconds out of `sec.fraction`, or the number itself when it has no fraction.
+fn time_of(text: &str) -> Result<(u64, Unit), Fault> {
+    let Some((whole, fraction)) = text.split_once('.') else {
+        let number = text.parse().map_err(|_| Fault::Time)?;
+        return Ok((number, Unit::None));
+    };
+    let digits = fraction.len();
+    if !(1..=9).contains(&digits) || !fraction.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(Fault::Time);
+    }
+    let scale = 10u64.pow(9 - digits as u32);
+    let fraction = fraction.parse::<u64>().map_err(|_| Fault::Time)? * scale;
+    let whole = whole.parse::<u64>().map_err(|_| Fault::Time)?;
+    let ns = whole
+        .checked_mul(1_000_000_000)
+        .and_then(|ns| ns.checked_add(fraction));
+    Ok((ns.ok_or(Fault::Time)?, Unit::Seconds))
+}
+
+/// `event: text`, after a difference of times if there is one.
+fn record<'a>(
+    (task, pid, cpu): (&'a str, u32, u32),
+    flags: &'a str,
+    (time_ns, unit): (u64, Unit),
+    rest: &'a str,
+) -> Result<Record<'a>, Fault> {
+    let mut rest = rest.trim_start();
+    if rest.starts_with("(+") {
+        rest = rest
+            .split_once(')')
+            .map_or(rest, |(_, after)| after.trim_start());
+    }
+    let (event, text) = event_of(rest).ok_or(Fault::Shape)?;
+    Ok(Record {
+        line: 0,
+        task,
+        pid,
+        cpu,
+        flags: Flags(flags),
+        time_ns,
+        unit,
+        event,
+        text: text.trim_ascii(),
+    })
+}
+
+/// The event's name, and its text.
+fn event_of(rest: &str) -> Option<(&str, &str)> {
+    let (name, text) = word(rest);
+    if let Some(open) = name.find('(')
+        && name.starts_with("sys_")
+    {
+        return Some(rest.split_at(open));
+    }
+    if let Some(name) = name.strip_suffix(':') {
+        return Some((name.rsplit(':').next().unwrap_or(name), text));
+    }
+    let stack = "<stack trace>";
+    if rest.starts_with(stack) {
+        return Some(rest.split_at(stack.len()));
+    }
+    // The function tracer, `callee <-caller`, and the end of a system call, `sys_openat -> 0x3`.
+    let text = text.trim_start();
+    let known = text.starts_with("<-") || text.starts_with("-> ");
+    (known && !name.is_empty()).then_some((name, text))
+}
+
+/// The first word, and what follows it.
+fn word(text: &str) -> (&str, &str) {
+    let text = text.trim_start();
+    text.split_at(text.find(char::is_whitespace).unwrap_or(text.len()))
+}
+
+#[cfg(test)]
+mod tests;

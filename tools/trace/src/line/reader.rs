@@ -1,0 +1,249 @@
+//! Record after record out of any amount of text, in the memory of a block of it.
+//!
+//! `lines` takes blocks of whole lines from the input, `block` reads all lines of one and hands out its records, here or in a
+//! thread of its own (`ahead`). Nothing is allocated or copied for a line. Bytes that are no UTF-8 (a task may name itself
+//! as it likes) become `?`. What cannot be read is counted in the [`Summary`] with its line number, and reading goes on; only the
+//! input itself can end it with an error.
+//!
+//! A record borrows the reader, so `Iterator` cannot be implemented; the loop is
+//! `while let Some(record) = reader.next_record()? { … }`.
+
+use crate::line::{Line, Places, Unit};
+use crate::{Error, Faults, LINE_MOST, Record};
+use ahead::Ahead;
+use block::Block;
+use lines::Lines;
+use serde::Serialize;
+use std::io::BufRead;
+
+/// Buffers that are listed.
+const BUFFERS_MOST: usize = 256;
+
+/// Options that are listed.
+const OPTIONS_MOST: usize = 8;
+
+/// A buffer of a trace.dat.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Buffer {
+    /// The name of its instance; empty for the first one.
+    pub name: String,
+    /// Its clock.
+    pub clock: String,
+}
+
+/// What was met on the way, other than the records.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Summary {
+    /// Lines read, of every kind.
+    pub lines: u64,
+    /// Records among them.
+    pub records: u64,
+    /// Lines that could not be read.
+    pub malformed: Faults,
+    /// CPUs of the machine, if a header says it.
+    pub cpus_stated: Option<u32>,
+    /// The highest CPU number that wrote an event.
+    pub cpu_highest: Option<u32>,
+    /// Events that the kernel dropped, as headers, `LOST` lines and the statistics of a trace.dat tell.
+    pub lost: u64,
+    /// Places where events are missing and the trace does not say how many.
+    pub lost_untold: u64,
+    /// Buffers of a trace.dat: name (empty for the first one) and clock.
+    pub buffers: Vec<Buffer>,
+    /// Options of a trace.dat that change times and are not followed: `TIME_SHIFT`, `TSC2NSEC`.
+    pub not_applied: Vec<String>,
+    /// Records with an earlier time than the one before.
+    pub backwards: u64,
+    /// Records whose time has no unit: their order is known, no duration is.
+    pub unitless: u64,
+    /// Time of the first record.
+    pub first_ns: Option<u64>,
+    /// Time of the last record.
+    pub last_ns: Option<u64>,
+}
+
+impl Summary {
+    /// CPUs of the machine: as a header says, or as many as are needed for the highest number.
+    pub fn cpus(&self) -> u32 {
+        let seen = self.cpu_highest.map_or(0, |cpu| cpu + 1);
+        self.cpus_stated.unwrap_or(0).min(1 << 16).max(seen)
+    }
+}
+
+/// Reads records out of `R`.
+///
+/// ```
+/// use quiescent_trace::Reader;
+///
+/// let text = "\
+/// ## tracer: nop
+///           <idle>-0       [005] d.s2.     1.430013: softirq_raise: vec=9 [action=RCU]
+/// what is this?
+/// opt cgu.08-21143   [001] dNs4.  1150.804017: sched_wakeup: comm=rcu_preempt pid=15 prio=120 target_cpu=001
+/// ";
+/// let mut reader = Reader::new("example", text.as_bytes());
+/// let record = reader.next_record()?.expect("a record");
+/// assert_eq!((record.task, record.pid, record.cpu), ("<idle>", 0, 5));
+/// assert_eq!((record.time_ns, record.event), (1_430_013_000, "softirq_raise"));
+/// assert!(record.flags.softirq());
+/// assert_eq!(reader.next_record()?.expect("another").task, "opt cgu.08");
+/// assert!(reader.next_record()?.is_none());
+/// assert_eq!(reader.summary().malformed.first()[0].line, 3);
+/// # Ok::<(), quiescent_trace::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Reader<R> {
+    name: String,
+    source: Source<R>,
+    block: Block,
+    summary: Summary,
+}
+
+/// Who reads the lines.
+#[derive(Debug)]
+enum Source<R> {
+    /// Whoever asks for a record.
+    Here(Lines<R>),
+    /// A thread.
+    Ahead(Ahead),
+}
+
+impl<R: BufRead> Reader<R> {
+    /// A reader at the start of `input`; `name` is for messages.
+    pub fn new(name: &str, input: R) -> Self {
+        Reader::with(name, Source::Here(Lines::new(name, input)))
+    }
+
+    fn with(name: &str, source: Source<R>) -> Self {
+        Reader {
+            name: name.to_owned(),
+            source,
+            block: Block::default(),
+            summary: Summary::default(),
+        }
+    }
+
+    /// The next record; `None` at the end.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when the input cannot be read on: it names the input and the line.
+    // Always: a record is seven words and more, which would otherwise be copied on its way out, twice.
+    #[inline(always)]
+    pub fn next_record(&mut self) -> Result<Option<Record<'_>>, Error> {
+        while self.block.is_done() {
+            if self.block.last {
+                return Ok(None);
+            }
+            self.next_block()?;
+        }
+        Ok(self.block.next_record(&mut self.summary))
+    }
+
+    #[cold]
+    fn next_block(&mut self) -> Result<(), Error> {
+        match &mut self.source {
+            Source::Here(lines) => self.block.read(lines)?,
+            Source::Ahead(ahead) => ahead.next_block(&mut self.block)?,
+        }
+        self.summary.add(self.block.met());
+        Ok(())
+    }
+
+    /// What was met so far; lines that are no records are counted up to 128 KiB earlier than those that are.
+    pub fn summary(&self) -> &Summary {
+        &self.summary
+    }
+
+    /// The name given to [`Reader::new`].
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl<R: BufRead + Send + 'static> Reader<R> {
+    /// As [`Reader::new`], and a thread of its own reads and parses lines ahead, at most six blocks of 128 KiB: of two cores one
+    /// reads and one looks at what was read. Records, their order, and the summary at the end are the same. Without a thread to be
+    /// had it is [`Reader::new`].
+    ///
+    /// ```
+    /// use quiescent_trace::Reader;
+    ///
+    /// let text = "a-1 [000] d..2. 1.0: sched_wakeup: comm=b pid=9 prio=120 target_cpu=000\n".repeat(10_000);
+    /// let mut reader = Reader::ahead("example", std::io::Cursor::new(text));
+    /// let mut records = 0;
+    /// while reader.next_record()?.is_some() {
+    ///     records += 1;
+    /// }
+    /// assert_eq!((records, reader.summary().lines), (10_000, 10_000));
+    /// # Ok::<(), quiescent_trace::Error>(())
+    /// ```
+    pub fn ahead(name: &str, input: R) -> Self {
+        let source = match Ahead::start(Lines::new(name, input)) {
+            Ok(ahead) => Source::Ahead(ahead),
+            Err(lines) => Source::Here(lines),
+        };
+        Reader::with(name, source)
+    }
+}
+
+impl Summary {
+    #[inline(always)]
+    fn note(&mut self, record: &Places) {
+        self.records += 1;
+        self.cpu_highest = self.cpu_highest.max(Some(record.cpu));
+        self.unitless += u64::from(record.unit == Unit::None);
+        self.backwards += u64::from(self.last_ns.is_some_and(|last| record.time_ns < last));
+        self.first_ns.get_or_insert(record.time_ns);
+        self.last_ns = Some(record.time_ns);
+    }
+
+    /// What lines say that are no records, of the next block.
+    fn add(&mut self, met: Summary) {
+        self.lines += met.lines;
+        self.malformed.join(&met.malformed);
+        self.cpus_stated = met.cpus_stated.or(self.cpus_stated);
+        self.lost = self.lost.saturating_add(met.lost);
+        self.lost_untold += met.lost_untold;
+        met.not_applied
+            .into_iter()
+            .for_each(|option| self.is_not_applied(option));
+        let room = BUFFERS_MOST.saturating_sub(self.buffers.len());
+        self.buffers.extend(met.buffers.into_iter().take(room));
+    }
+
+    fn is_not_applied(&mut self, option: String) {
+        if self.not_applied.len() < OPTIONS_MOST && !self.not_applied.contains(&option) {
+            self.not_applied.push(option);
+        }
+    }
+
+    fn note_header(&mut self, line: Line<'_>) {
+        match line {
+            Line::Entries {
+                kept,
+                written,
+                cpus,
+            } => {
+                self.lost = self.lost.saturating_add(written.saturating_sub(kept));
+                self.cpus_stated = cpus.or(self.cpus_stated);
+            }
+            Line::Cpus(cpus) => self.cpus_stated = Some(cpus),
+            Line::Lost(Some(lost)) => self.lost = self.lost.saturating_add(lost),
+            Line::Lost(None) => self.lost_untold += 1,
+            Line::Buffer { name, clock } if self.buffers.len() < BUFFERS_MOST => {
+                self.buffers.push(Buffer {
+                    name: name.to_owned(),
+                    clock: clock.to_owned(),
+                });
+            }
+            Line::NotApplied(option) => self.is_not_applied(option.to_owned()),
+            Line::Buffer { .. } | Line::Record(_) | Line::Nothing => {}
+        }
+    }
+}
+
+mod ahead;
+mod block;
+mod lines;
+#[cfg(test)]
+mod tests;

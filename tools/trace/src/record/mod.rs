@@ -1,0 +1,9 @@
+//! The input of a replay: callbacks that arrive, where RCU's threads ran, wake-ups of all others.
+
+pub(crate) mod arrival;
+mod placement;
+mod recorded;
+
+pub use arrival::{Arrival, Queued, never_lazy};
+pub use placement::{Placed, Placements, placed_at};
+pub use recorded::{Options, Recorded, Recorder, Wakeup, recorded};

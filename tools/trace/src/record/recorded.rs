@@ -1,0 +1,240 @@
+//! What a replay takes from a trace: the machine, and what happened to it from outside RCU.
+//!
+//! A model is fed with arrivals, with where RCU's threads were, and with the wake-ups of all other threads; everything
+//! else it must produce itself. All of the trace is kept, not only the [`Window`]: what was queued before it decides how
+//! it begins. Memory grows with the number of arrivals and wake-ups.
+
+use crate::base::names::{Role, role};
+use crate::event::clock::Clock;
+use crate::event::window::Follow;
+use crate::record::arrival::{self, Arrival, Queued, Ways};
+use crate::record::placement::{self, Placements};
+use crate::{CpuSet, Error, Event, Faults, Reader, Record, Summary, Window};
+use serde::Serialize;
+use std::collections::{BTreeSet, HashSet};
+use std::io::BufRead;
+use std::sync::Arc;
+
+/// What is known better than the trace tells it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Options {
+    /// The window; `None`: between the marks, or everything.
+    pub window: Option<Window>,
+    /// The tick rate; `None`: from the trace.
+    pub hz: Option<u32>,
+}
+
+/// A thread that is none of RCU's became runnable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Wakeup {
+    /// When, ns.
+    pub time_ns: u64,
+    /// Where it will run.
+    pub cpu: u32,
+    /// Its name.
+    pub task: Arc<str>,
+    /// Its id.
+    pub pid: u32,
+}
+
+/// The input of a replay.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Recorded {
+    /// CPUs of the machine.
+    pub cpus: u32,
+    /// Its tick rate.
+    pub hz: u32,
+    /// The jiffy number at time 0 of the trace's clock, if a wheel timer told it.
+    pub jiffies_at_zero: Option<u64>,
+    /// The part to be compared.
+    pub window: Window,
+    /// Callbacks queued, in order.
+    pub arrivals: Vec<Arrival>,
+    /// Where `rcu_preempt`, each `rcuog/N` and each `rcuop/N` was.
+    pub placements: Placements,
+    /// Wake-ups of all other threads, in order.
+    pub other_wakeups: Vec<Wakeup>,
+    /// CPUs whose callbacks are offloaded, as far as the trace shows it.
+    pub offloaded: CpuSet,
+    /// Laziness was on.
+    pub lazy: bool,
+    /// Callbacks that were invoked and whose queueing is not in the trace, but for those of `rcu_barrier`.
+    pub unseen: u64,
+    /// Known events that could not be decoded.
+    pub undecoded: Faults,
+}
+
+impl Recorded {
+    /// The arrivals of the window.
+    pub fn in_window(&self) -> impl Iterator<Item = &Arrival> {
+        let window = self.window;
+        self.arrivals
+            .iter()
+            .filter(move |a| window.contains(a.time_ns))
+    }
+}
+
+/// Collects while somebody else reads: feed it every record, then finish.
+#[derive(Debug)]
+pub struct Recorder {
+    options: Options,
+    window: Follow,
+    clock: Clock,
+    placement: placement::Follow,
+    names: BTreeSet<Arc<str>>,
+    arrivals: Vec<Arrival>,
+    other_wakeups: Vec<Wakeup>,
+    ways: Ways<usize>,
+    waiting: HashSet<u64>,
+    unseen: u64,
+}
+
+impl Recorder {
+    /// With what is known better.
+    pub fn new(options: Options) -> Self {
+        Recorder {
+            options,
+            window: Follow::new(options.window),
+            clock: Clock::default(),
+            placement: placement::Follow::default(),
+            names: BTreeSet::new(),
+            arrivals: Vec::new(),
+            other_wakeups: Vec::new(),
+            ways: Ways::default(),
+            waiting: HashSet::new(),
+            unseen: 0,
+        }
+    }
+
+    /// The next record of the trace.
+    pub fn feed(&mut self, record: &Record<'_>) {
+        let Some((event, _)) = self.window.see(record) else {
+            return;
+        };
+        self.clock.see(record, &event);
+        self.placement.see(record, &event);
+        match event {
+            Event::Callback { head, function } => return self.arrives(record, head, function),
+            Event::Kvfree { head } => return self.arrives(record, head, "kvfree"),
+            // A kernel writes no `rcu_callback` for those of `rcu_barrier`.
+            Event::Invoke {
+                function: "rcu_barrier_callback",
+                ..
+            } => {}
+            Event::Invoke { head, .. } => self.unseen += u64::from(!self.waiting.remove(&head)),
+            Event::NocbWake { cpu, what } => return self.offload(record, cpu, what),
+            Event::Wakeup {
+                task, target, pid, ..
+            } if role(task) == Role::Other => {
+                let task = self.name(task);
+                self.other_wakeups.push(Wakeup {
+                    time_ns: record.time_ns,
+                    cpu: target,
+                    task,
+                    pid,
+                });
+            }
+            _ => {}
+        }
+        self.ways.go_on(record);
+    }
+
+    fn arrives(&mut self, record: &Record<'_>, head: u64, function: &str) {
+        self.waiting.insert(head);
+        self.ways.queued(record, self.arrivals.len());
+        let (func, task) = (self.name(function), self.name(record.task));
+        self.arrivals.push(Arrival {
+            time_ns: record.time_ns,
+            cpu: record.cpu,
+            func,
+            task,
+            pid: record.pid,
+            irqs_off: record.flags.hardirq(),
+            queued: Queued::Unknown,
+            lazy: None,
+        });
+    }
+
+    fn offload(&mut self, record: &Record<'_>, cpu: u32, what: &str) {
+        let Some((place, first_q)) = self.ways.offload(record, cpu, what) else {
+            return;
+        };
+        if let Some(arrival) = self.arrivals.get_mut(place) {
+            arrival.irqs_off |= arrival.queued == Queued::Unknown && arrival::is_put_off(what);
+            arrival.queued = arrival::after(arrival.queued, first_q, what);
+        }
+    }
+
+    /// One allocation for all uses of a name.
+    fn name(&mut self, name: &str) -> Arc<str> {
+        if let Some(known) = self.names.get(name) {
+            return Arc::clone(known);
+        }
+        let new: Arc<str> = Arc::from(name);
+        self.names.insert(Arc::clone(&new));
+        new
+    }
+
+    /// What was collected.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] as for [`Measure::finish`](crate::Measure::finish), and when HZ is neither given nor told.
+    pub fn finish(mut self, summary: &Summary) -> Result<Recorded, Error> {
+        let window = self.window.finish(summary)?;
+        let hz = self.options.hz.or_else(|| self.clock.hz());
+        let hz = hz.filter(|hz| *hz > 0).ok_or(Error::Missing {
+            what: "tick or timer that tells HZ",
+            lines: summary.lines,
+            remedy: "give the tick rate: `--hz N` (`grep CONFIG_HZ= /boot/config-$(uname -r)` says which)",
+        })?;
+        for arrival in &mut self.arrivals {
+            let silent = arrival.queued == Queued::Unknown;
+            if silent && self.ways.lazy && self.ways.offloaded.contains(arrival.cpu) {
+                arrival.queued = Queued::Bypass;
+            }
+            if self.ways.lazy && arrival.queued != Queued::Unknown {
+                arrival.lazy = Some(arrival.queued != Queued::Main);
+            }
+        }
+        Ok(Recorded {
+            cpus: summary.cpus(),
+            hz,
+            jiffies_at_zero: self.clock.jiffies_at_zero(hz),
+            window,
+            arrivals: self.arrivals,
+            placements: self.placement.finish(),
+            other_wakeups: self.other_wakeups,
+            offloaded: self.ways.offloaded,
+            lazy: self.ways.lazy,
+            unseen: self.unseen,
+            undecoded: self.window.undecoded,
+        })
+    }
+}
+
+/// Reads a whole trace and gives the input of a replay.
+///
+/// # Errors
+/// As [`Reader::next_record`] and [`Recorder::finish`].
+///
+/// ```
+/// use quiescent_trace::{Options, Reader, open, recorded};
+///
+/// let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/traces/classic-c-lazy-file100.txt.xz");
+/// let recorded = recorded(&mut Reader::new(path, open(path)?), Options::default())?;
+/// assert_eq!((recorded.cpus, recorded.hz), (8, 1000));
+/// assert_eq!(recorded.jiffies_at_zero, Some(4294667250));
+/// let hurried = recorded.in_window().find(|a| a.lazy == Some(false)).unwrap();
+/// assert_eq!((&*hurried.func, hurried.irqs_off), ("rcu_work_rcufn", true));
+/// # Ok::<(), quiescent_trace::Error>(())
+/// ```
+pub fn recorded<R: BufRead>(reader: &mut Reader<R>, options: Options) -> Result<Recorded, Error> {
+    let mut recorder = Recorder::new(options);
+    while let Some(record) = reader.next_record()? {
+        recorder.feed(&record);
+    }
+    recorder.finish(reader.summary())
+}
+
+#[cfg(test)]
+mod tests;
