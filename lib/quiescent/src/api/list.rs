@@ -51,11 +51,11 @@
 //! ```
 
 use std::fmt;
-use std::sync::PoisonError;
 
 use crate::api::ptr::{RcuPtr, Shared};
 use crate::guard::{Guard, read_lock};
-use crate::inner::prim::{Mutex, MutexGuard, const_new};
+use crate::inner::prim::const_new;
+use crate::inner::prim::write_lock::{Taken, WriteLock};
 
 /// A singly linked list: any number of readers at any time, one writer at a time.
 ///
@@ -91,7 +91,7 @@ use crate::inner::prim::{Mutex, MutexGuard, const_new};
 /// ```
 pub struct RcuList<T: Send + Sync + 'static> {
     first: RcuPtr<Node<T>>,
-    writer: Mutex<()>,
+    writer: WriteLock,
 }
 
 struct Node<T: Send + Sync + 'static> {
@@ -105,14 +105,14 @@ type Place<'a, T> = (&'a RcuPtr<Node<T>>, Option<Shared<'a, Node<T>>>);
 /// The one who may change the list at present.
 struct Writer<'a, T: Send + Sync + 'static> {
     first: &'a RcuPtr<Node<T>>,
-    _lock: MutexGuard<'a, ()>,
+    _lock: Taken<'a>,
 }
 
 impl<T: Send + Sync + 'static> RcuList<T> {
     const_new! {
         /// An empty list. Can be the value of a `static`.
         pub fn new() -> RcuList<T> {
-            RcuList { first: RcuPtr::null(), writer: Mutex::new(()) }
+            RcuList { first: RcuPtr::null(), writer: WriteLock::new() }
         }
     }
 
@@ -207,7 +207,7 @@ impl<T: Send + Sync + 'static> RcuList<T> {
     fn write(&self) -> Writer<'_, T> {
         Writer {
             first: &self.first,
-            _lock: self.writer.lock().unwrap_or_else(PoisonError::into_inner),
+            _lock: self.writer.take(),
         }
     }
 }

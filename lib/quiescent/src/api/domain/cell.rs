@@ -16,6 +16,7 @@ use crate::inner::defer::enqueue::Parcel;
 use crate::inner::defer::sweep::Until;
 use crate::inner::domain::grounds::Grounds;
 use crate::inner::gp::driver::How;
+use crate::inner::prim;
 use crate::refused::{Refusal, Refused};
 
 impl Ground for &'static Grounds {
@@ -194,7 +195,7 @@ impl<T: Send + Sync + 'static> DomainRetired<T> {
                     return Err(refused);
                 }
             };
-            ground.hold().yard().free_ready(until);
+            let freed = ground.hold().yard().free_ready(until);
             refused = match refused.object.try_retire() {
                 Ok(()) => return Ok(()),
                 Err(refused) => refused,
@@ -203,6 +204,10 @@ impl<T: Send + Sync + 'static> DomainRetired<T> {
                 let full = ground.hold().fullness();
                 refused.reason = Refusal::TimedOut { full, holdouts };
                 return Err(refused);
+            }
+            if freed == 0 {
+                // Code holds the rest, and runs elsewhere: a grace period more does not help.
+                prim::domain().wait_for_progress(until);
             }
         }
     }

@@ -272,7 +272,7 @@ impl Process {
     }
 
     /// Sleeps until something was run, or for a while.
-    fn wait_for_progress(&'static self, until: Until) {
+    pub(crate) fn wait_for_progress(&'static self, until: Until) {
         let left = until.left().map_or(LOOK_AGAIN, |left| left.min(LOOK_AGAIN));
         self.drainers.fetch_add(1, Ordering::Relaxed);
         let word = self.drain_word.load(Ordering::Relaxed);

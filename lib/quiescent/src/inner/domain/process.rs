@@ -29,8 +29,8 @@ use crate::inner::gp::fences::Fences;
 use crate::inner::gp::waiters::WaitList;
 use crate::inner::prim::alarm::Alarm;
 use crate::inner::prim::{
-    self, AtomicU32, AtomicU64, CELL_CROWD, CELL_EXIT, CELL_FENCED, LEAF_SLOTS, Mutex, MutexGuard,
-    Ordering, const_new, full_fence,
+    self, AtomicU32, AtomicU64, CELL_CROWD, CELL_CROWDS, CELL_EXIT, CELL_FENCED, LEAF_SLOTS, Mutex,
+    MutexGuard, Ordering, const_new, full_fence,
 };
 use crate::inner::queue::all::Queues;
 use crate::inner::queue::per_thread::Queue;
@@ -300,9 +300,9 @@ impl Process {
         }
         // Nor a grace period of an `Srcu` or a domain that was asked for by somebody who has not read.
         #[cfg(not(quiescent_model))]
-        if crate::inner::domain::yard::yards().any(|yard| yard.is_driven_or_wanted()) {
+        let Some(_all_quiet) = crate::inner::domain::yard::all_quiet() else {
             return Err(InitError::AlreadyReading);
-        }
+        };
         // Under the locks and with nobody driving, so that no sweep and no grace period uses the wrong
         // fence.
         let _no_sweep = self.sweeping();
@@ -328,7 +328,7 @@ impl Process {
 
     // Registration.
 
-    /// This thread's slot; registers the thread if it has none. `None`: no slot is to be had, or the thread is in the crowd,
+    /// This thread's slot; registers the thread if it has none. `None`: no slot is to be had, or the thread is in a crowd,
     /// inside a section: a grace period that is under way would not wait for what goes on in a new slot.
     ///
     /// Idempotent under re-entry by a signal handler at any instruction: whoever stores the thread-local first wins, the other gives its claim back.
@@ -337,7 +337,7 @@ impl Process {
             return Some(slot);
         }
         self.resolve_mode();
-        let outside = prim::tls_get(CELL_CROWD) == 0;
+        let outside = prim::tls_get(CELL_CROWD) == 0 && prim::tls_get(CELL_CROWDS) == 0;
         let Some(slot) = outside.then(|| self.slots.claim()).flatten() else {
             count(&self.counters.crowd_sections);
             return None;

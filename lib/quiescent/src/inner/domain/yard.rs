@@ -123,6 +123,34 @@ pub(crate) fn yards() -> impl Iterator<Item = &'static Yard> {
     })
 }
 
+/// The locks of all yards. The first goes first: no memory is freed under it.
+#[cfg(not(quiescent_model))]
+pub(crate) struct AllQuiet {
+    _making: MutexGuard<'static, ()>,
+    _cores: Vec<MutexGuard<'static, Core>>,
+}
+
+/// As long as this lives, no grace period begins in a yard, and no yard is made. None: somebody drives or wants one in a yard.
+#[cfg(not(quiescent_model))]
+pub(crate) fn all_quiet() -> Option<AllQuiet> {
+    let mut cores = Vec::new();
+    loop {
+        let making = making();
+        let count = yards().count();
+        if count <= cores.capacity() {
+            cores.extend(yards().map(Yard::lock));
+            let is_quiet =
+                |core: &MutexGuard<Core>| !core.engine.busy() && !core.engine.is_driven();
+            return cores.iter().all(is_quiet).then_some(AllQuiet {
+                _making: making,
+                _cores: cores,
+            });
+        }
+        drop(making); // no memory is allocated under it
+        cores.reserve(count);
+    }
+}
+
 impl Yard {
     const_new! {
         pub(crate) fn with_config(config: Config) -> Yard {
@@ -177,6 +205,7 @@ impl Yard {
         let taken = making();
         if let Some(yard) = yards().find(free) {
             yard.state.store(OWNED, Ordering::Release);
+            yard.lock().set_stall_ns(crate::watch::stall::DEFAULT_NS); // as a new one has it
             return yard;
         }
         drop(taken); // no memory is allocated under it
@@ -216,13 +245,6 @@ impl Yard {
         let busy = core.engine.is_driven() || core.barrier.in_flight();
         drop(core);
         !busy && !self.readers.is_inside()
-    }
-
-    /// Does somebody drive a grace period here, or want one?
-    #[cfg(not(quiescent_model))]
-    pub(crate) fn is_driven_or_wanted(&self) -> bool {
-        let core = self.lock();
-        core.engine.busy() || core.engine.is_driven()
     }
 
     /// A section has ended, and a driver waits for its count: it is woken if that was the last one.

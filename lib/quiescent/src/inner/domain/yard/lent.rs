@@ -8,7 +8,7 @@ use crate::inner::defer::sweep::Until;
 use crate::inner::domain::grounds::{Grounds, Held};
 use crate::inner::domain::policy::Policy;
 use crate::inner::gp::driven::Driven as _;
-use crate::inner::gp::driver::Drives as _;
+use crate::inner::gp::driver::Drives;
 use crate::inner::prim::{self, Ordering};
 use crate::inner::queue::per_thread::CODE;
 use crate::refused::Fullness;
@@ -165,9 +165,9 @@ impl Yard {
         lists.map(quiescent_engine::CbList::ready).sum::<u64>() > 0
     }
 
-    /// Frees plain memory that is done.
-    pub(crate) fn free_ready(&'static self, until: Until) {
-        self.run_ready(until, false);
+    /// Frees plain memory that is done. Returns how much.
+    pub(crate) fn free_ready(&'static self, until: Until) -> u64 {
+        self.run_ready(until, false)
     }
 
     /// Runs and frees at most `most` of what is done.
@@ -185,15 +185,19 @@ impl Yard {
 
     /// Everything that is queued here has nobody to wait for: its domain was dropped. Frees and runs it, also inside a callback. If some
     /// section never ends (its guard was forgotten), the caretaker keeps the rest.
+    ///
+    /// What its destructors queue here in turn may do so for ever: that has its own time, as in any other domain.
     pub(crate) fn empty(&'static self) {
-        let until = Until { deadline: None };
+        self.take(|core| (!core.is_idle()).then_some(Cause::Drain), |_| ());
+        let last = self.start_poll(); // it serves all that was queued before
         loop {
-            self.take(|core| (!core.is_idle()).then_some(Cause::Drain), |_| ());
-            let ran = self.run_ready(until, true);
+            let served = Drives::is_done(self, last);
+            let ran = self.run_round(true);
             let before = self.root_seq().load(Ordering::Acquire);
             let wanted = self.pending() || self.lock().engine.busy();
             let helped = wanted && self.help_along().is_ok();
-            if ran == 0 && !(helped && self.root_seq().load(Ordering::Acquire) != before) {
+            let is_on = ran > 0 || (helped && self.root_seq().load(Ordering::Acquire) != before);
+            if served || !is_on {
                 break;
             }
         }
