@@ -74,10 +74,10 @@ pub mod record;
 mod threads;
 
 pub use common::{
-    barrier, blocked, cblist, config, cpu, event, exp, geometry, host, polled, seq, stall, usurp,
-    waiters,
+    barrier, blocked, cblist, config, cpu, event, exp, geometry, host, limits, polled, seq, stall,
+    usurp, waiters,
 };
-pub use kernel::{callbacks, fast_no_hz, flood, limits, offload, report, tick, urgency, watching};
+pub use kernel::{callbacks, fast_no_hz, flood, offload, report, tick, urgency, watching};
 pub use threads::{budget, credit, crew, indexed, owner, pressure};
 
 pub use blocked::{TaskId, Tasks};

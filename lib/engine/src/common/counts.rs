@@ -1,6 +1,7 @@
 //! What the engine has done, in numbers.
 
 use crate::common::global::Global;
+use crate::common::parts::threads::Flushes;
 
 /// Counts of what the engine did. Only ever grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -33,7 +34,7 @@ pub struct Counts {
     /// Times the second worker was called ([`crew`](crate::crew)).
     pub backlogs: u64,
     /// How often callbacks were sent on their way, by cause.
-    pub flushes: crate::threads::credit::Flushes,
+    pub flushes: Flushes,
 }
 
 impl Counts {
@@ -52,7 +53,7 @@ impl Counts {
             offline_holdouts: 0,
             pressure: 0,
             backlogs: 0,
-            flushes: crate::threads::credit::Flushes::new(),
+            flushes: Flushes::new(),
         }
     }
 }

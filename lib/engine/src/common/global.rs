@@ -24,6 +24,8 @@ use crate::common::counts::Counts;
 use crate::common::event::{Event, GpEvent, SrEvent};
 use crate::common::fqs::Wait;
 use crate::common::host::{CpuId, Effects, Host, LeafId, Next, Now, Pos, Published};
+use crate::common::parts::kernel::Pressing;
+use crate::common::parts::threads::{Duty, Holding};
 use crate::common::polled::{FullCookie, Polled};
 use crate::common::seq::Seq;
 use crate::common::tree::{Tree, TreeError};
@@ -98,11 +100,11 @@ pub struct Global {
     pub(crate) tasks: crate::common::blocked::Tasks,
     pub(crate) waiters: Waiters,
     pub(crate) fqs: crate::common::fqs::Fqs,
-    pub(crate) urgency: crate::kernel::urgency::State,
+    pub(crate) urgency: Pressing,
     pub(crate) stall: crate::common::stall::State,
     pub(crate) group: crate::common::group::Group,
-    pub(crate) budget: crate::threads::budget::State,
-    pub(crate) crew: crate::threads::crew::State,
+    pub(crate) budget: Holding,
+    pub(crate) crew: Duty,
     /// So many hurry all callbacks to come ([`offload`](crate::offload)).
     pub(crate) hurry: u32,
     pub(crate) now: Now,
@@ -130,11 +132,11 @@ impl Global {
             tasks: crate::common::blocked::Tasks::none(),
             waiters: Waiters::new(),
             fqs: crate::common::fqs::Fqs::new(),
-            urgency: crate::kernel::urgency::State::new(),
+            urgency: Pressing::new(),
             stall: crate::common::stall::State::new(),
             group: crate::common::group::Group::new(),
-            budget: crate::threads::budget::State::new(),
-            crew: crate::threads::crew::State::new(),
+            budget: Holding::new(),
+            crew: Duty::new(),
             hurry: 1,
             now: Now { ns: 0, jiffies: 0 },
             counts: Counts::new(),
@@ -318,7 +320,7 @@ impl Global {
         let mut nudge = None;
         let effects = self.reported(|tree| {
             if tree.nodes[node].gp_seq == noted {
-                let mut eased = crate::kernel::urgency::Nudge {
+                let mut eased = crate::common::host::Nudge {
                     lo: tree.nodes[node].lo,
                     ..Default::default()
                 };

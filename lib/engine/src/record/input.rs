@@ -10,12 +10,12 @@ use crate::common::exp::{
 };
 use crate::common::global::Interest;
 use crate::common::host::{CpuId, Effects, LeafId, Next, Now, Pos, Published, Seen};
+use crate::common::limits::{Batch, Context};
 use crate::common::polled::FullCookie;
 use crate::common::seq::Seq;
 use crate::common::usurp::Look;
 use crate::kernel::callbacks::{Adopted, Called, Noticed};
 use crate::kernel::fast_no_hz::IdleLook;
-use crate::kernel::limits::{Batch, Context};
 use crate::kernel::offload::{self, Call, GroupId};
 use crate::kernel::report::{self, Reported};
 use crate::kernel::tick::{At, Ticked};

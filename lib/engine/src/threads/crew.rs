@@ -30,85 +30,11 @@
 //!
 //! Complexity: every call is O(1).
 
-use core::num::NonZeroU32;
+pub use crate::common::config::Crew;
+pub use crate::common::parts::threads::TurnId;
 
 use crate::common::cpu::{Cpu, Lane};
 use crate::common::global::Global;
-
-/// Numbers of the crew. This project's own choice, but for the limits, which are the kernel's `qhimark` and
-/// `qlowmark`: there they lift and restore the limit of a batch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Crew {
-    /// Workers that may invoke at a time: one, or two.
-    pub workers: u32,
-    /// With more untended than this the second worker is called.
-    pub above: u64,
-    /// With fewer it rests.
-    pub below: u64,
-}
-
-impl Crew {
-    /// Two; 10 000 and 100.
-    pub const fn threads() -> Crew {
-        Crew {
-            workers: 2,
-            above: 10_000,
-            below: 100,
-        }
-    }
-}
-
-/// The name of a turn: who has it. The host gives each worker another one.
-pub type TurnId = NonZeroU32;
-
-/// The domain's part.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct State {
-    /// The sum of what CPUs have told.
-    untended: u64,
-    /// The second worker was called, and has not been told to rest.
-    on_duty: bool,
-    /// … and nobody has woken it.
-    call: bool,
-}
-
-impl State {
-    pub(crate) const fn new() -> State {
-        State {
-            untended: 0,
-            on_duty: false,
-            call: false,
-        }
-    }
-
-    /// In the child of a fork: it is another process's.
-    pub(crate) fn forked(&mut self) {
-        self.on_duty = false;
-        self.call = false;
-    }
-}
-
-/// A CPU's part.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Turn {
-    holder: Option<TurnId>,
-    /// What the total contains of it.
-    told: u64,
-}
-
-impl Turn {
-    pub(crate) const fn new() -> Turn {
-        Turn {
-            holder: None,
-            told: 0,
-        }
-    }
-
-    /// In the child of a fork: nobody is at it.
-    pub(crate) fn forked(&mut self) {
-        self.holder = None;
-    }
-}
 
 impl Global {
     /// True, once, if the second worker is to be woken.

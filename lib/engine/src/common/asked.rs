@@ -3,8 +3,7 @@
 //! A [`Stage`] is the same for all CPUs of a scan step; a [`Record`] is a CPU's. [`Tree::press`] brings them
 //! together, for one leaf: it forgets what was asked of those that are credited, and asks the others.
 
-use super::Nudge;
-use crate::common::host::{CpuId, Host, LeafId};
+use crate::common::host::{CpuId, Host, LeafId, Nudge};
 use crate::common::seq::Seq;
 use crate::common::tree::{Bits, Tree};
 
