@@ -13,7 +13,7 @@ use crate::common::host::{CpuId, Effects, LeafId, Next, Now, Pos, Published, See
 use crate::common::limits::{Batch, Context};
 use crate::common::polled::FullCookie;
 use crate::common::seq::Seq;
-use crate::common::usurp::Look;
+use crate::common::takeover::Look;
 use crate::kernel::callbacks::{Adopted, Called, Noticed};
 use crate::kernel::fast_no_hz::IdleLook;
 use crate::kernel::offload::{self, Call, GroupId};
@@ -50,14 +50,14 @@ pub enum Input {
         newly: u32,
     },
     Leave,
-    Usurp {
+    TakeOver {
         cpu: Option<CpuId>,
         interest: Interest,
         now_ns: u64,
         sleeping: bool,
     },
     Resume {
-        reign: u32,
+        epoch: u32,
     },
     Grow {
         cpus: u32,
