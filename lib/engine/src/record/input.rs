@@ -107,7 +107,7 @@ pub enum Input {
     SetDrained {
         drained: bool,
     },
-    Uproot,
+    Detach,
     MemoryLow {
         now: Now,
     },

@@ -3,7 +3,7 @@
 pub mod budget;
 pub mod credit;
 pub mod crew;
+pub(crate) mod detach;
 pub mod indexed;
 pub mod owner;
 pub mod pressure;
-pub(crate) mod uproot;

@@ -186,11 +186,11 @@ impl Core {
     }
 
     /// The engine goes to other readers; its tree is to be freed with no lock held.
-    pub(crate) fn uproot(&mut self) -> Option<Tree> {
+    pub(crate) fn detach(&mut self) -> Option<Tree> {
         straight!(
-            Input::Uproot,
+            Input::Detach,
             |r: &Option<Tree>| Output::Done(r.is_some()),
-            self.engine.inner().uproot()
+            self.engine.inner().detach()
         )
     }
 
