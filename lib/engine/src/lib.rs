@@ -78,7 +78,7 @@ pub use common::{
     takeover, waiters,
 };
 pub use kernel::{callbacks, fast_no_hz, flood, offload, report, tick, urgency, watching};
-pub use threads::{budget, credit, crew, indexed, owner, pressure};
+pub use threads::{budget, credit, indexed, owner, pool, pressure};
 
 pub use blocked::{TaskId, Tasks};
 pub use cblist::CbList;

@@ -8,7 +8,7 @@ mod kernel;
 mod threads;
 
 pub use kernel::{Escalation, FastNoHz, IdleRule, Offload, Policy, TickSettings};
-pub use threads::{Budget, Crew, Defer};
+pub use threads::{Budget, Defer, Pool};
 
 /// When the CPU that runs the grace period reports its own quiescent state (`early_qs`).
 ///
@@ -100,7 +100,7 @@ pub struct Config {
     /// The thread host's policy for callbacks.
     pub defer: Defer,
     /// Who invokes callbacks in the thread host.
-    pub crew: Crew,
+    pub pool: Pool,
     /// How much a domain of the thread host may hold.
     pub budget: Budget,
 }
@@ -136,7 +136,7 @@ impl Config {
             limits: Limits::kernel_6_12(),
             offload: Offload::kernel_6_12(hz),
             defer: Defer::threads(),
-            crew: Crew::threads(),
+            pool: Pool::threads(),
             budget: Budget::none(),
         }
     }
@@ -175,7 +175,7 @@ impl Config {
             limits: Limits::kernel_6_12(),
             offload: Offload::quiescent(1000),
             defer: Defer::threads(),
-            crew: Crew::threads(),
+            pool: Pool::threads(),
             budget: Budget::threads(),
         }
     }

@@ -31,7 +31,7 @@ pub struct Counts {
     pub offline_holdouts: u64,
     /// Times that low memory was acted upon ([`take_pressure`](crate::Global::take_pressure)).
     pub pressure: u64,
-    /// Times the second worker was called ([`crew`](crate::crew)).
+    /// Times the second worker was called ([`pool`](crate::pool)).
     pub backlogs: u64,
     /// How often callbacks were sent on their way, by cause.
     pub flushes: Flushes,

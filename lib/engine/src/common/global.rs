@@ -104,7 +104,7 @@ pub struct Global {
     pub(crate) stall: crate::common::stall::State,
     pub(crate) group: crate::common::group::Group,
     pub(crate) budget: Holding,
-    pub(crate) crew: Duty,
+    pub(crate) pool: Duty,
     /// So many hurry all callbacks to come ([`offload`](crate::offload)).
     pub(crate) hurry: u32,
     pub(crate) now: Now,
@@ -136,7 +136,7 @@ impl Global {
             stall: crate::common::stall::State::new(),
             group: crate::common::group::Group::new(),
             budget: Holding::new(),
-            crew: Duty::new(),
+            pool: Duty::new(),
             hurry: 1,
             now: Now { ns: 0, jiffies: 0 },
             counts: Counts::new(),
@@ -301,7 +301,7 @@ impl Global {
         self.group = crate::common::group::Group::new();
         self.stall = crate::common::stall::State::new();
         self.budget.unsaid();
-        self.crew.forked();
+        self.pool.forked();
         self.counts = Counts::default();
     }
 

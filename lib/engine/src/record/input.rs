@@ -20,7 +20,7 @@ use crate::kernel::offload::{self, Call, GroupId};
 use crate::kernel::report::{self, Reported};
 use crate::kernel::tick::{At, Ticked};
 use crate::threads::credit::{Cause, Queued, Refill, Urgency};
-use crate::threads::crew::TurnId;
+use crate::threads::pool::TurnId;
 use crate::threads::pressure::Low;
 
 /// One call of the engine. What is not about a CPU's callbacks or the barrier is a call of

@@ -161,8 +161,8 @@ impl Model {
             config.defer.prompt_ns = life.prompt_ns;
             config.defer.pressure_ns = life.pressure_ns;
             config.takeover_after_ns = life.usurp_after_ns;
-            config.crew.above = life.second_above;
-            config.crew.below = life.second_below;
+            config.pool.above = life.second_above;
+            config.pool.below = life.second_below;
         })
     }
 
