@@ -208,7 +208,7 @@ impl<T> Turn<T> {
 pub(crate) mod write_lock {
     use std::sync::PoisonError;
 
-    use crate::inner::prim::{Mutex, MutexGuard, const_new};
+    use crate::inner::prim::{Mutex, MutexGuard};
 
     #[derive(Debug)]
     pub(crate) struct WriteLock(Mutex<()>);

@@ -103,3 +103,48 @@ fn a_reporter_ends_a_worker_that_waits() {
         barrier();
     });
 }
+
+/// How often a stall was reported, and a callback that does not return.
+static STALLED: AtomicU32 = AtomicU32::new(0);
+static STUCK: AtomicU32 = AtomicU32::new(0);
+
+fn end_worker_each_time(report: &Report) {
+    match report {
+        Report::Stalled(_) => STALLED.fetch_add(1, Ordering::AcqRel),
+        Report::Stuck { .. } => STUCK.fetch_add(1, Ordering::AcqRel),
+        _ => return,
+    };
+    // SAFETY: on a worker of the library's, which allows for it.
+    unsafe { pthread_exit(std::ptr::null_mut()) };
+}
+
+#[test]
+fn a_reporter_of_stalls_that_ends_its_worker_is_told_again() {
+    isolated(|| {
+        quiescent::set_stall_after(2 * SHORT);
+        on_report(end_worker_each_time);
+        let inside = Reader::inside("inside");
+        call_hurry(|| ()); // the worker drives
+        let stalled = || STALLED.load(Ordering::Acquire);
+        until("the next stall is reported", || stalled() > 1);
+        inside.end();
+        barrier();
+    });
+}
+
+#[test]
+fn a_reporter_of_stuck_callbacks_that_ends_its_worker_is_told_again() {
+    isolated(|| {
+        on_report(end_worker_each_time);
+        for n in 0..2 {
+            let (end, ended) = std::sync::mpsc::channel::<()>();
+            call_hurry(move || {
+                ended.recv().ok();
+            });
+            let stuck = || STUCK.load(Ordering::Acquire);
+            until("it is reported", || stuck() > n);
+            drop(end);
+            barrier();
+        }
+    });
+}
