@@ -28,6 +28,7 @@ use crate::inner::gp::driver::Drives as _;
 use crate::inner::gp::fences::Fences;
 use crate::inner::gp::waiters::WaitList;
 use crate::inner::prim::alarm::Alarm;
+use crate::inner::prim::teller::Teller;
 use crate::inner::prim::{
     self, AtomicU32, AtomicU64, CELL_CROWD, CELL_CROWDS, CELL_EXIT, CELL_FENCED, LEAF_SLOTS, Mutex,
     MutexGuard, Ordering, const_new, full_fence,
@@ -90,7 +91,7 @@ pub(crate) struct Process {
     /// The `errno` with which the worker was refused its fence; 0 if it was not.
     refused: AtomicU32,
     /// Somebody reports a stall.
-    pub(crate) telling: AtomicU32,
+    pub(crate) telling: Teller,
     /// What the program is to be told: bits of [`budget`](crate::inner::defer::budget).
     pub(crate) untold: AtomicU32,
     /// Owners run their callbacks themselves.
@@ -178,7 +179,7 @@ impl Process {
                 drain_turn: AtomicU32::new(0),
                 drained: AtomicU32::new(0),
                 refused: AtomicU32::new(0),
-                telling: AtomicU32::new(0),
+                telling: Teller::new(),
                 untold: AtomicU32::new(0),
                 inline: AtomicU32::new(0),
                 level: crate::inner::defer::budget::LevelWord::new(),
@@ -212,7 +213,7 @@ impl Process {
     #[cfg(not(quiescent_model))]
     pub(crate) fn forget_waits(&self) {
         self.sleeper.store(SLEEPER_NOBODY, Ordering::Relaxed);
-        self.telling.store(0, Ordering::Relaxed);
+        self.telling.end();
         self.untold.store(0, Ordering::Relaxed);
         self.drainers.store(0, Ordering::Relaxed);
     }

@@ -29,6 +29,7 @@ use crate::inner::gp::driven::Driven;
 use crate::inner::gp::driver::{Drives as _, How};
 use crate::inner::gp::waiters::WaitList;
 use crate::inner::gp::waiting::Waits as _;
+use crate::inner::prim::teller::Teller;
 use crate::inner::prim::{
     self, AtomicPtr, AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering, const_new, full_fence,
 };
@@ -74,7 +75,7 @@ pub(crate) struct Yard {
     /// Tasks that wait for its barrier.
     pub(crate) wakers: Tasks,
     /// Somebody reports a stall.
-    telling: AtomicU32,
+    telling: Teller,
     state: AtomicU32,
     /// The domain that has it.
     grounds: AtomicPtr<Grounds>,
@@ -172,7 +173,7 @@ impl Yard {
                 look_at: AtomicU64::new(0),
                 barrier_word: AtomicU32::new(0),
                 wakers: Tasks::new(),
-                telling: AtomicU32::new(0),
+                telling: Teller::new(),
                 state: AtomicU32::new(OWNED),
                 grounds: AtomicPtr::new(std::ptr::null_mut()),
                 has_spots,
@@ -375,7 +376,7 @@ impl Driven for Yard {
 
     fn tell_stall(&'static self, stall: Option<StallReport>) {
         let Some(stall) = stall else { return };
-        if self.telling.swap(1, Ordering::Relaxed) != 0 {
+        if !self.telling.begin() {
             return;
         }
         let report = || report::report(Report::Stalled(stall));
@@ -383,7 +384,7 @@ impl Driven for Yard {
             true => report(), // it polls, and is marked already
             false => run::marked(report),
         }
-        self.telling.store(0, Ordering::Relaxed);
+        self.telling.end();
     }
 
     fn holdouts(&self) -> Vec<Holdout> {
@@ -413,6 +414,6 @@ impl Yard {
         self.interested.store(0, Ordering::Relaxed);
         self.called.store(0, Ordering::Relaxed);
         self.look_at.store(0, Ordering::Relaxed);
-        self.telling.store(0, Ordering::Relaxed);
+        self.telling.end();
     }
 }

@@ -105,6 +105,7 @@ pub(crate) mod growing;
 mod model;
 #[cfg(not(quiescent_model))]
 mod native;
+pub(crate) mod teller;
 #[cfg(quiescent_tsan)]
 mod tsan;
 #[cfg(not(quiescent_model))]
