@@ -64,10 +64,10 @@ use crate::inner::domain::grounds;
 use crate::inner::domain::process::{Core, Process};
 use crate::inner::domain::yard::{self, Yard};
 use crate::inner::gp::driven::Driven as _;
-use crate::inner::gp::helper;
 use crate::inner::prim::{self, CELL_FORKING, Mutex, MutexGuard};
 use crate::inner::queue::per_thread::Queue;
 use crate::watch::telemetry;
+use crate::workers::helper;
 
 /// What a program wants of a fork.
 #[derive(Debug)]

@@ -18,8 +18,6 @@ use crate::inner::defer::run;
 use crate::inner::defer::sweep::Until;
 use crate::inner::domain::counters::count;
 use crate::inner::gp::driver::{Drives as _, How};
-#[cfg(not(quiescent_model))]
-use crate::inner::gp::helper;
 use crate::inner::gp::waiting::Waits as _;
 use crate::inner::prim as sync;
 use crate::inner::queue::kind;
@@ -27,6 +25,8 @@ use crate::inner::queue::lane::Entry;
 use crate::inner::queue::per_thread::{CODE, PLAIN};
 use crate::inner::queue::weight;
 use crate::inner::reader::word as reader;
+#[cfg(not(quiescent_model))]
+use crate::workers::helper;
 
 /// Objects from this size on are counted against the batch's bytes one by one; of smaller ones the batch
 /// takes so few bytes that their number limits it.

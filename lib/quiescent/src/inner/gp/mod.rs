@@ -5,7 +5,5 @@ pub(crate) mod calls;
 pub(crate) mod driven;
 pub(crate) mod driver;
 pub(crate) mod fences;
-#[cfg(not(quiescent_model))]
-pub(crate) mod helper;
 pub(crate) mod waiters;
 pub(crate) mod waiting;

@@ -6,12 +6,12 @@ use std::task::Waker;
 
 use quiescent_engine::FullCookie;
 
-use super::driver::{Drives as _, How};
-use super::waiting::Waits as _;
+use super::pool;
 use crate::inner::defer::tasks::Tasks;
 use crate::inner::domain::counters::{count, uncount};
+use crate::inner::gp::driver::{Drives as _, How};
+use crate::inner::gp::waiting::Waits as _;
 use crate::inner::prim;
-use crate::workers::pool;
 
 /// The tasks that wait.
 pub(crate) static TASKS: Tasks<FullCookie> = Tasks::new();
