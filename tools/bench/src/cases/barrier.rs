@@ -5,19 +5,17 @@
 //! `1000 by retire`, or `empty`. Only for libraries that have a barrier for all threads. A process has the machine to itself.
 
 use crate::deferral::{self, Deferring, RETIRE};
-use crate::measure::once::Ask;
-use crate::measure::once::Question;
-use crate::measure::waves::{self, Cell};
-use crate::measure::{crew, order};
-use quiescent_report::rows::stats;
-use quiescent_report::rows::{Figure, Samples, samples};
+use crate::measure::crew;
+use crate::measure::once::{self, Ask, Question};
+
+use quiescent_report::rows::{Figure, Samples, samples, stats};
 use quiescent_report::text::cases::{self, Column};
 use quiescent_report::{Control, Error, Report};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::mpsc::channel;
-use std::time::Duration;
-use std::time::Instant;
+
+use std::time::{Duration, Instant};
 
 /// What is asked of a measuring process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -211,21 +209,15 @@ pub fn run(options: &BarrierOptions, control: Control<'_>) -> Result<Report, Err
                 .map(move |ask| (subject, ask))
         })
         .collect();
-    let rounds =
-        (0..options.rounds).flat_map(|round| order::round(todo.len(), round, options.seed));
-    let cell = |place: usize| Cell {
-        subject: todo[place].0.name,
-        ask: Ask::of(&todo[place].1.clone()),
-        load: 1,
-    };
-    let waves = waves::plan(rounds.map(cell).collect(), 1);
+    let asks: Vec<Ask> = todo.iter().map(|(_, ask)| Ask::of(ask)).collect();
     let mut samples = Samples::default();
-    waves::run(
+    once::in_turn(
         &options.program,
         "bench barrier",
-        waves,
-        &mut samples,
+        &asks,
+        (options.rounds, options.seed),
         control,
+        |place, figures| samples.add(todo[place].0.name, figures),
     )?;
     let mut report = Report::new("bench barrier", options.seed);
     report.option("compare", options.compare);

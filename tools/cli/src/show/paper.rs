@@ -3,8 +3,9 @@
 //! Where it goes is settled before anything is measured ([`page_file`]), the clock starts there, and it is written when the tables have been
 //! printed, so that a disk that is full costs the page only. All commands that have `--html` do it through this.
 
+use crate::show::file::Place;
 use crate::show::output;
-use crate::show::page_file::{self, Place};
+use crate::show::page_file;
 use quiescent_report::Error;
 use quiescent_report::Occasion;
 use std::path::Path;
@@ -62,7 +63,7 @@ impl Paper {
             version: env!("CARGO_PKG_VERSION").into(),
             stopped,
         };
-        if let Some(said) = place.write(&page(&occasion))? {
+        if let Some(said) = page_file::write(place, &page(&occasion))? {
             eprintln!("{said}");
         }
         Ok(())

@@ -120,7 +120,7 @@ impl Yard {
     pub(crate) fn release(&self) -> Option<Tree> {
         let mut core = self.lock();
         core.disarm();
-        let tree = core.uproot();
+        let tree = core.detach();
         drop(core);
         self.grounds.store(std::ptr::null_mut(), Ordering::Release);
         for word in [&self.interested, &self.called] {
