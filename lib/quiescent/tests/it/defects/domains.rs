@@ -6,10 +6,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use quiescent::{
-    Domain, DomainCell, DomainCookie, Options, Refusal, Report, Srcu, SyncError, init, on_report,
-    read, statistics,
-};
+use quiescent::report::{Report, on_report};
+use quiescent::{Cookie, Domain, Options, RcuCell, Refusal, Srcu, SyncError, read, statistics};
 
 use crate::common::{PATIENCE, Reader, SHORT, in_both_modes, isolated, until};
 
@@ -19,7 +17,7 @@ const SLOTS: usize = 62;
 /// Runs `body` in both fence modes, where every slot is taken by an idle thread.
 fn without_slots(body: fn(&mut Vec<Reader>)) {
     let start = || {
-        init(Options::new().max_threads(1)).expect("one leaf");
+        Options::new().max_threads(1).apply().expect("one leaf");
         let mut idle: Vec<_> = (0..SLOTS).map(|_| Reader::idle("has a slot")).collect();
         assert_eq!(statistics().registered as usize, SLOTS);
         body(&mut idle);
@@ -29,12 +27,12 @@ fn without_slots(body: fn(&mut Vec<Reader>)) {
 }
 
 /// A grace period of a domain, which others drive.
-struct GracePeriod<'a>(&'a Domain, DomainCookie);
+struct GracePeriod(Cookie<Domain>);
 
-impl GracePeriod<'_> {
+impl GracePeriod {
     /// One that begins now, beside an open section.
-    fn begin(domain: &Domain) -> GracePeriod<'_> {
-        let new = GracePeriod(domain, domain.start_poll());
+    fn begin(domain: &Domain) -> GracePeriod {
+        let new = GracePeriod(domain.start_grace_period());
         assert!(!new.ends());
         let waited = thread::scope(|it| it.spawn(|| domain.synchronize_timeout(SHORT)).join());
         let waited = waited.expect("no panic");
@@ -44,7 +42,7 @@ impl GracePeriod<'_> {
 
     /// Does it end if somebody else gets it on?
     fn ends(&self) -> bool {
-        let poll = || (0..10).any(|_| self.0.poll(self.1));
+        let poll = || (0..10).any(|_| self.0.is_done());
         thread::scope(|scope| scope.spawn(poll).join().expect("no panic"))
     }
 }
@@ -116,13 +114,13 @@ fn waiting_for_room_is_no_busy_loop() {
         let domain = Domain::new();
         let (begun, has_begun) = mpsc::channel();
         let (end, ended) = mpsc::channel::<()>();
-        domain.call_hurry(move || {
+        domain.defer_hurry(move || {
             begun.send(()).expect("the test waits");
             ended.recv().ok();
         });
         has_begun.recv().expect("it runs");
         domain.set_budget(u64::MAX, 1);
-        let cell = DomainCell::new(&domain, 1);
+        let cell = RcuCell::new_in(1, &domain);
         let idle = Reader::idle("so that each grace period has a fence");
         let before = domain.statistics().grace_periods;
         let refused = cell.store(2).retire_wait(LIMIT).expect_err("no room");
@@ -142,7 +140,7 @@ fn waiting_for_room_is_no_busy_loop() {
 
 /// Retires another one in the same domain when it is dropped, as long as it may.
 struct Again {
-    cell: Arc<DomainCell<Option<Again>>>,
+    cell: Arc<RcuCell<Option<Again>, Domain>>,
     may: Arc<AtomicBool>,
     dropped: Arc<AtomicU32>,
 }
@@ -162,12 +160,12 @@ impl Drop for Again {
     }
 }
 
-/// A destructor that retires again has its time, also in a domain that was dropped: it does not keep a thread for ever.
+/// A destructor that retires again has its time, also where nothing but what is queued keeps the domain: no thread is kept for ever.
 #[test]
 fn a_dropped_domain_whose_destructors_retire_again() {
     isolated(|| {
         let domain = Domain::new();
-        let cell = Arc::new(DomainCell::new(&domain, None));
+        let cell = Arc::new(RcuCell::new_in(None, domain.clone()));
         let (may, dropped) = (Arc::new(AtomicBool::new(true)), Arc::default());
         let first = Again {
             cell: Arc::clone(&cell),

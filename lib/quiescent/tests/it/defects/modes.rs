@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 
-use quiescent::{FenceMode, Options, Srcu, init, statistics};
+use quiescent::{FenceMode, Options, Srcu, statistics};
 
 use crate::common::{isolated, until};
 
@@ -29,14 +29,14 @@ fn a_grace_period_begins_while_the_mode_changes() {
                 for n in 0..ROUNDS {
                     // One that is looked at first, last, or in between.
                     let srcu = &srcus[[SRCUS - 1, SRCUS / 2, 0][n as usize % 3]];
-                    let cookie = srcu.start_poll();
+                    let cookie = srcu.start_grace_period();
                     let before = mode();
                     let tried = tries.load(Ordering::Acquire);
                     until("it is tried twice", || {
                         tries.load(Ordering::Acquire) > tried + 1
                     });
                     wrong += u32::from(mode() != before);
-                    until("it ends", || srcu.poll(cookie));
+                    until("it ends", || cookie.is_done());
                     let tried = tries.load(Ordering::Acquire);
                     until("it may change", || {
                         tries.load(Ordering::Acquire) > tried + 1
@@ -46,7 +46,7 @@ fn a_grace_period_begins_while_the_mode_changes() {
                 wrong
             });
             for mode in [FenceMode::Fenced, FenceMode::Membarrier].iter().cycle() {
-                match init(Options::new().memory_pressure(false).fence(*mode)) {
+                match Options::new().memory_pressure(false).fence(*mode).apply() {
                     Ok(()) => changed += 1,
                     Err(_) => refused += 1,
                 }

@@ -7,9 +7,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 
-use quiescent::{
-    Report, barrier, call_hurry, on_report, retire_ptr, set_budget, statistics, synchronize,
-};
+use quiescent::report::{Report, on_report, set_stall_after};
+use quiescent::tuning::set_budget;
+use quiescent::{Retired, barrier, defer_hurry, statistics, synchronize};
 
 use crate::common::{Reader, SHORT, isolated, sleeps, thread_id, thread_lives, until};
 
@@ -70,7 +70,7 @@ fn a_reporter_ends_a_worker_that_waits() {
         static IS_OVER: AtomicBool = AtomicBool::new(false);
         static DRIVER: Mutex<u32> = Mutex::new(0);
         on_report(end_worker);
-        call_hurry(|| WORKER.store(thread_id(), Ordering::Release));
+        defer_hurry(|| WORKER.store(thread_id(), Ordering::Release));
         barrier();
         let inside = Reader::inside("inside");
         let driver = thread::spawn(|| {
@@ -81,7 +81,7 @@ fn a_reporter_ends_a_worker_that_waits() {
         let driver_sleeps = || sleeps(*DRIVER.lock().expect("no panic"));
         until("it drives", || statistics().holdouts > 0 && driver_sleeps());
         let looks = statistics().worker_passes;
-        call_hurry(|| ());
+        defer_hurry(|| ());
         let worker = WORKER.load(Ordering::Acquire);
         until("the worker waits for the driver", || {
             thread::sleep(SHORT);
@@ -91,7 +91,7 @@ fn a_reporter_ends_a_worker_that_waits() {
         for _ in 0..100 {
             let object = NonNull::from(Box::leak(Box::new([0_u8; 4096])));
             // SAFETY: a box that nobody else knows.
-            unsafe { retire_ptr(object) };
+            unsafe { Retired::from_raw(object) }.retire();
         }
         until("it is told", || ENDED.load(Ordering::Acquire) != 0);
         assert_eq!(ENDED.load(Ordering::Acquire), worker);
@@ -121,10 +121,10 @@ fn end_worker_each_time(report: &Report) {
 #[test]
 fn a_reporter_of_stalls_that_ends_its_worker_is_told_again() {
     isolated(|| {
-        quiescent::set_stall_after(2 * SHORT);
+        set_stall_after(2 * SHORT);
         on_report(end_worker_each_time);
         let inside = Reader::inside("inside");
-        call_hurry(|| ()); // the worker drives
+        defer_hurry(|| ()); // the worker drives
         let stalled = || STALLED.load(Ordering::Acquire);
         until("the next stall is reported", || stalled() > 1);
         inside.end();
@@ -138,7 +138,7 @@ fn a_reporter_of_stuck_callbacks_that_ends_its_worker_is_told_again() {
         on_report(end_worker_each_time);
         for n in 0..2 {
             let (end, ended) = std::sync::mpsc::channel::<()>();
-            call_hurry(move || {
+            defer_hurry(move || {
                 ended.recv().ok();
             });
             let stuck = || STUCK.load(Ordering::Acquire);

@@ -207,9 +207,9 @@ static GO_ON: AtomicBool = AtomicBool::new(false);
 #[test]
 fn a_waker_polls_another_barrier() {
     isolated(|| {
-        quiescent::call_hurry(|| until("the barrier waits", || is(&GO_ON)));
+        quiescent::defer_hurry(|| until("the barrier waits", || is(&GO_ON)));
         polls_when_woken(barrier_async(), || {
-            quiescent::call_hurry(|| ());
+            quiescent::defer_hurry(|| ());
             barrier_async()
         });
     });
@@ -219,9 +219,9 @@ fn a_waker_polls_another_barrier() {
 fn a_waker_polls_another_barrier_of_an_srcu() {
     isolated(|| {
         static SRCU: Srcu = Srcu::new();
-        SRCU.call_hurry(|| until("the barrier waits", || is(&GO_ON)));
+        SRCU.defer_hurry(|| until("the barrier waits", || is(&GO_ON)));
         polls_when_woken(SRCU.barrier_async(), || {
-            SRCU.call_hurry(|| ());
+            SRCU.defer_hurry(|| ());
             SRCU.barrier_async()
         });
         SRCU.barrier();

@@ -8,7 +8,7 @@ use crate::inner::defer::sweep::Until;
 use crate::inner::domain::grounds::{Grounds, Held};
 use crate::inner::domain::policy::Policy;
 use crate::inner::gp::driven::Driven as _;
-use crate::inner::gp::driver::Drives;
+use crate::inner::gp::driver::Drives as _;
 use crate::inner::prim::{self, Ordering};
 use crate::inner::queue::per_thread::CODE;
 use crate::refused::Fullness;
@@ -142,6 +142,21 @@ impl Yard {
         core.retime(&mut queue.cpu, prim::now_ns())
     }
 
+    /// Changes the policy of one that no domain has, an `Srcu`'s.
+    pub(crate) fn change_policy(&'static self, change: impl FnOnce(&mut Policy)) {
+        let mut queue = self.queue.lock();
+        let mut core = self.lock();
+        let mut policy = Policy::of(&core, self.drained.load(Ordering::Relaxed) != 0);
+        change(&mut policy);
+        self.drained
+            .store(u32::from(policy.drained), Ordering::Relaxed);
+        policy.tell(&mut core);
+        let arm = core.retime(&mut queue.cpu, prim::now_ns());
+        drop(core);
+        drop(queue);
+        self.carry_out_policy(arm);
+    }
+
     /// Sets it, and has those look who may have something else to do now.
     pub(crate) fn carry_out_policy(&'static self, arm: Option<u64>) {
         self.rouse_driver(false); // it may have to report at another time
@@ -165,9 +180,9 @@ impl Yard {
         lists.map(quiescent_engine::CbList::ready).sum::<u64>() > 0
     }
 
-    /// Frees plain memory that is done. Returns how much.
-    pub(crate) fn free_ready(&'static self, until: Until) -> u64 {
-        self.run_ready(until, false)
+    /// Frees plain memory that is done.
+    pub(crate) fn free_ready(&'static self, until: Until) {
+        self.run_ready(until, false);
     }
 
     /// Runs and frees at most `most` of what is done.
@@ -185,19 +200,15 @@ impl Yard {
 
     /// Everything that is queued here has nobody to wait for: its domain was dropped. Frees and runs it, also inside a callback. If some
     /// section never ends (its guard was forgotten), the caretaker keeps the rest.
-    ///
-    /// What its destructors queue here in turn may do so for ever: that has its own time, as in any other domain.
     pub(crate) fn empty(&'static self) {
-        self.take(|core| (!core.is_idle()).then_some(Cause::Drain), |_| ());
-        let last = self.start_poll(); // it serves all that was queued before
+        let until = Until { deadline: None };
         loop {
-            let served = Drives::is_done(self, last);
-            let ran = self.run_round(true);
+            self.take(|core| (!core.is_idle()).then_some(Cause::Drain), |_| ());
+            let ran = self.run_ready(until, true);
             let before = self.root_seq().load(Ordering::Acquire);
             let wanted = self.pending() || self.lock().engine.busy();
             let helped = wanted && self.help_along().is_ok();
-            let is_on = ran > 0 || (helped && self.root_seq().load(Ordering::Acquire) != before);
-            if served || !is_on {
+            if ran == 0 && !(helped && self.root_seq().load(Ordering::Acquire) != before) {
                 break;
             }
         }
