@@ -14,7 +14,7 @@ pub(crate) use real::{STUCK, Watch};
 
 #[cfg(quiescent_model)]
 mod model {
-    use quiescent_engine::crew::TurnId;
+    use quiescent_engine::pool::TurnId;
 
     use crate::inner::domain::process::Process;
     use crate::workers::overflow::Second;
@@ -64,7 +64,7 @@ mod real {
     use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
     use std::time::Duration;
 
-    use quiescent_engine::crew::TurnId;
+    use quiescent_engine::pool::TurnId;
 
     use crate::inner::domain::counters::{count, uncount};
     use crate::inner::domain::process::Process;

@@ -9,7 +9,8 @@
 //! the target.
 
 use crate::measure::{process, threads};
-use quiescent::{Domain, DomainCell, DomainStatistics};
+use quiescent::stats::DomainStatistics;
+use quiescent::{Domain, RcuCell};
 use quiescent_report::rows::Figure;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
@@ -66,7 +67,7 @@ fn use_all(domains: &'static [Domain], at_once: bool) {
     let size = if at_once { domains.len() } else { 1 };
     for some in domains.chunks(size.max(1)) {
         for domain in some {
-            let cell = DomainCell::new(domain, [0_u64; 8]);
+            let cell = RcuCell::new_in([0_u64; 8], domain);
             assert_eq!(domain.read(|guard| cell.load(guard)[0]), 0);
             domain.synchronize();
             drop(cell.store([1; 8])); // retired; so is the new one, with the cell

@@ -10,7 +10,7 @@
 
 use super::child::PROCESS;
 use crate::measure::threads;
-use quiescent::{Domain, DomainCookie};
+use quiescent::{Cookie, Domain};
 use quiescent_report::rows::Figure;
 use quiescent_report::rows::stats;
 use std::sync::mpsc::{Sender, channel};
@@ -75,8 +75,8 @@ impl Found {
         }
         let [own, process] = &mut self.delays;
         for _ in 0..CALLBACKS {
-            own.extend(delayed(|code| domain.call_hurry(code)));
-            process.extend(delayed(quiescent::call_hurry));
+            own.extend(delayed(|code| domain.defer_hurry(code)));
+            process.extend(delayed(quiescent::defer_hurry));
         }
         domain.barrier();
         let after = (domain.statistics(), quiescent::statistics());
@@ -193,7 +193,7 @@ impl Bystander {
 struct Stall {
     domain: &'static Domain,
     /// A grace period that cannot end.
-    cookie: DomainCookie,
+    cookie: Cookie<Domain>,
     over: Sender<()>,
     reader: JoinHandle<()>,
     waiter: JoinHandle<()>,
@@ -212,8 +212,8 @@ impl Stall {
             drop(guard);
         })?;
         inside.recv().map_err(|_| threads::DIED)?;
-        let cookie = domain.start_poll();
-        domain.call(|| ());
+        let cookie = domain.start_grace_period();
+        domain.defer(|| ());
         let waiter = threads::spawn("waiter", || domain.synchronize())?;
         let begin = Instant::now();
         while domain.statistics().sleeps == sleeps {
@@ -233,7 +233,7 @@ impl Stall {
 
     /// Was the grace period held up until now?
     fn end(self) -> Result<bool, String> {
-        let held_up = !self.domain.poll(self.cookie);
+        let held_up = !self.cookie.is_done();
         drop(self.over);
         self.reader.join().map_err(|_| threads::DIED)?;
         self.waiter.join().map_err(|_| threads::DIED)?;

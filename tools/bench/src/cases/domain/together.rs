@@ -9,7 +9,9 @@
 
 use crate::cases::sync::fence_count;
 use crate::measure::threads;
-use quiescent::{Domain, DomainStatistics, FlushTimes};
+use quiescent::Domain;
+use quiescent::stats::DomainStatistics;
+use quiescent::tuning::FlushTimes;
 use quiescent_report::rows::Figure;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -89,7 +91,7 @@ fn wait_for_all(all: &'static [Domain]) -> Result<(), String> {
     let ran = Arc::new(AtomicU64::new(0));
     for domain in all {
         let ran = ran.clone();
-        domain.call_lazy(move || _ = ran.fetch_add(1, SeqCst));
+        domain.defer_lazy(move || _ = ran.fetch_add(1, SeqCst));
     }
     let begin = Instant::now();
     while ran.load(SeqCst) < all.len() as u64 {
