@@ -22,7 +22,7 @@ pub struct Scenario {
     pub run: fn(&'static Shared) -> u32,
     /// Instructions that the region surely has.
     pub least: u64,
-    /// A handler at every so many instructions: 1 but where a child is dear.
+    /// How much dearer than usual a child is: so many times fewer instructions have a handler by default.
     pub every: u64,
 }
 
