@@ -45,7 +45,7 @@ fn main() {
 fn stride(scenario: &Scenario) -> u64 {
     match std::env::var("QUIESCENT_STEPS") {
         Ok(which) if which == "all" => 1,
-        _ => 3 * scenario.every,
+        _ => 3 * scenario.dearness,
     }
 }
 
