@@ -305,7 +305,9 @@ impl Model {
         let yard = prim::keep(Box::new(crate::inner::domain::yard::Yard::with_config(
             config,
         )));
-        Box::leak(Box::new(crate::Srcu::of(yard)))
+        Box::leak(Box::new(crate::Srcu::of(
+            std::ptr::from_ref::<crate::inner::domain::yard::Yard>(yard).cast(),
+        )))
     }
 
     /// A heavy fence, this thread's own or one that somebody else issues.
@@ -320,12 +322,14 @@ impl Model {
             config,
         )));
         let grounds = crate::inner::domain::grounds::Grounds::with_yard(number, yard);
-        Box::leak(Box::new(crate::Domain::of(grounds)))
+        Box::leak(Box::new(crate::Domain::of(
+            std::ptr::from_ref(grounds).cast(),
+        )))
     }
 
     /// What the caretaker does for it when it is woken.
     pub fn care_for(self, domain: &crate::Domain) {
-        let held = domain.grounds().hold();
+        let held = domain.backend().0.hold();
         let _ = crate::inner::domain::yard::rounds::look_after(std::iter::once(held.yard()));
     }
 
@@ -337,7 +341,7 @@ impl Model {
     /// The same, where there are several.
     pub fn care_together<const N: usize>(self, srcus: [&crate::Srcu; N]) {
         let _ = crate::inner::domain::yard::rounds::look_after(
-            srcus.into_iter().map(crate::Srcu::yard),
+            srcus.into_iter().map(|srcu| srcu.backend().0),
         );
     }
 

@@ -6,7 +6,7 @@ use std::thread;
 
 use crate::common::deferral::{library_switches, library_threads, until_at_rest};
 use crate::common::{in_both_modes, on_thread, until};
-use quiescent::{barrier, call, call_hurry, drain, statistics};
+use quiescent::{barrier, defer, defer_hurry, drain, statistics};
 
 /// So many gather behind a worker that is busy.
 const MANY: u64 = 40_000;
@@ -38,15 +38,15 @@ fn has_second() -> bool {
 /// The worker is in a callback until `over`; meanwhile another thread queues `first` and `MANY` more.
 fn pile_up(over: fn() -> bool, first: impl FnOnce() + Send + 'static) {
     on_thread("busy", move || {
-        call_hurry(move || {
+        defer_hurry(move || {
             ENTERED.fetch_add(1, Ordering::SeqCst);
             until("others have run", over);
         });
     });
     until("the worker is busy", || ENTERED.load(Ordering::SeqCst) == 1);
     on_thread("producer", move || {
-        call(first);
-        (0..MANY).for_each(|index| call(move || run(index)));
+        defer(first);
+        (0..MANY).for_each(|index| defer(move || run(index)));
     });
 }
 
@@ -78,7 +78,7 @@ fn a_quiet_program_has_none() {
         for round in 0..20 {
             let producers = (0..4).map(|_| {
                 thread::spawn(move || {
-                    (0..1000).for_each(|n| call(move || assert!(n + round < 2000)))
+                    (0..1000).for_each(|n| defer(move || assert!(n + round < 2000)))
                 })
             });
             for producer in producers.collect::<Vec<_>>() {

@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use quiescent::stats::holdouts;
 use quiescent::{
-    Domain, Guard, Options, RcuCell, holdouts, in_section, init, read_lock, statistics,
-    synchronize, synchronize_timeout,
+    Domain, Guard, Options, RcuCell, in_section, read_lock, statistics, synchronize,
+    synchronize_timeout,
 };
 
 use super::common::Reader;
@@ -287,7 +288,7 @@ fn flagged_repin(shared: &'static Shared) -> u32 {
 }
 
 fn without_a_slot(shared: &'static Shared) -> u32 {
-    init(Options::new().max_threads(1)).expect("one leaf");
+    Options::new().max_threads(1).apply().expect("one leaf");
     // Idle for as long as the process lives.
     (0..SLOTS).for_each(|_| std::mem::forget(Reader::idle("has a slot")));
     begin();

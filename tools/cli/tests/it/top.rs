@@ -12,7 +12,7 @@ fn beside<T>(command: impl FnOnce(&str) -> T) -> T {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !done.load(std::sync::atomic::Ordering::Relaxed) {
-                quiescent::call_hurry(|| ());
+                quiescent::defer_hurry(|| ());
                 std::thread::sleep(Duration::from_millis(2));
             }
         });

@@ -182,7 +182,7 @@ impl World {
             join(thread);
         }
         self.books.check();
-        rcu::set_drained(false);
+        rcu::tuning::set_drained(false);
         self.told.over.set(true);
         join(staff.timer);
         self.told.stop.set(true);

@@ -7,7 +7,7 @@ use quiescent_engine::CbList;
 use crate::inner::domain::process::Process;
 use crate::inner::prim::{self, Counter, Ordering};
 use crate::inner::queue::per_thread::Queue;
-use crate::stats::{Flushes, Holdout, Statistics, WorkerWakeups};
+use crate::statistics::{Flushes, Holdout, Statistics, WorkerWakeups};
 
 /// Counters of the host.
 #[derive(Debug, Default)]

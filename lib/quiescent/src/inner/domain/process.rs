@@ -6,7 +6,7 @@
 //!
 //! # Fence mode
 //! Decided once, at start-up: `membarrier(2)` if it can be registered, else readers carry the fence.
-//! It may be forced (environment variable `QUIESCENT_FENCE`, or [`init`](crate::init)) as long as
+//! It may be forced (environment variable `QUIESCENT_FENCE`, or [`Options::apply`](crate::Options::apply)) as long as
 //! nobody has read. A thread that registers while the mode changes looks at it again after its claim
 //! `[MODE-1]`: claim, full fence, look at the mode; the changer stores the mode, full fence, looks for
 //! claims. One of them sees the other.
@@ -36,7 +36,7 @@ use crate::inner::queue::all::Queues;
 use crate::inner::queue::per_thread::Queue;
 use crate::inner::reader::threads::{Slot, Slots};
 use crate::inner::reader::word::{self, FLAG_CLEAR, Reader};
-use crate::stats::FenceMode;
+use crate::statistics::FenceMode;
 use crate::workers::watchdog::Watch;
 
 /// The fence mode is not decided yet.

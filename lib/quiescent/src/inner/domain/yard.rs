@@ -23,6 +23,7 @@ use crate::inner::defer::run;
 use crate::inner::defer::tasks::Tasks;
 use crate::inner::domain::counters::Counters;
 use crate::inner::domain::grounds::Grounds;
+use crate::inner::domain::policy::Policy;
 use crate::inner::domain::process::{Core, SLEEPER_NOBODY};
 use crate::inner::gp::calls::Part;
 use crate::inner::gp::driven::Driven;
@@ -35,7 +36,7 @@ use crate::inner::prim::{
 use crate::inner::queue::per_thread::Queue;
 use crate::inner::reader::counted::Counted;
 use crate::report::{self, Report};
-use crate::stats::Holdout;
+use crate::statistics::Holdout;
 use crate::watch::stall::{StallReport, StalledReader};
 #[cfg(not(quiescent_model))]
 use crate::watch::telemetry;
@@ -46,10 +47,10 @@ pub(crate) mod lent;
 mod readers;
 pub(crate) mod rounds;
 
-/// Somebody's.
-const OWNED: u32 = 0;
-/// Its owner has gone.
-const LEFT: u32 = 1;
+/// One handle leads to it. So many more, so many handles.
+const OWNED: u32 = 1;
+/// None does any more.
+const LEFT: u32 = 0;
 
 /// Readers that are named, at most.
 const MOST_NAMED: usize = 64;
@@ -195,6 +196,19 @@ impl Yard {
             .store(NEWEST.load(Ordering::Relaxed), Ordering::Relaxed);
         NEWEST.store(yard, Ordering::Release);
         yard
+    }
+
+    /// One handle more.
+    pub(crate) fn retain(&self) {
+        self.state.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One handle less; after the last one the next owner may have it.
+    pub(crate) fn drop_handle(&'static self) {
+        if super::is_last(&self.state) {
+            self.change_policy(|policy| *policy = Policy::of_config(&Yard::config())); // the next one begins anew; nobody is left who could drain
+            self.abandon();
+        }
     }
 
     /// The owner has gone. What is queued is looked after.

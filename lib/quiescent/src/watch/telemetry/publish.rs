@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::inner::domain::counters::value;
 use crate::inner::prim;
-use crate::stats::Flushes;
+use crate::statistics::Flushes;
 
 use super::page::{COUNTERS, HOLDOUTS, Page, page};
 

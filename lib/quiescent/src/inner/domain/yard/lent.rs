@@ -142,6 +142,21 @@ impl Yard {
         core.retime(&mut queue.cpu, prim::now_ns())
     }
 
+    /// Changes the policy of one that no domain has, an `Srcu`'s.
+    pub(crate) fn change_policy(&'static self, change: impl FnOnce(&mut Policy)) {
+        let mut queue = self.queue.lock();
+        let mut core = self.lock();
+        let mut policy = Policy::of(&core, self.drained.load(Ordering::Relaxed) != 0);
+        change(&mut policy);
+        self.drained
+            .store(u32::from(policy.drained), Ordering::Relaxed);
+        policy.tell(&mut core);
+        let arm = core.retime(&mut queue.cpu, prim::now_ns());
+        drop(core);
+        drop(queue);
+        self.carry_out_policy(arm);
+    }
+
     /// Sets it, and has those look who may have something else to do now.
     pub(crate) fn carry_out_policy(&'static self, arm: Option<u64>) {
         self.rouse_driver(false); // it may have to report at another time

@@ -137,7 +137,7 @@ fn churn_a_take_over_a_silent_driver_and_a_fork_in_one_run_replay_bit_for_bit() 
         });
         quiet.wait();
         // More than once: a thread of the test before this one may be draining still, and then it runs them.
-        (0..5).for_each(|_| left_to_the_worker(crate::call));
+        (0..5).for_each(|_| left_to_the_worker(crate::defer));
         for n in 0..4 {
             let done = &done;
             scope.spawn(move || {
