@@ -148,6 +148,11 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
         self.place.load(Ordering::Acquire)
     }
 
+    #[inline(always)]
+    pub(crate) fn place_word(&self) -> &AtomicPtr<()> {
+        &self.place
+    }
+
     pub(crate) fn backend(&self) -> K::Backend {
         let mut place = self.place();
         if place.is_null() {

@@ -215,10 +215,10 @@ const VERBS: &[Verb] = &[
         trickled: false,
         ..told::verb::<Plain<RetireWait>>("retire_wait")
     },
-    told::verb::<Call>("defer"),
+    told::verb::<Call>("call"),
     Verb {
         massed: false, // a wake-up each
-        ..told::verb::<CallHurry>("defer_hurry")
+        ..told::verb::<CallHurry>("call_hurry")
     },
 ];
 
