@@ -215,17 +215,10 @@ const VERBS: &[Verb] = &[
         trickled: false,
         ..noted::verb::<Plain<RetireWait>>("retire_wait")
     },
-<<<<<<< HEAD
-    told::verb::<Call>("call"),
+    noted::verb::<Call>("call"),
     Verb {
         massed: false, // a wake-up each
-        ..told::verb::<CallHurry>("call_hurry")
-=======
-    noted::verb::<Call>("defer"),
-    Verb {
-        massed: false, // a wake-up each
-        ..noted::verb::<CallHurry>("defer_hurry")
->>>>>>> main
+        ..noted::verb::<CallHurry>("call_hurry")
     },
 ];
 
