@@ -113,24 +113,39 @@ impl Fields<'_> {
     }
 }
 
-/// The text of a file that is part of the program, or of the file of this path.
+/// Files of `data` that are part of the program: names and texts.
+pub(crate) type BuiltIn = &'static [(&'static str, &'static str)];
+
+/// Files of a folder of `data`, by their names.
+macro_rules! built_in {
+    ($folder:literal: $($name:literal)+) => {
+        &[$(($name, include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"), "/../../data/", $folder, "/", $name, ".toml"
+        )))),+]
+    };
+}
+pub(crate) use built_in;
+
+/// The path and the text of a file that is part of the program, or of the file of this path.
 ///
 /// # Errors
 /// If it is neither.
 pub(crate) fn text_of(
-    (key, allowed): (&str, &str),
+    key: &str,
+    folder: &str,
     name: &str,
-    built_in: &[(&str, &'static str)],
-) -> Result<String, Error> {
+    built_in: BuiltIn,
+) -> Result<(String, String), Error> {
     if let Some(it) = built_in.iter().find(|it| it.0 == name) {
-        return Ok(it.1.to_owned());
+        return Ok((format!("data/{folder}/{name}.toml"), it.1.to_owned()));
     }
-    std::fs::read_to_string(name).map_err(|why| {
+    let text = std::fs::read_to_string(name).map_err(|why| {
         let known: Vec<&str> = built_in.iter().map(|it| it.0).collect();
         let allowed = format!(
-            "{allowed}one of {}, or the path of a file (as a file: {why})",
+            "`none`, one of {}, or the path of a file (as a file: {why})",
             known.join(", ")
         );
         Error::value(key, name, allowed)
-    })
+    })?;
+    Ok((name.to_owned(), text))
 }
