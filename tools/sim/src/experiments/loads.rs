@@ -6,7 +6,7 @@
 use serde::Deserialize;
 
 use super::data::published;
-use super::{Basis, Comparison, Outcome, Source, mean, median};
+use super::{Basis, Judged, LATENCY_MS, Outcome, mean, median};
 use crate::load::workload::Workload;
 use crate::record::stats::Stats;
 
@@ -74,31 +74,15 @@ pub fn accelerate(seed: u64) -> Outcome {
         )
     };
     let (with, without) = (counts("1"), counts("0"));
-    let real = [
-        fewer(of(|it| it.gps_with), of(|it| it.gps_without)),
-        fewer(of(|it| it.wakeups_with), of(|it| it.wakeups_without)),
-    ];
-    let model = [fewer(with.0, without.0), fewer(with.1, without.1)];
     let mut outcome = Outcome::default();
-    for ((metric, real), model) in [
-        ("fewer_grace_periods_pct", real[0]),
-        ("fewer_wakeups_pct", real[1]),
-    ]
-    .into_iter()
-    .zip(model)
-    {
-        outcome.comparisons.push(Comparison {
-            experiment: "accelerate",
-            case: "accelerate".into(),
-            metric,
-            unit: "%",
-            source: Source::Published,
-            real,
-            model,
-            allowed: 8.0 / real, // eight points
-            basis: Basis::Assumed,
-        });
-    }
+    let mut compare = |metric, real, model| {
+        let by = Judged::published("accelerate", 8.0 / real, Basis::Assumed); // eight points
+        outcome.compare(by, "accelerate", (metric, "%"), [real, model]);
+    };
+    let real = fewer(of(|it| it.gps_with), of(|it| it.gps_without));
+    compare("fewer_grace_periods_pct", real, fewer(with.0, without.0));
+    let real = fewer(of(|it| it.wakeups_with), of(|it| it.wakeups_without));
+    compare("fewer_wakeups_pct", real, fewer(with.1, without.1));
     notes("torture5s", &mut outcome);
     outcome
 }
@@ -117,17 +101,9 @@ pub fn tab_switch(seed: u64) -> Outcome {
         ];
         let stats = run("tab-switch", &sets);
         let call = mean(latencies_ms(&stats));
-        outcome.comparisons.push(Comparison {
-            experiment: "tab-switch",
-            case: format!("tab-switch jiffies={jiffies}"),
-            metric: "latency_ms",
-            unit: "ms",
-            source: Source::Published,
-            real,
-            model: 3.0 * call,
-            allowed: 0.5,
-            basis: Basis::Fitted,
-        });
+        let by = Judged::published("tab-switch", 0.5, Basis::Fitted);
+        let case = format!("tab-switch jiffies={jiffies}");
+        outcome.compare(by, case, LATENCY_MS, [real, 3.0 * call]);
     }
     let sets = [
         ("jiffies_till_first_fqs", "32"),

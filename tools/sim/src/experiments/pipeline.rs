@@ -11,10 +11,11 @@
 
 use std::collections::BTreeMap;
 
-use super::claims::Named;
+use super::Outcome;
+use super::claims::Bound::{self, Between};
+use super::claims::{Named, Shown, shown};
 use super::idle::{idled, states, wakeups};
 use super::loads::notes;
-use super::{Bound, Outcome, Shown};
 use crate::load::workload::Workload;
 use crate::record::stats::Stats;
 use crate::record::syscalls::SysCall;
@@ -133,13 +134,10 @@ pub fn display_pipeline(seed: u64) -> Outcome {
     let mut outcome = Outcome::default();
     for (rcu, shot) in kinds.into_iter().zip(&shots) {
         let case = format!("display-pipeline rcu={rcu}");
-        outcome.shown.push(Shown::claimed(
-            &case,
-            JOINED,
-            shot.joined_pct(),
-            "every closed buffer's callbacks are joined to their system call",
-            Bound::Between(100.0, 100.0),
-        ));
+        shown! { outcome;
+            &case, JOINED => shot.joined_pct(),
+                Between(100.0, 100.0) => "every closed buffer's callbacks are joined to their system call";
+        }
         let freed = shot.freed_ms();
         let longest = freed.last().copied().unwrap_or(f64::NAN);
         // Two grace periods of three ticks each, twice as much if a second wait is needed, and a tick until somebody looks: within
@@ -157,7 +155,7 @@ pub fn display_pipeline(seed: u64) -> Outcome {
         let longest = Shown::claimed(&case, LONGEST, longest, says, Bound::AtMost(most));
         outcome.shown.push(longest);
         let median = freed.get(freed.len() / 2).copied().unwrap_or(f64::NAN);
-        outcome.shown.push(Shown::beside(&case, MEDIAN, median));
+        shown! { outcome; &case, MEDIAN => median; }
         let flush = ("flush_every_s", "s");
         outcome.shown.push(match rcu {
             // The same half second, and the time until a frame's first callback starts the next ten.
@@ -171,16 +169,12 @@ pub fn display_pipeline(seed: u64) -> Outcome {
             _ => Shown::beside(&case, flush, shot.flush_every_s()),
         });
         for (named, figure) in shot.rcu_per_s() {
-            outcome.shown.push(Shown::beside(&case, named, figure));
+            shown! { outcome; &case, named => figure; }
         }
         let wakes = ("wakeups_per_s", "1/s");
-        outcome
-            .shown
-            .push(Shown::beside(&case, wakes, wakeups(&shot.stats)));
+        shown! { outcome; &case, wakes => wakeups(&shot.stats); }
         let held = shot.stats.held.most.1 as f64;
-        outcome
-            .shown
-            .push(Shown::beside(&case, ("held_bytes_max", "bytes"), held));
+        shown! { outcome; &case, ("held_bytes_max", "bytes") => held; }
         outcome
             .states
             .push(states(format!("rcu={rcu}"), &shot.stats));

@@ -11,7 +11,7 @@
 use quiescent_engine::EarlyQs;
 use quiescent_trace::{Figures, Recorded, from_read};
 
-use super::{Basis, Comparison, Outcome, Source, mean};
+use super::{Basis, Judged, Outcome, mean};
 use crate::input::options::{IdleLoop, Options, Smp};
 use crate::record::stats::Stats;
 use crate::whatif::replay;
@@ -207,17 +207,9 @@ fn compare(trace: &Trace, background: &Background, outcome: &mut Outcome) {
             scans(stats.grace_periods.iter().map(|gp| gp.scans))
         ));
         for (metric, unit, real, model) in pairs(&figures, &stats, background) {
-            outcome.comparisons.push(Comparison {
-                experiment: "kernel callbacks",
-                case: case.clone(),
-                metric,
-                unit,
-                source: Source::Kernel,
-                real,
-                model,
-                allowed: if trace.offloaded { 0.15 } else { 0.05 },
-                basis,
-            });
+            let allowed = if trace.offloaded { 0.15 } else { 0.05 };
+            let by = Judged::kernel("kernel callbacks", allowed, basis);
+            outcome.compare(by, &*case, (metric, unit), [real, model]);
         }
     }
 }
