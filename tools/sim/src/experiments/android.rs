@@ -14,10 +14,9 @@ use serde::Deserialize;
 use super::claims::Bound::{AtMost, Between};
 use super::claims::{Named, Shown, shown};
 use super::data::published;
-use super::loads::{notes, run};
+use super::loads::{self, notes, run};
 use super::{Basis, Judged, Line, Listing, Outcome, mean, median};
 use crate::kernel::machine::Machine;
-use crate::load::workload::Workload;
 use crate::record::notes::What;
 use crate::record::stats::Stats;
 
@@ -207,9 +206,8 @@ fn spacings(all: &[Batch]) -> Vec<f64> {
 
 /// The load of `android-static-image`, two seconds of it traced.
 fn traced(seed: u64) -> Vec<Batch> {
-    let workload = Workload::named(NAME).expect("it is built in");
     let seed = seed.to_string();
-    let mut plan = workload.plan(&[("seed", &seed)]).expect("a test runs it");
+    let mut plan = loads::plan(NAME, &[("seed", &seed)]);
     (plan.warm_up, plan.length) = (0, 2_000_000_000);
     let mut machine = plan.machine();
     machine.keep_trace();

@@ -15,7 +15,7 @@ use serde::Deserialize;
 
 use super::claims::Named;
 use super::data::published;
-use super::loads::{latencies_ms, notes, run};
+use super::loads::{latencies_ms, notes, run, runs};
 use super::{Basis, Judged, Outcome, mean, median};
 use crate::record::stats::Stats;
 
@@ -148,16 +148,8 @@ pub fn default_at(point: &Point) -> Figures {
 
 /// A variant of the workload.
 fn variant((early_qs, wake): (&str, &str), seed: u64) -> Figures {
-    let runs = (0..RUNS).map(|n| {
-        let seed = seed.wrapping_mul(1000).wrapping_add(n).to_string();
-        let sets = [
-            ("early_qs", early_qs),
-            ("rcu_normal_wake_from_gp", wake),
-            ("seed", &*seed),
-        ];
-        run("bridge", &sets)
-    });
-    Figures::of(&runs.collect::<Vec<_>>())
+    let sets = [("early_qs", early_qs), ("rcu_normal_wake_from_gp", wake)];
+    Figures::of(&runs("bridge", RUNS, seed, &sets))
 }
 
 /// The default variant beside what it was fitted to, and the others' medians over the default's, which are predictions.

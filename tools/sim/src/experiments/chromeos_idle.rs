@@ -14,7 +14,7 @@ use serde::Deserialize;
 use super::claims::Bound::{self, AtMost};
 use super::claims::{Named, Shown, shown};
 use super::data::published;
-use super::loads::{notes, run};
+use super::loads::{notes, run, runs};
 use super::{Basis, Judged, Line, Listing, Outcome, mean};
 use crate::record::stats::Stats;
 
@@ -44,9 +44,7 @@ const LONGEST: Named = ("delay_ms_max", "ms");
 
 /// Windows with these settings.
 fn windows(seed: u64, sets: &[(&str, &str)]) -> Vec<Stats> {
-    let seeds = (0..WINDOWS).map(|n| seed.wrapping_mul(1000).wrapping_add(n).to_string());
-    let one = |seed: String| run("chromeos-idle", &[sets, &[("seed", &*seed)]].concat());
-    seeds.map(one).collect()
+    runs("chromeos-idle", WINDOWS, seed, sets)
 }
 
 /// All callbacks of a window that were queued, or executed.

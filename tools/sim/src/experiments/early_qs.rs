@@ -57,9 +57,8 @@ fn background(machine: &mut Machine, every: u64, chance: &mut Chance) {
             vary: true,
             times: 1,
             callbacks: vec![Queued {
-                func,
                 lazy: false,
-                can_wake: true,
+                ..Queued::of(func)
             }],
             work: 20_000,
             between: 0,

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::data::published;
 use super::{Basis, Judged, LATENCY_MS, Outcome, mean, median};
-use crate::load::workload::Workload;
+use crate::load::workload::{Plan, Workload};
 use crate::record::stats::Stats;
 
 /// Runs of a variant of `accelerate`, as published.
@@ -32,11 +32,24 @@ struct TabSwitch {
     latency_ms: [f64; 2],
 }
 
-/// What a workload that is built in shows with these settings.
-pub(super) fn run(workload: &str, sets: &[(&str, &str)]) -> Stats {
+/// A workload that is built in, with these settings.
+pub(super) fn plan(workload: &str, sets: &[(&str, &str)]) -> Plan {
     let workload = Workload::named(workload).expect("it is built in");
-    let plan = workload.plan(sets).expect("a test runs it");
+    workload.plan(sets).expect("a test runs it")
+}
+
+/// What it shows.
+pub(super) fn run(workload: &str, sets: &[(&str, &str)]) -> Stats {
+    let plan = plan(workload, sets);
     plan.run(|| false).expect("nobody stops it")
+}
+
+/// What it shows with each of `n` seeds that follow from this one.
+pub(super) fn runs(workload: &str, n: u64, seed: u64, sets: &[(&str, &str)]) -> Vec<Stats> {
+    let seeds = (0..n).map(|n| seed.wrapping_mul(1000).wrapping_add(n).to_string());
+    seeds
+        .map(|seed| run(workload, &[sets, &[("seed", &*seed)]].concat()))
+        .collect()
 }
 
 /// The latencies of all calls, in milliseconds.
@@ -58,20 +71,15 @@ pub fn accelerate(seed: u64) -> Outcome {
     let of = |figure: fn(&Run) -> f64| mean(published.iter().map(figure));
     let fewer = |with: f64, without: f64| 100.0 * (1.0 - with / without);
     let counts = |only_new: &str| {
-        let seeds = (0..SEEDS).map(|n| seed.wrapping_mul(1000).wrapping_add(n).to_string());
-        let runs: Vec<Stats> = seeds
-            .map(|seed| {
-                run(
-                    "torture5s",
-                    &[("accelerate_only_new", only_new), ("seed", &seed)],
-                )
-            })
-            .collect();
+        let runs = runs(
+            "torture5s",
+            SEEDS,
+            seed,
+            &[("accelerate_only_new", only_new)],
+        );
         let gps = mean(runs.iter().map(|it| it.grace_periods.len() as f64));
-        (
-            gps,
-            mean(runs.iter().map(|it| it.wakeups_of("rcu_preempt") as f64)),
-        )
+        let woken = runs.iter().map(|it| it.wakeups_of("rcu_preempt") as f64);
+        (gps, mean(woken))
     };
     let (with, without) = (counts("1"), counts("0"));
     let mut outcome = Outcome::default();

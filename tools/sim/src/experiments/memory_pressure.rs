@@ -4,11 +4,9 @@
 //! is queued from then until those callbacks have been invoked. Judged is also that a flush loses nothing and lets nobody go too
 //! early: the machine's oracle looks at each callback.
 
-use super::Outcome;
 use super::claims::Bound::{AtLeast, AtMost};
 use super::claims::{Named, Shown, shown};
-use super::loads::notes;
-use crate::load::workload::Workload;
+use super::{Outcome, loads};
 
 /// How much more than the limit there may be: at 1.3 MB/s, a look every 10 ms and some 10 ms for the grace period and what follows it, it
 /// is some 25 KB of 512 KiB.
@@ -37,9 +35,8 @@ struct Figures {
 impl Figures {
     /// With looks at memory so often.
     fn of(every: &str, seed: &str) -> Figures {
-        let workload = Workload::named("memory-pressure").expect("it is built in");
         let sets = [("every", every), ("seed", seed)];
-        let plan = workload.plan(&sets).expect("a test runs it");
+        let plan = loads::plan("memory-pressure", &sets);
         let mut machine = plan.machine();
         assert!(plan.run_on(&mut machine, || false), "nobody stops it");
         let stats = machine.stats();
@@ -82,13 +79,14 @@ pub fn memory_pressure(seed: u64) -> Outcome {
         "{} callbacks are queued; the shrinker flushes {:.0} of them before their ten seconds are over",
         with.queued, with.flushed
     ));
-    notes("memory-pressure", &mut outcome);
+    loads::notes("memory-pressure", &mut outcome);
     outcome
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Workload;
 
     #[test]
     fn the_shrinker_bounds_what_is_lazy_and_loses_nothing() {

@@ -11,12 +11,10 @@
 
 use std::collections::BTreeMap;
 
-use super::Outcome;
 use super::claims::Bound::{self, Between};
 use super::claims::{Named, Shown, shown};
 use super::idle::{idled, states, wakeups};
-use super::loads::notes;
-use crate::load::workload::Workload;
+use super::{Outcome, loads};
 use crate::record::stats::Stats;
 use crate::record::syscalls::SysCall;
 use crate::record::syscalls::{JoinedCall, join};
@@ -42,10 +40,9 @@ struct Shot {
 }
 
 fn shoot(rcu: &str, seed: &str) -> Shot {
-    let workload = Workload::named("display-pipeline").expect("it is built in");
     let stop = format!("{}s", FRAMES.1 / SECOND);
     let sets = [("rcu", rcu), ("seed", seed), ("stop", &*stop)];
-    let plan = workload.plan(&sets).expect("a test runs it");
+    let plan = loads::plan("display-pipeline", &sets);
     let mut machine = plan.machine();
     machine.window(FRAMES.0, FRAMES.1);
     machine.keep_calls();
@@ -180,7 +177,7 @@ pub fn display_pipeline(seed: u64) -> Outcome {
             .push(states(format!("rcu={rcu}"), &shot.stats));
         outcome.notes.push(note(rcu, shot));
     }
-    notes("display-pipeline", &mut outcome);
+    loads::notes("display-pipeline", &mut outcome);
     outcome
 }
 

@@ -101,7 +101,7 @@ impl Machine {
         let (global, _, _, view) = self.rcu.parts();
         match global.exp_begin(cookie, &view) {
             ExpBegin::Begun => {
-                self.tally.exp_starts(&self.oracle);
+                self.tally.starts(true, &self.oracle);
                 self.exp.stage = Stage::Drives(ExpNext::Again);
             }
             ExpBegin::Done => {
@@ -128,7 +128,7 @@ impl Machine {
                 ExpNext::Again | ExpNext::Fence | ExpNext::Ask { .. } => {
                     let next = self.exp_step(cpu, next, &mut cost);
                     if next == ExpNext::Done {
-                        self.tally.exp_ends(&mut self.oracle);
+                        self.tally.ends(true, &mut self.oracle);
                         self.stats.totals.expedited += u64::from(self.stats.counts(self.now));
                     }
                     next

@@ -28,34 +28,20 @@ pub(crate) struct Tally {
     pub spanned: u64,
     pub toggles: u64,
     pub shrunk: u64,
-    gp: Option<u64>,
-    exp: Option<u64>,
+    /// The first section that the normal one under way, and the expedited one, need not wait for.
+    under_way: [Option<u64>; 2],
 }
 
 impl Tally {
-    /// A grace period begins.
-    pub fn gp_starts(&mut self, oracle: &Oracle) {
-        self.gp = Some(oracle.since());
+    /// A grace period begins, expedited or not.
+    pub fn starts(&mut self, expedited: bool, oracle: &Oracle) {
+        self.under_way[usize::from(expedited)] = Some(oracle.since());
         self.spanned += u64::from(oracle.is_open());
     }
 
     /// It ends: it is looked at.
-    pub fn gp_ends(&mut self, oracle: &mut Oracle) {
-        if let Some(since) = self.gp.take() {
-            oracle.waited(since);
-            self.looked += 1;
-        }
-    }
-
-    /// An expedited one begins.
-    pub fn exp_starts(&mut self, oracle: &Oracle) {
-        self.exp = Some(oracle.since());
-        self.spanned += u64::from(oracle.is_open());
-    }
-
-    /// It ends.
-    pub fn exp_ends(&mut self, oracle: &mut Oracle) {
-        if let Some(since) = self.exp.take() {
+    pub fn ends(&mut self, expedited: bool, oracle: &mut Oracle) {
+        if let Some(since) = self.under_way[usize::from(expedited)].take() {
             oracle.waited(since);
             self.looked += 1;
         }

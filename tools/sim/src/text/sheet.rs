@@ -2,8 +2,6 @@
 //!
 //! What a sheet may contain is its [`Form`]; whoever reads one takes the values out as it needs them ([`Fields`]).
 
-use toml::de::DeTable;
-
 use super::fields::Fields;
 use super::file::{Field, Place, Reader};
 use crate::base::error::{Error, nearest};
@@ -37,10 +35,7 @@ impl Sheet {
     /// If it is no TOML, or something in it is not of the form.
     pub fn read(file: &str, text: &str, form: &Form) -> Result<Sheet, Error> {
         let reader = Reader { name: file, text };
-        let table = DeTable::parse(text).map_err(|why| {
-            let at = why.span().map_or(0, |it| it.start);
-            reader.wrong(at, why.message().to_owned())
-        })?;
+        let table = reader.parse()?;
         let mut it = Sheet {
             file: file.into(),
             top: Vec::new(),
