@@ -1,7 +1,7 @@
 //! `fast-no-hz`: how often an idle CPU looks at the callbacks that it owes, under the rules of three generations of kernels.
 //!
-//! Published is a sentence (idle CPUs "look again every 4 jiffies", "6 or so" when all are lazy), and its numbers are rough: `behaviour §4.4` has
-//! the dated facts, and these are what is claimed here. A sleep is the time from a halt to the interrupt that ends it, on a CPU that
+//! Published is a sentence (idle CPUs "look again every 4 jiffies", "6 or so" when all are lazy), and its numbers are rough. What is claimed here
+//! are the numbers of the kernels in question: 4 to 7 jiffies, and about six seconds for lazy callbacks up to 5.6. A sleep is the time from a halt to the interrupt that ends it, on a CPU that
 //! owes callbacks ([`Stats::looks`](crate::Stats)); the workload `idle-callbacks` leaves nothing but the CPU's own clock to end it. That it does so
 //! is the machine's business and not the rule's: a clock that rings a jiffy late, or one that is lost to another timer,
 //! would show here.

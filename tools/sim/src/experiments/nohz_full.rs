@@ -1,6 +1,6 @@
 //! `nohz-full`: CPUs that run without a tick while one task runs there, and who has it on all the same.
 //!
-//! Nothing is published with numbers; what is claimed are the rules (behaviour §4.4): user space needs no tick and holds no grace period up; in the
+//! Nothing is published with numbers; what is claimed are the rules: user space needs no tick and holds no grace period up; in the
 //! kernel the tick is on while a grace period asks, and then only.
 //!
 //! A first version claimed that grace periods get no longer. The run contradicted it: busy CPUs with a tick report themselves within

@@ -91,10 +91,10 @@ mod tests {
             let all = latencies_ms(&run("percpu-ref", &sets));
             all.into_iter().fold(0.0, f64::max)
         };
-        // The wheel rounds far timers up (W3): by 64 ticks here; and two grace periods.
+        // The wheel rounds far timers up, by 64 ticks here; and two grace periods.
         let ours = longest("quiescent");
         assert!((1900.0..2150.0).contains(&ours), "{ours}");
-        // The kernel's deadline begins anew when another CPU of the group queues its first lazy callback (behaviour §7.3).
+        // The kernel's deadline begins anew when another CPU of the group queues its first lazy callback.
         let kernels = longest("kernel-6.12");
         assert!((1900.0..4300.0).contains(&kernels), "{kernels}");
         assert!(kernels > ours, "{kernels} {ours}");

@@ -5,7 +5,7 @@
 //! callbacks: the trace of an idle machine tells how many ticks and idle entries that is, and they are added.
 //!
 //! Offloaded callbacks show one thing that no rule predicts: where two CPUs tick at the same instant and one CPU executes at a
-//! time, one of them may be found inside its handler and hold the grace period up (machine-facts, Q5). With a
+//! time, one of them may be found inside its handler and hold the grace period up. With a
 //! share of 0.22, which was *fitted* to these traces, the model is nearer; that is shown beside it, as a fit.
 
 use quiescent_engine::EarlyQs;
