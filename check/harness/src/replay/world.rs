@@ -318,7 +318,6 @@ fn apply_exp(global: &mut Global, input: ExpInput, host: &impl Host) -> Output {
             global.set_expedite(policy);
             Output::Done(true)
         }
-        ExpInput::PassBootGp => Output::Published(global.pass_boot_gp()),
         ExpInput::StartPoll { leaf } => Output::ExpPoll(global.start_poll_expedited(leaf)),
         ExpInput::PollWork { leaf } => Output::Done(global.exp_poll_work(leaf)),
     }

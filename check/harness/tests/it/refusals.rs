@@ -142,22 +142,18 @@ fn workers_and_their_turns() {
 }
 
 #[test]
-fn a_kernel_that_starts_and_a_barrier_that_is_forked() {
+fn another_policy_and_a_barrier_that_is_forked() {
     let mut twins = Twins::new(Config::kernel_6_12(4, 1000));
-    let boots = Expedite {
-        nesting: 1,
-        boot: quiescent_engine::exp::Boot::OneTask,
+    let hasty = Expedite {
+        expedited: true,
         ..twins.world.global.expedite()
     };
     let before = twins.world.clone();
-    twins.same(Input::Exp(ExpInput::SetExpedite(boots)), |it| {
-        it.global.set_expedite(boots);
+    twins.same(Input::Exp(ExpInput::SetExpedite(hasty)), |it| {
+        it.global.set_expedite(hasty);
         Output::Done(true)
     });
     assert_ne!(twins.world, before, "it was another policy");
-    twins.same(Input::Exp(ExpInput::PassBootGp), |it| {
-        Output::Published(it.global.pass_boot_gp())
-    });
     let snap = twins.twin.barrier.snap();
     twins.same(Input::Barrier(BarrierInput::Start { snap }), |it| {
         Output::Begin(it.barrier.start(snap))

@@ -344,7 +344,6 @@ pub enum ExpInput {
     Wake,
     Release,
     SetExpedite(Expedite),
-    PassBootGp,
     StartPoll { leaf: LeafId },
     PollWork { leaf: LeafId },
 }
