@@ -7,10 +7,8 @@ use std::panic::resume_unwind;
 use std::ptr::NonNull;
 use std::time::Duration;
 
-use quiescent::{
-    Domain, Head, Srcu, call, call_head, call_head_hurry, call_head_lazy, call_hurry, call_lazy,
-    drain, retire_ptr, retire_ptr_hurry, try_barrier,
-};
+use quiescent::intrusive::{self, Head};
+use quiescent::{Domain, Retired, Srcu, defer, defer_hurry, defer_lazy, drain, try_barrier};
 
 use crate::element::Element;
 use crate::entry::{DOMAIN, Entry, OLDEST};
@@ -194,7 +192,7 @@ fn ask_own_for_too_much(world: &World, own: &impl Periods, numbers: &mut Numbers
         2 if world.barriers_allowed() => {
             own.drain_for(Duration::from_micros(numbers.next() % 2000));
         }
-        3 => _ = own.poll(own.start_poll()),
+        3 => _ = own.start_grace_period().is_done(),
         _ => {}
     }
 }
@@ -231,19 +229,19 @@ fn queue_again(world: &World, entry: &'static Entry, numbers: &mut Numbers) {
         false => numbers.below(3),
     };
     match way {
-        0 => call_lazy(move || ran(entry, word)),
+        0 => defer_lazy(move || ran(entry, word)),
         // SAFETY: entries live for ever; the head is free, since whoever completed the entry holds it.
-        1 => unsafe { call_head_lazy(entry.head(), head_of_entry) },
+        1 => unsafe { intrusive::defer_lazy(entry.head(), head_of_entry) },
         // SAFETY: just made, never published.
-        2 => unsafe { retire_ptr(ager()) },
-        3 => call(move || ran(entry, word)),
-        4 => call_hurry(move || ran(entry, word)),
+        2 => unsafe { Retired::from_raw(ager()).retire() },
+        3 => defer(move || ran(entry, word)),
+        4 => defer_hurry(move || ran(entry, word)),
         // SAFETY: as for the other head.
-        5 => unsafe { call_head(entry.head(), head_of_entry) },
+        5 => unsafe { intrusive::defer(entry.head(), head_of_entry) },
         // SAFETY: as for the other head.
-        6 => unsafe { call_head_hurry(entry.head(), head_of_entry) },
+        6 => unsafe { intrusive::defer_hurry(entry.head(), head_of_entry) },
         // SAFETY: just made, never published.
-        _ => unsafe { retire_ptr_hurry(ager()) },
+        _ => unsafe { Retired::from_raw(ager()).retire_hurry() },
     }
 }
 
@@ -263,12 +261,12 @@ fn queue_under<P: Periods>(
     };
     let raw = |ager| NonNull::from(Box::leak(Box::new(ager)));
     match numbers.below(5) {
-        0 => own.call_lazy(move || drop(ager)),
-        1 => own.call(move || drop(ager)),
-        2 => own.call_hurry(move || drop(ager)),
+        0 => own.defer_lazy(move || drop(ager)),
+        1 => own.defer(move || drop(ager)),
+        2 => own.defer_hurry(move || drop(ager)),
         // SAFETY: just made, never published.
-        3 => unsafe { own.retire_ptr(raw(ager)) },
+        3 => unsafe { own.retired(raw(ager)).retire() },
         // SAFETY: just made, never published.
-        _ => unsafe { own.retire_ptr_hurry(raw(ager)) },
+        _ => unsafe { own.retired(raw(ager)).retire_hurry() },
     }
 }

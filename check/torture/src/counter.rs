@@ -1,6 +1,6 @@
 //! Counters that a scenario may want to see moved: paths inside the library that nobody can call.
 
-use quiescent::Statistics;
+use quiescent::stats::Statistics;
 
 /// One of the library's own counters.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use quiescent::{Domain, FlushTimes};
+use quiescent::Domain;
+use quiescent::tuning::FlushTimes;
 
 use crate::events::What;
 use crate::hand::Hand;

@@ -11,7 +11,7 @@ use crate::finding::Finding;
 use crate::hand::Hand;
 use crate::kind::Kind;
 use crate::options::Broken;
-use crate::periods::{DOMAINS, Guard, Periods as _};
+use crate::periods::{DOMAINS, Inside, Periods as _};
 use crate::plot::{GROUNDS, Held, Plot};
 use crate::reader::stay;
 use crate::srcu_reader::{asking, end, inside_another, last, nested, plot, updating};
@@ -65,8 +65,8 @@ fn repinning(hand: &mut Hand, plot: &Plot<Domain>) {
             hand.saw(kind, age);
         }
         match &mut guard {
-            Guard::Static(guard) => guard.repin(),
-            Guard::Owned(_) => break, // these cannot
+            Inside::Static(guard) => guard.repin(),
+            Inside::Owned(guard) => guard.repin(),
         }
     }
 }

@@ -8,7 +8,7 @@ use std::cell::UnsafeCell;
 use std::mem::{needs_drop, offset_of};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use quiescent::Head;
+use quiescent::intrusive::Head;
 
 use crate::callback;
 use crate::entry::Entry;

@@ -21,7 +21,7 @@ use std::cell::UnsafeCell;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
-use quiescent::Head;
+use quiescent::intrusive::Head;
 
 use crate::finding::Finding;
 use crate::kind::Kind;

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use quiescent::{
-    grace_period, poll, start_poll, synchronize, synchronize_expedited, synchronize_timeout,
-    try_synchronize, wait,
+    Cookie, grace_period, start_grace_period, synchronize, synchronize_expedited,
+    synchronize_timeout, try_synchronize,
 };
 
 use crate::events::What;
@@ -36,9 +36,9 @@ fn ask(hand: &mut Hand, way: usize) {
         // Given up, most of the time.
         4 => _ = synchronize_timeout(Duration::from_micros(hand.numbers.next() % 200)),
         5 => {
-            let cookie = start_poll();
+            let cookie = start_grace_period();
             for _ in 0..hand.numbers.below(20) {
-                if poll(cookie) {
+                if cookie.is_done() {
                     break;
                 }
                 hand.dawdle(50);
@@ -55,12 +55,12 @@ fn ask(hand: &mut Hand, way: usize) {
 fn waited(hand: &mut Hand, count: usize) {
     let mut cookies = Vec::new();
     for _ in 0..count {
-        cookies.push(start_poll());
+        cookies.push(start_grace_period());
         hand.dawdle(20);
     }
     let Some(last) = cookies.last() else { return };
-    wait(*last);
-    if !cookies.into_iter().all(poll) {
+    (*last).wait();
+    if !cookies.into_iter().all(Cookie::is_done) {
         Finding::Cookie.note(Some(Kind::Cookie), 2);
     }
 }

@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use quiescent::{Domain, Srcu, call, call_hurry, call_lazy};
+use quiescent::{Domain, Srcu, defer, defer_hurry, defer_lazy};
 
 use crate::events::What;
 use crate::finding::Finding;
@@ -29,27 +29,27 @@ enum At {
 }
 
 impl At {
-    fn call(self, f: impl FnOnce() + Send + 'static) {
+    fn defer(self, f: impl FnOnce() + Send + 'static) {
         match self {
-            At::Process => call(f),
-            At::Srcu(srcu) => srcu.call(f),
-            At::Domain(domain) => domain.call(f),
+            At::Process => defer(f),
+            At::Srcu(srcu) => srcu.defer(f),
+            At::Domain(domain) => domain.defer(f),
         }
     }
 
-    fn call_hurry(self, f: impl FnOnce() + Send + 'static) {
+    fn defer_hurry(self, f: impl FnOnce() + Send + 'static) {
         match self {
-            At::Process => call_hurry(f),
-            At::Srcu(srcu) => srcu.call_hurry(f),
-            At::Domain(domain) => domain.call_hurry(f),
+            At::Process => defer_hurry(f),
+            At::Srcu(srcu) => srcu.defer_hurry(f),
+            At::Domain(domain) => domain.defer_hurry(f),
         }
     }
 
-    fn call_lazy(self, f: impl FnOnce() + Send + 'static) {
+    fn defer_lazy(self, f: impl FnOnce() + Send + 'static) {
         match self {
-            At::Process => call_lazy(f),
-            At::Srcu(srcu) => srcu.call_lazy(f),
-            At::Domain(domain) => domain.call_lazy(f),
+            At::Process => defer_lazy(f),
+            At::Srcu(srcu) => srcu.defer_lazy(f),
+            At::Domain(domain) => domain.defer_lazy(f),
         }
     }
 }
@@ -103,14 +103,14 @@ fn flood(hand: &mut Hand, at: At) {
         tide.queued.fetch_add(1, Ordering::Relaxed);
         let run = move || _ = tide.ran.fetch_add(1, Ordering::Relaxed);
         match hand.numbers.below(64) {
-            0 => at.call_hurry(run),
-            1..16 => at.call_lazy(run),
-            _ => at.call(run),
+            0 => at.defer_hurry(run),
+            1..16 => at.defer_lazy(run),
+            _ => at.defer(run),
         }
     }
     tide.rising.store(false, Ordering::Relaxed);
     tide.queued.fetch_add(1, Ordering::Relaxed);
-    at.call_hurry(|| _ = tide.ran.fetch_add(1, Ordering::Relaxed)); // what is lazy goes along
+    at.defer_hurry(|| _ = tide.ran.fetch_add(1, Ordering::Relaxed)); // what is lazy goes along
     if hand.world.is_broken(Broken::LostFlood) {
         tide.queued.fetch_add(1, Ordering::Relaxed);
     }
@@ -120,7 +120,7 @@ fn flood(hand: &mut Hand, at: At) {
 /// A callback that queues the next one, as long as the tide rises.
 fn chain(tide: &'static Tide, at: At) {
     tide.queued.fetch_add(1, Ordering::Relaxed);
-    at.call_hurry(move || {
+    at.defer_hurry(move || {
         if tide.rising.load(Ordering::Relaxed) {
             chain(tide, at);
         }

@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use quiescent::tuning::set_drained;
 use quiescent::{
-    Domain, barrier, call, call_hurry, call_lazy, read_lock, set_drained, start_poll, statistics,
+    Domain, barrier, defer, defer_hurry, defer_lazy, read_lock, start_grace_period, statistics,
     synchronize_timeout,
 };
 
@@ -55,7 +56,7 @@ pub fn run(mut hand: Hand) {
 /// One child, to its end. True if it went well.
 fn fork(hand: &mut Hand) -> bool {
     let forks = statistics().forks;
-    start_poll(); // a grace period is wanted, or under way
+    start_grace_period(); // a grace period is wanted, or under way
     let guard = hand.numbers.once_in(2).then(read_lock);
     // SAFETY: the child uses what the library promises to work there, and an allocator that does; it ends
     // with `_exit`.
@@ -124,7 +125,7 @@ fn check_domains(hand: &mut Hand, ran: &'static AtomicU64) -> Result<(), Fault> 
         if domain.synchronize_timeout(patience).is_err() {
             return Err(Fault::NoGracePeriod);
         }
-        domain.call_hurry(|| _ = ran.fetch_add(1, Ordering::Relaxed));
+        domain.defer_hurry(|| _ = ran.fetch_add(1, Ordering::Relaxed));
         domain.barrier();
     }
     match ran.load(Ordering::Relaxed) == DOMAINS.len() as u64 + 1 {
@@ -149,9 +150,9 @@ fn check(hand: &mut Hand, forks: u64) -> Result<(), Fault> {
     for number in 0..9 {
         let run = move || _ = ran.fetch_add(1, Ordering::Relaxed);
         match number % 3 {
-            0 => call(run),
-            1 => call_lazy(run),
-            _ => call_hurry(run),
+            0 => defer(run),
+            1 => defer_lazy(run),
+            _ => defer_hurry(run),
         }
     }
     if hand.world.is_broken(Broken::ChildTwice) {

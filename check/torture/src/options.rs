@@ -3,7 +3,7 @@
 use std::os::fd::RawFd;
 use std::time::Duration;
 
-use quiescent::FlushTimes;
+use quiescent::tuning::FlushTimes;
 
 use crate::counter::Counter;
 use crate::kind::Kind;
@@ -70,7 +70,9 @@ impl Default for Options {
 impl Options {
     /// Such a run must have exercised every actor: two seconds, and a few flush times of what is lazy.
     pub fn long_enough(&self) -> Duration {
-        let lazy = self.flush.map_or(quiescent::FLUSH, |times| times.lazy);
+        let lazy = self
+            .flush
+            .map_or(quiescent::tuning::FLUSH, |times| times.lazy);
         Duration::from_secs(2).max(lazy * 3)
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::element::{Dropping, Element};
 use crate::hand::Hand;
 use crate::kind::Kind;
-use crate::periods::{Periods, Whose};
+use crate::periods::{Periods, Whose, give_back};
 use crate::plot::{self, GROUNDS, NOBODYS, Plot};
 
 /// Makes until it is over.
@@ -37,22 +37,22 @@ fn turn_over<P: Periods>(hand: &mut Hand) {
 /// One that nobody else knows of; its own thread leaves things queued, and the grace period under way.
 fn short_life<P: Periods>(hand: &mut Hand) {
     static RAN: AtomicU64 = AtomicU64::new(0);
-    let own = Whose::Owned(Arc::new(P::made()));
+    let own = Whose::Owned(P::made());
     match hand.numbers.below(5) {
         0 => return, // never used
         1 => drop(P::enter(&own)),
-        2 => _ = own.start_poll(),
+        2 => _ = own.start_grace_period(),
         3 => {
-            own.start_poll(); // wanted, and nothing else
+            own.start_grace_period(); // wanted, and nothing else
             return;
         }
         _ => {
             let guard = P::enter(&own);
-            own.call(|| _ = RAN.fetch_add(1, Ordering::Relaxed));
+            own.defer(|| _ = RAN.fetch_add(1, Ordering::Relaxed));
             drop(guard);
         }
     }
-    own.call_lazy(|| _ = RAN.fetch_add(1, Ordering::Relaxed));
+    own.defer_lazy(|| _ = RAN.fetch_add(1, Ordering::Relaxed));
 }
 
 /// One whose cell outlives it.
@@ -64,12 +64,12 @@ fn outlived<P: Periods>(hand: &mut Hand) {
     let cell = own.cell();
     entry.make_fit();
     let element = Element::new(entry, birth, Kind::Retired);
-    drop(P::store(&cell, Some(Dropping(element))));
+    drop(cell.store(Some(Dropping(element))));
     own.before_drop(hand);
     drop(own);
-    let old = P::store(&cell, None);
+    let old = cell.store(None);
     if let Some(dropping) = &*old {
         plot::note(world, NonNull::from(&dropping.0));
     }
-    P::give_back(old, Kind::Retired, hand);
+    give_back(old, Kind::Retired, hand);
 }

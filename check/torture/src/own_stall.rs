@@ -28,7 +28,7 @@ pub fn run<P: Periods>(mut hand: Hand) {
 fn counted<P: Periods>(periods: &P) -> Arc<AtomicU32> {
     let ran = Arc::new(AtomicU32::new(0));
     let own = Arc::clone(&ran);
-    periods.call_hurry(move || _ = own.fetch_add(1, Ordering::Relaxed));
+    periods.defer_hurry(move || _ = own.fetch_add(1, Ordering::Relaxed));
     ran
 }
 
@@ -38,7 +38,7 @@ fn is_held_up(waited: &Result<(), SyncError>) -> bool {
 }
 
 fn stall<P: Periods>(hand: &mut Hand) {
-    let (stalled, other) = (Whose::Owned(Arc::new(P::made())), P::made());
+    let (stalled, other) = (Whose::Owned(P::made()), P::made());
     let guard = P::enter(&stalled);
     hand.record(What::Stay, None, 0);
     let own = counted(&*stalled);

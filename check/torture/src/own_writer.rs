@@ -14,7 +14,7 @@ use crate::hand::Hand;
 use crate::kind::Kind;
 use crate::ledger::SLOTS;
 use crate::options::Broken;
-use crate::periods::{Periods, Whose};
+use crate::periods::{Content, Periods, Whose, give_back};
 use crate::plot::Plot;
 use crate::srcu_reader;
 use crate::waking;
@@ -91,18 +91,18 @@ fn ask<P: Periods>(hand: &mut Hand, plot: &Plot<P>) {
         // Given up, most of the time.
         2 => _ = own.synchronize_timeout(Duration::from_micros(hand.numbers.next() % 200)),
         3 => {
-            let cookie = own.start_poll();
+            let cookie = own.start_grace_period();
             for _ in 0..hand.numbers.below(20) {
-                if own.poll(cookie) {
+                if cookie.is_done() {
                     break;
                 }
                 hand.dawdle(50);
             }
         }
         4 => {
-            let cookies: Vec<_> = (0..8).map(|_| own.start_poll()).collect();
-            own.wait(cookies[7]);
-            if !cookies.into_iter().all(|cookie| own.poll(cookie)) {
+            let cookies: Vec<_> = (0..8).map(|_| own.start_grace_period()).collect();
+            cookies[7].wait();
+            if !cookies.into_iter().all(|cookie| cookie.is_done()) {
                 Finding::Cookie.note(Some(Kind::Cookie), 2);
             }
         }
@@ -131,8 +131,8 @@ pub fn update<P: Periods>(hand: &mut Hand, plot: &Plot<P>, kind: Kind, inside: b
     if kind.in_cell() {
         let mut new = Some(Dropping(element));
         let old = match hand.numbers.below(2) {
-            0 => P::store(&bed.cell, new),
-            _ => P::update(&bed.cell, |_| new.take()), // nobody else stores here: once
+            0 => bed.cell.store(new),
+            _ => bed.cell.update(|_| new.take()), // nobody else stores here: once
         };
         if old.is_some() {
             dispose(hand, plot, Old::Owned(old), inside);
@@ -158,7 +158,12 @@ enum Old<R> {
     Owned(R),
 }
 
-fn dispose<P: Periods>(hand: &mut Hand, plot: &Plot<P>, old: Old<P::Retired>, inside: bool) {
+fn dispose<P: Periods>(
+    hand: &mut Hand,
+    plot: &Plot<P>,
+    old: Old<quiescent::Retired<Content, P>>,
+    inside: bool,
+) {
     let element = match &old {
         Old::Raw(element) => *element,
         Old::Owned(retired) => match &**retired {
@@ -178,7 +183,7 @@ fn dispose<P: Periods>(hand: &mut Hand, plot: &Plot<P>, old: Old<P::Retired>, in
             wait_and_free(hand, &**own, element, entry, word, kind)
         }
         Old::Raw(element) => defer(hand, own, element, entry, word, kind),
-        Old::Owned(retired) => P::give_back(retired, kind, hand),
+        Old::Owned(retired) => give_back(retired, kind, hand),
     };
     // SAFETY: unpublished by this thread, and nobody's but what `act` owns.
     unsafe { writer::disposing(hand, element, kind, || P::enter(own), act) };
@@ -192,7 +197,7 @@ fn wait_and_free<P: Periods>(
     word: u64,
     kind: Kind,
 ) {
-    let before = own.start_poll();
+    let before = own.start_grace_period();
     match kind {
         Kind::Synchronize if hand.world.is_broken(Broken::NoGracePeriod) => {}
         Kind::Synchronize if hand.numbers.once_in(4) => {
@@ -203,16 +208,16 @@ fn wait_and_free<P: Periods>(
         }
         Kind::Synchronize => own.synchronize(),
         Kind::Expedited => own.synchronize_expedited(),
-        Kind::Cookie => own.wait(before),
+        Kind::Cookie => before.wait(),
         Kind::Future => waking::block_on(&hand.place.bell, own.grace_period()),
         _ if hand.world.is_broken(Broken::WrongCookie) => {}
         _ => {
-            while !own.poll(before) {
+            while !before.is_done() {
                 hand.dawdle(100);
             }
         }
     }
-    if hand.world.options.broken.is_none() && !own.poll(before) {
+    if hand.world.options.broken.is_none() && !before.is_done() {
         Finding::Cookie.note(Some(kind), 1); // a full grace period has passed since
     }
     if hand.world.is_broken(Broken::Leak) && hand.numbers.once_in(64) {
@@ -244,20 +249,20 @@ fn defer<P: Periods>(
     let dropping = element.cast::<Dropping>();
     match kind {
         Kind::Call if world.is_broken(Broken::CallNow) => callback(),
-        Kind::Call => own.call(callback),
-        Kind::CallHurry => own.call_hurry(callback),
-        Kind::CallLazy => own.call_lazy(callback),
+        Kind::Call => own.defer(callback),
+        Kind::CallHurry => own.defer_hurry(callback),
+        Kind::CallLazy => own.defer_lazy(callback),
         // SAFETY: a boxed element (a `Dropping` is one, with the same layout), unlinked, retired once.
-        Kind::RetireDrop => unsafe { own.retire_ptr(dropping) },
+        Kind::RetireDrop => unsafe { own.retired(dropping).retire() },
         // SAFETY: as above.
-        Kind::RetireDropHurry => unsafe { own.retire_ptr_hurry(dropping) },
+        Kind::RetireDropHurry => unsafe { own.retired(dropping).retire_hurry() },
         // SAFETY: as above.
-        Kind::RetirePtrHurry => unsafe { own.retire_ptr_hurry(element) },
+        Kind::RetirePtrHurry => unsafe { own.retired(element).retire_hurry() },
         // SAFETY: as above, but for the misuse.
         _ => unsafe {
-            own.retire_ptr(element);
+            own.retired(element).retire();
             if world.is_broken(Broken::DoubleFree) && hand.numbers.once_in(64) {
-                own.retire_ptr(element);
+                own.retired(element).retire();
             }
         },
     }

@@ -3,13 +3,11 @@
 
 use std::ops::Deref;
 use std::ptr::NonNull;
-use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use quiescent::{
-    Domain, DomainCell, DomainGuard, DomainRetired, OwnedDomainGuard, OwnedSrcuGuard, Srcu,
-    SrcuCell, SrcuGuard, SrcuRetired, SyncError,
+    BarrierFuture, Cookie, Domain, GracePeriod, Guard, Handle, RcuCell, Retired, Srcu, SyncError,
 };
 
 use crate::callback::Own;
@@ -30,14 +28,14 @@ pub enum Whose<P: 'static> {
     /// Nobody has to.
     Static(&'static P),
     /// Whoever has one of these.
-    Owned(Arc<P>),
+    Owned(P),
 }
 
-impl<P> Clone for Whose<P> {
+impl<P: Clone> Clone for Whose<P> {
     fn clone(&self) -> Whose<P> {
         match self {
             Whose::Static(periods) => Whose::Static(periods),
-            Whose::Owned(periods) => Whose::Owned(Arc::clone(periods)),
+            Whose::Owned(periods) => Whose::Owned(periods.clone()),
         }
     }
 }
@@ -55,7 +53,7 @@ impl<P> Deref for Whose<P> {
 
 /// A section, of a static one or of one that it keeps.
 #[derive(Debug)]
-pub enum Guard<S, O> {
+pub enum Inside<S, O> {
     /// Of a static.
     Static(S),
     /// Keeps what it is of.
@@ -67,13 +65,8 @@ pub type Content = Option<Dropping>;
 
 /// See above. The names are those of the library.
 #[expect(missing_docs, reason = "as in the library")]
-pub trait Periods: Send + Sync + Sized + 'static {
-    type Cookie: Copy;
-    type Future: Future<Output = ()> + Unpin + Send;
-    type Barrier: Future<Output = ()> + Unpin + Send;
+pub trait Periods: Handle + Send + Sync + 'static {
     type Section;
-    type Cell: Send + Sync;
-    type Retired: Deref<Target = Content>;
 
     fn made() -> Self;
     fn enter(whose: &Whose<Self>) -> Self::Section;
@@ -81,33 +74,32 @@ pub trait Periods: Send + Sync + Sized + 'static {
     fn synchronize_expedited(&self);
     fn synchronize_timeout(&self, timeout: Duration) -> Result<(), SyncError>;
     fn try_synchronize(&self) -> Result<(), SyncError>;
-    fn start_poll(&self) -> Self::Cookie;
-    fn poll(&self, cookie: Self::Cookie) -> bool;
-    fn wait(&self, cookie: Self::Cookie);
-    fn grace_period(&self) -> Self::Future;
-    fn call(&self, f: impl FnOnce() + Send + 'static);
-    fn call_hurry(&self, f: impl FnOnce() + Send + 'static);
-    fn call_lazy(&self, f: impl FnOnce() + Send + 'static);
-    /// # Safety
-    /// As there.
-    unsafe fn retire_ptr<T: Send + 'static>(&self, pointer: NonNull<T>);
-    /// # Safety
-    /// As there.
-    unsafe fn retire_ptr_hurry<T: Send + 'static>(&self, pointer: NonNull<T>);
+    fn start_grace_period(&self) -> Cookie<Self>;
+    fn grace_period(&self) -> GracePeriod<Self>;
+    fn defer(&self, f: impl FnOnce() + Send + 'static);
+    fn defer_hurry(&self, f: impl FnOnce() + Send + 'static);
+    fn defer_lazy(&self, f: impl FnOnce() + Send + 'static);
     fn try_barrier(&self) -> Result<(), SyncError>;
     fn barrier(&self);
-    fn barrier_async(&self) -> Self::Barrier;
+    fn barrier_async(&self) -> BarrierFuture<Self>;
     fn drain_for(&self, limit: Duration);
+    fn load<'g>(cell: &'g Cell<Self>, section: &'g Self::Section) -> &'g Content;
 
-    fn cell(&self) -> Self::Cell;
-    fn load<'g>(cell: &'g Self::Cell, section: &'g Self::Section) -> &'g Content;
-    fn store(cell: &Self::Cell, value: Content) -> Self::Retired;
-    fn update(cell: &Self::Cell, f: impl FnMut(&Content) -> Content) -> Self::Retired;
+    /// An object that it takes over.
+    ///
+    /// # Safety
+    /// As `Retired::from_raw_in`.
+    unsafe fn retired<T: Send + 'static>(&self, pointer: NonNull<T>) -> Retired<T, Self> {
+        // SAFETY: the caller's promise.
+        unsafe { Retired::from_raw_in(pointer, self.clone()) }
+    }
+    /// A cell, which keeps it.
+    fn cell(&self) -> Cell<Self> {
+        RcuCell::new_in(None, self.clone())
+    }
+
     /// Ends a section, here or elsewhere, where that may be.
     fn end(section: Self::Section, hand: &mut Hand);
-    /// Gives it back, in one of the ways of this kind.
-    fn give_back(retired: Self::Retired, kind: Kind, hand: &mut Hand);
-
     /// Something about it that must not matter once it is dropped.
     fn before_drop(&self, hand: &mut Hand);
     /// The nearest kind that it has.
@@ -118,20 +110,41 @@ pub trait Periods: Send + Sync + Sized + 'static {
     fn own(whose: Whose<Self>) -> Own;
 }
 
+/// What holds an element.
+pub type Cell<P> = RcuCell<Content, P>;
+
+/// Gives a value back, in one of the ways of this kind.
+pub fn give_back<P: Periods>(retired: Retired<Content, P>, kind: Kind, hand: &mut Hand) {
+    match (kind, hand.numbers.below(2)) {
+        (Kind::RetiredWait, 0) => drop(retired.wait()),
+        (Kind::RetiredWait, _) => match retired.try_wait() {
+            Ok(old) => drop(old),
+            Err(refused) => panic!("Retired::try_wait: {refused}"),
+        },
+        // Refused, they are dropped, and so retired.
+        (Kind::RetireWait, _) => {
+            let limit = Duration::from_micros(hand.numbers.next() % 8000);
+            _ = retired.retire_wait(limit);
+        }
+        (Kind::TryRetire, _) => _ = retired.try_retire(),
+        (Kind::RetiredHurry, _) => retired.retire_hurry(),
+        (_, 0) => retired.retire(),
+        _ => drop(retired),
+    }
+}
+
 /// What both have by the same name.
 macro_rules! by_name {
-    ($periods:ident, $guard:ident, $owned:ident, $cell:ident, $retired:ident) => {
-        type Section = Guard<$guard<'static>, $owned>;
-        type Cell = $cell<Content>;
-        type Retired = $retired<Content>;
+    ($periods:ident) => {
+        type Section = Inside<Guard<&'static $periods>, Guard<$periods>>;
 
         fn made() -> $periods {
             $periods::new()
         }
         fn enter(whose: &Whose<$periods>) -> Self::Section {
             match whose {
-                Whose::Static(periods) => Guard::Static(periods.read_lock()),
-                Whose::Owned(periods) => Guard::Owned(periods.read_owned()),
+                Whose::Static(periods) => Inside::Static(periods.read_lock()),
+                Whose::Owned(periods) => Inside::Owned(periods.read_owned()),
             }
         }
         fn synchronize(&self) {
@@ -146,34 +159,20 @@ macro_rules! by_name {
         fn try_synchronize(&self) -> Result<(), SyncError> {
             $periods::try_synchronize(self)
         }
-        fn start_poll(&self) -> Self::Cookie {
-            $periods::start_poll(self)
+        fn start_grace_period(&self) -> Cookie<$periods> {
+            $periods::start_grace_period(self)
         }
-        fn poll(&self, cookie: Self::Cookie) -> bool {
-            $periods::poll(self, cookie)
-        }
-        fn wait(&self, cookie: Self::Cookie) {
-            $periods::wait(self, cookie);
-        }
-        fn grace_period(&self) -> Self::Future {
+        fn grace_period(&self) -> GracePeriod<$periods> {
             $periods::grace_period(self)
         }
-        fn call(&self, f: impl FnOnce() + Send + 'static) {
-            $periods::call(self, f);
+        fn defer(&self, f: impl FnOnce() + Send + 'static) {
+            $periods::defer(self, f);
         }
-        fn call_hurry(&self, f: impl FnOnce() + Send + 'static) {
-            $periods::call_hurry(self, f);
+        fn defer_hurry(&self, f: impl FnOnce() + Send + 'static) {
+            $periods::defer_hurry(self, f);
         }
-        fn call_lazy(&self, f: impl FnOnce() + Send + 'static) {
-            $periods::call_lazy(self, f);
-        }
-        unsafe fn retire_ptr<T: Send + 'static>(&self, pointer: NonNull<T>) {
-            // SAFETY: the caller's promise.
-            unsafe { $periods::retire_ptr(self, pointer) };
-        }
-        unsafe fn retire_ptr_hurry<T: Send + 'static>(&self, pointer: NonNull<T>) {
-            // SAFETY: the caller's promise.
-            unsafe { $periods::retire_ptr_hurry(self, pointer) };
+        fn defer_lazy(&self, f: impl FnOnce() + Send + 'static) {
+            $periods::defer_lazy(self, f);
         }
         fn try_barrier(&self) -> Result<(), SyncError> {
             $periods::try_barrier(self)
@@ -181,26 +180,17 @@ macro_rules! by_name {
         fn barrier(&self) {
             $periods::barrier(self);
         }
-        fn barrier_async(&self) -> Self::Barrier {
+        fn barrier_async(&self) -> BarrierFuture<$periods> {
             $periods::barrier_async(self)
         }
         fn drain_for(&self, limit: Duration) {
             self.drain(limit);
         }
-        fn cell(&self) -> Self::Cell {
-            $cell::new(self, None)
-        }
-        fn load<'g>(cell: &'g Self::Cell, section: &'g Self::Section) -> &'g Content {
+        fn load<'g>(cell: &'g Cell<$periods>, section: &'g Self::Section) -> &'g Content {
             match section {
-                Guard::Static(guard) => cell.load(guard),
-                Guard::Owned(guard) => cell.load(guard),
+                Inside::Static(guard) => cell.load(guard),
+                Inside::Owned(guard) => cell.load(guard),
             }
-        }
-        fn store(cell: &Self::Cell, value: Content) -> Self::Retired {
-            cell.store(value)
-        }
-        fn update(cell: &Self::Cell, f: impl FnMut(&Content) -> Content) -> Self::Retired {
-            cell.update(f)
         }
         fn own(whose: Whose<$periods>) -> Own {
             Own::$periods(whose)
@@ -209,23 +199,7 @@ macro_rules! by_name {
 }
 
 impl Periods for Srcu {
-    type Cookie = quiescent::SrcuCookie;
-    type Future = quiescent::SrcuGracePeriod;
-    type Barrier = quiescent::SrcuBarrier;
-    by_name!(Srcu, SrcuGuard, OwnedSrcuGuard, SrcuCell, SrcuRetired);
-
-    fn give_back(retired: SrcuRetired<Content>, kind: Kind, hand: &mut Hand) {
-        match (kind, hand.numbers.below(2)) {
-            (Kind::RetiredWait, 0) => drop(retired.wait()),
-            (Kind::RetiredWait, _) => match retired.try_wait() {
-                Ok(old) => drop(old),
-                Err((why, _)) => panic!("SrcuRetired::try_wait: {why}"),
-            },
-            (Kind::RetiredHurry, _) => retired.retire_hurry(),
-            (_, 0) => retired.retire(),
-            _ => drop(retired),
-        }
-    }
+    by_name!(Srcu);
 
     fn end(section: Self::Section, hand: &mut Hand) {
         match hand.numbers.below(2) {
@@ -246,35 +220,7 @@ impl Periods for Srcu {
 }
 
 impl Periods for Domain {
-    type Cookie = quiescent::DomainCookie;
-    type Future = quiescent::DomainGracePeriod;
-    type Barrier = quiescent::DomainBarrier;
-    by_name!(
-        Domain,
-        DomainGuard,
-        OwnedDomainGuard,
-        DomainCell,
-        DomainRetired
-    );
-
-    fn give_back(retired: DomainRetired<Content>, kind: Kind, hand: &mut Hand) {
-        match (kind, hand.numbers.below(2)) {
-            (Kind::RetiredWait, 0) => drop(retired.wait()),
-            (Kind::RetiredWait, _) => match retired.try_wait() {
-                Ok(old) => drop(old),
-                Err((why, _)) => panic!("DomainRetired::try_wait: {why}"),
-            },
-            // Refused, they are dropped, and so retired.
-            (Kind::RetireWait, _) => {
-                let limit = Duration::from_micros(hand.numbers.next() % 8000);
-                _ = retired.retire_wait(limit);
-            }
-            (Kind::TryRetire, _) => _ = retired.try_retire(),
-            (Kind::RetiredHurry, _) => retired.retire_hurry(),
-            (_, 0) => retired.retire(),
-            _ => drop(retired),
-        }
-    }
+    by_name!(Domain);
 
     fn end(section: Self::Section, _hand: &mut Hand) {
         drop(section);

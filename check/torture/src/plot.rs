@@ -17,7 +17,7 @@ use crate::element::Element;
 use crate::entry::NO_NUMBER;
 use crate::kind::Kind;
 use crate::ledger::SLOTS;
-use crate::periods::{DOMAINS, Periods, SRCUS, Whose};
+use crate::periods::{Cell, DOMAINS, Periods, SRCUS, Whose};
 use crate::reader::Seen;
 use crate::world::{self, World};
 
@@ -45,7 +45,7 @@ pub struct Bed<P: Periods> {
     /// By pointers that own nothing.
     pub raw: [AtomicPtr<Element>; SLOTS],
     /// By one that owns.
-    pub cell: P::Cell,
+    pub cell: Cell<P>,
 }
 
 /// See above.
@@ -88,7 +88,7 @@ impl<P: Periods> Plot<P> {
     /// One with grace periods of its own.
     pub fn made(beds: usize) -> Plot<P> {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        Plot::new(number, Whose::Owned(Arc::new(P::made())), beds)
+        Plot::new(number, Whose::Owned(P::made()), beds)
     }
 
     /// Opens a section, and finds one of the elements if there is one where it looks.
@@ -131,7 +131,7 @@ impl<P: Periods> Plot<P> {
                     self.give_up(world, element);
                 }
             }
-            let old = P::store(&bed.cell, None);
+            let old = bed.cell.store(None);
             if let Some(dropping) = &*old {
                 note(world, NonNull::from(&dropping.0));
             }
@@ -147,11 +147,11 @@ impl<P: Periods> Plot<P> {
         let block = Block(element);
         match kind {
             // SAFETY: a boxed element, unlinked, retired once.
-            Kind::RetirePtr => unsafe { self.whose.retire_ptr(element) },
+            Kind::RetirePtr => unsafe { self.whose.retired(element).retire() },
             // SAFETY: as above.
-            _ if kind.plain() => unsafe { self.whose.retire_ptr_hurry(element) },
-            _ if kind.is_lazy() => self.whose.call_lazy(move || block.end(entry, word)),
-            _ => self.whose.call(move || block.end(entry, word)),
+            _ if kind.plain() => unsafe { self.whose.retired(element).retire_hurry() },
+            _ if kind.is_lazy() => self.whose.defer_lazy(move || block.end(entry, word)),
+            _ => self.whose.defer(move || block.end(entry, word)),
         }
     }
 }

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use quiescent::{
-    Cookie, Guard, drain, in_section, poll, read_lock, start_poll, statistics, try_barrier,
+    Cookie, Guard, drain, in_section, read_lock, start_grace_period, statistics, try_barrier,
     try_synchronize,
 };
 
@@ -211,10 +211,10 @@ fn asking(hand: &mut Hand) {
     let before = statistics().grace_periods;
     let cookie = match world.is_broken(Broken::FalseCookie) {
         true => Cookie::COMPLETED,
-        false => start_poll(),
+        false => start_grace_period(),
     };
     stay(hand.numbers.below(2000));
-    if poll(cookie) {
+    if cookie.is_done() {
         Finding::Cookie.note(None, 0);
     }
     let spanned = (statistics().grace_periods - before).min(3) as usize;

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use quiescent::{Statistics, statistics};
+use quiescent::statistics;
+use quiescent::stats::Statistics;
 use quiescent_report::{Report as Shared, Row};
 
 use crate::finding::Finding;

@@ -4,10 +4,9 @@ use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use quiescent::{
-    Domain, InitError, Srcu, barrier, call_lazy, holdouts, init, set_flush_times, statistics,
-    synchronize,
-};
+use quiescent::stats::holdouts;
+use quiescent::tuning::set_flush_times;
+use quiescent::{Domain, InitError, Srcu, barrier, defer_lazy, statistics, synchronize};
 
 use crate::element::MADE;
 use crate::finding::{self, Finding};
@@ -46,7 +45,7 @@ pub fn run(
     options: &Options,
     mut tick: impl FnMut(&Moment<'_>) -> bool,
 ) -> Result<Report, InitError> {
-    init(options.library)?;
+    options.library.apply()?;
     if let Some(times) = options.flush {
         set_flush_times(times);
     }
@@ -85,7 +84,7 @@ pub fn run(
     let ended = end_all(world, threads, &mut notes);
     let swept = ended && sweep(world, &mut notes);
     if world.is_broken(Broken::LeftOver) {
-        call_lazy(|| ());
+        defer_lazy(|| ());
     }
     if swept {
         check_empty(world, &mut notes);

@@ -38,7 +38,8 @@ use std::fmt;
 use std::ops::Range;
 use std::time::Duration;
 
-use quiescent::{FLUSH, FenceMode, FlushTimes, PROMPT};
+use quiescent::FenceMode;
+use quiescent::tuning::{FLUSH, FlushTimes, PROMPT};
 use serde::Deserialize;
 use toml::Spanned;
 

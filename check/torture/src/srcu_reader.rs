@@ -140,14 +140,14 @@ pub fn inside_another<P: Periods>(hand: &mut Hand, plot: &Plot<P>) {
 pub fn asking<P: Periods>(hand: &mut Hand, plot: &Plot<P>) {
     let own = &*plot.whose;
     let earlier = hand.world.is_broken(Broken::FalseCookie).then(|| {
-        let cookie = own.start_poll();
-        own.wait(cookie);
+        let cookie = own.start_grace_period();
+        cookie.wait();
         cookie
     });
     let held = plot.hold(hand.numbers.next() as usize);
-    let cookie = earlier.unwrap_or_else(|| own.start_poll());
+    let cookie = earlier.unwrap_or_else(|| own.start_grace_period());
     stay(hand.numbers.below(2000));
-    if own.poll(cookie) {
+    if cookie.is_done() {
         Finding::Cookie.note(None, 0);
     }
     if hand.numbers.once_in(8) {

@@ -102,9 +102,9 @@ async fn wait(world: &'static World, ground: usize) {
     let Some(plot) = world.grounds[ground].plot() else {
         return;
     };
-    let cookie = plot.whose.start_poll();
+    let cookie = plot.whose.start_grace_period();
     plot.whose.grace_period().await;
-    if !plot.whose.poll(cookie) {
+    if !cookie.is_done() {
         Finding::Cookie.note(Some(Kind::Future), 1);
     }
 }

@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use quiescent::{Report, read_lock, synchronize};
+use quiescent::report::Report;
+use quiescent::{read_lock, synchronize};
 
 use crate::events::What;
 use crate::finding::Finding;
@@ -16,7 +17,7 @@ use crate::world::{self, World};
 
 /// Has the library tell.
 pub fn listen() {
-    quiescent::on_report(told);
+    quiescent::report::on_report(told);
 }
 
 fn told(report: &Report) {

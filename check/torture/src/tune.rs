@@ -4,9 +4,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use quiescent::{
+use quiescent::statistics;
+use quiescent::tuning::{
     FlushTimes, drain_ready, flush_times, memory_is_low, offload_thread, on_ready, set_budget,
-    set_drained, set_flush_times, set_offload, statistics,
+    set_drained, set_flush_times, set_offload,
 };
 
 use crate::events::What;

@@ -7,10 +7,10 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use quiescent::intrusive;
 use quiescent::{
-    Cookie, Retired, barrier, call, call_head, call_head_hurry, call_head_lazy, call_hurry,
-    call_lazy, grace_period, in_section, poll, read_lock, retire, retire_hurry, retire_ptr,
-    retire_ptr_hurry, retire_ptr_no_reclaim, start_poll, synchronize, synchronize_expedited, wait,
+    Cookie, Retired, barrier, defer, defer_hurry, defer_lazy, grace_period, in_section, read_lock,
+    start_grace_period, synchronize, synchronize_expedited,
 };
 
 use crate::callback::{self, Block};
@@ -65,7 +65,7 @@ fn flood(hand: &mut Hand, kind: Kind, most: usize) {
 pub fn chaff(hand: &mut Hand) {
     fn one<T: Send + 'static>(value: T) {
         // SAFETY: just made, never published.
-        unsafe { retire_ptr(NonNull::from(Box::leak(Box::new(value)))) };
+        unsafe { Retired::from_raw(NonNull::from(Box::leak(Box::new(value)))).retire() };
     }
     for _ in 0..hand.numbers.below(40) {
         match hand.numbers.below(8) {
@@ -152,7 +152,7 @@ fn retire_too_early(hand: &mut Hand, slot: usize) {
         entry.removed();
         element.set_word(entry.queue(number, hand.world.now()));
         // SAFETY: not safe: this is the misuse.
-        unsafe { retire_ptr_hurry(NonNull::from(element)) };
+        unsafe { Retired::from_raw(NonNull::from(element)).retire_hurry() };
         ledger.commit(number);
         thread::sleep(Duration::from_millis(20));
         ledger.raw[slot].store(std::ptr::null_mut(), Ordering::Release);
@@ -178,7 +178,7 @@ fn dispose(hand: &mut Hand, old: Old) {
     };
     let act = |hand: &mut Hand, entry, word| match old {
         Old::Raw(element) if kind.waits() => wait_and_free(hand, element, entry, word, kind),
-        Old::Raw(element) => defer(hand, element, entry, word, kind),
+        Old::Raw(element) => queue(hand, element, entry, word, kind),
         Old::Owned(retired) => give_back(hand, retired, kind),
     };
     // SAFETY: unpublished by this thread, and nobody's but what `act` owns.
@@ -232,24 +232,24 @@ fn wait_and_free(
     word: u64,
     kind: Kind,
 ) {
-    let before = start_poll();
+    let before = start_grace_period();
     match kind {
         Kind::Synchronize if hand.world.is_broken(Broken::NoGracePeriod) => {}
         Kind::Synchronize => synchronize(),
         Kind::Expedited => synchronize_expedited(),
-        Kind::Cookie => wait(before),
+        Kind::Cookie => before.wait(),
         Kind::Future => waking::block_on(&hand.place.bell, grace_period()),
         _ => {
             let cookie = match hand.world.is_broken(Broken::WrongCookie) {
                 true => Cookie::COMPLETED,
                 false => before,
             };
-            while !poll(cookie) {
+            while !cookie.is_done() {
                 hand.dawdle(100);
             }
         }
     }
-    if !kind.eq(&Kind::Poll) && hand.world.options.broken.is_none() && !poll(before) {
+    if !kind.eq(&Kind::Poll) && hand.world.options.broken.is_none() && !before.is_done() {
         Finding::Cookie.note(Some(kind), 1); // a full grace period has passed since
     }
     if hand.world.is_broken(Broken::Leak) && hand.numbers.once_in(64) {
@@ -259,7 +259,7 @@ fn wait_and_free(
     }
 }
 
-fn defer(hand: &mut Hand, element: NonNull<Element>, entry: &'static Entry, word: u64, kind: Kind) {
+fn queue(hand: &mut Hand, element: NonNull<Element>, entry: &'static Entry, word: u64, kind: Kind) {
     let world = hand.world;
     if world.is_broken(Broken::NeverRun) && hand.numbers.once_in(64) {
         return;
@@ -270,28 +270,28 @@ fn defer(hand: &mut Hand, element: NonNull<Element>, entry: &'static Entry, word
     let dropping = element.cast::<Dropping>();
     match kind {
         Kind::Call if world.is_broken(Broken::CallNow) => callback(),
-        Kind::Call => call(callback),
-        Kind::CallHurry => call_hurry(callback),
-        Kind::CallLazy => call_lazy(callback),
+        Kind::Call => defer(callback),
+        Kind::CallHurry => defer_hurry(callback),
+        Kind::CallLazy => defer_lazy(callback),
         // SAFETY: the head at the beginning of an element that nobody else disposes of.
-        Kind::CallHead => unsafe { call_head(head, callback::head_of_element) },
+        Kind::CallHead => unsafe { intrusive::defer(head, callback::head_of_element) },
         // SAFETY: as above.
-        Kind::CallHeadHurry => unsafe { call_head_hurry(head, callback::head_of_element) },
+        Kind::CallHeadHurry => unsafe { intrusive::defer_hurry(head, callback::head_of_element) },
         // SAFETY: as above.
-        Kind::CallHeadLazy => unsafe { call_head_lazy(head, callback::head_of_element) },
+        Kind::CallHeadLazy => unsafe { intrusive::defer_lazy(head, callback::head_of_element) },
         // SAFETY: a boxed element (a `Dropping` is one, with the same layout), unlinked, retired once.
-        Kind::RetireDrop => unsafe { retire_ptr(dropping) },
+        Kind::RetireDrop => unsafe { Retired::from_raw(dropping).retire() },
         // SAFETY: as above.
-        Kind::RetireDropHurry => unsafe { retire_ptr_hurry(dropping) },
+        Kind::RetireDropHurry => unsafe { Retired::from_raw(dropping).retire_hurry() },
         // SAFETY: as above.
-        Kind::RetirePtrHurry => unsafe { retire_ptr_hurry(element) },
+        Kind::RetirePtrHurry => unsafe { Retired::from_raw(element).retire_hurry() },
         // SAFETY: as above.
-        Kind::RetirePtrNoReclaim => unsafe { retire_ptr_no_reclaim(element) },
+        Kind::RetirePtrNoReclaim => unsafe { Retired::from_raw(element).retire_no_reclaim() },
         // SAFETY: as above, but for the misuse.
         _ => unsafe {
-            retire_ptr(element);
+            Retired::from_raw(element).retire();
             if world.is_broken(Broken::DoubleFree) && hand.numbers.once_in(64) {
-                retire_ptr(element);
+                Retired::from_raw(element).retire();
             }
         },
     }
@@ -301,10 +301,10 @@ fn give_back(hand: &mut Hand, mut retired: Retired<Dropping>, kind: Kind) {
     match (kind, hand.numbers.below(8)) {
         (Kind::RetiredWait, 0..4) => drop(retired.wait()),
         (Kind::RetiredWait, _) => {
-            // Short deadlines would never do beside busy readers: each call wants a new grace period.
+            // Short deadlines would never do beside busy readers: each defer wants a new grace period.
             let mut patience = Duration::from_micros(20);
-            while let Err((_, back)) = retired.wait_timeout(patience) {
-                retired = back;
+            while let Err(refused) = retired.wait_timeout(patience) {
+                retired = refused.object;
                 patience *= 2;
             }
         }
@@ -314,12 +314,12 @@ fn give_back(hand: &mut Hand, mut retired: Retired<Dropping>, kind: Kind) {
         }
         (Kind::TryRetire, _) => _ = retired.try_retire(), // as above
         (Kind::RetiredHurry, 0..4) => retired.retire_hurry(),
-        (Kind::RetiredHurry, _) => retire_hurry(retired),
+        (Kind::RetiredHurry, _) => retired.retire_hurry(),
         (_, 0..2) => retired.retire(),
         (_, 2..4) => drop(retired),
-        (_, 4) => retired.weigh(1 << 20).retire(),
-        (_, 5) => retired.weigh(4000).weigh(96).retire(),
+        (_, 4) => retired.with_owned_bytes(1 << 20).retire(),
+        (_, 5) => retired.with_owned_bytes(4000).with_owned_bytes(96).retire(),
         (_, 6) => retired.retire_no_reclaim(),
-        _ => retire(retired),
+        _ => retired.retire(),
     }
 }

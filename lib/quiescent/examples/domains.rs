@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-use quiescent::{Domain, DomainCell, DomainGuard, statistics};
+use quiescent::{Domain, Guard, RcuCell, statistics};
 
 struct Routing;
 struct Accounting;
@@ -19,10 +19,10 @@ struct Accounting;
 static ROUTING: Domain<Routing> = Domain::tagged();
 static ACCOUNTING: Domain<Accounting> = Domain::tagged();
 
-static ROUTES: LazyLock<DomainCell<Routes, Routing>> =
-    LazyLock::new(|| DomainCell::new(&ROUTING, Routes::new(0)));
-static ACCOUNTS: LazyLock<DomainCell<Accounts, Accounting>> =
-    LazyLock::new(|| DomainCell::new(&ACCOUNTING, Accounts::new(0)));
+static ROUTES: LazyLock<RcuCell<Routes, &Domain<Routing>>> =
+    LazyLock::new(|| RcuCell::new_in(Routes::new(0), &ROUTING));
+static ACCOUNTS: LazyLock<RcuCell<Accounts, &Domain<Accounting>>> =
+    LazyLock::new(|| RcuCell::new_in(Accounts::new(0), &ACCOUNTING));
 
 static STOP: AtomicBool = AtomicBool::new(false);
 static ROUTES_DROPPED: AtomicU64 = AtomicU64::new(0);
@@ -93,7 +93,7 @@ fn report(begun: &Sender<()>, go_on: &Receiver<()>) -> (u64, u64) {
 }
 
 /// Whoever is in a section of the right domain may call this.
-fn accounts<'g>(guard: &'g DomainGuard<'_, Accounting>) -> &'g [u64] {
+fn accounts<'g>(guard: &'g Guard<&Domain<Accounting>>) -> &'g [u64] {
     &ACCOUNTS.load(guard).0
 }
 

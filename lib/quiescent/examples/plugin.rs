@@ -13,7 +13,7 @@ pub extern "C" fn plugin_work() -> u32 {
     let cell = quiescent::RcuCell::new(String::from("old"));
     drop(cell.store(String::from("new")));
     quiescent::read(|guard| assert_eq!(cell.load(guard), "new"));
-    quiescent::call(|| {
+    quiescent::defer(|| {
         RAN.fetch_add(1, Ordering::Release);
     });
     RAN.load(Ordering::Acquire)

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use quiescent::{Cookie, poll, read, start_poll, statistics};
+use quiescent::{Cookie, read, start_grace_period, statistics};
 
 /// For how long samples are published and read.
 const RUN: Duration = Duration::from_millis(300);
@@ -71,12 +71,12 @@ fn main() {
         let end = Instant::now() + RUN;
         while Instant::now() < end {
             match replaced.front() {
-                Some(&(buffer, cookie)) if poll(cookie) => {
+                Some(&(buffer, cookie)) if cookie.is_done() => {
                     replaced.pop_front();
                     published += 1;
                     let old = board.publish(buffer, published);
                     // After the swap: who opens a section from now on cannot find the old buffer.
-                    replaced.push_back((old, start_poll()));
+                    replaced.push_back((old, start_grace_period()));
                 }
                 _ => {
                     skipped += 1; // readers are slow: this sample is not worth waiting for

@@ -82,7 +82,7 @@ fn main() {
             });
             // Nobody waits for it. It is large, which the library cannot know unless it is told.
             let bytes = old.heap_bytes();
-            old.weigh(bytes).retire();
+            old.with_owned_bytes(bytes).retire();
         }
         stop.store(true, Ordering::Relaxed);
         batch

@@ -11,12 +11,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use quiescent::{Srcu, SrcuCell, SrcuGuard};
+use quiescent::{Guard, RcuCell, Srcu};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::{JoinHandle, yield_now};
 
 static SRCU: Srcu = Srcu::new();
-static CONFIG: LazyLock<SrcuCell<Config>> = LazyLock::new(|| SrcuCell::new(&SRCU, Config::new(0)));
+static CONFIG: LazyLock<RcuCell<Config, &'static Srcu>> =
+    LazyLock::new(|| RcuCell::new_in(Config::new(0), &SRCU));
 static DROPPED: AtomicU64 = AtomicU64::new(0);
 static STOP: AtomicBool = AtomicBool::new(false);
 
@@ -117,7 +118,7 @@ async fn opener() -> Seen {
 }
 
 async fn finish(
-    guard: SrcuGuard<'static>,
+    guard: Guard<&'static Srcu>,
     version: u64,
     turn: u64,
     began_on: thread::ThreadId,

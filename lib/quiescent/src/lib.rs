@@ -63,42 +63,42 @@
 //! | one value, replaced whole | [`RcuCell`]; [`RcuOption`] if it may be absent |
 //! | a list | [`RcuList`] |
 //! | a structure of your own with links | [`RcuPtr`], with `unsafe` where objects leave |
-//! | memory of another kind (indexes, buffers, devices) | [`read`] and [`synchronize`], or [`start_poll`] and [`poll`] |
-//! | readers that sleep, live across an `await`, or end on another thread | [`Srcu`], [`SrcuCell`] |
-//! | readers that are slow, or memory that must not wait for other people's | a [`Domain`] of its own, [`DomainCell`] |
+//! | memory of another kind (indexes, buffers, devices) | [`read`] and [`synchronize`], or a [`Cookie`] |
+//! | readers that sleep, live across an `await`, or end on another thread | an [`Srcu`], and any of the above under it |
+//! | readers that are slow, or memory that must not wait for other people's | a [`Domain`] of its own, and any of the above under it |
 //!
 //! Read with [`read`] or [`read_lock`]. Replace with `store` or `update`, and drop what comes back. There is
-//! nothing to set up and nobody to register; [`init`] is for those who want something special. Then read the
+//! nothing to set up and nobody to register; [`Options`] are for those who want something special. Then read the
 //! chapter of the [`guide`] that is about your case.
 //!
-//! # Two verbs: retire and call
-//! *Retire* frees memory ([`Retired::retire`], or drop the [`Retired`]; [`Shared::retire`], [`retire_ptr`]). It
-//! is lazy, since nobody waits for memory. *Call* runs code ([`call()`]), and is prompt. Both are queued with
+//! # Two verbs: retire and defer
+//! *Retire* frees memory ([`Retired::retire`], or drop the [`Retired`]; [`Shared::retire`]). It
+//! is lazy, since nobody waits for memory. *Defer* runs code ([`defer()`]), and is prompt. Both are queued with
 //! plain stores, and never wait.
 //!
 //! | strength | memory | code | asked for on its account |
 //! |---|---|---|---|
-//! | lazy | [`retire`] | [`call_lazy`] | when a batch is full, or after [`FLUSH`] |
-//! | prompt | | [`call()`] | after [`PROMPT`] at the latest |
-//! | at once | [`retire_hurry`] | [`call_hurry`] | now |
+//! | lazy | [`Retired::retire`] | [`defer_lazy`] | when a batch is full, or after [`tuning::FLUSH`] |
+//! | prompt | | [`defer()`] | after [`tuning::PROMPT`] at the latest |
+//! | at once | [`Retired::retire_hurry`] | [`defer_hurry`] | now |
 //!
-//! Lazy is never right for a callback that somebody waits for. [`breakers`] tells which callbacks keep the worker
-//! awake; [`set_flush_times`] changes the times. [`Retired::retire_no_reclaim`], [`set_offload`] and
-//! [`set_drained`] are for threads and programs with deadlines: [guide](guide::event_loops).
+//! Lazy is never right for a callback that somebody waits for. [`stats::breakers`] tells which callbacks keep the worker
+//! awake; [`tuning::set_flush_times`] changes the times. [`Retired::retire_no_reclaim`], [`tuning::set_offload`] and
+//! [`tuning::set_drained`] are for threads and programs with deadlines: [guide](guide::event_loops).
 //!
 //! ```
-//! use quiescent::{RcuCell, call};
+//! use quiescent::{RcuCell, defer};
 //!
 //! let cell = RcuCell::new([0u8; 64]);
 //! cell.store([1; 64]);                              // retire: the old value, at some time
-//! call(|| println!("all readers of before are gone")); // call: soon
+//! defer(|| println!("all readers of before are gone")); // defer: soon
 //! quiescent::barrier();                             // wait until both are done
 //! ```
 //!
 //! Plain memory is given back by the thread that retired it, a little in each later call, or by the worker if
 //! that thread goes quiet. Closures and values with a destructor run on the worker: one thread, started when
-//! it is first needed, asleep when there is nothing to do. Nothing of yours runs inside `retire` or `call`,
-//! unless [`Options::inline_callbacks`] asks for it; or [`set_drained`], then code runs where you drain. Whoever wants the work done here and now calls
+//! it is first needed, asleep when there is nothing to do. Nothing of yours runs inside `retire` or `defer`,
+//! unless [`Options::inline_callbacks`] asks for it; or [`tuning::set_drained`], then code runs where you drain. Whoever wants the work done here and now calls
 //! [`drain`].
 //!
 //! If readers stall, what is queued grows. There is a budget: near it, grace periods hurry and threads help
@@ -106,7 +106,7 @@
 //! `retire` goes on and says so ([`guide::back_pressure`]).
 //!
 //! # Safety
-//! Everything but [`RcuPtr`]'s linking and retiring, [`retire_ptr`] and [`call_head`] is safe:
+//! Everything but [`RcuPtr`]'s linking and retiring, [`Retired::from_raw`] and [`intrusive`] callbacks is safe:
 //!
 //! * what `load` gives borrows the guard and the cell: it cannot outlive the section, nor the cell;
 //! * a [`Guard`] stays on its thread: it is neither `Send` nor `Sync`;
@@ -129,10 +129,10 @@
 //! section sees all that was done before the call, or is waited for as well: no section that is still open
 //! can have found what was unlinked before the call.
 //!
-//! **Cookies.** [`start_poll`] notes the moment. When [`poll`] says yes, it is as if `synchronize` had been
+//! **Cookies.** [`start_grace_period`] notes the moment. When [`Cookie::is_done`] says yes, it is as if `synchronize` had been
 //! called at that moment and had returned just now.
 //!
-//! **[`Retired`]**, `retire` and `call`: what is freed or run is so after a grace period that began after
+//! **[`Retired`]**, `retire` and `defer`: what is freed or run is so after a grace period that began after
 //! the call. The closure sees everything the caller did before. No order among callbacks is promised.
 //!
 //! **[`barrier()`]**: everything queued before the call, by any thread, has been freed or run when it returns, and
@@ -161,7 +161,7 @@
 //! | nothing to do | no thread wakes | `cargo test -p quiescent --test it quiet` |
 //!
 //! `ci/instructions --disassembly` shows the instructions themselves. What a running program has done is in
-//! [`statistics`], and by callback function in [`telemetry`], which `quiescent top` shows live.
+//! [`statistics()`], and by callback function in [`telemetry`], which `quiescent top` shows live.
 //!
 //! # Fork and exit
 //! The child of a `fork` goes on with everything. Of what was queued before, it frees plain memory; closures
@@ -172,14 +172,14 @@
 //! # Platform
 //! Linux on x86-64 and aarch64 (64-bit atomics, futex, and `membarrier(2)` where the kernel has it).
 //! Only x86-64 has been tested on hardware. Without `membarrier(2)`, or if it is asked for, readers carry the
-//! fence: [`FenceMode`], [`Statistics::fence_mode`].
+//! fence: [`FenceMode`], [`Statistics::fence_mode`](stats::Statistics::fence_mode).
 //!
 //! # Features
 //! All are off by default, and then cost nothing.
 //!
 //! | feature | what it does |
 //! |---|---|
-//! | `log`, `tracing` | every [`Report`] goes to the crate of that name as a warning, beside [`on_report()`] |
+//! | `log`, `tracing` | every [`Report`](report::Report) goes to the crate of that name as a warning, beside [`report::on_report()`] |
 //! | `locations` | the report of a [stalled reader](guide::stalls) says where its section was opened; two instructions a section |
 //!
 //! # Where to go on
@@ -214,76 +214,43 @@ pub use inner::check;
 #[cfg(not(quiescent_model))]
 pub use watch::telemetry;
 
-#[cfg(not(quiescent_model))]
-use api::future;
-use api::{error, guard, refused, report, retire, retired, statistics as stats, tuning, wait};
+use api::{error, refused, statistics};
 
-pub use api::barrier_future::{Barrier, barrier_async};
-pub use api::call::{
-    Drained, barrier, call, call_head, call_head_hurry, call_head_lazy, call_hurry, call_lazy,
-    drain, try_barrier,
-};
-pub use api::cell::{Exchanged, ExchangedOption, RcuCell, RcuOption};
-pub use api::domain::{
-    Domain, DomainCell, DomainCookie, DomainGuard, DomainRetired, DomainStatistics, InDomain,
-    OwnedDomainGuard,
-};
-#[cfg(not(quiescent_model))]
-pub use api::domain::{DomainBarrier, DomainGracePeriod};
+pub use api::barrier::{BarrierFuture, barrier, barrier_async, try_barrier, try_barrier_async};
+pub use api::cell::RcuCell;
+pub use api::cookie::Cookie;
+pub use api::defer::{Drained, defer, defer_hurry, defer_lazy, drain};
+pub use api::domain::{Domain, RcuDomain};
 pub use api::error::{InitError, SyncError};
 #[cfg(not(quiescent_model))]
-pub use api::future::{GracePeriod, grace_period};
+pub use api::future::{GracePeriod, grace_period, try_grace_period};
 pub use api::guard::{Guard, in_section, read, read_lock};
 #[cfg(not(quiescent_model))]
 pub use api::guide;
+pub use api::handle::{Global, Handle, Reads, Singleton, Unique};
+pub use api::kind::{Counted, Kind, PerThread, Single};
 #[cfg(not(quiescent_model))]
 pub use api::limitations;
 pub use api::list::{ListIter, RcuList};
-pub use api::options::{Options, init};
-pub use api::ptr::{ExchangedPtr, RcuPtr, Shared};
-pub use api::refused::{Fullness, Refusal, Refused};
-pub use api::report::{Report, on_report};
-pub use api::retire::{
-    FLUSH, PROMPT, retire, retire_hurry, retire_no_reclaim, retire_ptr, retire_ptr_hurry,
-    retire_ptr_no_reclaim,
-};
+pub use api::option::{Exchanged, ExchangedOption, RcuOption};
+pub use api::options::Options;
+pub use api::ptr::{ExchangedPtr, RcuPtr};
+pub use api::refused::{Refusal, Refused};
 pub use api::retired::Retired;
-#[cfg(not(quiescent_model))]
-pub use api::srcu::SrcuGracePeriod;
-pub use api::srcu::{
-    InSrcu, OwnedSrcuGuard, Srcu, SrcuBarrier, SrcuCell, SrcuCookie, SrcuGuard, SrcuRetired,
-    SrcuStatistics,
-};
-pub use api::statistics::{FenceMode, Flushes, Holdout, Statistics, WorkerWakeups};
-pub use api::tuning::{
-    FlushTimes, drain_ready, flush_times, offload_thread, on_ready, set_drained, set_flush_times,
-    set_offload,
-};
+pub use api::shared::Shared;
+pub use api::srcu::Srcu;
+pub use api::statistics::{FenceMode, statistics};
 pub use api::wait::{
-    Cookie, poll, start_poll, synchronize, synchronize_expedited, synchronize_timeout,
-    try_synchronize, wait,
+    start_grace_period, synchronize, synchronize_expedited, synchronize_timeout, try_synchronize,
 };
-pub use inner::defer::budget::{
-    retire_ptr_wait, retire_wait, set_budget, try_retire, try_retire_ptr,
-};
-pub use inner::defer::laziness::{Breaker, breakers};
-pub use inner::queue::intrusive::Head;
-pub use watch::pressure::{PressureSource, PressureSources, memory_is_low};
-pub use watch::stall::{STALL_AFTER, StallReport, StalledReader, set_stall_after};
+pub use api::{intrusive, report, tuning};
 
-/// Counters since the start of the process, and the present state. Takes the domain's lock briefly.
-///
-/// ```
-/// let before = quiescent::statistics();
-/// quiescent::synchronize();
-/// assert!(quiescent::statistics().grace_periods > before.grace_periods);
-/// ```
-pub fn statistics() -> Statistics {
-    inner::prim::domain().statistics()
-}
-
-/// The readers that the grace period in flight waits for, at most 64 of them; empty if none is in
-/// flight or nobody has looked yet. Reads their names from `/proc`.
-pub fn holdouts() -> Vec<Holdout> {
-    inner::prim::domain().holdouts()
+/// What the library has done, what it holds, and who is in the way.
+pub mod stats {
+    pub use crate::api::refused::Fullness;
+    pub use crate::api::statistics::{
+        DomainStatistics, Flushes, Holdout, Statistics, WorkerWakeups, holdouts,
+    };
+    pub use crate::inner::defer::laziness::{Breaker, breakers};
+    pub use crate::watch::pressure::{PressureSource, PressureSources};
 }

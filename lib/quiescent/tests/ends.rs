@@ -18,7 +18,7 @@ use std::thread;
 use common::children::{fork_code, limit};
 use common::deferral::{Ledger, WAYS, library_threads, queue_somehow};
 use common::{PATIENCE, on_thread, sleeps, until};
-use quiescent::{Options, barrier, call_hurry, drain, init, read_lock, retire_ptr, statistics};
+use quiescent::{Options, Retired, barrier, defer_hurry, drain, read_lock, statistics};
 
 /// Tells a child which scenario it is.
 const CHILD: &str = "QUIESCENT_TEST_END";
@@ -87,7 +87,7 @@ fn ledger(things: usize) -> &'static Ledger {
 fn queue_plain() {
     for n in 0..PLAIN {
         // SAFETY: a box of ours, retired once.
-        unsafe { retire_ptr(NonNull::from(Box::leak(Box::new([n; 4])))) };
+        unsafe { Retired::from_raw(NonNull::from(Box::leak(Box::new([n; 4])))).retire() };
     }
 }
 
@@ -164,7 +164,7 @@ fn exit_from_a_thread() {
 /// On the worker, inside a callback.
 fn exit_from_a_callback() {
     queue_all(ledger(WAYS), 0);
-    call_hurry(|| exit());
+    defer_hurry(|| exit());
     loop {
         thread::park();
     }
@@ -220,7 +220,10 @@ fn fork_with_memory() {
 }
 
 fn fork_with_callbacks() {
-    init(Options::new().inherit_callbacks(true)).expect("nobody has read");
+    Options::new()
+        .inherit_callbacks(true)
+        .apply()
+        .expect("nobody has read");
     let ledger = ledger(3 * WAYS);
     let guard = read_lock();
     on_thread("full", move || queue_all(ledger, 0));

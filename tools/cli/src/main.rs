@@ -6,13 +6,9 @@
 
 mod arguments;
 mod commands;
-mod interrupt;
 mod kernel;
-mod output;
-mod page_file;
-mod paper;
-mod progress;
 mod reproduce;
+mod show;
 
 use clap::Parser;
 use quiescent_bench::cases;
@@ -34,8 +30,8 @@ fn main() -> ExitCode {
         Err(error) => {
             eprintln!("error: {error}");
             ExitCode::from(match error {
-                quiescent_report::Error::Usage(_) => output::USAGE,
-                quiescent_report::Error::Failed(_) => output::FINDING,
+                quiescent_report::Error::Usage(_) => show::output::USAGE,
+                quiescent_report::Error::Failed(_) => show::output::FINDING,
             })
         }
     }

@@ -18,7 +18,7 @@
 //! quiescent::telemetry::start()?;
 //! let mut source = Process::new(std::process::id());
 //! let before = source.read()?;
-//! quiescent::call(|| ());
+//! quiescent::defer(|| ());
 //! quiescent::barrier();
 //! let interval = Interval::between(&before, &source.read()?);
 //! assert_eq!(interval.functions.len(), 1);

@@ -209,7 +209,7 @@ fn the_caretaker_is_told() {
         branching(false);
         let ran = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
         let seen = ran.clone();
-        domain.call_hurry(move || seen.store(true, std::sync::atomic::Ordering::Relaxed));
+        domain.defer_hurry(move || seen.store(true, std::sync::atomic::Ordering::Relaxed));
         world.domain.sleep(); // the kick of that is heard
         world.let_go(1);
         branching(true);

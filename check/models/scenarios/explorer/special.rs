@@ -108,7 +108,7 @@ fn the_mode_changes_while_a_reader_registers() {
             w.read();
         });
         world.domain.enter();
-        let _ = rcu::init(Options::new().fence(FenceMode::Fenced)); // refused if the reader was first
+        let _ = Options::new().fence(FenceMode::Fenced).apply(); // refused if the reader was first
         world.update(0, 1);
         reader.join();
     });

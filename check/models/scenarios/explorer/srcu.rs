@@ -235,7 +235,7 @@ fn the_caretaker_looks_after_two() {
         let ran = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
         for (srcu, ran) in srcus.into_iter().zip(ran.clone()) {
             drop(srcu.read_lock());
-            srcu.call(move || ran.store(true, Relaxed));
+            srcu.defer(move || ran.store(true, Relaxed));
         }
         let has_run = |ran: &Arc<AtomicBool>| ran.load(Relaxed);
         loop {
@@ -265,7 +265,7 @@ fn the_caretaker_is_told() {
         branching(false);
         let ran = Arc::new(AtomicBool::new(false));
         let seen = ran.clone();
-        srcu.call_hurry(move || seen.store(true, Relaxed));
+        srcu.defer_hurry(move || seen.store(true, Relaxed));
         world.domain.sleep(); // the kick of that is heard
         world.let_go(1);
         branching(true);

@@ -76,7 +76,7 @@ fn three_updaters() {
 
 /// Asks until the answer is yes.
 fn poll_for(cookie: rcu::Cookie) {
-    while !rcu::poll(cookie) {
+    while !cookie.is_done() {
         yield_now();
     }
 }
@@ -89,7 +89,7 @@ fn a_poller_gets_there_alone() {
         world.domain.enter();
         world.begin(1);
         world.publish(1);
-        poll_for(rcu::start_poll());
+        poll_for(rcu::start_grace_period());
         world.free(0);
         reader.join();
     });
@@ -103,7 +103,7 @@ fn a_third_thread_polls_and_frees() {
         world.domain.enter();
         world.begin(1);
         world.publish(1);
-        let cookie = rcu::start_poll();
+        let cookie = rcu::start_grace_period();
         let poller = world.thread(move |w| {
             poll_for(cookie);
             w.free(0);
@@ -122,7 +122,7 @@ fn one_waits_for_a_cookie_while_another_drives() {
         world.begin(1);
         let driver = world.thread(|_| rcu::synchronize());
         world.publish(1);
-        rcu::wait(rcu::start_poll());
+        rcu::start_grace_period().wait();
         world.free(0);
         join_all([reader, driver]);
     });

@@ -72,8 +72,8 @@ fn a_poller_takes_the_role() {
         world.begin(1);
         let driver = world.thread(|_| rcu::synchronize());
         world.publish(1);
-        let cookie = rcu::start_poll();
-        while !rcu::poll(cookie) {
+        let cookie = rcu::start_grace_period();
+        while !cookie.is_done() {
             yield_now();
         }
         world.free(0);

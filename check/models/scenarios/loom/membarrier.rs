@@ -131,9 +131,9 @@ fn a_poller_frees_what_another_waited_for() {
             world.domain.enter();
             let reader = world.thread(World::read);
             world.publish(1);
-            let cookie = rcu::start_poll();
+            let cookie = rcu::start_grace_period();
             let driver = world.thread(|_| rcu::synchronize());
-            while !rcu::poll(cookie) {
+            while !cookie.is_done() {
                 quiescent_models::loom::yield_now();
             }
             world.free(0);

@@ -122,39 +122,23 @@ impl fmt::Display for Report {
 /// # Panics
 /// If the scenario is not deterministic, or explores by itself.
 pub fn explore(model: Model, bounds: Bounds, scenario: impl Fn() + 'static) -> Report {
-    let Bounds {
-        preemptions,
-        flush_delays,
-        max_steps,
-        max_executions,
-    } = bounds;
-    let policy = Policy::Systematic {
-        preemptions,
-        flush_delays,
-    };
-    search(
-        Execution::new(model, policy, max_steps),
-        max_executions,
-        Rc::new(scenario),
-    )
+    systematic(model, bounds, true, Rc::new(scenario))
 }
 
 /// As [`explore`] without pruning: to check the pruning.
 #[doc(hidden)]
 pub fn explore_unpruned(model: Model, bounds: Bounds, scenario: impl Fn() + 'static) -> Report {
-    let Bounds {
-        preemptions,
-        flush_delays,
-        max_steps,
-        max_executions,
-    } = bounds;
+    systematic(model, bounds, false, Rc::new(scenario))
+}
+
+fn systematic(model: Model, bounds: Bounds, prunes: bool, scenario: Rc<dyn Fn()>) -> Report {
     let policy = Policy::Systematic {
-        preemptions,
-        flush_delays,
+        preemptions: bounds.preemptions,
+        flush_delays: bounds.flush_delays,
     };
-    let mut execution = Execution::new(model, policy, max_steps);
-    execution.prunes = false;
-    search(execution, max_executions, Rc::new(scenario))
+    let mut execution = Execution::new(model, policy, bounds.max_steps);
+    execution.prunes = prunes;
+    search(execution, bounds.max_executions, scenario)
 }
 
 /// Runs `executions` schedules of `scenario` by chance, up to the first failure. The same seed gives

@@ -2,6 +2,13 @@
 //! them, so that one engine shows both.
 
 use crate::common::geometry::GeometryParams;
+use crate::common::limits::Limits;
+
+mod kernel;
+mod threads;
+
+pub use kernel::{Escalation, FastNoHz, IdleRule, Offload, Policy, TickSettings};
+pub use threads::{Budget, Defer, Pool};
 
 /// When the CPU that runs the grace period reports its own quiescent state (`early_qs`).
 ///
@@ -67,8 +74,8 @@ pub struct Config {
     /// an arriving CPU executes a full fence after it becomes present and before it reads.
     pub sole_needs_no_fence: bool,
     /// Those who wait take the role of a driver from which nothing was seen or heard for so long
-    /// ([`usurp`](crate::usurp)); never, if none: a kernel has a thread for it.
-    pub usurp_after_ns: Option<u64>,
+    /// ([`takeover`](crate::takeover)); never, if none: a kernel has a thread for it.
+    pub takeover_after_ns: Option<u64>,
     /// Nodes with nobody below them are left out of a grace period, and a scan looks only at leaves that
     /// still owe. A kernel visits every node.
     pub skip_empty: bool,
@@ -81,21 +88,21 @@ pub struct Config {
     /// before 2020, which started grace periods that nobody waited for.
     pub accelerate_only_new: bool,
     /// How a kernel presses CPUs that are in the way; none where nobody can.
-    pub escalation: Option<crate::kernel::urgency::Escalation>,
+    pub escalation: Option<Escalation>,
     /// What a kernel's tick does.
-    pub tick: crate::kernel::tick::Settings,
+    pub tick: TickSettings,
     /// What a kernel's idle CPU does about callbacks.
-    pub idle: crate::kernel::fast_no_hz::IdleRule,
+    pub idle: IdleRule,
     /// Batches and floods of callbacks.
-    pub limits: crate::kernel::limits::Limits,
+    pub limits: Limits,
     /// Offloaded and lazy callbacks of a kernel.
-    pub offload: crate::kernel::offload::Offload,
+    pub offload: Offload,
     /// The thread host's policy for callbacks.
-    pub defer: crate::threads::credit::Defer,
+    pub defer: Defer,
     /// Who invokes callbacks in the thread host.
-    pub crew: crate::threads::crew::Crew,
+    pub pool: Pool,
     /// How much a domain of the thread host may hold.
-    pub budget: crate::threads::budget::Budget,
+    pub budget: Budget,
 }
 
 impl Config {
@@ -118,19 +125,19 @@ impl Config {
                 next_fqs: ticks,
             },
             sole_needs_no_fence: false,
-            usurp_after_ns: None,
+            takeover_after_ns: None,
             skip_empty: false,
             direct_wakes_max: 5,
             wait_markers: 5,
             accelerate_only_new: true,
-            escalation: Some(crate::kernel::urgency::Escalation::kernel_6_12(hz)),
-            tick: crate::kernel::tick::Settings::kernel_6_12(),
-            idle: crate::kernel::fast_no_hz::IdleRule::Tick,
-            limits: crate::kernel::limits::Limits::kernel_6_12(),
-            offload: crate::kernel::offload::Offload::kernel_6_12(hz),
-            defer: crate::threads::credit::Defer::threads(),
-            crew: crate::threads::crew::Crew::threads(),
-            budget: crate::threads::budget::Budget::none(),
+            escalation: Some(Escalation::kernel_6_12(hz)),
+            tick: TickSettings::kernel_6_12(),
+            idle: IdleRule::Tick,
+            limits: Limits::kernel_6_12(),
+            offload: Offload::kernel_6_12(hz),
+            defer: Defer::threads(),
+            pool: Pool::threads(),
+            budget: Budget::none(),
         }
     }
 
@@ -157,19 +164,19 @@ impl Config {
                 stall_ns: crate::common::stall::THREADS_NS,
             },
             sole_needs_no_fence: true,
-            usurp_after_ns: Some(100_000_000),
+            takeover_after_ns: Some(100_000_000),
             skip_empty: true,
             direct_wakes_max: u32::MAX,
             wait_markers: 1,
             accelerate_only_new: true,
             escalation: None,
-            tick: crate::kernel::tick::Settings::kernel_6_12(),
-            idle: crate::kernel::fast_no_hz::IdleRule::Tick,
-            limits: crate::kernel::limits::Limits::kernel_6_12(),
-            offload: crate::kernel::offload::Offload::quiescent(1000),
-            defer: crate::threads::credit::Defer::threads(),
-            crew: crate::threads::crew::Crew::threads(),
-            budget: crate::threads::budget::Budget::threads(),
+            tick: TickSettings::kernel_6_12(),
+            idle: IdleRule::Tick,
+            limits: Limits::kernel_6_12(),
+            offload: Offload::quiescent(1000),
+            defer: Defer::threads(),
+            pool: Pool::threads(),
+            budget: Budget::threads(),
         }
     }
 

@@ -18,14 +18,10 @@
 use crate::common::barrier::{Barrier, CpuMark, Visit};
 use crate::common::cblist::CbList;
 use crate::common::host::CpuId;
+use crate::common::limits;
+use crate::common::parts::kernel::{Idling, Member, Qs};
+use crate::common::parts::threads::{Deferring, Share, Turn};
 use crate::common::seq::Seq;
-use crate::kernel::fast_no_hz;
-use crate::kernel::limits;
-use crate::kernel::offload;
-use crate::kernel::report;
-use crate::threads::budget;
-use crate::threads::credit;
-use crate::threads::crew;
 
 /// Lists of a CPU.
 pub const LANES: usize = 3;
@@ -58,16 +54,16 @@ pub struct Cpu {
     /// Both of the above are too old to be compared.
     pub(crate) gpwrap: bool,
     /// The quiescent state it owes.
-    pub(crate) qs: report::Qs,
+    pub(crate) qs: Qs,
     /// Others stamp and invoke its callbacks.
     pub(crate) offloaded: bool,
-    pub(crate) offload: offload::Member,
-    pub(crate) idle: fast_no_hz::State,
+    pub(crate) offload: Member,
+    pub(crate) idle: Idling,
     pub(crate) batch: limits::State,
     pub(crate) barrier: CpuMark,
-    pub(crate) credit: credit::State,
-    pub(crate) share: budget::Share,
-    pub(crate) turn: crew::Turn,
+    pub(crate) credit: Deferring,
+    pub(crate) share: Share,
+    pub(crate) turn: Turn,
 }
 
 impl Cpu {
@@ -79,15 +75,15 @@ impl Cpu {
             gp_seq: Seq::INITIAL,
             gp_seq_needed: Seq::INITIAL,
             gpwrap: false,
-            qs: report::Qs::new(),
+            qs: Qs::new(),
             offloaded: false,
-            offload: offload::Member::new(),
-            idle: fast_no_hz::State::new(),
+            offload: Member::new(),
+            idle: Idling::new(),
             batch: limits::State::new(),
             barrier: CpuMark::new(),
-            credit: credit::State::new(),
-            share: budget::Share::new(),
-            turn: crew::Turn::new(),
+            credit: Deferring::new(),
+            share: Share::new(),
+            turn: Turn::new(),
         }
     }
 
@@ -107,7 +103,7 @@ impl Cpu {
     }
 
     /// Its callbacks are looked after by others, or by itself. Only while it owes none and is offline, and for
-    /// hosts without [groups](offload::Group).
+    /// hosts without [groups](crate::offload::Group).
     pub fn set_offloaded(&mut self, offloaded: bool) {
         self.offloaded = offloaded;
     }

@@ -28,10 +28,10 @@ use crate::common::event::{Event, GpEvent};
 use crate::common::fqs::Wait;
 use crate::common::global::{Global, Interest, Phase};
 use crate::common::host::{Effects, FenceCause, Host, Next, Now, Published, Until};
+use crate::common::parts::kernel::{GpEnd, gp_queue};
 use crate::common::polled::GpKind;
 use crate::common::tree::Bits;
 use crate::common::waiters::Closed;
-use crate::kernel::offload::{GpEnd, gp_queue};
 
 impl Global {
     /// Does the next piece of the grace period. Only the driver calls this.

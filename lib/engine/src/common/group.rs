@@ -8,21 +8,21 @@
 //! wakes nobody.
 
 use crate::common::global::Global;
-use crate::threads::pressure::Said;
+use crate::common::parts::threads::{Pressure, Said};
 
 /// State of the group.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Group {
     /// What the timer is set to, in nanoseconds.
     pub(crate) armed: Option<u64>,
-    pub(crate) pressure: crate::threads::pressure::State,
+    pub(crate) pressure: Pressure,
 }
 
 impl Group {
     pub(crate) const fn new() -> Group {
         Group {
             armed: None,
-            pressure: crate::threads::pressure::State::new(),
+            pressure: Pressure::new(),
         }
     }
 }

@@ -140,6 +140,39 @@ pub enum Until {
     Jiffies(u64),
 }
 
+/// Interrupts to be sent to CPUs of one leaf, and what has become of them. Bit `i` stands for `lo + i`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Nudge {
+    /// The leaf's lowest CPU.
+    pub lo: CpuId,
+    /// Asked newly for a momentary extended quiescent state.
+    pub heavy: u64,
+    /// Asked newly to hurry.
+    pub urgent: u64,
+    /// Make these reschedule, by an interrupt.
+    pub resched: u64,
+    /// Queue an interrupt work there; it calls [`irq_work_ran`](crate::Global::irq_work_ran).
+    pub irq_work: u64,
+    /// Take down how much CPU time went where.
+    pub cpu_time: u64,
+    /// The tick that was forced on a `nohz_full` CPU ([`Cpu::irq_enter`](crate::Cpu::irq_enter)) is no
+    /// longer needed.
+    pub stop_tick: u64,
+}
+
+impl Nudge {
+    /// `None` if there is nothing to do.
+    pub(crate) fn some(self) -> Option<Nudge> {
+        let Nudge { lo, .. } = self;
+        (self
+            != Nudge {
+                lo,
+                ..Nudge::default()
+            })
+        .then_some(self)
+    }
+}
+
 /// Sequence numbers for lock-free polls, to be published with release stores before the lock is
 /// dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -173,10 +206,10 @@ pub struct Effects {
     /// New sections join this count from now on ([`indexed`](crate::indexed)).
     pub join: Option<CpuId>,
     /// CPUs to be interrupted, and ticks to be stopped.
-    pub nudge: Option<crate::kernel::urgency::Nudge>,
+    pub nudge: Option<crate::common::host::Nudge>,
     /// Wake the offload threads that sleep on this queue: see
     /// [`Group::goes_on`](crate::offload::Group::goes_on).
-    pub gp_end: Option<crate::kernel::offload::GpEnd>,
+    pub gp_end: Option<crate::common::parts::kernel::GpEnd>,
     /// For whoever drives.
     pub next: Next,
 }

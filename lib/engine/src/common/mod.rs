@@ -4,6 +4,7 @@
 //! tree, the grace period with its scans, expedited grace periods, preempted readers, waiters, stalls,
 //! driver takeover, and the callback list with its barrier.
 
+pub(crate) mod asked;
 pub mod barrier;
 pub mod blocked;
 pub mod cblist;
@@ -18,9 +19,11 @@ pub(crate) mod global;
 pub(crate) mod gp;
 pub(crate) mod group;
 pub mod host;
+pub mod limits;
+pub(crate) mod parts;
 pub mod polled;
 pub mod seq;
 pub mod stall;
+pub mod takeover;
 pub(crate) mod tree;
-pub mod usurp;
 pub mod waiters;

@@ -109,7 +109,7 @@ pub struct Tree {
     pub(crate) nodes: Vec<Node>,
     pub(crate) scan: Vec<CpuScan>,
     /// What is asked of each CPU; empty where nobody is asked.
-    pub(crate) asked: Vec<crate::kernel::urgency::Record>,
+    pub(crate) asked: Vec<crate::common::asked::Record>,
     /// Nodes with nobody below them are left out ([`skip_empty`](crate::Config::skip_empty)).
     pub(crate) sparse: bool,
 }

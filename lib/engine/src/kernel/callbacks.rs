@@ -33,9 +33,9 @@ use crate::common::cpu::{Cpu, Lane};
 use crate::common::event::{Event, GpEvent, SegcbEvent, UtilizationEvent};
 use crate::common::global::Global;
 use crate::common::host::{Host, LeafId, Pos};
+use crate::common::limits::{Batch, Context};
 use crate::common::seq::Seq;
 use crate::kernel::flood::trace_segments;
-use crate::kernel::limits::{Batch, Context};
 use crate::kernel::report;
 
 /// What queueing a callback came to.

@@ -29,71 +29,10 @@
 //! The grace period was asked for before the CPU slept, and needs nothing of a CPU that sleeps: a scan sees
 //! it idle. When it wakes, the look in `cleanup_after_idle`, or the first tick, notices the end.
 
+pub use crate::common::config::{FastNoHz, IdleRule};
 use crate::common::cpu::{Cpu, Lane};
 use crate::common::global::Global;
 use crate::common::host::Host;
-
-/// What an idle CPU does about its callbacks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum IdleRule {
-    /// Its tick stays on while it has any.
-    Tick,
-    /// It sleeps, and looks at a time.
-    FastNoHz(FastNoHz),
-}
-
-/// The times of `CONFIG_RCU_FAST_NO_HZ`, in ticks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct FastNoHz {
-    /// `rcu_idle_gp_delay`: the sleep is as long, and ends on a multiple of it.
-    pub delay: u64,
-    /// `rcu_idle_lazy_gp_delay`, where laziness is known.
-    pub lazy_delay: Option<u64>,
-    /// Ticks a second.
-    pub hz: u32,
-}
-
-impl FastNoHz {
-    /// Until Linux 5.6: with laziness.
-    pub const fn v5_6(hz: u32) -> FastNoHz {
-        FastNoHz {
-            delay: 4,
-            lazy_delay: Some(6 * hz as u64),
-            hz,
-        }
-    }
-
-    /// Linux 5.7 to 5.16: without.
-    pub const fn v5_10(hz: u32) -> FastNoHz {
-        FastNoHz {
-            lazy_delay: None,
-            ..FastNoHz::v5_6(hz)
-        }
-    }
-
-    /// How long a CPU sleeps that has callbacks.
-    fn sleep(&self, now: u64, all_lazy: bool) -> u64 {
-        match self.lazy_delay {
-            Some(delay) if all_lazy => self.whole_second(now.saturating_add(delay)) - now,
-            _ => {
-                let delay = self.delay.max(1);
-                now.saturating_add(delay).next_multiple_of(delay) - now
-            }
-        }
-    }
-
-    /// A time near `at` on a whole second: the last one if less than a quarter of a second has gone by
-    /// since, or the next one.
-    fn whole_second(&self, at: u64) -> u64 {
-        let hz = u64::from(self.hz).max(1);
-        let past = at % hz;
-        if past < hz / 4 {
-            at - past
-        } else {
-            at - past + hz
-        }
-    }
-}
 
 /// What a CPU about to idle needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -116,33 +55,6 @@ pub struct IdleLook {
     pub needs: IdleNeeds,
     /// Wake the grace-period thread.
     pub wake_gp: bool,
-}
-
-/// What a CPU remembers of idling.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct State {
-    /// Lazy ones among all that is owed.
-    lazy: u64,
-    advanced_at: Option<u64>,
-    stamped_at: Option<u64>,
-}
-
-impl State {
-    pub const fn new() -> State {
-        State {
-            lazy: 0,
-            advanced_at: None,
-            stamped_at: None,
-        }
-    }
-
-    /// `gone` dies, and all but `out` of its callbacks come here. How many lazy ones are among those that
-    /// are out is not known: as few as possible are taken to have come.
-    pub fn adopt(&mut self, gone: &mut State, out: u64) {
-        let came = gone.lazy.saturating_sub(out);
-        gone.lazy -= came;
-        self.lazy += came;
-    }
 }
 
 impl Cpu {
@@ -242,14 +154,15 @@ impl Cpu {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::common::parts::kernel::Idling;
 
     #[test]
     fn as_few_lazy_ones_as_possible_are_taken_to_have_come() {
-        let mut gone = State {
+        let mut gone = Idling {
             lazy: 3,
-            ..State::new()
+            ..Idling::new()
         };
-        let mut dst = State::new();
+        let mut dst = Idling::new();
         dst.adopt(&mut gone, 2);
         assert_eq!((gone.lazy, dst.lazy), (2, 1), "two may be out");
         dst.adopt(&mut gone, 0);

@@ -30,8 +30,8 @@ use crate::common::cpu::{Cpu, Lane};
 use crate::common::event::{CallbackEvent, Event, SegcbEvent};
 use crate::common::global::Global;
 use crate::common::host::{CpuId, Host, LeafId, Pos};
+use crate::common::limits::{Around, Batch, Context, Limits};
 use crate::common::tree::{Bits, Tree};
-use crate::kernel::limits::{Around, Batch, Context, Limits};
 
 /// Rounds of the per-CPU thread before it gives way.
 const ROUNDS: u32 = 10;

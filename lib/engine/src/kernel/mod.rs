@@ -6,7 +6,6 @@
 pub mod callbacks;
 pub mod fast_no_hz;
 pub mod flood;
-pub mod limits;
 pub mod offload;
 pub(crate) mod own_cpu;
 pub mod report;

@@ -61,70 +61,18 @@ mod pass;
 mod toggle;
 mod wake;
 
-pub use bypass::Member;
+pub use crate::common::config::{Offload, Policy};
+pub use crate::common::parts::kernel::{GpEnd, GroupId, Member};
 pub use enqueue::{Call, Place, Queued};
-pub use groups::{Group, GroupId, group_of, leader_of, stride};
+pub use groups::{Group, group_of, leader_of, stride};
 pub use invoke::AfterBatch;
 pub use lazy::{Flushed, Shrink, Shrinkable, shrinkable};
 pub use moving::{Entrained, TakenOver};
-pub(crate) use pass::gp_queue;
-pub use pass::{GpEnd, Rest, Rested, Visited};
+pub use pass::{Rest, Rested, Visited};
 pub use toggle::{Refused, Toggled};
 pub use wake::Level;
 
 use crate::common::host::CpuId;
-
-/// Whose behaviour.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Policy {
-    /// Linux 6.12.
-    Kernel612,
-    /// This project's.
-    Quiescent,
-}
-
-/// Tunables of offloading. Times are in ticks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Offload {
-    /// Whose behaviour.
-    pub policy: Policy,
-    /// `enable_rcu_lazy`: callbacks may be lazy at all.
-    pub lazy: bool,
-    /// `jiffies_lazy_flush`: a lazy callback is hidden for so long at most.
-    pub lazy_flush: u64,
-    /// `nocb_nobypass_lim_per_jiffy`: so many callbacks a tick may be queued directly; more go to the bypass.
-    pub direct_limit: u64,
-    /// `rcu_nocb_poll`: rcuog looks every tick, and nobody wakes it.
-    pub poll: bool,
-    /// `rcu_nocb_gp_stride`: CPUs a group; otherwise their number divided by its square root.
-    pub stride: Option<u32>,
-    /// CPUs that are online may be offloaded and de-offloaded (Linux 5.12 to 6.11; 6.12 refuses).
-    pub online_toggle: bool,
-}
-
-impl Offload {
-    /// The defaults of Linux 6.12 with `CONFIG_RCU_LAZY`, at `hz` ticks a second.
-    pub const fn kernel_6_12(hz: u32) -> Offload {
-        Offload {
-            policy: Policy::Kernel612,
-            lazy: true,
-            lazy_flush: 10 * hz as u64,
-            direct_limit: 16_000 / hz as u64,
-            poll: false,
-            stride: None,
-            online_toggle: false,
-        }
-    }
-
-    /// This project's policy with the kernel's times.
-    pub const fn quiescent(hz: u32) -> Offload {
-        Offload {
-            policy: Policy::Quiescent,
-            online_toggle: true,
-            ..Offload::kernel_6_12(hz)
-        }
-    }
-}
 
 /// What is to be done to the group's timer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

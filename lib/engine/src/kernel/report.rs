@@ -30,17 +30,7 @@ use crate::common::cpu::Cpu;
 use crate::common::event::{Event, GpEvent, UtilizationEvent};
 use crate::common::global::Global;
 use crate::common::host::Host;
-
-/// The quiescent state that a CPU owes, as it knows it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Qs {
-    /// `core_needs_qs`: the grace period that it noticed waits for it.
-    pub needed: bool,
-    /// `cpu_no_qs.norm`: no quiescent state has been noted since it noticed that grace period.
-    pub missing: bool,
-    /// `ticks_this_gp`: ticks since it noticed that grace period.
-    pub ticks: u32,
-}
+pub use crate::common::parts::kernel::Qs;
 
 /// What became of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -63,31 +53,6 @@ pub struct Answer {
     pub momentary_eqs: bool,
     /// A quiescent state was noted.
     pub noted: bool,
-}
-
-impl Qs {
-    /// Nothing owed.
-    pub const fn new() -> Qs {
-        Qs {
-            needed: false,
-            missing: false,
-            ticks: 0,
-        }
-    }
-
-    /// A grace period has begun, and waits for this CPU or does not.
-    pub(crate) fn began(&mut self, needed: bool) {
-        *self = Qs {
-            needed,
-            missing: needed,
-            ticks: 0,
-        };
-    }
-
-    /// Is there something to report?
-    pub fn noted(&self) -> bool {
-        self.needed && !self.missing
-    }
 }
 
 impl Cpu {

@@ -28,53 +28,13 @@
 //! Whatever changes without this CPU (an edge of a grace period) is point 6, whatever it did itself (a note,
 //! a callback) is 3 to 5, and both stay true until the soft interrupt has dealt with them.
 
+pub use crate::common::config::TickSettings as Settings;
 use crate::common::cpu::{Cpu, Lane};
 use crate::common::event::UtilizationEvent;
 use crate::common::global::Global;
 use crate::common::host::{Host, Now};
 use crate::common::stall::Stall;
-use crate::kernel::limits::Context;
 use crate::kernel::report::trace;
-
-/// A kernel's tunables for ticks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Settings {
-    /// Sections can be preempted (`CONFIG_PREEMPT_RCU`).
-    pub preemptible: bool,
-    /// `nohz_full_patience_delay`, in ticks: a `nohz_full` CPU in the kernel is left alone for so long.
-    pub patience: u64,
-    /// `use_softirq`: otherwise a thread for each CPU does the soft interrupt's work.
-    pub use_softirq: bool,
-}
-
-impl Settings {
-    /// The defaults of Linux 6.12.
-    pub const fn kernel_6_12() -> Settings {
-        Settings {
-            preemptible: true,
-            patience: 0,
-            use_softirq: true,
-        }
-    }
-
-    /// A patience in milliseconds, 5 s at most, at so many ticks a second.
-    pub const fn patience_ms(self, ms: u64, hz: u32) -> Settings {
-        let ms = if ms > 5000 { 5000 } else { ms };
-        Settings {
-            patience: (ms * hz as u64).div_ceil(1000),
-            ..self
-        }
-    }
-
-    /// Who does the soft interrupt's work.
-    pub const fn context(self) -> Context {
-        if self.use_softirq {
-            Context::Softirq
-        } else {
-            Context::Rcuc
-        }
-    }
-}
 
 /// What a tick interrupts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

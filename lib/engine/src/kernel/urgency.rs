@@ -29,85 +29,13 @@
 //! Nothing here credits anybody. A question that comes too late, twice or never costs time, and no more;
 //! so all of this may be wrong about a CPU without a grace period ever being too short.
 
+pub use crate::common::config::Escalation;
 use crate::common::config::Pace;
 use crate::common::global::{Global, Phase};
+pub use crate::common::host::Nudge;
 use crate::common::host::{CpuId, Effects, Next, Now};
 
-mod ask;
-
-pub(crate) use ask::{Record, Stage};
-
-/// When what is asked. A host without ticks has none of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Escalation {
-    /// Ticks a second.
-    pub hz: u32,
-    /// `jiffies_till_sched_qs`; none is computed from the two waits.
-    pub sched_qs: Option<u64>,
-    /// Ticks after which a grace period has stalled ([`stall`](crate::stall)); interrupts are sent from half
-    /// of it on.
-    pub stall: u64,
-    /// Ticks after which an expedited one has.
-    pub exp_stall: u64,
-    /// Interrupt works tell whether a holdout takes interrupts.
-    pub irq_work: bool,
-    /// Looks at holdouts' CPU time, for the stall report (`rcu_cpu_stall_cputime`).
-    pub cpu_time: bool,
-}
-
-impl Escalation {
-    /// The defaults of Linux 6.12.
-    pub const fn kernel_6_12(hz: u32) -> Escalation {
-        Escalation {
-            hz,
-            sched_qs: None,
-            stall: crate::common::stall::timeout(21, hz, false),
-            exp_stall: crate::common::stall::timeout(21, hz, false),
-            irq_work: true,
-            cpu_time: false,
-        }
-    }
-
-    /// Ticks after which a holdout is asked to hurry.
-    pub fn sched_qs(&self, first_fqs: u64, next_fqs: u64, nr_cpus: u32) -> u64 {
-        let least = u64::from(self.hz / 10) + u64::from(nr_cpus / 256);
-        let scans = first_fqs.saturating_add(next_fqs.saturating_mul(2));
-        self.sched_qs.unwrap_or(scans.max(least))
-    }
-}
-
-/// Interrupts to be sent to CPUs of one leaf, and what has become of them. Bit `i` stands for `lo + i`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Nudge {
-    /// The leaf's lowest CPU.
-    pub lo: CpuId,
-    /// Asked newly for a momentary extended quiescent state.
-    pub heavy: u64,
-    /// Asked newly to hurry.
-    pub urgent: u64,
-    /// Make these reschedule, by an interrupt.
-    pub resched: u64,
-    /// Queue an interrupt work there; it calls [`Global::irq_work_ran`].
-    pub irq_work: u64,
-    /// Take down how much CPU time went where.
-    pub cpu_time: u64,
-    /// The tick that was forced on a `nohz_full` CPU ([`Cpu::irq_enter`](crate::Cpu::irq_enter)) is no
-    /// longer needed.
-    pub stop_tick: u64,
-}
-
-impl Nudge {
-    /// `None` if there is nothing to do.
-    fn some(self) -> Option<Nudge> {
-        let Nudge { lo, .. } = self;
-        (self
-            != Nudge {
-                lo,
-                ..Nudge::default()
-            })
-        .then_some(self)
-    }
-}
+use crate::common::asked::{Record, Stage};
 
 /// What is asked of a CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -122,48 +50,6 @@ pub struct Asked {
     pub sent_for: Option<u64>,
     /// Of an interrupt work of this grace period: has it run? None was sent otherwise.
     pub takes_interrupts: Option<bool>,
-}
-
-/// Times of the grace period in flight, and overload.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct State {
-    started: u64,
-    resched_at: u64,
-    kick_at: u64,
-    /// Scans begun before this grace period.
-    scans_before: u64,
-    /// `cbovld`: acted upon.
-    overloaded: bool,
-    /// `cbovldnext`: seen by the scan under way, or the last one.
-    overloaded_next: bool,
-    /// `RCU_GP_FLAG_OVLD`: do not wait before the next scan.
-    pub scan_now: bool,
-}
-
-impl State {
-    pub const fn new() -> State {
-        State {
-            started: 0,
-            resched_at: 0,
-            kick_at: 0,
-            scans_before: 0,
-            overloaded: false,
-            overloaded_next: false,
-            scan_now: false,
-        }
-    }
-
-    pub fn scan_begins(&mut self) {
-        self.overloaded = core::mem::take(&mut self.overloaded_next);
-    }
-
-    pub fn saw(&mut self, leaf_overloaded: bool) {
-        self.overloaded_next |= leaf_overloaded;
-    }
-
-    pub fn scan_ended(&mut self, first: bool) {
-        self.scan_now = first && self.overloaded;
-    }
 }
 
 /// Ages of the grace period in flight, in ticks: what a stall report and its like are made of.

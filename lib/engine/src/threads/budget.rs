@@ -37,48 +37,12 @@
 //! Where everybody asks, what is queued stays within the budget, but for the floors beyond that eighth
 //! ([`LEAST`] a lane and owner), and one object an owner (the last one of a credit may be large).
 
+pub use crate::common::config::Budget;
 use crate::common::cpu::{Cpu, LANES, Lane};
 use crate::common::global::Global;
 use crate::common::host::Now;
+pub use crate::common::parts::threads::{Held, Level};
 use crate::threads::credit::{Credit, Queued};
-
-/// How much a domain may hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Budget {
-    /// Bytes; `u64::MAX` for any.
-    pub bytes: u64,
-    /// Callbacks; `u64::MAX` for any.
-    pub count: u64,
-    /// An owner calls at least once in so many pushes, whatever its credit, unless it asked to go further
-    /// ([`reach`](Queued::reach)); and then it looks at the bytes of its credit that often.
-    pub look: u64,
-    /// Objects below this many bytes may be pushed without a look at the bytes of the credit.
-    pub small: u64,
-    /// The program is told at most once in so many nanoseconds.
-    pub quiet_ns: u64,
-}
-
-impl Budget {
-    /// 64 MiB and 2²⁰ callbacks.
-    pub const fn threads() -> Budget {
-        Budget {
-            bytes: 64 << 20,
-            count: 1 << 20,
-            look: 256,
-            small: 512,
-            quiet_ns: 1_000_000_000,
-        }
-    }
-
-    /// None: kernels have no such thing.
-    pub const fn none() -> Budget {
-        Budget {
-            bytes: u64::MAX,
-            count: u64::MAX,
-            ..Budget::threads()
-        }
-    }
-}
 
 /// So much is lent to an owner for a lane, whatever is left.
 pub const LEAST: Held = Held {
@@ -91,122 +55,6 @@ pub const SLACK: Held = Held {
     count: 64,
     bytes: 32 << 10,
 };
-
-/// Callbacks, and what they weigh.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Held {
-    /// How many.
-    pub count: u64,
-    /// Bytes.
-    pub bytes: u64,
-}
-
-/// How near the budget is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Level {
-    /// Far.
-    #[default]
-    Easy,
-    /// Something is done about it.
-    Near,
-    /// It is passed.
-    Over,
-}
-
-/// The domain's part.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct State {
-    held: Sum,
-    lent: Sum,
-    /// CPUs with a loan.
-    borrowers: u64,
-    level: Level,
-    /// Everything is to be taken over.
-    sweep: bool,
-    /// … and nobody has been woken for it.
-    kick: bool,
-    /// The program has to be told.
-    news: bool,
-    /// When it was told last.
-    told_at: Option<u64>,
-}
-
-/// A CPU's part.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Share {
-    /// What the total contains of it.
-    told: Held,
-    /// What its owner may queue without saying so.
-    lent: Held,
-}
-
-/// A sum of shares. Bytes of one CPU saturate; those of all do not overflow this.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Sum {
-    count: u64,
-    bytes: u128,
-}
-
-impl Sum {
-    const NOTHING: Sum = Sum { count: 0, bytes: 0 };
-
-    /// One part of it has changed.
-    fn replace(&mut self, old: Held, new: Held) {
-        self.count = self.count - old.count + new.count;
-        self.bytes = self.bytes - u128::from(old.bytes) + u128::from(new.bytes);
-    }
-
-    fn held(self) -> Held {
-        Held {
-            count: self.count,
-            bytes: u64::try_from(self.bytes).unwrap_or(u64::MAX),
-        }
-    }
-}
-
-impl State {
-    pub(crate) const fn new() -> State {
-        State {
-            held: Sum::NOTHING,
-            lent: Sum::NOTHING,
-            borrowers: 0,
-            level: Level::Easy,
-            sweep: false,
-            kick: false,
-            news: false,
-            told_at: None,
-        }
-    }
-
-    /// In the child of a fork, and where the engine goes to somebody else: whoever was woken is not here.
-    pub(crate) fn unsaid(&mut self) {
-        self.sweep = false;
-        self.kick = false;
-        self.news = false;
-        self.told_at = None;
-    }
-
-    /// Has everything taken over, unless that is about to be done.
-    fn sweep(&mut self) {
-        self.kick |= !self.sweep;
-        self.sweep = true;
-    }
-
-    /// The worker has to be woken for what was decided since the last such look.
-    pub(crate) fn take_kick(&mut self) -> bool {
-        core::mem::take(&mut self.kick)
-    }
-}
-
-impl Share {
-    pub(crate) const fn new() -> Share {
-        const NOTHING: Held = Held { count: 0, bytes: 0 };
-        Share {
-            told: NOTHING,
-            lent: NOTHING,
-        }
-    }
-}
 
 impl Global {
     /// What the domain may hold.

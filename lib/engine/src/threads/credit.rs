@@ -26,48 +26,13 @@
 //! Complexity: every call is O(lanes), plus the funnel's O(levels) when a grace period is asked for.
 
 use crate::common::cblist::CbList;
+pub use crate::common::config::Defer;
 use crate::common::cpu::{Cpu, LANES, Lane};
 use crate::common::global::Global;
 use crate::common::host::{Host, LeafId, Now, Pos};
+pub use crate::common::parts::threads::{Cause, Flushes};
 use crate::common::seq::Seq;
 use crate::threads::budget::Level;
-
-pub use cause::{Cause, Flushes};
-
-/// The policy's numbers. This project's own choice; `docs/architecture.md` says why these.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Defer {
-    /// So many callbacks of a lane, for which no grace period is on the way, make a batch.
-    pub batch: u64,
-    /// So many bytes of such callbacks make a batch.
-    pub batch_bytes: u64,
-    /// A lazy callback waits at most this long for its stamp, in nanoseconds.
-    pub lazy_ns: u64,
-    /// Lazy deadlines are rounded up to a multiple of this, so that many processes' timers coincide.
-    pub lazy_grid_ns: u64,
-    /// A prompt callback waits at most this long for its stamp.
-    pub prompt_ns: u64,
-    /// Low memory is acted upon at most once in this time ([`pressure`](crate::pressure)).
-    pub pressure_ns: u64,
-    /// The program runs its code itself, when it drains: nobody is woken for code that is done.
-    pub drained: bool,
-}
-
-impl Defer {
-    /// A batch of 2048 or 192 KiB; lazy ones wait ten seconds, prompt ones 50 ms: at most 20 wake-ups a
-    /// second under any trickle of prompt callbacks, and one in ten seconds under any of lazy ones.
-    pub const fn threads() -> Defer {
-        Defer {
-            batch: 2048,
-            batch_bytes: 192 << 10, // so many objects of 64 bytes, each with its share of allocator and queue
-            lazy_ns: 10_000_000_000,
-            lazy_grid_ns: 1_000_000_000,
-            prompt_ns: 50_000_000,
-            pressure_ns: Defer::PRESSURE_NS,
-            drained: false,
-        }
-    }
-}
 
 /// What a refill is told of a lane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -123,7 +88,7 @@ pub struct Refill {
     pub arm: Option<u64>,
     /// Wake the worker.
     pub kick: bool,
-    /// Wake the second worker, too ([`crew`](crate::crew)).
+    /// Wake the second worker, too ([`pool`](crate::pool)).
     pub second: bool,
     /// Some callbacks wait for a grace period that nobody drives: do it, as far as that needs no
     /// waiting.
@@ -136,44 +101,6 @@ pub struct Refill {
     pub give_way: bool,
     /// The budget is passed: tell the program.
     pub over: bool,
-}
-
-/// The policy's state of one CPU.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct State {
-    /// When somebody else has to look; `None` if nothing is queued.
-    deadline: Option<u64>,
-    /// Prompt callbacks that are queued have to be stamped by then.
-    prompt: Option<u64>,
-    /// Somebody wants all that is queued below these positions to go through: a hurry, a barrier, an
-    /// expired deadline.
-    hurried: Option<[Pos; LANES]>,
-    /// Time of the last call.
-    looked: u64,
-    /// The last credit was none: whatever is new was queued just now.
-    tight: bool,
-    /// [`Defer::drained`], at the last call.
-    drained: bool,
-}
-
-impl State {
-    /// Nothing queued.
-    pub const fn new() -> State {
-        State {
-            deadline: None,
-            prompt: None,
-            hurried: None,
-            looked: 0,
-            tight: true,
-            drained: false,
-        }
-    }
-}
-
-impl Default for State {
-    fn default() -> State {
-        State::new()
-    }
 }
 
 impl Cpu {

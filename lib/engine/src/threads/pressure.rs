@@ -20,38 +20,7 @@
 
 use crate::common::global::Global;
 use crate::common::host::Now;
-
-/// Low memory was said, and not acted upon.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Said {
-    No,
-    /// The worker was woken for it.
-    Now,
-    /// It has to wait for its time.
-    Later,
-}
-
-/// State of the group.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct State {
-    pub(crate) said: Said,
-    /// Not to be acted upon before this, in nanoseconds.
-    pub(crate) not_before: u64,
-}
-
-impl State {
-    pub(crate) const fn new() -> State {
-        State {
-            said: Said::No,
-            not_before: 0,
-        }
-    }
-
-    /// The engine goes to somebody else, of whom nothing was said.
-    pub(crate) fn unsaid(&mut self) {
-        self.said = Said::No;
-    }
-}
+use crate::common::parts::threads::Said;
 
 /// What comes of low memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

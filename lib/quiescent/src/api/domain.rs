@@ -1,48 +1,37 @@
-//! Grace periods of a program's own, for some of its data: [`Domain`], and the guards of its sections.
+//! Grace periods of a program's own, for some of its data: [`RcuDomain`], whose two kinds are called [`Domain`] and
+//! [`Srcu`](crate::Srcu).
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::time::Duration;
 
-use quiescent_engine::FullCookie;
-
-use crate::error::SyncError;
-use crate::inner::domain::grounds::Grounds;
-use crate::inner::gp::driven::Driven as _;
-use crate::inner::gp::driver::How;
+use super::backend::{Backend as _, Settings as _};
+use super::guard::Guard;
+#[cfg(not(quiescent_model))]
+use super::handle::Singleton;
+#[cfg(not(quiescent_model))]
+use super::kind::Single;
+use super::kind::{Kind, PerThread};
+use super::statistics::{DomainStatistics, Holdout};
 use crate::inner::prim::{AtomicPtr, Ordering, const_new};
-use crate::stats::Holdout;
 
-#[cfg(not(quiescent_model))]
-mod barrier;
-mod cell;
-#[cfg(not(quiescent_model))]
-mod future;
-mod guard;
 mod policy;
 mod queue;
-mod stats;
-
-pub use cell::{DomainCell, DomainRetired};
-pub use guard::{DomainGuard, InDomain, OwnedDomainGuard};
-pub use stats::DomainStatistics;
-#[cfg(not(quiescent_model))]
-pub use {barrier::DomainBarrier, future::DomainGracePeriod};
+mod waiting;
 
 /// Grace periods, budget, times and reports of its own, apart from those of the rest of the process.
 ///
 /// The free functions of this crate ([`read_lock`](crate::read_lock()), [`synchronize`](crate::synchronize),
-/// [`retire`](crate::retire)…) are one domain, which the whole process shares: a slow reader anywhere holds up everything that is retired.
-/// Data whose readers are slow, or whose memory must not wait for other people's readers, get a domain of their own. A section
-/// of one domain holds up nothing in another. [When to take one](crate::guide::domains) is told in the guide.
+/// [`defer`](crate::defer())…) are one domain, [`Global`](crate::Global), which the whole process shares: a slow reader anywhere holds up
+/// everything that is retired. Data whose readers are slow, or whose memory must not wait for other people's readers, get a domain of their
+/// own. A section of one domain holds up nothing in another. [When to take one](crate::guide::domains) is told in the guide.
 ///
 /// ```
-/// use quiescent::{Domain, DomainCell};
+/// use quiescent::{Domain, RcuCell};
 ///
 /// static ROUTES: Domain = Domain::new();
 /// static REPORTS: Domain = Domain::new();
 ///
-/// let table = DomainCell::new(&ROUTES, vec![1, 2, 3]);
+/// let table = RcuCell::new_in(vec![1, 2, 3], &ROUTES);
 /// let slow = REPORTS.read_lock(); // a report that takes its time
 /// table.store(vec![4]);
 /// ROUTES.synchronize();           // does not wait for it
@@ -51,27 +40,32 @@ pub use {barrier::DomainBarrier, future::DomainGracePeriod};
 /// ```
 ///
 /// # Which domain is whose
-/// A [`DomainCell`] is read under guards of its own domain. A guard of the process's domain, or of an [`Srcu`](crate::Srcu), does not
-/// compile; one of another `Domain` panics, since both have one type. Give domains *tags* to have that refused by the compiler, too:
+/// A cell is read under guards of its own domain. A guard of the process's domain, or of an [`Srcu`](crate::Srcu), does not compile; one
+/// of another `Domain` panics, since both have one type. Give domains *tags* to have that refused by the compiler, too:
 ///
 /// ```
-/// use quiescent::{Domain, DomainCell};
+/// use quiescent::{Domain, RcuCell};
 ///
 /// struct Routes;
 /// static ROUTES: Domain<Routes> = Domain::tagged();
 ///
-/// let table: DomainCell<u32, Routes> = DomainCell::new(&ROUTES, 1);
+/// let table = RcuCell::new_in(1, &ROUTES);
 /// assert_eq!(ROUTES.read(|guard| *table.load(guard)), 1);
 /// ```
 /// ```compile_fail,E0277
-/// # use quiescent::{Domain, DomainCell};
+/// # use quiescent::{Domain, RcuCell};
 /// # struct Routes;
 /// # struct Reports;
 /// # static ROUTES: Domain<Routes> = Domain::tagged();
 /// static REPORTS: Domain<Reports> = Domain::tagged();
-/// # let table: DomainCell<u32, Routes> = DomainCell::new(&ROUTES, 1);
+/// # let table = RcuCell::new_in(1, &ROUTES);
 /// REPORTS.read(|guard| *table.load(guard)); // a guard of Reports, a cell of Routes
 /// ```
+/// Where there is one domain for each tag, [`domain!`](crate::domain!) makes both, and then nothing is looked at when the program runs.
+///
+/// # Handles
+/// Cells, lists and guards borrow their domain (`&DOMAIN`), or keep it alive: a clone of a domain leads to the same one, and it is dropped
+/// with the last.
 ///
 /// # Cost
 /// A section is as one of the process's domain: two stores to a word of the thread's own, and no fence; and a look whether the word
@@ -84,231 +78,208 @@ pub use {barrier::DomainBarrier, future::DomainGracePeriod};
 /// need one.
 ///
 /// # Rules
-/// * As [`Guard`](crate::Guard): a guard belongs to its thread; sections nest, without a limit; they may be opened in signal handlers. A
+/// * As [`Guard`]: a guard belongs to its thread; sections nest, without a limit; they may be opened in signal handlers. A
 ///   forgotten guard holds up its domain for ever, and only that.
-/// * Waiting in a section of the same domain is refused ([`SyncError::InsideSection`]), and so it is in one of the process's domain, which
-///   would be held up meanwhile. In a section of *another* domain it is allowed (also to wait for the process's): two threads that wait crosswise
-///   wait for ever.
+/// * Waiting in a section of the same domain is refused ([`SyncError::InsideSection`](crate::SyncError)), and so it is in one of the
+///   process's domain, which would be held up meanwhile. In a section of *another* domain it is allowed (also to wait for the process's): two
+///   threads that wait crosswise wait for ever.
 /// * A thread that has no slot (there are too many, or no memory) counts as inside every domain while it is inside one: waiting is refused.
 /// * In the child of a fork, sections of other threads are over, as in the process's domain.
 ///
 /// # Dropping it
 /// Never waits. What is queued becomes a callback of the process's domain, which frees and runs it; the process's [`barrier()`](crate::barrier())
 /// and [`drain`](crate::drain()) cover it, and its budget counts it. (Except for what the caretaker is running at that moment, and for what a
-/// forgotten guard, or a cell's `update` that is under way, still holds up: the caretaker keeps that, and nobody waits for it.) Guards cannot outlive the domain (an [`OwnedDomainGuard`] keeps it alive); cells may.
-pub struct Domain<Tag: 'static = ()> {
-    grounds: AtomicPtr<Grounds>,
-    tag: PhantomData<fn() -> Tag>,
+/// forgotten guard, or a cell's `update` that is under way, still holds up: the caretaker keeps that, and nobody waits for it.)
+pub type Domain<Tag = ()> = RcuDomain<Tag, PerThread>;
+
+/// A domain with readers of some kind: [`Domain`] and [`Srcu`](crate::Srcu) are the names to use.
+pub struct RcuDomain<Tag: 'static, K: Kind> {
+    /// What it has in the layers below, or null if it has nothing yet.
+    place: AtomicPtr<()>,
+    is: PhantomData<fn() -> (Tag, K)>,
 }
 
-impl<Tag: 'static> Default for Domain<Tag> {
-    fn default() -> Domain<Tag> {
-        Domain::tagged()
-    }
-}
-
-impl Domain {
+impl<K: Kind> RcuDomain<(), K> {
     const_new! {
         /// A new one, without a tag (with one: [`tagged`](Domain::tagged)). Nothing is allocated before it is used.
-        pub fn new() -> Domain {
-            Domain::tagged()
+        pub fn new() -> RcuDomain<(), K> {
+            RcuDomain { place: AtomicPtr::new(std::ptr::null_mut()), is: PhantomData }
         }
     }
 }
 
-impl<Tag: 'static> Domain<Tag> {
+impl<Tag: 'static> RcuDomain<Tag, PerThread> {
     const_new! {
         /// A new one with a tag: a type of its own, which its guards and cells have in common.
-        pub fn tagged() -> Domain<Tag> {
-            Domain { grounds: AtomicPtr::new(std::ptr::null_mut()), tag: PhantomData }
+        pub fn tagged() -> RcuDomain<Tag, PerThread> {
+            RcuDomain { place: AtomicPtr::new(std::ptr::null_mut()), is: PhantomData }
         }
     }
+}
 
+#[cfg(not(quiescent_model))]
+impl<S: Singleton> RcuDomain<S, Single> {
+    /// For [`domain!`](crate::domain!).
+    ///
+    /// # Safety
+    /// Called once.
+    #[doc(hidden)]
+    pub const unsafe fn single() -> RcuDomain<S, Single> {
+        RcuDomain {
+            place: AtomicPtr::new(std::ptr::null_mut()),
+            is: PhantomData,
+        }
+    }
+}
+
+impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
     /// In a model.
     #[cfg(quiescent_model)]
-    pub(crate) fn of(grounds: &'static Grounds) -> Domain<Tag> {
-        Domain {
-            grounds: AtomicPtr::new(std::ptr::from_ref(grounds).cast_mut()),
-            tag: PhantomData,
+    pub(crate) fn of(place: *const ()) -> RcuDomain<Tag, K> {
+        RcuDomain {
+            place: AtomicPtr::new(place.cast_mut()),
+            is: PhantomData,
         }
     }
 
-    /// Where they are, or null if they are nowhere yet.
+    /// Where it is, or null if it is nowhere yet.
     #[inline(always)]
-    fn place(&self) -> *const Grounds {
-        self.grounds.load(Ordering::Acquire)
+    pub(crate) fn place(&self) -> *const () {
+        self.place.load(Ordering::Acquire)
     }
 
-    pub(crate) fn grounds(&self) -> &'static Grounds {
-        // SAFETY: null, or grounds, and those live for ever.
-        match unsafe { self.place().as_ref() } {
-            Some(grounds) => grounds,
-            None => self.first_use(),
+    pub(crate) fn backend(&self) -> K::Backend {
+        let mut place = self.place();
+        if place.is_null() {
+            place = self.first_use();
         }
+        // SAFETY: a place of this kind.
+        unsafe { K::backend(place) }
     }
 
     #[cold]
     #[inline(never)]
-    fn first_use(&self) -> &'static Grounds {
+    fn first_use(&self) -> *const () {
         #[cfg(quiescent_model)]
-        unreachable!("a model's has its grounds");
+        unreachable!("a model's has its place");
         #[cfg(not(quiescent_model))]
         {
-            let new = Grounds::found();
+            let new = K::found();
             let order = (Ordering::AcqRel, Ordering::Acquire);
-            let raw = std::ptr::from_ref(new).cast_mut();
+            let empty = std::ptr::null_mut();
             match self
-                .grounds
-                .compare_exchange(std::ptr::null_mut(), raw, order.0, order.1)
+                .place
+                .compare_exchange(empty, new.cast_mut(), order.0, order.1)
             {
                 Ok(_) => new,
                 Err(other) => {
-                    new.abandon();
-                    // SAFETY: as above.
-                    unsafe { &*other }
+                    // SAFETY: a place of this kind, which nobody else has seen.
+                    K::abandon(unsafe { K::backend(new) });
+                    other
                 }
             }
         }
     }
 
-    /// Waits for a grace period: until every section of this domain that was open when this was called has ended.
+    #[cfg_attr(feature = "locations", track_caller)]
+    #[inline(never)]
+    pub(crate) fn open_slowly(&self) -> K::Section {
+        K::open_slowly(self.backend())
+    }
+
+    /// Opens a section. Never waits, never fails. In a [`Domain`] also in signal handlers; not in an [`Srcu`](crate::Srcu).
     ///
     /// # Ordering
-    /// As [`synchronize`](crate::synchronize), for sections of this domain.
-    ///
-    /// # Panics
-    /// Inside a section of this domain or of the process's, and inside a callback; if `membarrier(2)` was taken away since start-up.
-    /// [`try_synchronize`](Domain::try_synchronize) returns these.
-    #[track_caller]
-    pub fn synchronize(&self) {
-        if let Err(error) = self.try_synchronize() {
-            panic!("Domain::synchronize: {error}");
-        }
+    /// As [`read_lock`](crate::read_lock()): a grace period of this domain that starts while the section is open does not end before it
+    /// has; a section that opens after one has started sees everything that happened before that start.
+    #[doc(alias = "pin")]
+    #[cfg_attr(feature = "locations", track_caller)]
+    #[inline(always)]
+    pub fn read_lock(&self) -> Guard<&RcuDomain<Tag, K>> {
+        Guard::new_in(self)
     }
 
-    /// As [`synchronize`](Domain::synchronize), returning the reason why it cannot.
-    ///
-    /// # Errors
-    /// [`SyncError::InsideSection`], [`SyncError::InsideCallback`], [`SyncError::FenceRefused`], [`SyncError::OutOfMemory`]. No grace period
-    /// has been waited for then.
+    /// Runs `f` inside a section.
+    #[cfg_attr(feature = "locations", track_caller)]
+    #[inline(always)]
+    pub fn read<'d, R>(&'d self, f: impl FnOnce(&Guard<&'d RcuDomain<Tag, K>>) -> R) -> R {
+        let guard = self.read_lock();
+        f(&guard)
+    }
+
+    /// Opens a section whose guard keeps the domain alive: for tasks and threads that outlive the place where they are made.
     ///
     /// ```
-    /// use quiescent::{Domain, SyncError};
+    /// use quiescent::{Domain, Srcu};
     ///
     /// let domain = Domain::new();
-    /// let guard = domain.read_lock();
-    /// assert_eq!(domain.try_synchronize(), Err(SyncError::InsideSection));
-    /// # drop(guard);
+    /// let guard = domain.read_owned();
+    /// drop(domain);
+    /// drop(guard); // the last one: the domain goes with it
+    ///
+    /// let guard = Srcu::new().read_owned();
+    /// std::thread::spawn(move || drop(guard)).join().unwrap(); // counted sections may end anywhere
     /// ```
-    pub fn try_synchronize(&self) -> Result<(), SyncError> {
-        self.grounds().wait_for_gp(How::default())
-    }
-
-    /// As [`try_synchronize`](Domain::try_synchronize), giving up after `timeout`.
-    ///
-    /// # Errors
-    /// Also [`SyncError::TimedOut`], with the readers that are in the way.
-    pub fn synchronize_timeout(&self, timeout: Duration) -> Result<(), SyncError> {
-        self.grounds().wait_for_gp(How::within(timeout))
-    }
-
-    /// As [`synchronize`](Domain::synchronize), in a hurry: spins longer before it sleeps.
-    ///
-    /// # Panics
-    /// As [`synchronize`](Domain::synchronize).
-    #[track_caller]
-    pub fn synchronize_expedited(&self) {
-        if let Err(error) = self.grounds().wait_for_gp(How::EXPEDITED) {
-            panic!("Domain::synchronize_expedited: {error}");
-        }
-    }
-
-    /// Asks for a grace period without waiting, and returns the cookie it will satisfy.
-    ///
-    /// ```
-    /// use quiescent::Domain;
-    ///
-    /// let domain = Domain::new();
-    /// let cookie = domain.start_poll();
-    /// while !domain.poll(cookie) {
-    ///     std::thread::yield_now();
-    /// }
-    /// ```
-    pub fn start_poll(&self) -> DomainCookie {
-        let grounds = self.grounds();
-        DomainCookie {
-            grounds,
-            point: grounds.start_poll(),
-        }
-    }
-
-    /// Has a full grace period passed since the cookie was taken? Never waits; helps it along as far as that goes without waiting.
-    ///
-    /// # Panics
-    /// If the cookie is of another domain.
-    #[track_caller]
-    pub fn poll(&self, cookie: DomainCookie) -> bool {
-        let grounds = self.own(cookie);
-        grounds.poll(cookie.point).unwrap_or(false)
-    }
-
-    /// Waits until a full grace period has passed since the cookie was taken.
-    ///
-    /// # Panics
-    /// If the cookie is of another domain; else as [`synchronize`](Domain::synchronize), if it has to wait.
-    #[track_caller]
-    pub fn wait(&self, cookie: DomainCookie) {
-        if !self.poll(cookie) {
-            self.synchronize();
-        }
-    }
-
-    #[track_caller]
-    fn own(&self, cookie: DomainCookie) -> &'static Grounds {
-        let grounds = self.grounds();
-        assert!(
-            std::ptr::eq(grounds, cookie.grounds),
-            "a cookie of another Domain: ask the one that it was taken from"
-        );
-        grounds
+    #[cfg_attr(feature = "locations", track_caller)]
+    pub fn read_owned(&self) -> Guard<RcuDomain<Tag, K>> {
+        Guard::new_in(self.clone())
     }
 
     /// The readers that the grace period in flight waits for, at most 64 of them; empty if none is in flight. Reads their names from `/proc`.
+    ///
+    /// In an [`Srcu`](crate::Srcu), the threads on which the sections were begun, as far as one look can tell. They may end on others.
     pub fn holdouts(&self) -> Vec<Holdout> {
-        self.grounds().hold().holdouts()
+        self.backend().holdouts()
     }
 
     /// What it has done so far, and holds now.
     pub fn statistics(&self) -> DomainStatistics {
-        DomainStatistics::of(self.grounds())
+        self.backend().statistics()
     }
 }
 
-impl<Tag: 'static> Drop for Domain<Tag> {
-    fn drop(&mut self) {
-        // SAFETY: null, or grounds, and those live for ever.
-        if let Some(grounds) = unsafe { self.place().as_ref() } {
-            grounds.hand_over();
+impl<Tag: 'static> RcuDomain<Tag, PerThread> {
+    /// Is this thread inside a section of this domain?
+    pub fn in_section(&self) -> bool {
+        self.backend().is_inside()
+    }
+}
+
+/// Another handle to the same domain. Both keep it alive.
+impl<Tag: 'static, K: Kind> Clone for RcuDomain<Tag, K> {
+    fn clone(&self) -> RcuDomain<Tag, K> {
+        K::retain(self.backend());
+        RcuDomain {
+            place: AtomicPtr::new(self.place().cast_mut()),
+            is: PhantomData,
         }
     }
 }
 
-impl<Tag: 'static> fmt::Debug for Domain<Tag> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Domain").finish_non_exhaustive()
+impl<Tag: 'static, K: Kind> Drop for RcuDomain<Tag, K> {
+    fn drop(&mut self) {
+        let place = self.place();
+        if !place.is_null() {
+            // SAFETY: a place of this kind.
+            K::release(unsafe { K::backend(place) });
+        }
     }
 }
 
-/// A point in the sequence of a [`Domain`]'s grace periods: "a full grace period from now". Never expires.
-#[derive(Clone, Copy)]
-pub struct DomainCookie {
-    grounds: &'static Grounds,
-    /// The epoch of the grounds, and the cookie of the engine that they had then.
-    point: (u64, FullCookie),
+impl<K: Kind> Default for RcuDomain<(), K> {
+    fn default() -> RcuDomain<(), K> {
+        RcuDomain::new()
+    }
 }
 
-impl fmt::Debug for DomainCookie {
+impl<Tag: 'static, K: Kind> fmt::Debug for RcuDomain<Tag, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("DomainCookie").field(&self.point).finish()
+        let place = self.place();
+        if place.is_null() {
+            return f.write_str("RcuDomain(unused)");
+        }
+        // SAFETY: a place of this kind.
+        let backend = unsafe { K::backend(place) };
+        f.debug_tuple("RcuDomain").field(&backend).finish()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::stats::Holdout;
+use crate::statistics::Holdout;
 
 /// Why waiting for a grace period failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,7 +74,7 @@ impl fmt::Display for SyncError {
 
 impl std::error::Error for SyncError {}
 
-/// Why [`init`](crate::init) could not do what it was asked.
+/// Why [`Options::apply`](crate::Options::apply) could not do what it was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InitError {
@@ -98,7 +98,7 @@ impl fmt::Display for InitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             InitError::AlreadyReading => f.write_str(
-                "the fence mode cannot change once a thread has read: call `init` first in `main`",
+                "the fence mode cannot change once a thread has read: call `Options::apply` first in `main`",
             ),
             InitError::NoMembarrier { errno } => write!(
                 f,

@@ -1,42 +1,18 @@
 //! A grace period as a `Future`.
 //!
-//! Polling drives the grace period as far as it goes without waiting; usually that is all the way. If
-//! a reader is in the way, a helper thread is started that waits for it and wakes the tasks. It ends
-//! when no task waits: with nobody waiting there is no thread (rule R5).
+//! Polling drives the grace period as far as it goes without waiting; usually that is all the way. If a reader is in the way, somebody
+//! waits for it and wakes the tasks: a [helper thread](crate::workers::helper), or the caretaker.
 
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
-use crate::error::SyncError;
-use crate::guard::in_section;
-use crate::inner::defer::tasks::Tasks;
-use crate::inner::domain::counters::{count, uncount};
-use crate::inner::gp::driver::Drives as _;
-use crate::inner::prim;
-use crate::wait::{Cookie, start_poll, try_synchronize};
-use crate::workers::pool;
-
-/// The tasks that wait.
-pub(crate) static TASKS: Tasks<Cookie> = Tasks::new();
-
-/// Is there a helper that will look at the list?
-static SERVED: AtomicBool = AtomicBool::new(false);
-
-/// In the child of a fork: there is none. The next task that waits sees to it.
-pub(crate) fn forked() {
-    SERVED.store(false, Ordering::Relaxed);
-}
-
-/// Resolves after a full grace period. Made by [`grace_period`].
-#[must_use = "futures do nothing unless awaited"]
-pub struct GracePeriod {
-    cookie: Cookie,
-    /// The task's place among those that wait.
-    place: u64,
-}
+use super::backend::{Backend, OfProcess};
+use super::cookie::Cookie;
+use super::handle::{Global, Handle, sealed::Sealed};
+use super::wait::start_grace_period;
+use crate::api::error::SyncError;
 
 /// A future that resolves once every section that is open now has ended.
 ///
@@ -47,8 +23,7 @@ pub struct GracePeriod {
 /// A future that is dropped leaves nothing behind. (The helper ends with its grace period.)
 ///
 /// # Panics
-/// When polled inside a section of the same thread while the grace period is still to come (awaiting it
-/// there would wait for itself), and if `membarrier(2)` is refused after start-up.
+/// As [`GracePeriod`]; [`try_grace_period`] does not.
 ///
 /// ```
 /// # fn block_on<F: std::future::Future>(future: F) -> F::Output {
@@ -70,82 +45,92 @@ pub struct GracePeriod {
 /// # });
 /// ```
 pub fn grace_period() -> GracePeriod {
-    GracePeriod {
-        cookie: start_poll(),
-        place: 0,
+    start_grace_period().wait_async()
+}
+
+/// As [`grace_period`], with the reason why it cannot in place of a panic.
+pub fn try_grace_period()
+-> impl Future<Output = Result<(), SyncError>> + Send + Sync + Unpin + 'static {
+    Waits::<Global>::of(Cookie::start(OfProcess))
+}
+
+/// Resolves after a full grace period of its domain. Made by [`grace_period`], the method of that name, and
+/// [`Cookie::wait_async`].
+///
+/// # Panics
+/// When polled inside a section of the same thread in the same domain while the grace period is still to come (awaiting it
+/// there would wait for itself), and if `membarrier(2)` is refused after start-up.
+#[derive(Clone, Debug)]
+#[must_use = "futures do nothing unless awaited"]
+pub struct GracePeriod<D: Handle = Global> {
+    waits: Waits<D>,
+}
+
+impl<D: Handle> GracePeriod<D> {
+    pub(crate) fn of(cookie: Cookie<D>) -> GracePeriod<D> {
+        let waits = Waits::of(cookie);
+        GracePeriod { waits }
     }
 }
 
-impl Future for GracePeriod {
+impl<D: Handle> Future for GracePeriod<D> {
     type Output = ();
 
+    #[track_caller]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        match prim::domain().poll(self.cookie.0) {
-            Ok(true) => return Poll::Ready(()),
-            Ok(false) if in_section() => {
-                panic!("GracePeriod: {}", SyncError::InsideSection)
+        match Pin::new(&mut self.waits).poll(context) {
+            Poll::Ready(Err(error)) => panic!("GracePeriod: {error}"),
+            polled => polled.map(|_| ()),
+        }
+    }
+}
+
+/// The same, with the reason why it cannot.
+pub(crate) struct Waits<D: Handle> {
+    cookie: Cookie<D>,
+    /// The task's place among those that wait.
+    task: <<D as Sealed>::OfBackend as Backend>::Task,
+}
+
+impl<D: Handle> Waits<D> {
+    pub(crate) fn of(cookie: Cookie<D>) -> Waits<D> {
+        let task = Default::default();
+        Waits { cookie, task }
+    }
+}
+
+impl<D: Handle> Future for Waits<D> {
+    type Output = Result<(), SyncError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let (backend, point) = (self.cookie.backend(), self.cookie.point());
+        let _kept = backend.keep();
+        match backend.poll(point) {
+            Ok(true) => Poll::Ready(Ok(())),
+            Ok(false) if backend.is_inside() => Poll::Ready(Err(SyncError::InsideSection)),
+            Ok(false) => {
+                backend.wake_then(point, &mut self.task, context.waker());
+                Poll::Pending
             }
-            Ok(false) => {}
-            Err(error) => panic!("GracePeriod: {error}"),
+            Err(error) => Poll::Ready(Err(error)),
         }
-        let cookie = self.cookie;
-        if !TASKS.put(&mut self.place, cookie, context.waker()) {
-            context.waker().wake_by_ref(); // no room for it: busy, but right
-        } else if begin_to_serve() && pool::spawn(c"quiescent-gp", serve).is_err() {
-            // Others may have come meanwhile and rely on the helper: all of them poll again.
-            SERVED.store(false, Ordering::Release);
-            TASKS.choose(|_| true).wake_at_leisure();
-        }
-        Poll::Pending
     }
 }
 
-impl Drop for GracePeriod {
+impl<D: Handle> Drop for Waits<D> {
     fn drop(&mut self) {
-        TASKS.remove(self.place);
+        self.cookie.backend().forget_task(&mut self.task);
     }
 }
 
-impl Clone for GracePeriod {
-    fn clone(&self) -> GracePeriod {
-        GracePeriod {
-            cookie: self.cookie,
-            place: 0,
-        }
+impl<D: Handle> Clone for Waits<D> {
+    fn clone(&self) -> Waits<D> {
+        Waits::of(self.cookie)
     }
 }
 
-impl fmt::Debug for GracePeriod {
+impl<D: Handle> fmt::Debug for Waits<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let GracePeriod { cookie, .. } = self;
-        f.debug_struct("GracePeriod")
-            .field("cookie", cookie)
-            .finish()
+        self.cookie.fmt(f)
     }
-}
-
-/// Is the caller to be the helper, or to start one? False if there is one, which sees the tasks that are in the list by now.
-fn begin_to_serve() -> bool {
-    !SERVED.swap(true, Ordering::AcqRel)
-}
-
-/// The helper: waits for grace periods while anybody waits for them.
-///
-/// It is the helper no more while it wakes tasks: a waker is the program's code and may take its time, or wait for another grace period.
-/// A task that comes meanwhile starts another one.
-fn serve() {
-    let domain = prim::domain();
-    count(&domain.counters.helpers);
-    loop {
-        // A fence that is refused for good is no reason to keep tasks asleep: they poll again.
-        let failed = try_synchronize().is_err();
-        let done = |cookie: Cookie| failed || domain.is_done(cookie.0);
-        let ready = TASKS.choose(done);
-        SERVED.swap(false, Ordering::AcqRel); // who has found it set is seen in the list below
-        ready.wake_at_leisure();
-        if TASKS.is_empty() || !begin_to_serve() {
-            break;
-        }
-    }
-    uncount(&domain.counters.helpers);
 }

@@ -1,39 +1,90 @@
 //! Read-side critical sections.
 
-use std::marker::PhantomData;
+use super::backend::{Backend as _, OfProcess};
+use super::handle::{Global, Handle};
 
-use crate::inner::reader::word::{self, Reader};
-
-/// An open read-side critical section. It ends when the guard is dropped.
+/// An open read-side critical section of a domain: the process's, unless it says otherwise. It ends when the guard is dropped.
 ///
 /// Sections nest, and guards may be dropped in any order: the section of the thread ends with the last.
-/// A guard belongs to the thread that made it (it is neither `Send` nor `Sync`).
+/// A guard belongs to the thread that made it (it is neither `Send` nor `Sync`), unless it is of an [`Srcu`](crate::Srcu).
+///
+/// A guard keeps a [handle](Handle) to its domain: it borrows the domain, or keeps it alive ([`read_owned`](crate::Domain::read_owned)).
 ///
 /// # Forgotten guards
-/// Forgetting a guard is safe: its section then never ends. Every grace period that starts later waits
-/// for this thread for ever, [`holdouts`](crate::holdouts) names it, and the deadline form
+/// Forgetting a guard is safe: its section then never ends. Every grace period of its domain that starts later waits
+/// for this thread for ever, [`holdouts`](crate::stats::holdouts) names it, and the deadline form
 /// [`synchronize_timeout`](crate::synchronize_timeout) returns. This stays so after the thread ends.
 /// Nesting has no limit; beyond 32 767 sections one inside the other, guards take a slower path.
 ///
 /// # Cost
 /// Nine instructions for an empty section on x86-64, none of them locked and none a fence, and no write
 /// to memory that another thread writes. `ci/instructions --disassembly` shows them.
+///
+/// What must not compile, does not:
+///
+/// ```compile_fail,E0277
+/// let guard = quiescent::read_lock();
+/// std::thread::spawn(move || drop(guard)); // a guard stays on its thread
+/// ```
+/// ```compile_fail,E0277
+/// static DOMAIN: quiescent::Domain = quiescent::Domain::new();
+/// let guard = DOMAIN.read_lock();
+/// std::thread::spawn(move || drop(guard)); // so does one of a domain
+/// ```
+/// ```compile_fail,E0277
+/// let guard = quiescent::Domain::new().read_owned();
+/// std::thread::spawn(move || drop(guard)); // and one that keeps its domain
+/// ```
+/// ```compile_fail,E0505
+/// let domain = quiescent::Domain::new();
+/// let guard = domain.read_lock();
+/// drop(domain); // while a guard lives
+/// drop(guard);
+/// ```
+/// ```compile_fail,E0505
+/// let srcu = quiescent::Srcu::new();
+/// let guard = srcu.read_lock();
+/// drop(srcu); // while a guard lives
+/// drop(guard);
+/// ```
 #[derive(Debug)]
 #[must_use = "the section ends when the guard is dropped"]
-pub struct Guard {
-    reader: &'static Reader,
-    /// Not `Send`, not `Sync`: unlocking writes this thread's word with plain stores.
-    here: PhantomData<*mut ()>,
+pub struct Guard<D: Handle = Global> {
+    section: D::OpenSection,
+    /// Dropped last: the section is closed by then.
+    domain: D,
 }
 
-impl Guard {
+impl<D: Handle> Guard<D> {
+    /// Opens a section of the domain that `domain` leads to: what the methods `read_lock` do, for any [`Handle`].
+    ///
+    /// ```
+    /// use quiescent::{Global, Guard, Handle, RcuList};
+    ///
+    /// fn longest<D: Handle>(names: &RcuList<String, D>, domain: D) -> usize {
+    ///     let guard = Guard::new_in(domain);
+    ///     names.iter(&guard).map(String::len).max().unwrap_or(0)
+    /// }
+    /// let names = RcuList::from_iter([String::from("one"), String::from("three")]);
+    /// assert_eq!(longest(&names, Global), 5);
+    /// ```
+    #[doc(alias = "pin")]
+    #[cfg_attr(feature = "locations", track_caller)]
+    #[inline(always)]
+    pub fn new_in(domain: D) -> Guard<D> {
+        Guard {
+            section: domain.open_section(),
+            domain,
+        }
+    }
+
     /// Lets a waiting grace period pass: what was read under this guard so far may no longer be used
     /// (the borrow checker sees to it), and the section goes on.
     ///
     /// For long loops. If nobody waits this is a look at one word of the thread's own, two
     /// instructions; a waiting driver flags the reader a few microseconds after its grace period
     /// started, and then the section really ends and begins again. Does nothing while another guard
-    /// of this thread is alive.
+    /// of this thread in the same domain is alive. (In an [`Srcu`](crate::Srcu) the section always ends, and begins again.)
     ///
     /// ```
     /// let table = quiescent::RcuCell::new([1, 2, 3]);
@@ -48,14 +99,22 @@ impl Guard {
     #[cfg_attr(feature = "locations", track_caller)]
     #[inline(always)]
     pub fn repin(&mut self) {
-        self.reader = word::repin(self.reader);
+        // SAFETY: opened by this handle.
+        unsafe { self.domain.repin_section(&mut self.section) };
+    }
+
+    /// Where the section is.
+    #[inline(always)]
+    pub(crate) fn domain(&self) -> &D {
+        &self.domain
     }
 }
 
-impl Drop for Guard {
+impl<D: Handle> Drop for Guard<D> {
     #[inline(always)]
     fn drop(&mut self) {
-        word::unlock(self.reader);
+        // SAFETY: opened by this handle, and gone after this.
+        unsafe { self.domain.close_section(&self.section) };
     }
 }
 
@@ -75,13 +134,12 @@ impl Drop for Guard {
 /// let guard = quiescent::read_lock();
 /// assert_eq!(cell.load(&guard), "hello");
 /// ```
+#[doc(alias = "pin")]
+#[doc(alias = "rcu_read_lock")]
 #[cfg_attr(feature = "locations", track_caller)]
 #[inline(always)]
 pub fn read_lock() -> Guard {
-    Guard {
-        reader: word::lock(),
-        here: PhantomData,
-    }
+    Guard::new_in(Global)
 }
 
 /// Runs `f` inside a read-side critical section.
@@ -105,5 +163,5 @@ pub fn read<R>(f: impl FnOnce(&Guard) -> R) -> R {
 /// quiescent::read(|_| assert!(quiescent::in_section()));
 /// ```
 pub fn in_section() -> bool {
-    word::in_section()
+    OfProcess.is_inside()
 }

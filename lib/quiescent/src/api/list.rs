@@ -51,11 +51,14 @@
 //! ```
 
 use std::fmt;
-use std::sync::PoisonError;
 
-use crate::api::ptr::{RcuPtr, Shared};
-use crate::guard::{Guard, read_lock};
-use crate::inner::prim::{Mutex, MutexGuard, const_new};
+use super::guard::Guard;
+use super::handle::{Global, Handle, Reads, is_same};
+use super::ptr::RcuPtr;
+use super::retired::Retired;
+use super::shared::Shared;
+use crate::inner::prim::const_new;
+use crate::inner::prim::write_lock::{Taken, WriteLock};
 
 /// A singly linked list: any number of readers at any time, one writer at a time.
 ///
@@ -69,7 +72,7 @@ use crate::inner::prim::{Mutex, MutexGuard, const_new};
 /// # Writers
 /// They wait for each other (a lock inside the list), never for readers, and never for grace periods.
 /// They walk from the front: O(elements before the place), and `push_front` O(1). Removed values are
-/// dropped on the reclaiming side after a grace period, as by [`retire`](crate::retire()).
+/// dropped on the reclaiming side after a grace period, as by [`Retired`].
 ///
 /// Closures given to writers run under the lock: if they change the same list, the thread waits for
 /// itself for ever (or panics). If one panics, what it has done until then stays, and the list is usable.
@@ -89,40 +92,77 @@ use crate::inner::prim::{Mutex, MutexGuard, const_new};
 ///     assert!(HOSTS.iter(guard).eq(&[(2, "b"), (3, "C")]));
 /// });
 /// ```
-pub struct RcuList<T: Send + Sync + 'static> {
-    first: RcuPtr<Node<T>>,
-    writer: Mutex<()>,
+///
+/// A list of another domain:
+/// ```
+/// use quiescent::{Domain, RcuList};
+///
+/// static DOMAIN: Domain = Domain::new();
+/// static HOSTS: RcuList<u32, &Domain> = RcuList::new_in(&DOMAIN);
+///
+/// HOSTS.push_front(1);
+/// DOMAIN.read(|guard| assert!(HOSTS.iter(guard).eq(&[1])));
+/// ```
+pub struct RcuList<T: Send + Sync + 'static, D: Handle = Global> {
+    first: Link<T>,
+    writer: WriteLock,
+    domain: D,
 }
 
+/// The links are of the process's domain as far as their type goes. Nothing is loaded through them but what is protected: by the writer's
+/// lock, or by a guard of the list's own domain.
 struct Node<T: Send + Sync + 'static> {
-    next: RcuPtr<Node<T>>,
+    next: Link<T>,
     value: T,
 }
 
+/// What leads to a node.
+type Link<T> = RcuPtr<Node<T>>;
+
+/// A node that was found.
+type Found<'a, T> = Shared<'a, Node<T>>;
+
 /// A link, and the node that it leads to.
-type Place<'a, T> = (&'a RcuPtr<Node<T>>, Option<Shared<'a, Node<T>>>);
+type Place<'a, T> = (&'a Link<T>, Option<Found<'a, T>>);
 
 /// The one who may change the list at present.
 struct Writer<'a, T: Send + Sync + 'static> {
-    first: &'a RcuPtr<Node<T>>,
-    _lock: MutexGuard<'a, ()>,
+    first: &'a Link<T>,
+    _lock: Taken<'a>,
 }
 
 impl<T: Send + Sync + 'static> RcuList<T> {
     const_new! {
         /// An empty list. Can be the value of a `static`.
         pub fn new() -> RcuList<T> {
-            RcuList { first: RcuPtr::null(), writer: Mutex::new(()) }
+            RcuList::new_in(Global)
+        }
+    }
+}
+
+impl<T: Send + Sync + 'static, D: Handle> RcuList<T, D> {
+    const_new! {
+        /// An empty list, read under sections of `domain`. Can be the value of a `static`.
+        pub fn new_in(domain: D) -> RcuList<T, D> {
+            RcuList { first: RcuPtr::null(), writer: WriteLock::new(), domain }
         }
     }
 
     /// The elements, first to last. O(1), and one acquire load an element.
     ///
     /// For what it sees while the list changes, see [above](RcuList#concurrent-change).
+    ///
+    /// # Panics
+    /// If the guard is of another domain with the same tag.
+    #[track_caller]
     #[inline]
-    pub fn iter<'g>(&'g self, guard: &'g Guard) -> ListIter<'g, T> {
+    pub fn iter<'g, E: Handle + Reads<D::Brand>>(&'g self, guard: &'g Guard<E>) -> ListIter<'g, T> {
+        assert!(
+            is_same(&self.domain, guard.domain()),
+            "a guard of another domain: this list is not read under it"
+        );
         let next = &self.first;
-        ListIter { next, guard }
+        ListIter { next }
     }
 
     /// Is there no element at present?
@@ -156,7 +196,7 @@ impl<T: Send + Sync + 'static> RcuList<T> {
     /// # Errors
     /// The value back, if there is no such element.
     pub fn replace(&self, value: T, which: impl FnMut(&T) -> bool) -> Result<(), T> {
-        let mut removed = Removed::new();
+        let mut removed = Removed::of(&self.domain);
         let writer = self.write();
         let (link, Some(node)) = writer.place(which) else {
             return Err(value);
@@ -168,7 +208,7 @@ impl<T: Send + Sync + 'static> RcuList<T> {
 
     /// Removes the first element for which `which` holds. Was there one?
     pub fn remove_first(&self, which: impl FnMut(&T) -> bool) -> bool {
-        let mut removed = Removed::new();
+        let mut removed = Removed::of(&self.domain);
         let writer = self.write();
         let (link, node) = writer.place(which);
         node.map(|node| removed.push(writer.unlink(link, node)))
@@ -177,7 +217,7 @@ impl<T: Send + Sync + 'static> RcuList<T> {
 
     /// Removes every element for which `keep` does not hold, one after the other. How many?
     pub fn retain(&self, mut keep: impl FnMut(&T) -> bool) -> usize {
-        let mut removed = Removed::new();
+        let mut removed = Removed::of(&self.domain);
         let writer = self.write();
         let mut link = writer.first;
         while let Some(node) = writer.follow(link) {
@@ -192,7 +232,7 @@ impl<T: Send + Sync + 'static> RcuList<T> {
 
     /// Removes all elements at once: an iteration that begins later sees none. How many?
     pub fn clear(&self) -> usize {
-        let mut removed = Removed::new();
+        let mut removed = Removed::of(&self.domain);
         let writer = self.write();
         let mut next = writer.follow(writer.first);
         writer.first.store(None);
@@ -207,14 +247,14 @@ impl<T: Send + Sync + 'static> RcuList<T> {
     fn write(&self) -> Writer<'_, T> {
         Writer {
             first: &self.first,
-            _lock: self.writer.lock().unwrap_or_else(PoisonError::into_inner),
+            _lock: self.writer.take(),
         }
     }
 }
 
 impl<'a, T: Send + Sync + 'static> Writer<'a, T> {
     /// The node that a link leads to.
-    fn follow(&self, link: &'a RcuPtr<Node<T>>) -> Option<Shared<'a, Node<T>>> {
+    fn follow(&self, link: &'a Link<T>) -> Option<Found<'a, T>> {
         // SAFETY: what a link of the list leads to is retired by writers only; we are the one, and do not
         // use a node after that.
         unsafe { link.load_protected() }
@@ -244,7 +284,7 @@ impl<'a, T: Send + Sync + 'static> Writer<'a, T> {
     }
 
     /// Takes out the node that `link`, and no other link in the list, leads to.
-    fn unlink(&self, link: &'a RcuPtr<Node<T>>, node: Shared<'a, Node<T>>) -> Shared<'a, Node<T>> {
+    fn unlink(&self, link: &'a Link<T>, node: Found<'a, T>) -> Found<'a, T> {
         let next = self.follow(&node.get().next);
         // SAFETY: `next` is in the list; otherwise as in `link`.
         unsafe { link.store_shared(next) };
@@ -254,33 +294,37 @@ impl<'a, T: Send + Sync + 'static> Writer<'a, T> {
 
 /// Nodes that were taken out. They are retired when this goes, which is declared before the writer's lock
 /// and hence goes after it: where callbacks run inline, a value's destructor may change the list.
-struct Removed<'a, T: Send + Sync + 'static>(Vec<Shared<'a, Node<T>>>);
+struct Removed<'a, T: Send + Sync + 'static, D: Handle> {
+    nodes: Vec<Found<'a, T>>,
+    domain: &'a D,
+}
 
-impl<'a, T: Send + Sync + 'static> Removed<'a, T> {
-    fn new() -> Removed<'a, T> {
-        Removed(Vec::new())
+impl<'a, T: Send + Sync + 'static, D: Handle> Removed<'a, T, D> {
+    fn of(domain: &'a D) -> Removed<'a, T, D> {
+        let nodes = Vec::new();
+        Removed { nodes, domain }
     }
 
-    fn push(&mut self, node: Shared<'a, Node<T>>) {
-        self.0.push(node);
+    fn push(&mut self, node: Found<'a, T>) {
+        self.nodes.push(node);
     }
 
     fn count(&self) -> usize {
-        self.0.len()
+        self.nodes.len()
     }
 }
 
-impl<T: Send + Sync + 'static> Drop for Removed<'_, T> {
+impl<T: Send + Sync + 'static, D: Handle> Drop for Removed<'_, T, D> {
     fn drop(&mut self) {
-        for node in self.0.drain(..) {
+        for node in self.nodes.drain(..) {
             // SAFETY: a writer has taken it out. No link in the list leads to it; those of removed nodes
             // are found by sections that opened before. It is given away here only.
-            unsafe { node.retire() };
+            unsafe { Retired::from_raw_in(node.as_ptr(), self.domain.clone()) }.retire();
         }
     }
 }
 
-impl<T: Send + Sync + 'static> Drop for RcuList<T> {
+impl<T: Send + Sync + 'static, D: Handle> Drop for RcuList<T, D> {
     /// Drops the values here and now: nobody can be reading them.
     fn drop(&mut self) {
         // SAFETY: iterators borrow the list, so there is none; removed nodes are not reached from here.
@@ -295,8 +339,8 @@ impl<T: Send + Sync + 'static> Drop for RcuList<T> {
 
 /// The elements of an [`RcuList`]; made by [`iter`](RcuList::iter).
 pub struct ListIter<'g, T: Send + Sync + 'static> {
-    next: &'g RcuPtr<Node<T>>,
-    guard: &'g Guard,
+    /// Borrowed from the list and the guard.
+    next: &'g Link<T>,
 }
 
 impl<'g, T: Send + Sync + 'static> Iterator for ListIter<'g, T> {
@@ -304,7 +348,9 @@ impl<'g, T: Send + Sync + 'static> Iterator for ListIter<'g, T> {
 
     #[inline]
     fn next(&mut self) -> Option<&'g T> {
-        let node = self.next.load(self.guard)?; // [PTR-1]
+        // SAFETY: a guard of the list's own domain is borrowed for 'g, so nothing that is found is freed meanwhile.
+        let node = unsafe { self.next.load_protected() }?; // [PTR-1]
+        let node = node.get();
         self.next = &node.next;
         Some(&node.value)
     }
@@ -312,7 +358,7 @@ impl<'g, T: Send + Sync + 'static> Iterator for ListIter<'g, T> {
 
 impl<T: Send + Sync + 'static> Clone for ListIter<'_, T> {
     fn clone(&self) -> Self {
-        ListIter { ..*self }
+        ListIter { next: self.next }
     }
 }
 
@@ -322,9 +368,9 @@ impl<T: Send + Sync + fmt::Debug> fmt::Debug for ListIter<'_, T> {
     }
 }
 
-impl<T: Send + Sync + fmt::Debug> fmt::Debug for RcuList<T> {
+impl<T: Send + Sync + fmt::Debug, D: Handle> fmt::Debug for RcuList<T, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.iter(&read_lock()).fmt(f)
+        self.iter(&Guard::new_in(self.domain.clone())).fmt(f)
     }
 }
 

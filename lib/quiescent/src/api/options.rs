@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use crate::error::InitError;
 use crate::inner::prim;
-use crate::stats::FenceMode;
+use crate::statistics::FenceMode;
 
-/// Settings for [`init`]. All have defaults: a program that needs none never calls `init`.
+/// Settings. All have defaults: a program that needs none never calls [`apply`](Options::apply).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Options {
@@ -17,7 +17,7 @@ pub struct Options {
     /// Give at most about this many threads a slot of their own (rounded up to a multiple of 64, less
     /// two); further ones share two counters, slowly. Open: 65 534.
     pub max_threads: Option<u32>,
-    /// So many bytes may be queued. Open: 64 MiB. See [`set_budget`](crate::set_budget()).
+    /// So many bytes may be queued. Open: 64 MiB. See [`set_budget`](crate::tuning::set_budget()).
     pub budget_bytes: Option<u64>,
     /// So many objects and callbacks may be queued. Open: 2²⁰.
     pub budget_callbacks: Option<u64>,
@@ -35,11 +35,11 @@ pub struct Options {
     /// then call nothing of this library. Off by default.
     pub ignore_forks: bool,
     /// Report a grace period whose readers have been in the way for this long; zero: none. Open: as it is,
-    /// [`STALL_AFTER`](crate::STALL_AFTER) at first. Can be changed later: [`set_stall_after`](crate::set_stall_after).
+    /// [`STALL_AFTER`](crate::report::STALL_AFTER) at first. Can be changed later: [`set_stall_after`](crate::report::set_stall_after).
     pub stall_after: Option<Duration>,
     /// Listen to the kernel about memory, as long as something is held that waits for its flush time: see the guide's
     /// chapter on [memory pressure](crate::guide::memory_pressure). Up to three descriptors more. On by default; off,
-    /// [`memory_is_low`](crate::memory_is_low) still works.
+    /// [`memory_is_low`](crate::tuning::memory_is_low) still works.
     pub memory_pressure: bool,
 }
 
@@ -101,7 +101,7 @@ impl Options {
         self
     }
 
-    /// Sets the budget; see [`set_budget`](crate::set_budget()).
+    /// Sets the budget; see [`set_budget`](crate::tuning::set_budget()).
     #[must_use]
     pub const fn budget(mut self, bytes: u64, callbacks: u64) -> Options {
         self.budget_bytes = Some(bytes);
@@ -122,47 +122,47 @@ impl Options {
         self.max_threads = Some(threads);
         self
     }
-}
 
-/// Applies settings. Call it first in `main`, before any thread reads.
-///
-/// # Errors
-/// The fence mode cannot change any more, or is not to be had; an impossible limit.
-///
-/// ```
-/// use quiescent::{FenceMode, Options, init, statistics};
-///
-/// init(Options::new().fence(FenceMode::Fenced))?;
-/// assert_eq!(statistics().fence_mode, FenceMode::Fenced);
-/// # Ok::<(), quiescent::InitError>(())
-/// ```
-pub fn init(options: Options) -> Result<(), InitError> {
-    let domain = prim::domain();
-    if let Some(threads) = options.max_threads {
-        domain.limit_threads(threads)?;
-    }
-    let budget = domain.lock().engine.budget();
-    domain.set_budget(
-        options.budget_bytes.unwrap_or(budget.bytes),
-        options.budget_callbacks.unwrap_or(budget.count),
-    );
-    domain.set_inline(options.inline_callbacks);
-    if let Some(time) = options.stall_after {
-        crate::watch::stall::set_time(domain, time);
-    }
-    #[cfg(not(quiescent_model))]
-    for alarm in [&domain.alarm, crate::inner::domain::yard::care::alarm()] {
-        alarm.set_sources_wanted(options.memory_pressure);
-    }
-    #[cfg(not(quiescent_model))]
-    domain
-        .forking
-        .set(options.ignore_forks, options.inherit_callbacks);
-    match options.fence {
-        Some(mode) => domain.force_mode(mode),
-        None => {
-            domain.resolve_mode();
-            Ok(())
+    /// Applies settings. Call it first in `main`, before any thread reads.
+    ///
+    /// # Errors
+    /// The fence mode cannot change any more, or is not to be had; an impossible limit.
+    ///
+    /// ```
+    /// use quiescent::{FenceMode, Options, statistics};
+    ///
+    /// Options::new().fence(FenceMode::Fenced).apply()?;
+    /// assert_eq!(statistics().fence_mode, FenceMode::Fenced);
+    /// # Ok::<(), quiescent::InitError>(())
+    /// ```
+    pub fn apply(self) -> Result<(), InitError> {
+        let domain = prim::domain();
+        if let Some(threads) = self.max_threads {
+            domain.limit_threads(threads)?;
+        }
+        let budget = domain.lock().engine.budget();
+        domain.set_budget(
+            self.budget_bytes.unwrap_or(budget.bytes),
+            self.budget_callbacks.unwrap_or(budget.count),
+        );
+        domain.set_inline(self.inline_callbacks);
+        if let Some(time) = self.stall_after {
+            crate::watch::stall::set_time(domain, time);
+        }
+        #[cfg(not(quiescent_model))]
+        for alarm in [&domain.alarm, crate::inner::domain::yard::care::alarm()] {
+            alarm.set_sources_wanted(self.memory_pressure);
+        }
+        #[cfg(not(quiescent_model))]
+        domain
+            .forking
+            .set(self.ignore_forks, self.inherit_callbacks);
+        match self.fence {
+            Some(mode) => domain.force_mode(mode),
+            None => {
+                domain.resolve_mode();
+                Ok(())
+            }
         }
     }
 }

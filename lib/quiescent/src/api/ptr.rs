@@ -96,14 +96,13 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::Deref;
-use std::ptr::{self, NonNull};
+use std::ptr;
 
-use crate::api::cell::Exchanged;
-use crate::guard::Guard;
+use super::guard::Guard;
+use super::handle::{Global, Handle, Reads, Unique};
+use super::option::Exchanged;
+use super::shared::Shared;
 use crate::inner::prim::{AtomicPtr, Ordering, const_new};
-use crate::retire;
-use crate::retired::Retired;
 
 /// Null, or a heap object that readers may be using. It owns nothing: for the links of structures.
 ///
@@ -135,33 +134,50 @@ use crate::retired::Retired;
 /// assert_eq!(chain.load(&guard).map(|node| node.value), Some(2));
 /// assert_eq!(first.value, 1); // it stays until we leave the section
 /// ```
-pub struct RcuPtr<T: Send + Sync + 'static> {
+///
+/// # In other domains
+/// It keeps no handle, only the type of one, `D`. So its safe calls with a guard are for the process's domain, and for domains that are the
+/// only one of their type ([`domain!`](crate::domain!)). Of another domain the type does not say which it is:
+/// [`load_protected`](RcuPtr::load_protected) is what is left, and unsafe.
+///
+/// ```
+/// use quiescent::{Guard, RcuPtr};
+///
+/// quiescent::domain! { struct Routes; }
+///
+/// let route: RcuPtr<u32, Routes> = RcuPtr::null_in();
+/// route.store(Some(Box::new(1)));
+/// let guard = Guard::new_in(Routes);
+/// assert_eq!(route.load(&guard), Some(&1));
+/// ```
+/// ```compile_fail,E0277
+/// # use quiescent::{Domain, RcuPtr};
+/// static DOMAIN: Domain = Domain::new();
+/// let route: RcuPtr<u32, &Domain> = RcuPtr::null_in();
+/// let guard = DOMAIN.read_lock();
+/// route.load(&guard); // of this domain, or of another one of the same type?
+/// ```
+pub struct RcuPtr<T: Send + Sync + 'static, D: Handle = Global> {
     pointer: AtomicPtr<T>,
-}
-
-/// An object that was found through an [`RcuPtr`] within the section `'g`: a `&'g T` that may be linked
-/// again or retired.
-pub struct Shared<'g, T: Send + Sync + 'static> {
-    object: NonNull<T>,
-    section: PhantomData<&'g T>,
+    of: PhantomData<fn() -> D::Brand>,
 }
 
 /// What [`RcuPtr::compare_exchange`] gives back when it does not.
-pub type ExchangedPtr<'g, T> = Exchanged<Option<Box<T>>, Option<Shared<'g, T>>>;
+pub type ExchangedPtr<'g, T, D = Global> = Exchanged<Option<Box<T>>, Option<Shared<'g, T, D>>>;
 
 fn into_raw<T>(object: Option<Box<T>>) -> *mut T {
     object.map_or(ptr::null_mut(), Box::into_raw)
 }
 
-fn address<T: Send + Sync + 'static>(object: Option<Shared<'_, T>>) -> *mut T {
-    object.map_or(ptr::null_mut(), |found| found.object.as_ptr())
+fn address<T: Send + Sync + 'static, D: Handle>(object: Option<Shared<'_, T, D>>) -> *mut T {
+    object.map_or(ptr::null_mut(), |found| found.as_ptr().as_ptr())
 }
 
 impl<T: Send + Sync + 'static> RcuPtr<T> {
     const_new! {
         /// Points to nothing. Can be the value of a `static`.
         pub fn null() -> RcuPtr<T> {
-            RcuPtr { pointer: AtomicPtr::new(ptr::null_mut()) }
+            RcuPtr::null_in()
         }
     }
 
@@ -169,6 +185,16 @@ impl<T: Send + Sync + 'static> RcuPtr<T> {
     pub fn new(object: Box<T>) -> RcuPtr<T> {
         RcuPtr {
             pointer: AtomicPtr::new(Box::into_raw(object)),
+            of: PhantomData,
+        }
+    }
+}
+
+impl<T: Send + Sync + 'static, D: Handle> RcuPtr<T, D> {
+    const_new! {
+        /// As [`null`](RcuPtr::null), in a domain that the type says.
+        pub fn null_in() -> RcuPtr<T, D> {
+            RcuPtr { pointer: AtomicPtr::new(ptr::null_mut()), of: PhantomData }
         }
     }
 
@@ -179,13 +205,21 @@ impl<T: Send + Sync + 'static> RcuPtr<T> {
 
     /// The object that it points to at present. One acquire load.
     #[inline(always)]
-    pub fn load<'g>(&self, guard: &'g Guard) -> Option<&'g T> {
+    pub fn load<'g, E>(&self, guard: &'g Guard<E>) -> Option<&'g T>
+    where
+        E: Handle + Reads<D::Brand>,
+        D::Brand: Unique,
+    {
         self.load_shared(guard).map(Shared::get)
     }
 
     /// As [`load`](RcuPtr::load), for those who mean to compare, link or retire the object.
     #[inline(always)]
-    pub fn load_shared<'g>(&self, guard: &'g Guard) -> Option<Shared<'g, T>> {
+    pub fn load_shared<'g, E>(&self, guard: &'g Guard<E>) -> Option<Shared<'g, T, D>>
+    where
+        E: Handle + Reads<D::Brand>,
+        D::Brand: Unique,
+    {
         let _ = guard;
         // SAFETY: what can be found here is not freed while sections are open that could find it, and
         // `guard` keeps ours open.
@@ -198,7 +232,7 @@ impl<T: Send + Sync + 'static> RcuPtr<T> {
     /// # Safety
     /// The object is not freed before the last use of what comes back.
     #[inline(always)]
-    pub unsafe fn load_protected<'a>(&'a self) -> Option<Shared<'a, T>> {
+    pub unsafe fn load_protected<'a>(&'a self) -> Option<Shared<'a, T, D>> {
         // SAFETY: the caller's promise.
         unsafe { Shared::found(self.pointer.load(Ordering::Acquire)) } // [PTR-1]
     }
@@ -210,7 +244,15 @@ impl<T: Send + Sync + 'static> RcuPtr<T> {
     }
 
     /// As [`store`](RcuPtr::store); what it pointed to before comes back.
-    pub fn swap<'g>(&self, object: Option<Box<T>>, guard: &'g Guard) -> Option<Shared<'g, T>> {
+    pub fn swap<'g, E>(
+        &self,
+        object: Option<Box<T>>,
+        guard: &'g Guard<E>,
+    ) -> Option<Shared<'g, T, D>>
+    where
+        E: Handle + Reads<D::Brand>,
+        D::Brand: Unique,
+    {
         let _ = guard;
         let old = self.pointer.swap(into_raw(object), Ordering::AcqRel); // [PTR-1]
         // SAFETY: as in `load_shared`: it could be found here in our section.
@@ -221,12 +263,16 @@ impl<T: Send + Sync + 'static> RcuPtr<T> {
     ///
     /// # Errors
     /// The new object back, with what the pointer points to.
-    pub fn compare_exchange<'g>(
+    pub fn compare_exchange<'g, E>(
         &self,
-        current: Option<Shared<'g, T>>,
+        current: Option<Shared<'g, T, D>>,
         new: Option<Box<T>>,
-        guard: &'g Guard,
-    ) -> Result<(), ExchangedPtr<'g, T>> {
+        guard: &'g Guard<E>,
+    ) -> Result<(), ExchangedPtr<'g, T, D>>
+    where
+        E: Handle + Reads<D::Brand>,
+        D::Brand: Unique,
+    {
         let raw = into_raw(new);
         self.exchange(address(current), raw, guard)
             .map_err(|current| Exchanged {
@@ -241,7 +287,7 @@ impl<T: Send + Sync + 'static> RcuPtr<T> {
     /// # Safety
     /// `object` has not been retired or freed, and will not be as long as sections that open later can
     /// find it here.
-    pub unsafe fn store_shared(&self, object: Option<Shared<'_, T>>) {
+    pub unsafe fn store_shared(&self, object: Option<Shared<'_, T, D>>) {
         self.pointer.store(address(object), Ordering::Release); // [PTR-1]
     }
 
@@ -251,22 +297,25 @@ impl<T: Send + Sync + 'static> RcuPtr<T> {
     /// What it points to instead.
     ///
     /// # Safety
-    /// As [`store_shared`](RcuPtr::store_shared), if it succeeds.
-    pub unsafe fn compare_exchange_shared<'g>(
+    /// As [`store_shared`](RcuPtr::store_shared), if it succeeds; and the guard is of the domain in which the objects are retired.
+    pub unsafe fn compare_exchange_shared<'g, E>(
         &self,
-        current: Option<Shared<'g, T>>,
-        new: Option<Shared<'g, T>>,
-        guard: &'g Guard,
-    ) -> Result<(), Option<Shared<'g, T>>> {
+        current: Option<Shared<'g, T, D>>,
+        new: Option<Shared<'g, T, D>>,
+        guard: &'g Guard<E>,
+    ) -> Result<(), Option<Shared<'g, T, D>>>
+    where
+        E: Handle + Reads<D::Brand>,
+    {
         self.exchange(address(current), address(new), guard)
     }
 
-    fn exchange<'g>(
+    fn exchange<'g, E: Handle>(
         &self,
         current: *mut T,
         new: *mut T,
-        guard: &'g Guard,
-    ) -> Result<(), Option<Shared<'g, T>>> {
+        guard: &'g Guard<E>,
+    ) -> Result<(), Option<Shared<'g, T, D>>> {
         let _ = guard;
         let (success, failure) = (Ordering::AcqRel, Ordering::Acquire); // [PTR-1]
         match self
@@ -291,95 +340,8 @@ impl<T: Send + Sync + 'static> RcuPtr<T> {
     }
 }
 
-impl<'g, T: Send + Sync + 'static> Shared<'g, T> {
-    /// # Safety
-    /// Null, or a box that was published whole and is not freed during `'g`.
-    #[inline(always)]
-    unsafe fn found(raw: *mut T) -> Option<Shared<'g, T>> {
-        NonNull::new(raw).map(|object| Shared {
-            object,
-            section: PhantomData,
-        })
-    }
-
-    /// The object, for as long as the section lasts (`Deref` is shorter).
-    #[inline(always)]
-    pub fn get(self) -> &'g T {
-        // SAFETY: not freed during 'g; shared, so there is no mutable access.
-        unsafe { self.object.as_ref() }
-    }
-
-    /// Its address, as `Box::into_raw` gave it.
-    pub fn as_ptr(self) -> NonNull<T> {
-        self.object
-    }
-
-    /// Frees the object after a grace period, on the reclaiming side; never waits. Sections that are
-    /// open now, this one included, may go on using it, and may even come across it later.
-    ///
-    /// # Safety
-    /// It has been unlinked: sections that open from now on cannot find it through any pointer. It is
-    /// retired or taken back once, and nobody links it again.
-    #[inline]
-    pub unsafe fn retire(self) {
-        // SAFETY: a box by the invariant of `RcuPtr`; the rest is the caller's promise.
-        unsafe { retire::retire_ptr(self.object) };
-    }
-
-    /// As [`retire`](Shared::retire), but soon: see [`Retired::retire_hurry`].
-    ///
-    /// # Safety
-    /// As [`retire`](Shared::retire).
-    pub unsafe fn retire_hurry(self) {
-        // SAFETY: as in `retire`.
-        unsafe { retire::retire_ptr_hurry(self.object) };
-    }
-
-    /// For those who want the object back, or have more to say about it: it outlives the section.
-    /// Waiting for it has to happen outside.
-    ///
-    /// # Safety
-    /// As [`retire`](Shared::retire).
-    ///
-    /// ```
-    /// let pointer = quiescent::RcuPtr::new(Box::new(String::from("old")));
-    /// let retired = quiescent::read(|guard| {
-    ///     let old = pointer.swap(None, guard).expect("it held one");
-    ///     // SAFETY: this was the only pointer to it.
-    ///     unsafe { old.into_retired() }
-    /// });
-    /// assert_eq!(*retired.wait(), "old");
-    /// ```
-    pub unsafe fn into_retired(self) -> Retired<T> {
-        Retired::from_raw(self.object.as_ptr()).expect("not null")
-    }
-}
-
-impl<T: Send + Sync + 'static> Clone for Shared<'_, T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T: Send + Sync + 'static> Copy for Shared<'_, T> {}
-
-impl<T: Send + Sync + 'static> Deref for Shared<'_, T> {
-    type Target = T;
-
-    #[inline(always)]
-    fn deref(&self) -> &T {
-        self.get()
-    }
-}
-
-impl<T: Send + Sync + fmt::Debug> fmt::Debug for Shared<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Shared").field(self.get()).finish()
-    }
-}
-
 /// The address only: links may form a ring.
-impl<T: Send + Sync> fmt::Debug for RcuPtr<T> {
+impl<T: Send + Sync, D: Handle> fmt::Debug for RcuPtr<T, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("RcuPtr")
             .field(&self.pointer.load(Ordering::Relaxed))
@@ -387,8 +349,8 @@ impl<T: Send + Sync> fmt::Debug for RcuPtr<T> {
     }
 }
 
-impl<T: Send + Sync> Default for RcuPtr<T> {
-    fn default() -> RcuPtr<T> {
-        RcuPtr::null()
+impl<T: Send + Sync, D: Handle> Default for RcuPtr<T, D> {
+    fn default() -> RcuPtr<T, D> {
+        RcuPtr::null_in()
     }
 }

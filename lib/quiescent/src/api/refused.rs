@@ -6,11 +6,13 @@ use std::fmt;
 use quiescent_engine::budget::Held;
 
 use crate::error::SyncError;
-use crate::stats::Holdout;
+use crate::statistics::Holdout;
 
-/// Something was **not** retired: here it is back, and why. What [`Retired::try_retire`] and its kin return.
+/// Something was **not** retired, or not waited for: here it is back, and why. What [`Retired::try_retire`],
+/// [`Retired::try_wait`] and their kin return.
 ///
 /// [`Retired::try_retire`]: crate::Retired::try_retire
+/// [`Retired::try_wait`]: crate::Retired::try_wait
 ///
 /// ```
 /// use quiescent::{RcuCell, Refused};
@@ -24,11 +26,11 @@ use crate::stats::Holdout;
 /// ```
 #[must_use = "what is in here is still to be retired"]
 #[non_exhaustive]
-pub struct Refused<R> {
-    /// What was to be retired. It is as it was before the call.
+pub struct Refused<R, E = Refusal> {
+    /// What was to be retired, or waited for. It is as it was before the call.
     pub object: R,
     /// Why it was not.
-    pub reason: Refusal,
+    pub reason: E,
 }
 
 /// Why something was not retired.
@@ -122,13 +124,15 @@ impl fmt::Display for Refusal {
     }
 }
 
-impl<R> Refused<R> {
-    pub(crate) fn new(object: R, reason: Refusal) -> Refused<R> {
+impl Error for Refusal {}
+
+impl<R, E> Refused<R, E> {
+    pub(crate) fn new(object: R, reason: E) -> Refused<R, E> {
         Refused { object, reason }
     }
 }
 
-impl<R> fmt::Debug for Refused<R> {
+impl<R, E: fmt::Debug> fmt::Debug for Refused<R, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Refused")
             .field("reason", &self.reason)
@@ -136,10 +140,10 @@ impl<R> fmt::Debug for Refused<R> {
     }
 }
 
-impl<R> fmt::Display for Refused<R> {
+impl<R, E: fmt::Display> fmt::Display for Refused<R, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.reason.fmt(f)
     }
 }
 
-impl<R> Error for Refused<R> {}
+impl<R, E: fmt::Debug + fmt::Display> Error for Refused<R, E> {}

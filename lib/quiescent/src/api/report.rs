@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::Duration;
 
 use crate::refused::Fullness;
-use crate::watch::stall::StallReport;
+
+pub use crate::watch::stall::{STALL_AFTER, StallReport, StalledReader, set_stall_after};
 
 /// Something that somebody should know of: about a callback or a destructor on the reclaiming side, or about
 /// readers.
@@ -33,11 +34,11 @@ pub enum Report {
         /// The type of the closure, or of the value that was dropped.
         name: &'static str,
     },
-    /// Readers have kept a grace period waiting for too long ([`set_stall_after`](crate::set_stall_after)).
+    /// Readers have kept a grace period waiting for too long ([`set_stall_after`]).
     Stalled(StallReport),
-    /// More is queued than the [budget](crate::set_budget()) allows: `retire` does not wait. Told on the
+    /// More is queued than the [budget](crate::tuning::set_budget()) allows: `retire` does not wait. Told on the
     /// worker (not at all if there is none to be had), once when the budget is passed, and once a second at
-    /// most. [`holdouts`](crate::holdouts) names the readers.
+    /// most. [`holdouts`](crate::stats::holdouts) names the readers.
     OverBudget {
         /// How much is queued, and how much may be.
         full: Fullness,
@@ -84,14 +85,14 @@ impl fmt::Display for Report {
 static REPORTER: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Has `reporter` told of every [`Report`], on the thread that noticed it. It must not wait for grace
-/// periods or barriers, nor for a lock that is held while something waits; a panic in it is contained. The last one set is told; counts are in [`Statistics`](crate::Statistics) anyway.
+/// periods or barriers, nor for a lock that is held while something waits; a panic in it is contained. The last one set is told; counts are in [`Statistics`](crate::stats::Statistics) anyway.
 ///
 /// That thread is the worker, or one of the program's: inside [`drain`](crate::drain()), and, for a stall, inside
 /// whatever it waits or polls with. So it should take no lock under which the program does that. It is never
 /// called inside `retire` or `call`, unless callbacks run there ([`Options::inline_callbacks`](crate::Options)).
 ///
 /// ```
-/// quiescent::on_report(|report| eprintln!("quiescent: {report}"));
+/// quiescent::report::on_report(|report| eprintln!("quiescent: {report}"));
 /// ```
 pub fn on_report(reporter: fn(&Report)) {
     REPORTER.store(reporter as *mut (), Ordering::Release);

@@ -5,7 +5,12 @@ use std::time::Duration;
 
 use quiescent_engine::credit::{self, Cause};
 
+use crate::inner::prim;
 use crate::watch::pressure::PressureSources;
+
+mod domain;
+
+pub use domain::DomainStatistics;
 
 /// How readers and updaters order their accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -60,7 +65,7 @@ pub struct Statistics {
     pub hand_overs: u64,
     /// Times a waiter took the role from a driver that had not moved for a tenth of a second: stopped, or starved.
     pub usurped: u64,
-    /// Times a report of a stall was due ([`set_stall_after`](crate::set_stall_after)). It was given if somebody was
+    /// Times a report of a stall was due ([`set_stall_after`](crate::report::set_stall_after)). It was given if somebody was
     /// still in the way, then.
     pub stalls: u64,
     /// Process-wide fences for taking queues over from threads that had gone quiet: one a sweep.
@@ -73,13 +78,13 @@ pub struct Statistics {
     /// Callbacks and objects queued and not gone yet.
     pub queued: u64,
     /// Their bytes, as the budget counts them: sizes, rounded up as allocators do (a word more, then to 16), 16 bytes of
-    /// queue for each, and what was said by [`Retired::weigh`](crate::Retired::weigh). What a thread
+    /// queue for each, and what was said by [`Retired::with_owned_bytes`](crate::Retired::with_owned_bytes). What a thread
     /// has queued since it last asked for credit, a batch at most, is not in there yet.
     pub queued_bytes: u64,
     /// For how long the oldest of it has been queued, at most, as far as it is known. What is being run
     /// does not count.
     pub oldest: Duration,
-    /// The budget in bytes, and in callbacks: see [`set_budget`](crate::set_budget()).
+    /// The budget in bytes, and in callbacks: see [`set_budget`](crate::tuning::set_budget()).
     pub budget_bytes: u64,
     /// See [`budget_bytes`](Statistics::budget_bytes).
     pub budget_callbacks: u64,
@@ -110,7 +115,7 @@ pub struct Statistics {
     pub flushes: Flushes,
     /// Times the kernel said that memory is low while something was held.
     pub pressure_events: u64,
-    /// Times the program said so ([`memory_is_low`](crate::memory_is_low)).
+    /// Times the program said so ([`memory_is_low`](crate::tuning::memory_is_low)).
     pub pressure_calls: u64,
     /// Passes of the worker that took all that was queued since memory was low: ten a second at most, however often
     /// it was said.
@@ -178,11 +183,11 @@ pub struct Flushes {
     pub hurry: u64,
     /// [`barrier`](crate::barrier()).
     pub barrier: u64,
-    /// [`drain`](crate::drain).
+    /// [`drain`](crate::drain()).
     pub drain: u64,
     /// Memory was low.
     pub pressure: u64,
-    /// The [budget](crate::set_budget()) was near.
+    /// The [budget](crate::tuning::set_budget()) was near.
     pub budget: u64,
 }
 
@@ -238,4 +243,21 @@ impl fmt::Display for Holdout {
         }
         write!(f, " (nesting {})", self.nesting)
     }
+}
+
+/// Counters since the start of the process, and the present state. Takes the domain's lock briefly.
+///
+/// ```
+/// let before = quiescent::statistics();
+/// quiescent::synchronize();
+/// assert!(quiescent::statistics().grace_periods > before.grace_periods);
+/// ```
+pub fn statistics() -> Statistics {
+    prim::domain().statistics()
+}
+
+/// The readers that the grace period in flight waits for, at most 64 of them; empty if none is in
+/// flight or nobody has looked yet. Reads their names from `/proc`.
+pub fn holdouts() -> Vec<Holdout> {
+    prim::domain().holdouts()
 }

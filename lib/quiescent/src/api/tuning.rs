@@ -2,9 +2,22 @@
 
 use std::time::Duration;
 
-use crate::inner::defer::sweep::Until;
-use crate::inner::domain::process::Process;
-use crate::inner::prim::{self, Ordering};
+use quiescent_engine::credit::Defer;
+
+use super::backend::{Backend as _, OfProcess, Until};
+use super::defer::Drained;
+use crate::inner::domain::process::Core;
+use crate::inner::prim;
+
+pub use crate::watch::pressure::memory_is_low;
+
+/// The longest that something retired lazily waits before a grace period is asked for on its account,
+/// but for rounding up to the next whole second. By `CLOCK_MONOTONIC`, which stands still while the system is
+/// suspended; so do all times of this library ([`set_flush_times`]).
+pub const FLUSH: Duration = Duration::from_nanos(Defer::threads().lazy_ns);
+
+/// The longest that a [`defer`](crate::defer()) waits before a grace period is asked for on its account.
+pub const PROMPT: Duration = Duration::from_nanos(Defer::threads().prompt_ns);
 
 /// No wait is longer than this: a hundred years, which no sum of times overflows.
 const LONGEST_NS: u64 = 100 * 365 * 86_400 * 1_000_000_000;
@@ -12,10 +25,10 @@ const LONGEST_NS: u64 = 100 * 365 * 86_400 * 1_000_000_000;
 /// How long callbacks wait for company, at most; see [`set_flush_times`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlushTimes {
-    /// What is retired, and [`call_lazy`](crate::call_lazy): [`FLUSH`](crate::FLUSH) at first. From one second on, the time of a
+    /// What is retired, and [`defer_lazy`](crate::defer_lazy): [`FLUSH`] at first. From one second on, the time of a
     /// flush is rounded up to a whole second of the monotonic clock, so that many processes' flushes coincide.
     pub lazy: Duration,
-    /// [`call`](crate::call()): [`PROMPT`](crate::PROMPT) at first.
+    /// [`defer`](crate::defer()): [`PROMPT`] at first.
     pub prompt: Duration,
 }
 
@@ -30,7 +43,7 @@ pub struct FlushTimes {
 /// still, so that nothing is due on resume that was not before, and no suspend is ended by us.
 ///
 /// ```
-/// use quiescent::{FlushTimes, flush_times, set_flush_times};
+/// use quiescent::tuning::{FlushTimes, flush_times, set_flush_times};
 /// use std::time::Duration;
 ///
 /// set_flush_times(FlushTimes { lazy: Duration::from_secs(2), ..flush_times() });
@@ -47,11 +60,31 @@ pub(crate) fn in_ns(time: Duration) -> u64 {
 
 /// The times that count now.
 pub fn flush_times() -> FlushTimes {
-    let defer = prim::domain().lock().engine.config().defer;
-    FlushTimes {
-        lazy: Duration::from_nanos(defer.lazy_ns),
-        prompt: Duration::from_nanos(defer.prompt_ns),
+    FlushTimes::of(&prim::domain().lock())
+}
+
+impl FlushTimes {
+    pub(crate) fn of(core: &Core) -> FlushTimes {
+        let defer = core.engine.config().defer;
+        FlushTimes {
+            lazy: Duration::from_nanos(defer.lazy_ns),
+            prompt: Duration::from_nanos(defer.prompt_ns),
+        }
     }
+}
+
+/// Sets the budget: how many bytes and how many callbacks may be queued. Bytes are what objects take while they
+/// are queued, with the allocator's share and the queue's ([`Statistics::queued_bytes`](crate::stats::Statistics)). `u64::MAX` is no limit. The
+/// default is 64 MiB and 2²⁰ callbacks; [`Options::budget`](crate::Options::budget) sets it at the start.
+///
+/// Works at any time, and at once; what is queued stays queued.
+///
+/// ```
+/// quiescent::tuning::set_budget(16 << 20, u64::MAX);
+/// assert_eq!(quiescent::statistics().budget_bytes, 16 << 20);
+/// ```
+pub fn set_budget(bytes: u64, callbacks: u64) {
+    prim::domain().set_budget(bytes, callbacks);
 }
 
 /// Moves reclaiming off the threads that retire, or back to them; at any time, for the whole process.
@@ -64,10 +97,10 @@ pub fn flush_times() -> FlushTimes {
 /// [`Options::inline_callbacks`](crate::Options)).
 ///
 /// ```
-/// quiescent::set_offload(true);
+/// quiescent::tuning::set_offload(true);
 /// # let cell = quiescent::RcuCell::new([0u8; 64]);
 /// cell.store([1; 64]).retire(); // queues, and does nothing else
-/// quiescent::set_offload(false);
+/// quiescent::tuning::set_offload(false);
 /// ```
 pub fn set_offload(offload: bool) {
     prim::domain().set_offload(offload);
@@ -79,7 +112,7 @@ pub fn set_offload(offload: bool) {
 ///
 /// ```
 /// std::thread::spawn(|| {
-///     quiescent::offload_thread(Some(true)); // this one has deadlines to meet
+///     quiescent::tuning::offload_thread(Some(true)); // this one has deadlines to meet
 /// }).join().unwrap();
 /// ```
 pub fn offload_thread(offload: Option<bool>) {
@@ -87,7 +120,7 @@ pub fn offload_thread(offload: Option<bool>) {
 }
 
 /// Who runs closures and destructors: the worker, as at first, or the program itself, whenever it calls
-/// [`drain_ready`] (or [`drain`](crate::drain)). For event loops and frameworks whose callbacks must run on
+/// [`drain_ready`] (or [`drain`](crate::drain())). For event loops and frameworks whose callbacks must run on
 /// *their* threads; at any time, for the whole process.
 ///
 /// While it is on, the worker still starts grace periods, at the same times, and frees plain memory; what has
@@ -98,14 +131,14 @@ pub fn offload_thread(offload: Option<bool>) {
 /// ```
 /// use std::time::Duration;
 ///
-/// quiescent::set_drained(true);
-/// quiescent::on_ready(|| println!("wake the event loop")); // on the worker's thread
-/// quiescent::call(|| println!("on the event loop's thread"));
+/// quiescent::tuning::set_drained(true);
+/// quiescent::tuning::on_ready(|| println!("wake the event loop")); // on the worker's thread
+/// quiescent::defer(|| println!("on the event loop's thread"));
 /// quiescent::synchronize();
 /// // … in the loop: at most 100 of them, for at most a millisecond
-/// let drained = quiescent::drain_ready(100, Duration::from_millis(1));
+/// let drained = quiescent::tuning::drain_ready(100, Duration::from_millis(1));
 /// assert_eq!(drained.ran, 1);
-/// # quiescent::set_drained(false);
+/// # quiescent::tuning::set_drained(false);
 /// ```
 pub fn set_drained(drained: bool) {
     prim::domain().set_drained(drained);
@@ -115,88 +148,16 @@ pub fn set_drained(drained: bool) {
 /// worker's thread, once a grace period that it waited for. It must not wait for grace periods or barriers; it may write to
 /// an event descriptor, say. A panic in it is contained. The last one set is called.
 pub fn on_ready(notify: fn()) {
-    crate::report::set_ready(notify);
+    super::report::set_ready(notify);
 }
 
 /// Runs and frees, in this thread, at most `most` callbacks and objects that are ready, and begins none after
 /// `limit`. Never waits, and issues no process-wide fence: what is not ready is left. What threads free for
-/// themselves is left to them. For event loops and real-time threads; [`drain`](crate::drain) waits until all is
+/// themselves is left to them. For event loops and real-time threads; [`drain`](crate::drain()) waits until all is
 /// gone.
 ///
 /// Inside a callback it frees memory only.
-pub fn drain_ready(most: u64, limit: Duration) -> crate::Drained {
-    let domain = prim::domain();
-    let ran = domain.run_some(most, Until::after(limit));
-    crate::Drained {
-        ran,
-        left: domain.held().0,
-    }
-}
-
-impl Process {
-    /// Do owners run their callbacks themselves?
-    pub(crate) fn runs_inline(&self) -> bool {
-        self.inline.load(Ordering::Relaxed) != 0
-    }
-
-    /// Owners run their callbacks themselves from now on, or do not.
-    pub(crate) fn set_inline(&self, inline: bool) {
-        self.inline.store(u32::from(inline), Ordering::Relaxed);
-    }
-
-    /// Do others reclaim what owners retire?
-    pub(crate) fn offloads(&self) -> bool {
-        self.offload.load(Ordering::Relaxed) != 0
-    }
-
-    /// Others reclaim what owners retire from now on, or do not. Owners find out at their next push.
-    pub(crate) fn set_offload(&'static self, offload: bool) {
-        self.offload.store(u32::from(offload), Ordering::Relaxed);
-        for queue in self.queues() {
-            let _core = queue.lock();
-            queue.ask_soon();
-        }
-    }
-
-    /// Does the program run its code itself?
-    pub(crate) fn is_drained(&self) -> bool {
-        self.drained.load(Ordering::Relaxed) != 0
-    }
-
-    /// The program runs its code itself from now on, or does not.
-    pub(crate) fn set_drained(&'static self, drained: bool) {
-        self.drained.store(u32::from(drained), Ordering::Relaxed);
-        self.lock().set_drained(drained);
-        self.retime_all();
-    }
-
-    fn set_flush_times(&'static self, lazy_ns: u64, prompt_ns: u64) {
-        self.lock().set_flush_times(lazy_ns, prompt_ns);
-        self.retime_all();
-    }
-
-    /// What decides about deadlines has changed.
-    pub(crate) fn retime_all(&'static self) {
-        let mut earliest: Option<u64> = None;
-        for queue in self.queues() {
-            let mut core = queue.lock();
-            let now = prim::now_ns();
-            let arm = self.lock().retime(&mut core.cpu, now);
-            earliest = arm.or(earliest); // each is earlier than those before
-        }
-        if let Some(deadline) = earliest {
-            self.arm_alarm(deadline);
-        }
-    }
-
-    fn offload_thread(&'static self, offload: Option<bool>) {
-        let own = self
-            .own_slot_or_register()
-            .and_then(|slot| slot.queue_or_new());
-        if let Some(queue) = own {
-            let mut core = queue.lock();
-            core.offload = offload;
-            queue.ask_soon(); // its next push finds out
-        }
-    }
+pub fn drain_ready(most: u64, limit: Duration) -> Drained {
+    let ran = OfProcess.drain_ready(most, Until::after(limit));
+    Drained::of(ran, OfProcess)
 }

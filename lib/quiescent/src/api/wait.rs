@@ -2,13 +2,10 @@
 
 use std::time::Duration;
 
-use quiescent_engine::FullCookie;
-
-use crate::error::SyncError;
-use crate::inner::gp::driver::Drives as _;
-use crate::inner::gp::driver::How;
-use crate::inner::gp::waiting::Waits as _;
-use crate::inner::prim;
+use super::backend::{Backend as _, OfProcess};
+use super::cookie::Cookie;
+use crate::api::backend::How;
+use crate::api::error::SyncError;
 
 /// Waits for a grace period: until every read-side critical section that was open when this was called
 /// has ended.
@@ -35,6 +32,8 @@ use crate::inner::prim;
 /// // Nobody reads `old` any more.
 /// # let _ = old.wait();
 /// ```
+#[doc(alias = "synchronize_rcu")]
+#[track_caller]
 pub fn synchronize() {
     if let Err(error) = try_synchronize() {
         panic!("synchronize: {error}");
@@ -47,7 +46,7 @@ pub fn synchronize() {
 /// [`SyncError::InsideSection`], [`SyncError::FenceRefused`], [`SyncError::OutOfMemory`]. On an error
 /// no grace period has been waited for: nothing may be freed.
 pub fn try_synchronize() -> Result<(), SyncError> {
-    prim::domain().synchronize(How::default())
+    OfProcess.wait(How::default())
 }
 
 /// As [`try_synchronize`], giving up after `timeout`.
@@ -74,7 +73,7 @@ pub fn try_synchronize() -> Result<(), SyncError> {
 /// assert_eq!(synchronize_timeout(Duration::from_secs(60)), Ok(()));
 /// ```
 pub fn synchronize_timeout(timeout: Duration) -> Result<(), SyncError> {
-    prim::domain().synchronize(How::within(timeout))
+    OfProcess.wait(How::within(timeout))
 }
 
 /// As [`synchronize`], in a hurry: spins longer before it sleeps.
@@ -84,22 +83,12 @@ pub fn synchronize_timeout(timeout: Duration) -> Result<(), SyncError> {
 ///
 /// # Panics
 /// As [`synchronize`].
+#[doc(alias = "synchronize_rcu_expedited")]
+#[track_caller]
 pub fn synchronize_expedited() {
-    if let Err(error) = prim::domain().synchronize(How::EXPEDITED) {
+    if let Err(error) = OfProcess.wait(How::EXPEDITED) {
         panic!("synchronize_expedited: {error}");
     }
-}
-
-/// A point in the sequence of grace periods: "a full grace period from now".
-///
-/// Small and `Copy`: keep it beside an object and ask later. A program that keeps cookies for longer
-/// than 2⁶² grace periods will be told "not yet" again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Cookie(pub(crate) FullCookie);
-
-impl Cookie {
-    /// A cookie for which [`poll`] says yes at once.
-    pub const COMPLETED: Cookie = Cookie(FullCookie::COMPLETED);
 }
 
 /// Asks for a grace period without waiting, and returns the cookie it will satisfy.
@@ -107,34 +96,12 @@ impl Cookie {
 /// No system call, nobody is woken. Whoever waits or polls next drives it.
 ///
 /// ```
-/// use quiescent::{poll, start_poll};
-///
-/// let cookie = start_poll();
-/// while !poll(cookie) {
+/// let cookie = quiescent::start_grace_period();
+/// while !cookie.is_done() {
 ///     std::thread::yield_now(); // something useful
 /// }
 /// ```
-pub fn start_poll() -> Cookie {
-    Cookie(prim::domain().start_poll())
-}
-
-/// Has a full grace period passed since the cookie was taken? Never waits.
-///
-/// If it has not, and nobody drives the grace period, this call helps it along as far as that goes
-/// without waiting (about one `membarrier(2)` and a scan), so that polling alone gets there. Inside a
-/// section the answer stays "no" for cookies taken in it. A yes orders as [`synchronize`] does. A `membarrier(2)` that is refused
-/// shows as "no"; [`try_synchronize`] names it.
-pub fn poll(cookie: Cookie) -> bool {
-    prim::domain().poll(cookie.0).unwrap_or(false)
-}
-
-/// Waits until a full grace period has passed since the cookie was taken: at once if it has, else as
-/// [`synchronize`].
-///
-/// # Panics
-/// As [`synchronize`], if it has to wait.
-pub fn wait(cookie: Cookie) {
-    if !prim::domain().is_done(cookie.0) {
-        synchronize();
-    }
+#[doc(alias = "start_poll_synchronize_rcu")]
+pub fn start_grace_period() -> Cookie {
+    Cookie::start(OfProcess)
 }

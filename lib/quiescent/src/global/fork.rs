@@ -57,7 +57,8 @@ use std::fmt;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::future;
+use quiescent_engine::FullCookie;
+
 use crate::inner::defer::tasks::List;
 use crate::inner::domain::grounds;
 use crate::inner::domain::process::{Core, Process};
@@ -65,8 +66,8 @@ use crate::inner::domain::yard::{self, Yard};
 use crate::inner::gp::driven::Driven as _;
 use crate::inner::prim::{self, CELL_FORKING, Mutex, MutexGuard};
 use crate::inner::queue::per_thread::Queue;
-use crate::wait::Cookie;
 use crate::watch::telemetry;
+use crate::workers::helper;
 
 /// What a program wants of a fork.
 #[derive(Debug)]
@@ -143,7 +144,7 @@ impl<T> Parked<T> {
 struct Held {
     core: MutexGuard<'static, Core>,
     timer: MutexGuard<'static, u64>,
-    tasks: MutexGuard<'static, List<Cookie>>,
+    tasks: MutexGuard<'static, List<FullCookie>>,
     wakers: MutexGuard<'static, List<()>>,
     sweep: MutexGuard<'static, ()>,
     turn: MutexGuard<'static, ()>,
@@ -185,7 +186,7 @@ unsafe extern "C" fn prepare() {
     let names = telemetry::names();
     let yards = lock_yards();
     let sweep = domain.sweeping();
-    let tasks = future::TASKS.lock();
+    let tasks = helper::TASKS.lock();
     let wakers = domain.wakers.lock();
     let timer = domain.alarm.timer();
     let core = lock_queues_and_core(domain);
@@ -343,7 +344,8 @@ unsafe extern "C" fn child() {
         .store(dropped, Ordering::Relaxed);
     held.core.forked();
     domain.forget_waits();
-    future::forked();
+    helper::forked();
+    prim::write_lock::forked();
     drop((held.core, held.timer, held.wakers, held.tasks, held.sweep));
     adopt_yards(&mut held.yards, run_code);
     unlock_yards(held.yards);

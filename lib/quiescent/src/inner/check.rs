@@ -149,7 +149,7 @@ impl Model {
     /// With the fewest spins, and a driver that is found not running loses its role at once: any preemption is one
     /// that never ends.
     pub fn usurping() -> Model {
-        Model::configured(0, 0, |config| config.usurp_after_ns = Some(0))
+        Model::configured(0, 0, |config| config.takeover_after_ns = Some(0))
     }
 
     /// For models with a clock: with deadlines that come, some time.
@@ -160,9 +160,9 @@ impl Model {
             config.defer.lazy_grid_ns = 1;
             config.defer.prompt_ns = life.prompt_ns;
             config.defer.pressure_ns = life.pressure_ns;
-            config.usurp_after_ns = life.usurp_after_ns;
-            config.crew.above = life.second_above;
-            config.crew.below = life.second_below;
+            config.takeover_after_ns = life.usurp_after_ns;
+            config.pool.above = life.second_above;
+            config.pool.below = life.second_below;
         })
     }
 
@@ -177,7 +177,7 @@ impl Model {
             expedited_factor: 1,
             stall_ns: u64::MAX,
         };
-        config.usurp_after_ns = None; // where no scenario is about that: time-outs are choices
+        config.takeover_after_ns = None; // where no scenario is about that: time-outs are choices
         adapt(&mut config);
         let domain: &'static Process = prim::keep(Box::new(Process::with_config(config)));
         domain.resolve_mode();
@@ -305,7 +305,9 @@ impl Model {
         let yard = prim::keep(Box::new(crate::inner::domain::yard::Yard::with_config(
             config,
         )));
-        Box::leak(Box::new(crate::Srcu::of(yard)))
+        Box::leak(Box::new(crate::Srcu::of(
+            std::ptr::from_ref::<crate::inner::domain::yard::Yard>(yard).cast(),
+        )))
     }
 
     /// A heavy fence, this thread's own or one that somebody else issues.
@@ -320,12 +322,14 @@ impl Model {
             config,
         )));
         let grounds = crate::inner::domain::grounds::Grounds::with_yard(number, yard);
-        Box::leak(Box::new(crate::Domain::of(grounds)))
+        Box::leak(Box::new(crate::Domain::of(
+            std::ptr::from_ref(grounds).cast(),
+        )))
     }
 
     /// What the caretaker does for it when it is woken.
     pub fn care_for(self, domain: &crate::Domain) {
-        let held = domain.grounds().hold();
+        let held = domain.backend().0.hold();
         let _ = crate::inner::domain::yard::rounds::look_after(std::iter::once(held.yard()));
     }
 
@@ -337,7 +341,7 @@ impl Model {
     /// The same, where there are several.
     pub fn care_together<const N: usize>(self, srcus: [&crate::Srcu; N]) {
         let _ = crate::inner::domain::yard::rounds::look_after(
-            srcus.into_iter().map(crate::Srcu::yard),
+            srcus.into_iter().map(|srcu| srcu.backend().0),
         );
     }
 

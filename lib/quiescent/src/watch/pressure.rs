@@ -16,7 +16,7 @@
 //! * Sources that are armed have a timer that is set. Both are changed under the timer's lock.
 //! * What a source noted while it was not armed is thrown away when it is: nothing was held then.
 //! * A source that is not to be had is no error: the others, the program and the flush times are still there.
-//!   [`Statistics::pressure_sources`](crate::Statistics) says so.
+//!   [`Statistics::pressure_sources`](crate::stats::Statistics) says so.
 
 use quiescent_engine::credit::Refill;
 
@@ -44,7 +44,7 @@ pub(crate) const WORTH_NS: u64 = 1_000_000_000;
 /// ```
 /// # let cache = quiescent::RcuCell::new(vec![0u8; 1 << 20]);
 /// drop(cache.store(Vec::new())); // a megabyte, freed within ten seconds …
-/// quiescent::memory_is_low();    // … or at once
+/// quiescent::tuning::memory_is_low(); // … or at once
 /// ```
 pub fn memory_is_low() {
     let domain = prim::domain();

@@ -6,7 +6,7 @@
 //! # Where the reporter runs
 //! On the thread that drove, after it has left the driver role, with no lock held: whoever waits for the
 //! same grace period drives on meanwhile. So a reporter may take its time, and a lock that some *other*
-//! waiter holds. It runs as callbacks do: it may `retire`, `call` and look at everything, and is refused
+//! waiter holds. It runs as callbacks do: it may `retire`, `defer` and look at everything, and is refused
 //! what would wait. The worker's reporter is watched like a callback: one that does not return costs the
 //! worker its role, and nobody else anything. While one is out, further reports are not given: a reporter
 //! that hangs keeps one thread, and one that polls is not called again from within itself.
@@ -30,7 +30,7 @@ use crate::inner::prim::{self, Ordering};
 use crate::inner::reader::threads::CROWD;
 use crate::inner::reader::word::{generation, nesting};
 use crate::report::{self, Report};
-use crate::stats::Holdout;
+use crate::statistics::Holdout;
 
 mod json;
 mod proc;
@@ -60,7 +60,7 @@ pub struct StallReport {
     /// The domain's name, if it has one ([`Domain::set_name`](crate::Domain::set_name)).
     pub domain: Option<&'static str>,
     /// The grace period: so many had ended before it, and one
-    /// ([`Statistics::grace_periods`](crate::Statistics), or those of the domain in question).
+    /// ([`Statistics::grace_periods`](crate::stats::Statistics), or those of the domain in question).
     pub grace_period: u64,
     /// Reports about this grace period so far, this one included.
     pub report: u32,
@@ -72,7 +72,7 @@ pub struct StallReport {
     pub more: usize,
     /// Callbacks and objects that wait, for this grace period or a later one.
     pub queued: u64,
-    /// Their bytes, as in [`Statistics::queued_bytes`](crate::Statistics).
+    /// Their bytes, as in [`Statistics::queued_bytes`](crate::stats::Statistics).
     pub queued_bytes: u64,
 }
 
@@ -172,8 +172,8 @@ impl fmt::Display for Seconds {
 /// ```
 /// use std::time::Duration;
 ///
-/// quiescent::set_stall_after(Duration::from_secs(5));
-/// # quiescent::set_stall_after(quiescent::STALL_AFTER);
+/// quiescent::report::set_stall_after(Duration::from_secs(5));
+/// # quiescent::report::set_stall_after(quiescent::report::STALL_AFTER);
 /// ```
 pub fn set_stall_after(time: Duration) {
     set_time(prim::domain(), time);
@@ -248,7 +248,7 @@ impl Process {
     /// Delivers a report. With no lock held, and without the driver role.
     pub(crate) fn tell_stall(&'static self, stall: Option<StallReport>) {
         let Some(stall) = stall else { return };
-        if self.telling.swap(1, Ordering::Relaxed) != 0 {
+        if !self.telling.begin() {
             return;
         }
         let report = || report::report(Report::Stalled(stall));
@@ -262,6 +262,6 @@ impl Process {
                 self.watch.rest();
             });
         }
-        self.telling.store(0, Ordering::Relaxed);
+        self.telling.end();
     }
 }

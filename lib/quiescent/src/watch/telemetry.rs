@@ -9,7 +9,7 @@
 //! use quiescent::telemetry;
 //!
 //! telemetry::start()?;
-//! quiescent::call(|| println!("all readers of before are gone"));
+//! quiescent::defer(|| println!("all readers of before are gone"));
 //! quiescent::barrier();
 //! let snapshot = telemetry::snapshot().expect("started");
 //! let function = snapshot.functions.iter().find(|it| it.executed == 1).expect("counted");
@@ -18,7 +18,7 @@
 //! ```
 //!
 //! # What it costs
-//! Nothing on the read side, on or off. Off, nothing in `retire` and `call`; where they come for the queue's lock (once a batch) one load. On, nothing
+//! Nothing on the read side, on or off. Off, nothing in `retire` and `defer`; where they come for the queue's lock (once a batch) one load. On, nothing
 //! is counted in the call either: a batch is counted when its owner comes for the lock, and the entries are still there. `QUIESCENT_TELEMETRY=1
 //! ci/instructions` prints what that comes to: between three and four instructions for each `retire` and the freeing of an older object. The page is 150 KiB, whatever is queued.
 //!
@@ -29,7 +29,7 @@
 //! counted, nor its end. There are rows for 511 functions; the others are counted together, as "(others)".
 //!
 //! Memory without a destructor is queued as what it is, a block of some size, so that is its name; a type's name would cost room in
-//! each entry. Bytes are those of the blocks and entries, without what [`weigh`](crate::Retired::weigh) added.
+//! each entry. Bytes are those of the blocks and entries, without what [`with_owned_bytes`](crate::Retired::with_owned_bytes) added.
 //!
 //! # The page
 //! A `memfd` named `quiescent-telemetry` (never one of the first three descriptors), sealed against being made smaller or written by others. It has no name in any file system: the way to it is
@@ -88,7 +88,7 @@ pub struct Snapshot {
     /// How long ago the counters were brought up to date: at the end of a grace period, before a driver or the worker sleeps. Functions
     /// are always up to date.
     pub counters_age: Duration,
-    /// The process's counters by their names in [`Statistics`](crate::Statistics), those inside another struct as `flushes.hurry`.
+    /// The process's counters by their names in [`Statistics`](crate::stats::Statistics), those inside another struct as `flushes.hurry`.
     pub counters: Vec<(String, u64)>,
     /// What was queued, by domain and function, in the order of their names. Functions that are alike in all that can be told of them are one.
     pub functions: Vec<Function>,
@@ -113,7 +113,7 @@ pub enum What {
     Memory,
     /// A closure, or a value with a destructor.
     Code,
-    /// An intrusive callback ([`call_head`](crate::call_head)).
+    /// An intrusive callback ([`intrusive::defer`](crate::intrusive::defer)).
     Head,
 }
 
@@ -133,9 +133,9 @@ pub struct Function {
     pub queued: u64,
     /// Times it was executed, or its memory given back.
     pub executed: u64,
-    /// Bytes of one, as the budget counts them, without what was added by [`weigh`](crate::Retired::weigh).
+    /// Bytes of one, as the budget counts them, without what was added by [`with_owned_bytes`](crate::Retired::with_owned_bytes).
     pub bytes_each: u64,
-    /// Times it broke laziness by a hurry: see [`breakers`](crate::inner::defer::laziness).
+    /// Times it broke laziness by a hurry: see [`breakers`](crate::stats::breakers).
     pub hurried: u64,
     /// Times it did so as the first prompt one.
     pub prompt: u64,

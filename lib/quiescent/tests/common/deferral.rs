@@ -6,10 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use quiescent::{
-    Head, RcuCell, call, call_head, call_head_hurry, call_hurry, retire_ptr, retire_ptr_hurry,
-    statistics,
-};
+use quiescent::intrusive::{self, Head};
+use quiescent::{RcuCell, Retired, defer, defer_hurry, statistics};
 
 use super::{PATIENCE, sleeps, until};
 
@@ -89,24 +87,24 @@ pub fn queue_somehow(thing: Thing, way: usize) {
     };
     match way % WAYS {
         // SAFETY: a box of ours, retired once.
-        0 => unsafe { retire_ptr(leaked(thing)) },
+        0 => unsafe { Retired::from_raw(leaked(thing)).retire() },
         // SAFETY: as above.
-        1 => unsafe { retire_ptr_hurry(leaked(thing)) },
-        2 => call(move || drop(thing)),
-        3 => call_hurry(move || drop(thing)),
+        1 => unsafe { Retired::from_raw(leaked(thing)).retire_hurry() },
+        2 => defer(move || drop(thing)),
+        3 => defer_hurry(move || drop(thing)),
         // SAFETY: the head is the first field of a node of ours, queued once.
-        4 => unsafe { call_head(node(thing), free_node) },
+        4 => unsafe { intrusive::defer(node(thing), free_node) },
         // SAFETY: as above.
-        5 => unsafe { call_head_hurry(node(thing), free_node) },
+        5 => unsafe { intrusive::defer_hurry(node(thing), free_node) },
         6 => {
             let boxed = Box::new(thing); // the closure fits into a word
-            call(move || drop(boxed));
+            defer(move || drop(boxed));
         }
         7 => {
             let boxed = Box::new(thing);
-            call_hurry(move || drop(boxed));
+            defer_hurry(move || drop(boxed));
         }
-        8 => drop(RcuCell::new(Some(thing)).store(None).weigh(100)),
+        8 => drop(RcuCell::new(Some(thing)).store(None).with_owned_bytes(100)),
         _ => RcuCell::new(Some(thing)).store(None).retire_hurry(),
     }
 }

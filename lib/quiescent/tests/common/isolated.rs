@@ -18,7 +18,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use quiescent::{Options, init};
+use quiescent::Options;
 
 /// Tells a child which test it is.
 const CHILD: &str = "QUIESCENT_TEST_CHILD";
@@ -130,9 +130,12 @@ impl Isolated {
         match std::env::var(CHILD) {
             Ok(child) if child == name => {
                 if !self.hears_the_kernel {
-                    init(Options::new().memory_pressure(false)).expect("the first call of all");
+                    Options::new()
+                        .memory_pressure(false)
+                        .apply()
+                        .expect("the first call of all");
                 }
-                quiescent::set_stall_after(STALL);
+                quiescent::report::set_stall_after(STALL);
                 body();
                 println!("{mark}");
             }

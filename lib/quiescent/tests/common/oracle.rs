@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use quiescent::{RcuCell, Retired, poll, read, read_lock, start_poll};
+use quiescent::{RcuCell, Retired, read, read_lock, start_grace_period};
 
 use super::Numbers;
 
@@ -210,8 +210,8 @@ fn update(cell: &RcuCell<Canary>, sections: &AtomicU64, updates: u64, seed: u64)
         let old = cell.store(Canary::new());
         let old = match (round + seed) % 4 {
             0 => {
-                let cookie = start_poll();
-                while !poll(cookie) {
+                let cookie = start_grace_period();
+                while !cookie.is_done() {
                     thread::yield_now();
                 }
                 old.poison();
@@ -232,7 +232,7 @@ fn wait_impatiently(mut old: Retired<Canary>) -> Box<Canary> {
     loop {
         match old.wait_timeout(patience) {
             Ok(value) => return value,
-            Err((_, back)) => old = back,
+            Err(refused) => old = refused.object,
         }
         patience *= 2;
     }

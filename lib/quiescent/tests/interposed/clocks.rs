@@ -14,10 +14,11 @@ use crate::common::deferral::{Gate, Ledger, flag, queue_somehow, until_at_rest};
 use crate::common::{PATIENCE, Reader, in_both_modes, on_thread, sleepers, until};
 use shifted::{WALL, WALL_ASKED, catch_up, jump, jump_ahead};
 
+use quiescent::report::{Report, on_report, set_stall_after};
+use quiescent::tuning::{FlushTimes, flush_times, memory_is_low, set_budget, set_flush_times};
 use quiescent::{
-    FlushTimes, RcuCell, Refusal, Report, SyncError, barrier, call_hurry, call_lazy, drain,
-    flush_times, memory_is_low, on_report, read, retire_ptr, set_budget, set_flush_times,
-    set_stall_after, statistics, synchronize, synchronize_timeout,
+    RcuCell, Refusal, Retired, SyncError, barrier, defer_hurry, defer_lazy, drain, read,
+    statistics, synchronize, synchronize_timeout,
 };
 
 const SECOND: i64 = 1_000_000_000;
@@ -159,7 +160,7 @@ fn later_ones_do_not_put_off_the_first() {
         for quarter in 0..10 {
             // Each goes to the engine, which looks at the deadline again.
             let thing = ledger.thing(quarter);
-            call_lazy(move || drop(thing));
+            defer_lazy(move || drop(thing));
             set_flush_times(flush_times());
             if quarter < 4 {
                 assert_eq!(ledger.count(), 0);
@@ -178,7 +179,7 @@ fn later_ones_do_not_put_off_the_first() {
 fn retire_plain(count: u64) {
     for n in 0..count {
         // SAFETY: a box of ours, retired once.
-        unsafe { retire_ptr(NonNull::from(Box::leak(Box::new([n; 4])))) };
+        unsafe { Retired::from_raw(NonNull::from(Box::leak(Box::new([n; 4])))).retire() };
     }
 }
 
@@ -196,7 +197,7 @@ fn a_child_frees_in_time_what_it_inherited() {
             // The worker of the child, which comes for something else.
             let came = flag();
             on_thread("hurries", || {
-                call_hurry(|| came.store(true, Ordering::Release));
+                defer_hurry(|| came.store(true, Ordering::Release));
             });
             until("it comes", || came.load(Ordering::Acquire));
             jump(HOUR + 2 * SECOND);
@@ -320,7 +321,7 @@ fn clocks_of_timers() -> Vec<String> {
 fn timers_stand_still_while_the_system_is_suspended() {
     with_shifted_clocks(|| {
         assert_eq!(clocks_of_timers(), Vec::<String>::new());
-        call_hurry(|| ());
+        defer_hurry(|| ());
         barrier();
         // The worker's and the stand-by's. Number 7 (time in suspend counts) would make all that is held due on resume, and 9
         // would wake the system up for it.
@@ -415,7 +416,7 @@ fn the_coarse_clock_may_lag() {
                 until("all of it goes", || ledger.count() == 60);
                 // A callback takes some time, and is not stuck.
                 let gate = Gate::new();
-                call_hurry(|| gate.pass());
+                defer_hurry(|| gate.pass());
                 gate.until_reached(1);
                 thread::sleep(Duration::from_millis(50));
                 gate.open();

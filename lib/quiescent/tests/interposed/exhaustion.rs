@@ -17,8 +17,8 @@ use crate::common::deferral::{Ledger, WAYS, queue_somehow};
 use crate::common::{PATIENCE, Reader, in_both_modes, isolated, until};
 use meagre::{COUNTED, Refuse, refusing, start_counting, without_threads};
 use quiescent::{
-    Options, RcuCell, SyncError, barrier, call, drain, grace_period, init, read, read_lock,
-    statistics, synchronize, try_barrier, try_synchronize,
+    Options, RcuCell, SyncError, barrier, defer, drain, grace_period, read, read_lock, statistics,
+    synchronize, try_barrier, try_synchronize,
 };
 
 /// More than one block holds, and more than two.
@@ -152,11 +152,11 @@ fn memory_for_the_start_of_the_worker_is_tried_for_again() {
     in_both_modes(|| {
         let ledger = Ledger::new(20);
         // A queue with places, and no worker.
-        without_threads(|| call(|| ()));
+        without_threads(|| defer(|| ()));
         let before = statistics().worker_errors;
         let nothing = || drop(ledger.thing(0));
         // A closure that fits into a word needs no box.
-        refusing(Refuse::Everything, || call(nothing));
+        refusing(Refuse::Everything, || defer(nothing));
         let refused = statistics();
         assert!(refused.worker_errors > before, "{refused:?}");
         assert_eq!((refused.helper_threads, ledger.count()), (0, 0));
@@ -261,7 +261,7 @@ fn deferral_in_the_crowd() {
 #[test]
 fn slots_threads_without_one_defer_as_all_others() {
     in_both_modes(|| {
-        init(Options::new().max_threads(1)).expect("one leaf");
+        Options::new().max_threads(1).apply().expect("one leaf");
         let idle: Vec<_> = (0..62).map(|_| Reader::idle("has a slot")).collect();
         deferral_in_the_crowd();
         idle.into_iter().for_each(Reader::end);
@@ -292,7 +292,7 @@ fn limited(resource: libc::__rlimit_resource_t) {
     let nothing = || drop(ledger.thing(0));
     let before = limit(resource, 4096); // (of data, nothing at all would mean no limit)
     drop(read_lock());
-    call(nothing);
+    defer(nothing);
     limit(resource, before);
     let refused = statistics();
     assert_eq!(refused.registered, 62, "no slot was to be had");

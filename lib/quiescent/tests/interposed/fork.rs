@@ -13,7 +13,7 @@ use std::time::Duration;
 use crate::common::deferral::{Ledger, WAYS, queue_somehow};
 use crate::common::until;
 use quiescent::{
-    RcuCell, barrier, call, drain, read, retire_ptr_hurry, statistics, synchronize, try_synchronize,
+    RcuCell, Retired, barrier, defer, drain, read, statistics, synchronize, try_synchronize,
 };
 
 /// Everything works: for the child of a fork, and for its threads.
@@ -36,11 +36,13 @@ fn everything_works() {
     ledger.assert_all_once();
     // And by itself, on the worker.
     let flag = crate::common::deferral::flag();
-    call(|| flag.store(true, std::sync::atomic::Ordering::Release));
+    defer(|| flag.store(true, std::sync::atomic::Ordering::Release));
     until("the worker runs it", || {
         flag.load(std::sync::atomic::Ordering::Acquire)
     });
     // SAFETY: a box of ours, retired once.
-    unsafe { retire_ptr_hurry(std::ptr::NonNull::from(Box::leak(Box::new([0u8; 64])))) };
+    unsafe {
+        Retired::from_raw(std::ptr::NonNull::from(Box::leak(Box::new([0u8; 64])))).retire_hurry()
+    };
     until("the worker frees it", || statistics().queued == 0);
 }

@@ -10,7 +10,7 @@ use std::thread;
 use crate::common::deferral::{Gate, Ledger, library_threads, queue_somehow};
 use crate::common::{Isolated, PATIENCE, SHORT, in_both_modes, on_thread, sandbox, until};
 use quiescent::{
-    RcuCell, SyncError, barrier, call, drain, read, statistics, synchronize, try_barrier,
+    RcuCell, SyncError, barrier, defer, drain, read, statistics, synchronize, try_barrier,
 };
 
 /// Where the start of the worker waits, if anywhere.
@@ -108,7 +108,7 @@ fn without_a_thread_at_first() {
 #[test]
 fn one_refusal_is_no_more_than_one() {
     in_both_modes(|| {
-        // A thread that is asked for nothing else: its next call, however long after, is enough.
+        // A thread that is asked for nothing else: its next defer, however long after, is enough.
         let ledger = Ledger::new(2);
         REFUSED.store(1, Ordering::Release);
         queue_somehow(ledger.thing(0), 2);
@@ -242,7 +242,7 @@ fn all_at_once(hurry: bool) {
             2 => on_thread("departed", move || queue_somehow(others.thing(index), 2)),
             _ => queue_somehow(others.thing(index), 8),
         }
-        call(move || drop(called.thing(index)));
+        defer(move || drop(called.thing(index)));
         until("what was called goes", || called.count() == THREADS);
     };
     thread::scope(|scope| {

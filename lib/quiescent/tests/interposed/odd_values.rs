@@ -9,10 +9,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::common::deferral::Ledger;
 use crate::common::{PATIENCE, Reader, in_both_modes, on_thread, until};
 use crate::strict::{PAGE, PAGES, WRONG};
-use quiescent::{
-    RcuCell, RcuList, barrier, call, call_hurry, drain, retire, retire_hurry, retire_ptr,
-    retire_ptr_hurry, statistics,
-};
+use quiescent::{RcuCell, RcuList, Retired, barrier, defer, defer_hurry, drain, statistics};
 
 /// Everything queued is gone, and nothing but what was given came back.
 #[track_caller]
@@ -31,14 +28,14 @@ fn in_every_way<T: Send + Sync + 'static>(times: u32, make: fn() -> T) -> u32 {
         drop(cell.store(make()));
         cell.store(make()).retire();
         cell.store(make()).retire_hurry();
-        cell.store(make()).weigh(PAGE).retire();
-        retire(cell.store(make()));
-        retire_hurry(cell.store(make()));
+        cell.store(make()).with_owned_bytes(PAGE).retire();
+        (cell.store(make())).retire();
+        (cell.store(make())).retire_hurry();
         drop(cell.store(make()).wait());
         // SAFETY: a box of ours (of no size, perhaps), retired once.
-        unsafe { retire_ptr(leaked()) };
+        unsafe { Retired::from_raw(leaked()).retire() };
         // SAFETY: as above.
-        unsafe { retire_ptr_hurry(leaked()) };
+        unsafe { Retired::from_raw(leaked()).retire_hurry() };
     }
     let list = RcuList::from_iter([make(), make()]);
     list.clear();
@@ -110,18 +107,25 @@ fn weights_beyond_all_memory() {
             (0..3).for_each(|n| drop(plain.store(n)));
             assert!(!statistics().busy, "round {round}: light ones are lazy");
             // That much is not held for the sake of company.
-            plain.store(3).weigh(usize::MAX).retire();
+            plain.store(3).with_owned_bytes(usize::MAX).retire();
             assert!(statistics().busy, "round {round}");
             assert!(statistics().queued_bytes > 1 << 32, "{:?}", statistics());
             let cell = RcuCell::new(None);
             for n in 0..HEAVY {
-                let heavy = |value| cell.store(value).weigh(usize::MAX).weigh(usize::MAX);
+                let heavy = |value| {
+                    cell.store(value)
+                        .with_owned_bytes(usize::MAX)
+                        .with_owned_bytes(usize::MAX)
+                };
                 heavy(Some(ledger.thing(n))).retire();
                 heavy(None).retire();
                 heavy(Some(ledger.thing(HEAVY + n))).retire_hurry();
                 heavy(None).retire_hurry();
-                plain.store(4).weigh(usize::MAX - n).retire();
-                plain.store(5).weigh(usize::MAX >> 1).retire_hurry();
+                plain.store(4).with_owned_bytes(usize::MAX - n).retire();
+                plain
+                    .store(5)
+                    .with_owned_bytes(usize::MAX >> 1)
+                    .retire_hurry();
             }
             assert_eq!(ledger.count(), 0);
             inside.end();
@@ -146,8 +150,8 @@ fn ran(value: u64) {
 /// Queues a closure, and says how large it is.
 fn queue<F: FnOnce() + Send + 'static>(f: F, hurry: bool) -> usize {
     match hurry {
-        true => call_hurry(f),
-        false => call(f),
+        true => defer_hurry(f),
+        false => defer(f),
     }
     size_of::<F>()
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use crate::common::{PATIENCE, Reader, SHORT, in_both_modes, isolated, sleepers, thread_id, until};
 use places::{Handler, Place, stop_at};
 use quiescent::{
-    SyncError, call_hurry, poll, read, start_poll, statistics, synchronize, synchronize_timeout,
+    SyncError, defer_hurry, read, start_grace_period, statistics, synchronize, synchronize_timeout,
 };
 
 /// Waiters behind the driver that is stopped.
@@ -60,11 +60,11 @@ fn others_get_there(place: Place) {
         assert!(usurped > 0, "the role was taken");
         // Nobody misses it any more: no look is needed from here on.
         let ran = crate::common::deferral::flag();
-        call_hurry(|| ran.store(true, Ordering::Release));
+        defer_hurry(|| ran.store(true, Ordering::Release));
         until("the worker gets there", || ran.load(Ordering::Acquire));
         (0..50).for_each(|_| synchronize());
-        let cookie = start_poll();
-        until("polling gets there", || poll(cookie));
+        let cookie = start_grace_period();
+        until("polling gets there", || cookie.is_done());
         assert!(!driver.is_finished());
         gate.open();
         driver.join().expect("no panic");
@@ -95,8 +95,8 @@ fn a_poller_alone_replaces_a_driver_that_is_stopped() {
         let idle = Reader::idle("idle");
         thread::scope(|scope| {
             let (driver, gate) = stopped(scope, Place::Fence);
-            let cookie = start_poll();
-            until("polling gets there", || poll(cookie));
+            let cookie = start_grace_period();
+            until("polling gets there", || cookie.is_done());
             assert!(statistics().usurped > 0 && !driver.is_finished());
             gate.open();
         });
@@ -111,7 +111,7 @@ fn the_worker_alone_replaces_a_driver_that_is_stopped() {
         thread::scope(|scope| {
             let (driver, gate) = stopped(scope, Place::Fence);
             let ran = crate::common::deferral::flag();
-            call_hurry(|| ran.store(true, Ordering::Release));
+            defer_hurry(|| ran.store(true, Ordering::Release));
             until("the worker gets there", || ran.load(Ordering::Acquire));
             assert!(statistics().usurped > 0 && !driver.is_finished());
             gate.open();

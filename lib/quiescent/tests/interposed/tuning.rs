@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use crate::common::deferral::{flag, library_threads};
 use crate::common::{Reader, in_both_modes, isolated, on_thread, sleeps, thread_id, until};
-use quiescent::{
-    Breaker, FLUSH, FlushTimes, Head, PROMPT, RcuCell, barrier, breakers, call, call_head_lazy,
-    call_hurry, call_lazy, flush_times, offload_thread, retire_ptr, retire_ptr_no_reclaim,
-    set_flush_times, set_offload, statistics,
+use quiescent::intrusive::{self, Head};
+use quiescent::stats::{Breaker, breakers};
+use quiescent::tuning::{
+    FLUSH, FlushTimes, PROMPT, flush_times, offload_thread, set_flush_times, set_offload,
 };
+use quiescent::{RcuCell, Retired, barrier, defer, defer_hurry, defer_lazy, statistics};
 
 /// Objects of this size are the tests'; nobody else asks for such.
 const SIZE: usize = 777;
@@ -43,12 +44,12 @@ fn object() -> NonNull<Object> {
 
 fn retire_one() {
     // SAFETY: from a box, found by nobody, retired once.
-    unsafe { retire_ptr(object()) };
+    unsafe { Retired::from_raw(object()).retire() };
 }
 
 fn retire_one_no_reclaim() {
     // SAFETY: as above.
-    unsafe { retire_ptr_no_reclaim(object()) };
+    unsafe { Retired::from_raw(object()).retire_no_reclaim() };
 }
 
 /// How many of the objects the calling thread gives back itself meanwhile.
@@ -226,13 +227,13 @@ fn lazy_calls_wait_for_company() {
         });
         // The worker has started and sleeps again, so that no pass of it is a coincidence.
         let warm = flag();
-        call_hurry(|| warm.store(true, Ordering::Release));
+        defer_hurry(|| warm.store(true, Ordering::Release));
         barrier();
         let asleep = || library_threads().into_iter().all(sleeps);
         until("the worker sleeps", asleep);
         let before = statistics().worker_passes;
         let (first, second) = (flag(), flag());
-        call_lazy(|| first.store(true, Ordering::Release));
+        defer_lazy(|| first.store(true, Ordering::Release));
         on_thread("another", quiescent::synchronize);
         assert!(!first.load(Ordering::Acquire));
         assert_eq!(
@@ -243,14 +244,14 @@ fn lazy_calls_wait_for_company() {
         // That grace period served it: the next natural run, on whosever account, runs it too.
         on_thread("another", || {
             let hurried = flag();
-            call_hurry(|| hurried.store(true, Ordering::Release));
+            defer_hurry(|| hurried.store(true, Ordering::Release));
             until("a hurried one has run", || hurried.load(Ordering::Acquire));
         });
         until("the lazy one has run", || first.load(Ordering::Acquire));
         // A prompt one of this thread drags another along.
         let third = flag();
-        call_lazy(|| second.store(true, Ordering::Release));
-        call(|| third.store(true, Ordering::Release));
+        defer_lazy(|| second.store(true, Ordering::Release));
+        defer(|| third.store(true, Ordering::Release));
         until("both have run", || {
             second.load(Ordering::Acquire) && third.load(Ordering::Acquire)
         });
@@ -267,12 +268,12 @@ fn a_barrier_does_not_leave_lazy_ones_behind() {
             RAN.fetch_add(1, Ordering::Relaxed);
         }
         for n in 1..=10 {
-            call_lazy(|| {
+            defer_lazy(|| {
                 RAN.fetch_add(1, Ordering::Relaxed);
             });
             let head = NonNull::from(Box::leak(Box::new(Head::new())));
             // SAFETY: it stays there until `count` frees it.
-            unsafe { call_head_lazy(head, count) };
+            unsafe { intrusive::defer_lazy(head, count) };
             barrier();
             assert_eq!(RAN.load(Ordering::Relaxed), 2 * n);
         }
@@ -288,7 +289,7 @@ fn a_shorter_flush_time_counts_for_what_is_queued() {
         });
         let ran = flag();
         let freed = FREED.load(Ordering::Relaxed);
-        call(|| ran.store(true, Ordering::Release));
+        defer(|| ran.store(true, Ordering::Release));
         on_thread("departs", || (0..10).for_each(|_| retire_one()));
         assert!(!ran.load(Ordering::Acquire));
         let soon = Duration::from_millis(20);
@@ -341,11 +342,11 @@ fn who_breaks_laziness_is_told() {
             found.map(|breaker| (breaker.hurried, breaker.prompt))
         };
         // What waits for company is not in there.
-        call_lazy(|| ());
+        defer_lazy(|| ());
         RcuCell::new([1u64]).store([2]).retire();
         assert_eq!(breakers(), []);
         for n in 0..3 {
-            call_hurry(move || assert!(Session(n).0 < 3));
+            defer_hurry(move || assert!(Session(n).0 < 3));
             RcuCell::new([n; 5]).store([0; 5]).retire_hurry();
         }
         RcuCell::new(Owner(String::new()))
@@ -362,7 +363,7 @@ fn who_breaks_laziness_is_told() {
         barrier();
         // Of prompt ones it is the first that costs a wake-up.
         fn prompt_one() {}
-        (0..10).for_each(|_| call(prompt_one));
+        (0..10).for_each(|_| defer(prompt_one));
         let (hurried, prompt) = of("prompt_one").expect("it is there");
         assert_eq!(hurried, 0);
         assert!((1..10).contains(&prompt), "{prompt}");

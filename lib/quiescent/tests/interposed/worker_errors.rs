@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use crate::common::deferral::{Gate, Ledger, library_switches, queue_somehow};
 use crate::common::{Reader, in_both_modes, isolated, sandbox, sleepers, until};
-use quiescent::{Domain, SyncError, barrier, call_hurry, drain, read, statistics, try_barrier};
+use quiescent::{Domain, SyncError, barrier, defer_hurry, drain, read, statistics, try_barrier};
 
 /// How many times more to refuse something.
 struct Refusals {
@@ -91,7 +91,7 @@ const FOR_EVER: SyncError = SyncError::FenceRefused { errno: libc::EPERM };
 /// The worker and the stand-by are there, and have all they need.
 fn warm_up() {
     for _ in 0..2 {
-        call_hurry(|| ());
+        defer_hurry(|| ());
         barrier();
     }
 }
@@ -119,7 +119,7 @@ fn a_barrier_that_failed_covers_nobody_else() {
         const THINGS: usize = 3;
         for refusals in 0..=2 {
             let (gate, ledger) = (Gate::new(), Ledger::new(THINGS));
-            call_hurry(|| gate.pass());
+            defer_hurry(|| gate.pass());
             gate.until_reached(1);
             let told = Mutex::new(Vec::new());
             let owner = thread::scope(|scope| {
@@ -210,7 +210,7 @@ fn fences_refused_for_ever_are_told_and_the_worker_rests() {
         let idle = Reader::idle("idle");
         let (gate, ledger) = (Gate::new(), Ledger::new(THINGS));
         warm_up();
-        call_hurry(|| gate.pass());
+        defer_hurry(|| gate.pass());
         gate.until_reached(1);
         // Lazily: no grace period has been asked for.
         (0..THINGS / 2).for_each(|index| queue_somehow(ledger.thing(index), 8));
@@ -250,7 +250,7 @@ fn a_domain_that_only_wants_a_grace_period_which_is_refused_keeps_nobody_busy() 
             let _ = told.recv();
         });
         let (ran, has_run) = mpsc::channel();
-        DOMAIN.call_hurry(move || ran.send(()).expect("the test listens"));
+        DOMAIN.defer_hurry(move || ran.send(()).expect("the test listens"));
         has_run.recv().expect("there is a caretaker now");
         sandbox::refuse(libc::SYS_membarrier, libc::EPERM).expect("a filter");
         assert_eq!(DOMAIN.try_synchronize(), Err(FOR_EVER));

@@ -12,10 +12,9 @@ use std::thread;
 use crate::common::children::fork_code;
 use crate::common::deferral::{Gate, Ledger, Thing, library_threads, queue_somehow, until_at_rest};
 use crate::common::{in_both_modes, isolated, on_thread, thread_id, thread_lives, until};
-use quiescent::{
-    Head, RcuCell, Report, barrier, call, call_head, call_hurry, on_report, read, read_lock,
-    statistics, synchronize,
-};
+use quiescent::intrusive::{self, Head};
+use quiescent::report::{Report, on_report};
+use quiescent::{RcuCell, barrier, defer, defer_hurry, read, read_lock, statistics, synchronize};
 
 unsafe extern "C-unwind" {
     fn pthread_exit(value: *mut c_void) -> !;
@@ -77,20 +76,20 @@ unsafe fn ending_head(head: NonNull<Head>) {
 /// Queues a thing whose callback ends its thread, in one of four ways.
 fn queue_ending(thing: Thing, way: usize) {
     match way % 4 {
-        0 => call(move || {
+        0 => defer(move || {
             let _thing = thing; // dropped on the way out
             end_thread();
         }),
         1 => {
             let boxed = Box::new(Ends(thing));
-            call(move || drop(boxed));
+            defer(move || drop(boxed));
         }
         2 => RcuCell::new(Some(Ends(thing))).store(None).retire_hurry(),
         _ => {
             let head = Head::new();
             let node = NonNull::from(Box::leak(Box::new(EndingNode { head, thing })));
             // SAFETY: the head is the first field of a node of ours, queued once.
-            unsafe { call_head(node.cast(), ending_head) };
+            unsafe { intrusive::defer(node.cast(), ending_head) };
         }
     }
 }
@@ -157,7 +156,7 @@ fn the_thread_is_gone_with_all_it_had() {
             static WAITS: RefCell<Option<Waits>> = const { RefCell::new(None) };
         }
         for round in 1..=20 {
-            call_hurry(|| {
+            defer_hurry(|| {
                 WAITS.set(Some(Waits(thread_id())));
                 let _guard = read_lock();
                 end_thread();
@@ -190,13 +189,13 @@ fn many_of_them_one_after_the_other() {
 /// Ends 200 callbacks with their threads while there are no others.
 fn goes_on_itself(end: fn() -> !) {
     const THINGS: usize = 200;
-    call_hurry(|| ());
+    defer_hurry(|| ());
     barrier(); // the worker and the stand-by are there
     let ledger = Ledger::new(2 * THINGS);
     REFUSE_THREADS.store(true, Ordering::Release);
     for index in 0..THINGS {
         let thing = ledger.thing(2 * index);
-        call(move || {
+        defer(move || {
             drop(thing);
             end();
         });
@@ -239,7 +238,7 @@ fn an_end_that_unwinds_nothing_is_noticed() {
         for index in 0..100 {
             let thing = ledger.thing(index);
             match index % 10 {
-                3 => call(move || {
+                3 => defer(move || {
                     drop(thing); // else it leaks
                     end_thread_unseen();
                 }),
@@ -262,7 +261,7 @@ fn one_that_was_stuck_before_ends_alone() {
         let gate = Gate::new();
         let ledger = Ledger::new(101);
         let thing = ledger.thing(100);
-        call_hurry(move || {
+        defer_hurry(move || {
             let _thing = thing;
             gate.pass();
             end_thread();
@@ -295,7 +294,7 @@ fn a_reporter_that_ends_its_thread_stops_nobody() {
         for round in 1..=10 {
             let ledger = Ledger::new(40);
             queue_ending(ledger.thing(0), round);
-            call(|| panic!("a closure"));
+            defer(|| panic!("a closure"));
             (1..40).for_each(|index| queue_somehow(ledger.thing(index), index));
             barrier();
             ledger.assert_all_once();
@@ -314,7 +313,7 @@ fn a_child_forked_by_a_callback_ends_with_its_thread() {
         static CODE: AtomicU32 = AtomicU32::new(u32::MAX);
         let ledger = Ledger::new(20);
         let thing = ledger.thing(19);
-        call_hurry(move || {
+        defer_hurry(move || {
             let child = fork_code(|| {
                 read(|_| ());
                 end_thread(); // the only one: the child ends well

@@ -10,7 +10,7 @@ use crate::common::{
     Reader, in_both_modes, kernel_threads, on_thread, panic_text, sleepers, until,
 };
 use quiescent::{
-    RcuCell, SyncError, barrier, call, call_hurry, read, read_lock, retire_ptr, statistics,
+    RcuCell, Retired, SyncError, barrier, defer, defer_hurry, read, read_lock, statistics,
     synchronize, try_barrier,
 };
 
@@ -60,7 +60,7 @@ fn it_covers_both_lanes_of_every_thread() {
                                 queue_somehow(ledger.thing(thread * 3 + n), n * 2);
                             }
                             // SAFETY: a box of ours, retired once.
-                            unsafe { retire_ptr(plain()) };
+                            unsafe { Retired::from_raw(plain()).retire() };
                         }
                     });
                 }
@@ -101,7 +101,7 @@ fn it_refuses_where_it_would_wait_for_itself() {
                 (self.0)();
             }
         }
-        call_hurry(ask.clone());
+        defer_hurry(ask.clone());
         let mut places = 1;
         RcuCell::new(Some(Asks(ask.clone()))).store(None).retire();
         places += 1;
@@ -166,7 +166,7 @@ fn with_nothing_queued_it_starts_nothing() {
         assert_eq!(kernel_threads(), threads);
         inside.end();
         // And when everything has been run before: no grace period, nobody is woken.
-        idle.iter().for_each(|_| call(|| ()));
+        idle.iter().for_each(|_| defer(|| ()));
         barrier();
         until_at_rest();
         let before = statistics();
@@ -208,10 +208,10 @@ fn it_does_not_wait_for_what_comes_later() {
         fn again() {
             TURNS.fetch_add(1, Ordering::Relaxed);
             if GO_ON.load(Ordering::Relaxed) {
-                call_hurry(again);
+                defer_hurry(again);
             }
         }
-        call_hurry(again);
+        defer_hurry(again);
         until("it turns", || TURNS.load(Ordering::Relaxed) > 3);
         for n in 0..20 {
             let ledger = Ledger::new(1);
@@ -233,7 +233,7 @@ fn it_does_not_wait_for_a_later_callback_that_is_stuck() {
     in_both_modes(|| {
         let (first, second) = (Gate::new(), Gate::new());
         let last = flag();
-        call_hurry(|| first.pass());
+        defer_hurry(|| first.pass());
         first.until_reached(1);
         let (started, covered) = (statistics().barriers, flag());
         thread::scope(|scope| {
@@ -243,8 +243,8 @@ fn it_does_not_wait_for_a_later_callback_that_is_stuck() {
             });
             thread::sleep(20 * crate::common::SHORT); // it sleeps for good, not at a lock on its way
             // Queued after it, in the same queue, and stuck on another worker.
-            call_hurry(|| second.pass());
-            call_hurry(|| last.store(true, Ordering::Release));
+            defer_hurry(|| second.pass());
+            defer_hurry(|| last.store(true, Ordering::Release));
             second.until_reached(1);
             until("others go on", || last.load(Ordering::Acquire));
             assert!(!covered.load(Ordering::Acquire), "its own is stuck still");

@@ -12,19 +12,19 @@ use std::thread;
 use crate::common::deferral::{Ledger, Thing, WAYS, queue_somehow};
 use crate::common::tasks::{Bell, block_on};
 use crate::common::{Reader, in_both_modes, kernel_threads, on_thread, panic_text, until};
-use quiescent::{OwnedSrcuGuard, Srcu, SrcuCell, statistics};
+use quiescent::{Guard, RcuCell, Srcu, statistics};
 
 /// Where barriers are.
 #[derive(Clone, Copy)]
 enum Place {
     Process,
-    Under(&'static Arc<Srcu>),
+    Under(&'static Srcu),
 }
 
 /// Keeps what is queued where it is.
 enum Hold {
     Reader(Reader),
-    Guard(OwnedSrcuGuard),
+    Guard(Guard<Srcu>),
 }
 
 impl Hold {
@@ -44,17 +44,17 @@ impl Place {
             return queue_somehow(thing, way);
         };
         match way % 4 {
-            0 => srcu.call(move || drop(thing)),
-            1 => srcu.call_hurry(move || drop(thing)),
-            2 => srcu.call_lazy(move || drop(thing)),
-            _ => drop(SrcuCell::new(srcu, Some(thing)).store(None)),
+            0 => srcu.defer(move || drop(thing)),
+            1 => srcu.defer_hurry(move || drop(thing)),
+            2 => srcu.defer_lazy(move || drop(thing)),
+            _ => drop(RcuCell::new_in(Some(thing), srcu).store(None)),
         }
     }
 
-    fn call_hurry(self, f: impl FnOnce() + Send + 'static) {
+    fn defer_hurry(self, f: impl FnOnce() + Send + 'static) {
         match self {
-            Place::Process => quiescent::call_hurry(f),
-            Place::Under(srcu) => srcu.call_hurry(f),
+            Place::Process => quiescent::defer_hurry(f),
+            Place::Under(srcu) => srcu.defer_hurry(f),
         }
     }
 
@@ -260,11 +260,11 @@ fn it_does_not_wait_for_what_callbacks_queue() {
         fn again(place: Place) {
             TURNS.fetch_add(1, Ordering::Relaxed);
             if GO_ON.load(Ordering::Relaxed) {
-                place.call_hurry(move || again(place));
+                place.defer_hurry(move || again(place));
             }
         }
         GO_ON.store(true, Ordering::Relaxed);
-        place.call_hurry(move || again(place));
+        place.defer_hurry(move || again(place));
         for n in 0..20 {
             let ledger = Ledger::new(1);
             place.queue(ledger.thing(0), n);
@@ -294,7 +294,7 @@ fn inside_a_section_it_refuses_to_wait() {
             match place {
                 Place::Process => {
                     let text = panic_text(|| assert!(bell.poll(&mut future).is_ready()));
-                    assert!(text.starts_with("Barrier: "), "{text}");
+                    assert!(text.starts_with("BarrierFuture: "), "{text}");
                     assert!(text.contains("drop the guard first"), "{text}");
                 }
                 // It is another one's section: the caretaker runs it meanwhile.
@@ -314,7 +314,7 @@ fn inside_a_callback_that_it_waits_for_it_is_pending() {
         RESULT.store(0, Ordering::Relaxed);
         let ledger = Ledger::new(1);
         let thing = ledger.thing(0);
-        place.call_hurry(move || {
+        place.defer_hurry(move || {
             let _in_the_end = thing;
             let mut inner = place.future();
             let pending = Bell::new().poll(&mut inner).is_pending();

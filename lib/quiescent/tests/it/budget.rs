@@ -10,10 +10,12 @@ use std::time::Duration;
 
 use crate::common::deferral::{Gate, Ledger};
 use crate::common::{PATIENCE, Reader, in_both_modes, isolated, until};
+use quiescent::report::{Report, on_report};
+use quiescent::stats::Fullness;
+use quiescent::tuning::set_budget;
 use quiescent::{
-    Fullness, Options, RcuCell, Refusal, Refused, Report, Retired, SyncError, barrier, call, drain,
-    init, on_report, read_lock, retire_ptr, retire_ptr_wait, retire_wait, set_budget, statistics,
-    try_retire, try_retire_ptr,
+    Options, RcuCell, Refusal, Refused, Retired, SyncError, barrier, defer, drain, read_lock,
+    statistics,
 };
 
 const MIB: u64 = 1 << 20;
@@ -34,9 +36,10 @@ fn object() -> NonNull<Object> {
 }
 
 /// Gives an object back that was not retired.
-fn free(object: NonNull<Object>) {
+fn free(object: Retired<Object>) {
+    let object = std::ptr::from_ref(object.leak()).cast_mut();
     // SAFETY: made by `object`, and nobody else knows it.
-    drop(unsafe { Box::from_raw(object.as_ptr()) });
+    drop(unsafe { Box::from_raw(object) });
 }
 
 /// What is queued, in bytes: as the library says it, and as its number says.
@@ -48,7 +51,7 @@ fn held() -> u64 {
 /// Tries to retire one; false if it came back.
 fn try_one() -> bool {
     // SAFETY: nobody has seen the object.
-    match unsafe { try_retire_ptr(object()) } {
+    match unsafe { Retired::from_raw(object()).try_retire() } {
         Ok(()) => true,
         Err(refused) => {
             assert!(matches!(refused.reason, Refusal::Full(_)), "{refused}");
@@ -108,7 +111,7 @@ fn a_stalled_reader_holds_no_more_than_the_budget_of_those_who_ask() {
         assert!(now.refused > 0 && now.over_budget == 0, "{now:?}");
         assert!(now.oldest > Duration::ZERO);
         reader.end();
-        // It is over by itself: no call of ours but those that try.
+        // It is over by itself: no defer of ours but those that try.
         until("there is room again", try_one);
         nothing_is_held();
     });
@@ -141,7 +144,7 @@ fn those_who_wait_go_no_faster_than_the_readers() {
                     scope.spawn(|| {
                         for _ in 0..OBJECTS / THREADS {
                             // SAFETY: nobody has seen the object.
-                            unsafe { retire_ptr_wait(object(), PATIENCE) }
+                            unsafe { Retired::from_raw(object()).retire_wait(PATIENCE) }
                                 .expect("there will be room");
                         }
                     })
@@ -166,7 +169,7 @@ fn one_who_waits_in_vain_gets_it_back_with_the_readers_name() {
         set_budget(10_000, u64::MAX);
         let reader = Reader::inside("stalled");
         while try_one() {}
-        let waiting = replaced(7u64, 8).weigh(1000);
+        let waiting = replaced(7u64, 8).with_owned_bytes(1000);
         let refused = waiting.retire_wait(Duration::from_millis(20));
         let refused = refused.expect_err("a reader is in the way");
         let text = refused.to_string();
@@ -178,13 +181,13 @@ fn one_who_waits_in_vain_gets_it_back_with_the_readers_name() {
         assert_eq!(*refused.object, 7, "it is as it was");
         assert_eq!(statistics().refused, 1, "only the last one that tried");
         // The weight is, too.
-        let refused = try_retire(refused.object).expect_err("still");
+        let refused = refused.object.try_retire().expect_err("still");
         let Refusal::Full(Fullness { held_bytes, .. }) = refused.reason else {
             panic!("{refused}");
         };
         assert!(held_bytes + 1000 > 10_000);
         reader.end();
-        retire_wait(refused.object, PATIENCE).expect("there is room");
+        refused.object.retire_wait(PATIENCE).expect("there is room");
         nothing_is_held();
     });
 }
@@ -209,7 +212,7 @@ fn retire_grows_and_says_so_once() {
         let guard = read_lock();
         for _ in 0..objects {
             // SAFETY: nobody has seen the object.
-            unsafe { retire_ptr(object()) }; // in a section: it neither waits nor hangs
+            unsafe { Retired::from_raw(object()).retire() }; // in a section: it neither waits nor hangs
         }
         drop(guard);
         assert!(held() >= BUDGET, "it grows");
@@ -230,9 +233,9 @@ fn callbacks_count_and_waiting_for_them_runs_none() {
         let gate = Gate::new();
         static RAN_HERE: AtomicBool = AtomicBool::new(false);
         let here = thread::current().id();
-        call(move || gate.pass());
+        defer(move || gate.pass());
         for _ in 0..200 {
-            call(move || {
+            defer(move || {
                 let same = thread::current().id() == here;
                 RAN_HERE.fetch_or(same, Ordering::Relaxed);
             });
@@ -265,7 +268,7 @@ fn nobody_waits_in_a_section_or_a_callback() {
         );
         drop(guard);
         static REASON: std::sync::Mutex<Option<Refusal>> = std::sync::Mutex::new(None);
-        call(|| {
+        defer(|| {
             let refused = replaced(1, 2)
                 .retire_wait(PATIENCE)
                 .expect_err("a callback");
@@ -317,7 +320,10 @@ fn what_is_refused_is_neither_lost_nor_dropped() {
 #[test]
 fn the_budget_can_be_changed_at_any_time() {
     isolated(|| {
-        init(Options::new().budget(5000, 77)).expect("nobody has read");
+        Options::new()
+            .budget(5000, 77)
+            .apply()
+            .expect("nobody has read");
         let now = statistics();
         assert_eq!((now.budget_bytes, now.budget_callbacks), (5000, 77));
         let reader = Reader::inside("stalled");

@@ -9,9 +9,12 @@ use std::time::Duration;
 
 use crate::common::deferral::{Gate, Ledger, flag, library_threads, queue_somehow, until_at_rest};
 use crate::common::{PATIENCE, in_both_modes, isolated, until};
+use quiescent::intrusive::{self, Head};
+use quiescent::report::{Report, on_report};
+use quiescent::stats::holdouts;
 use quiescent::{
-    Head, RcuCell, Report, SyncError, barrier, call, call_head, call_hurry, drain, holdouts,
-    on_report, read_lock, statistics, synchronize_timeout, try_barrier, try_synchronize,
+    RcuCell, SyncError, barrier, defer, defer_hurry, drain, read_lock, statistics,
+    synchronize_timeout, try_barrier, try_synchronize,
 };
 
 static REPORTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -54,12 +57,12 @@ fn a_panic_is_contained_counted_and_reported() {
             for index in 0..400 {
                 queue_somehow(ledger.thing(index), index & !1);
                 if index % 100 == 50 {
-                    call(|| panic!("a closure"));
-                    call(move || panic_any(vec![round; 100]));
+                    defer(|| panic!("a closure"));
+                    defer(move || panic_any(vec![round; 100]));
                     drop(RcuCell::new(Some(PanicsOnDrop(1))).store(None));
                     let head = std::ptr::NonNull::from(Box::leak(Box::new(Head::new())));
                     // SAFETY: a head of ours, kept for ever.
-                    unsafe { call_head(head, panicking_head) };
+                    unsafe { intrusive::defer(head, panicking_head) };
                 }
             }
             // On the worker, or here.
@@ -101,14 +104,14 @@ fn panics_of_panics_are_contained() {
         hush();
         let ran = flag();
         for depth in 0..4 {
-            call_hurry(move || panic_any(Matryoshka(depth)));
+            defer_hurry(move || panic_any(Matryoshka(depth)));
         }
-        call_hurry(|| ran.store(true, Ordering::Release));
+        defer_hurry(|| ran.store(true, Ordering::Release));
         until("others run", || ran.load(Ordering::Acquire));
         barrier();
         assert_eq!(statistics().callback_panics, 4);
         for depth in 0..4 {
-            call(move || panic_any(Matryoshka(depth)));
+            defer(move || panic_any(Matryoshka(depth)));
         }
         assert_eq!(drain(PATIENCE).left, 0);
         assert_eq!(statistics().callback_panics, 8);
@@ -140,7 +143,7 @@ fn what_a_panic_carries_is_dropped_inside_the_callback() {
             for index in 0..20 {
                 queue_somehow(ledger.thing(index), index);
                 if index == 10 {
-                    call_hurry(|| panic_any(Waits));
+                    defer_hurry(|| panic_any(Waits));
                 }
             }
             until("it is dropped", || {
@@ -149,7 +152,7 @@ fn what_a_panic_carries_is_dropped_inside_the_callback() {
             barrier();
             ledger.assert_all_once();
             // The same in this thread.
-            call(|| panic_any(Waits));
+            defer(|| panic_any(Waits));
             assert_eq!(drain(PATIENCE).left, 0);
             assert_eq!(REFUSED.load(Ordering::Acquire), 2 * round);
             barrier();
@@ -167,8 +170,8 @@ fn a_reporter_that_panics_stops_nobody() {
         on_report(|report| panic!("{report}"));
         let ran: &'static AtomicU32 = Box::leak(Box::new(AtomicU32::new(0)));
         for _ in 0..3 {
-            call_hurry(|| panic!("a closure"));
-            call_hurry(|| {
+            defer_hurry(|| panic!("a closure"));
+            defer_hurry(|| {
                 ran.fetch_add(1, Ordering::Release);
             });
             barrier();
@@ -183,7 +186,7 @@ fn a_callback_that_never_returns_stops_nobody() {
     in_both_modes(|| {
         on_report(remember);
         let gate = Gate::new();
-        call_hurry(|| gate.pass());
+        defer_hurry(|| gate.pass());
         gate.until_reached(1);
         let ledger = Ledger::new(500);
         (0..500).for_each(|index| queue_somehow(ledger.thing(index), index));
@@ -239,9 +242,9 @@ fn several_that_never_return_stop_nobody() {
         // Closures and a destructor, two of them from a thread that is gone.
         let parks = || RcuCell::new(Some(Parks(gate))).store(None).retire_hurry();
         parks();
-        call_hurry(|| gate.pass());
+        defer_hurry(|| gate.pass());
         crate::common::on_thread("departed", move || {
-            call_hurry(|| gate.pass());
+            defer_hurry(|| gate.pass());
             parks();
         });
         gate.until_reached(4);
@@ -273,7 +276,7 @@ fn a_reporter_that_waits_for_the_stuck_one_stops_nobody() {
         static LOG: Mutex<u32> = Mutex::new(0);
         on_report(|_| *LOG.lock().expect("no panic") += 1);
         let gate = Gate::new();
-        call_hurry(|| {
+        defer_hurry(|| {
             let _log = LOG.lock().expect("no panic");
             gate.pass();
         });
@@ -298,15 +301,15 @@ fn a_reporter_may_queue_and_look() {
         static SEEN: AtomicU32 = AtomicU32::new(0);
         hush();
         on_report(|_| {
-            call_hurry(|| {
+            defer_hurry(|| {
                 SEEN.fetch_add(1, Ordering::AcqRel);
             });
             drop(RcuCell::new(vec![1]).store(vec![2]));
             assert!(statistics().queued > 0);
         });
         let gate = Gate::new();
-        call_hurry(|| panic!("a closure"));
-        call_hurry(|| gate.pass());
+        defer_hurry(|| panic!("a closure"));
+        defer_hurry(|| gate.pass());
         until("both are reported", || SEEN.load(Ordering::Acquire) == 2);
         gate.open();
         barrier();
@@ -317,7 +320,7 @@ fn a_reporter_may_queue_and_look() {
 fn a_guard_leaked_by_a_callback_is_a_named_holdout() {
     in_both_modes(|| {
         let leaked = flag();
-        call_hurry(|| {
+        defer_hurry(|| {
             std::mem::forget(read_lock());
             leaked.store(true, Ordering::Release);
         });
@@ -359,8 +362,8 @@ fn a_guard_kept_across_callbacks_may_be_dropped_later() {
         }
         let dropped = flag();
         // Both on the worker, in one round: they were queued together.
-        call(|| KEPT.with(|kept| *kept.borrow_mut() = Some(read_lock())));
-        call(|| {
+        defer(|| KEPT.with(|kept| *kept.borrow_mut() = Some(read_lock())));
+        defer(|| {
             KEPT.with(|kept| drop(kept.borrow_mut().take()));
             dropped.store(true, Ordering::Release);
         });

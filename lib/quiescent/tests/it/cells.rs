@@ -29,7 +29,7 @@ fn who_comes_too_late_gets_its_value_back_with_what_is_there() {
         let cell = RcuCell::new(Counted::new(1, &THERE));
         let guard = read_lock();
         let seen = cell.load(&guard);
-        let old = cell.swap(Counted::new(2, &THERE));
+        let old = cell.store(Counted::new(2, &THERE));
         let late = cell.compare_exchange(seen, Counted::new(3, &THERE), &guard);
         let Err(Exchanged { new, current }) = late else {
             panic!("the cell had changed");
@@ -110,7 +110,7 @@ fn a_guard_that_repins_sees_what_came_meanwhile() {
         let mut guard = read_lock();
         assert_eq!(*cell.load(&guard), 1);
         thread::scope(|scope| {
-            let writer = scope.spawn(|| *cell.swap(2).wait());
+            let writer = scope.spawn(|| *cell.store(2).wait());
             // It waits for this section, which ends here and not with the guard. As often as it takes: a scan may lie in between.
             while !writer.is_finished() {
                 guard.repin();

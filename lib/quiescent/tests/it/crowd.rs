@@ -7,7 +7,7 @@ use std::thread;
 use crate::common::oracle::Plan;
 use crate::common::{PATIENCE, Reader, SHORT, in_both_modes, on_thread, until};
 use quiescent::{
-    Guard, Options, SyncError, in_section, init, poll, read, read_lock, start_poll, statistics,
+    Guard, Options, SyncError, in_section, read, read_lock, start_grace_period, statistics,
     synchronize, synchronize_timeout, try_synchronize,
 };
 
@@ -17,7 +17,7 @@ const SLOTS: usize = 62;
 /// Runs `body` in both fence modes, in a process where every slot is taken by an idle thread.
 fn without_slots(body: fn(Vec<Reader>)) {
     let start = || {
-        init(Options::new().max_threads(1)).expect("one leaf");
+        Options::new().max_threads(1).apply().expect("one leaf");
         let idle: Vec<_> = (0..SLOTS).map(|_| Reader::idle("has a slot")).collect();
         assert_eq!(
             (statistics().registered, statistics().crowd_sections),
@@ -85,7 +85,7 @@ fn a_section_gets_no_slot_half_way() {
         let first = read_lock();
         assert_waits();
         idle.pop().expect("one of them").end();
-        quiescent::call(|| ()); // would register the thread, elsewhere
+        quiescent::defer(|| ()); // would register the thread, elsewhere
         let last = read_lock();
         drop(first);
         assert_waits();
@@ -104,10 +104,10 @@ fn misuse_in_the_crowd_is_found() {
         let guard = read_lock();
         assert_eq!(try_synchronize(), Err(SyncError::InsideSection));
         assert_eq!(synchronize_timeout(PATIENCE), Err(SyncError::InsideSection));
-        let cookie = start_poll();
-        assert!((0..200).all(|_| !poll(cookie)));
+        let cookie = start_grace_period();
+        assert!((0..200).all(|_| !cookie.is_done()));
         drop(guard);
-        until("polling gets there", || poll(cookie));
+        until("polling gets there", || cookie.is_done());
         assert_eq!(try_synchronize(), Ok(()));
         idle.into_iter().for_each(Reader::end);
     });
@@ -211,8 +211,8 @@ fn readers_that_overlap_for_ever_starve_nobody() {
             let driving = scope.spawn(|| (0..100).for_each(|_| synchronize()));
             until("grace periods end", || driving.is_finished());
             for _ in 0..20 {
-                let cookie = start_poll();
-                until("polling gets there", || poll(cookie));
+                let cookie = start_grace_period();
+                until("polling gets there", || cookie.is_done());
             }
             stop.store(true, Ordering::Relaxed);
         });

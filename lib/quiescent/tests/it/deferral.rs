@@ -11,8 +11,8 @@ use crate::common::deferral::{Ledger, WAYS, queue_somehow};
 use crate::common::oracle::Canary;
 use crate::common::{Numbers, Reader, in_both_modes, isolated, on_thread, thread_id, until};
 use quiescent::{
-    Options, RcuCell, RcuOption, barrier, call, call_hurry, drain, init, read, read_lock,
-    statistics, synchronize,
+    Options, RcuCell, RcuOption, barrier, defer, defer_hurry, drain, read, read_lock, statistics,
+    synchronize,
 };
 
 #[test]
@@ -73,8 +73,8 @@ fn poison_after_grace_periods() {
                         poisoned.fetch_add(1, Ordering::Relaxed);
                     };
                     match hurried {
-                        true => call_hurry(poison),
-                        false => call(poison),
+                        true => defer_hurry(poison),
+                        false => defer(poison),
                     }
                     if update % 64 == 0 {
                         thread::sleep(Duration::from_micros(200));
@@ -220,8 +220,8 @@ fn code_never_runs_on_the_thread_that_queued_it() {
             }
             let closure = SaysWhere(sender.clone());
             match n % 50 {
-                25 => call_hurry(move || drop(closure)),
-                _ => call(move || drop(closure)),
+                25 => defer_hurry(move || drop(closure)),
+                _ => defer(move || drop(closure)),
             }
             drop(guard);
             if n == 1500 {
@@ -266,17 +266,20 @@ fn inline_callbacks_run_here_one_at_a_time() {
             then();
             DEPTH.set(depth - 1);
         }
-        init(Options::new().inline_callbacks(true)).expect("possible");
+        Options::new()
+            .inline_callbacks(true)
+            .apply()
+            .expect("possible");
         OWNER.store(thread_id(), Ordering::Relaxed);
         let mut queued = 0;
         for round in 0..200 {
             for n in 0..100 {
                 if n == 50 && round % 4 == 0 {
                     // One that queues more than a block of others.
-                    call(|| deep(|| (0..400).for_each(|_| call(|| deep(|| ())))));
+                    defer(|| deep(|| (0..400).for_each(|_| defer(|| deep(|| ())))));
                     queued += 401;
                 } else {
-                    call(|| deep(|| ()));
+                    defer(|| deep(|| ()));
                     queued += 1;
                 }
             }
@@ -298,7 +301,7 @@ fn without_the_option_nothing_runs_inline() {
         let seen: &'static AtomicU32 = Box::leak(Box::new(AtomicU32::new(0)));
         for _ in 0..50 {
             for _ in 0..100 {
-                call(move || {
+                defer(move || {
                     seen.fetch_add(u32::from(thread_id() == here), Ordering::Relaxed);
                 });
             }
@@ -317,8 +320,8 @@ fn again(left: u32, ran: &'static AtomicU32) {
     drop(RcuCell::new(vec![left; 20]).store(Vec::new()));
     if left > 0 {
         match left % 2 {
-            0 => call(move || again(left - 1, ran)),
-            _ => call_hurry(move || again(left - 1, ran)),
+            0 => defer(move || again(left - 1, ran)),
+            _ => defer_hurry(move || again(left - 1, ran)),
         }
     }
 }
@@ -327,7 +330,7 @@ fn again(left: u32, ran: &'static AtomicU32) {
 fn callbacks_may_queue_more() {
     in_both_modes(|| {
         let ran: &'static AtomicU32 = Box::leak(Box::new(AtomicU32::new(0)));
-        (0..30).for_each(|_| call_hurry(move || again(10, ran)));
+        (0..30).for_each(|_| defer_hurry(move || again(10, ran)));
         // No barrier: the prompt ones get there of themselves.
         until("all of them ran", || ran.load(Ordering::Relaxed) == 30 * 11);
         barrier();

@@ -9,7 +9,9 @@ use std::thread;
 use std::time::Duration;
 
 use crate::common::{isolated, until};
-use quiescent::{Domain, DomainCell, FlushTimes, Report, SyncError};
+use quiescent::report::Report;
+use quiescent::tuning::FlushTimes;
+use quiescent::{Domain, RcuCell, SyncError};
 
 mod ends;
 mod readers;
@@ -94,7 +96,7 @@ fn a_section_holds_its_own_domain_up_and_nobody_else() {
         });
         for _ in 0..100 {
             let ran = Arc::clone(&ran);
-            quick.call_hurry(move || {
+            quick.defer_hurry(move || {
                 ran.fetch_add(1, Ordering::Relaxed);
             });
             assert_eq!(quick.synchronize_timeout(LONG), Ok(()));
@@ -115,13 +117,13 @@ fn a_section_holds_its_own_domain_up_and_nobody_else() {
 fn what_is_queued_while_a_section_is_open_runs_when_it_has_ended() {
     isolated(|| {
         let domain = leaked();
-        let cell = DomainCell::new(domain, Noisy(Arc::new(AtomicU32::new(0))));
+        let cell = RcuCell::new_in(Noisy(Arc::new(AtomicU32::new(0))), domain);
         let dropped = domain.read(|guard| Arc::clone(&cell.load(guard).0));
         let (early, late) = (Stalled::inside(domain), leaked());
         cell.store(Noisy(Arc::clone(&dropped))).retire_hurry();
         let (sender, receiver) = mpsc::channel();
-        domain.call_hurry(move || sender.send(()).expect("somebody listens"));
-        late.call_hurry(|| ());
+        domain.defer_hurry(move || sender.send(()).expect("somebody listens"));
+        late.defer_hurry(|| ());
         late.barrier(); // the caretaker goes on elsewhere
         assert!(receiver.try_recv().is_err());
         assert_eq!(dropped.load(Ordering::Relaxed), 0);
@@ -146,7 +148,7 @@ fn a_domain_at_rest_has_given_its_engine_back_and_its_numbers_stay() {
             });
             drop(domain.read_lock());
             domain.synchronize();
-            domain.call(|| ());
+            domain.defer(|| ());
             domain.barrier();
             until_at_rest(&domain);
             let looks = domain.statistics();
@@ -165,31 +167,41 @@ fn cookies_stay_true_while_domains_rest_and_change_engines() {
     isolated(|| {
         let (one, other) = (leaked(), leaked());
         let stalled = Stalled::inside(one);
-        let cookie = one.start_poll();
+        let cookie = one.start_grace_period();
         for _ in 0..50 {
             other.synchronize(); // the yard that it gives back is not ours
-            assert!(!one.poll(cookie));
+            assert!(!cookie.is_done());
         }
         assert!(!one.statistics().at_rest, "a grace period is wanted");
         drop(stalled);
-        until("the grace period ends", || one.poll(cookie));
+        until("the grace period ends", || cookie.is_done());
         until_at_rest(one);
         let stalled = Stalled::inside(one);
-        let next = one.start_poll();
-        assert!(one.poll(cookie), "of an earlier epoch");
-        assert!(!one.poll(next));
+        let next = one.start_grace_period();
+        assert!(cookie.is_done(), "of an earlier epoch");
+        assert!(!next.is_done());
         drop(stalled);
-        one.wait(next);
-        assert!(one.poll(next));
+        next.wait();
+        assert!(next.is_done());
     });
 }
 
 #[test]
-#[should_panic(expected = "a cookie of another Domain")]
-fn a_cookie_of_another_domain_is_refused() {
+fn a_cookie_knows_its_domain() {
     isolated(|| {
-        let (one, other) = (Domain::new(), Domain::new());
-        other.poll(one.start_poll());
+        let (one, other) = (leaked(), leaked());
+        let stalled = Stalled::inside(one);
+        let cookie = one.start_grace_period();
+        other.synchronize();
+        quiescent::synchronize();
+        assert!(
+            !cookie.is_done(),
+            "its own domain's readers are still there"
+        );
+        assert_ne!(cookie, other.start_grace_period());
+        drop(stalled);
+        assert_eq!(cookie.wait_timeout(crate::common::PATIENCE), Ok(()));
+        assert!(cookie.is_done());
     });
 }
 
@@ -209,7 +221,7 @@ fn waiting_in_a_section_is_refused_where_it_would_wait_for_itself() {
         assert_eq!(one.try_synchronize(), Ok(()));
         let (sender, receiver) = mpsc::channel();
         let domain = leaked();
-        domain.call_hurry(move || {
+        domain.defer_hurry(move || {
             let _ = sender.send((domain.try_synchronize(), domain.try_barrier()));
         });
         let inside = Err(SyncError::InsideCallback);
@@ -221,7 +233,7 @@ fn waiting_in_a_section_is_refused_where_it_would_wait_for_itself() {
 fn each_has_a_budget_of_its_own() {
     isolated(|| {
         static TOLD: AtomicU32 = AtomicU32::new(0);
-        quiescent::on_report(|report| {
+        quiescent::report::on_report(|report| {
             if let Report::OverBudget {
                 full,
                 holdouts,
@@ -237,7 +249,7 @@ fn each_has_a_budget_of_its_own() {
         small.set_name("small");
         small.set_budget(u64::MAX, 10);
         let stalled = Stalled::inside(small);
-        let (here, there) = (DomainCell::new(small, 0), DomainCell::new(&large, 0));
+        let (here, there) = (RcuCell::new_in(0, small), RcuCell::new_in(0, &large));
         let fit = (0..30).filter(|&n| here.store(n).try_retire().is_ok());
         assert_eq!(fit.count(), 10);
         assert_eq!(small.statistics().refused, 20);
@@ -274,7 +286,7 @@ fn each_flushes_in_its_own_time() {
         let ran = Arc::new(AtomicU32::new(0));
         for domain in [&lazy, &quick] {
             let ran = Arc::clone(&ran);
-            domain.call_lazy(move || {
+            domain.defer_lazy(move || {
                 ran.fetch_add(1, Ordering::Relaxed);
             });
         }
@@ -300,7 +312,7 @@ fn each_flushes_in_its_own_time() {
 fn a_drained_domain_runs_code_only_where_the_program_drains_it() {
     isolated(|| {
         static READY: AtomicU32 = AtomicU32::new(0);
-        quiescent::on_ready(|| {
+        quiescent::tuning::on_ready(|| {
             READY.fetch_add(1, Ordering::Relaxed);
         });
         let domain = Domain::new();
@@ -308,7 +320,7 @@ fn a_drained_domain_runs_code_only_where_the_program_drains_it() {
         let (sender, receiver) = mpsc::channel();
         for _ in 0..5 {
             let sender = sender.clone();
-            domain.call_hurry(move || sender.send(thread::current().id()).expect("listened to"));
+            domain.defer_hurry(move || sender.send(thread::current().id()).expect("listened to"));
         }
         until("we are told", || READY.load(Ordering::Relaxed) > 0);
         assert!(receiver.try_recv().is_err());
@@ -318,7 +330,7 @@ fn a_drained_domain_runs_code_only_where_the_program_drains_it() {
         assert_eq!((drained.ran, drained.left), (3, 0));
         assert!(receiver.try_iter().all(|id| id == thread::current().id()));
         domain.set_drained(false);
-        domain.call_hurry(move || sender.send(thread::current().id()).expect("listened to"));
+        domain.defer_hurry(move || sender.send(thread::current().id()).expect("listened to"));
         let other = receiver.recv_timeout(LONG).expect("the caretaker goes on");
         assert_ne!(other, thread::current().id());
     });
@@ -359,7 +371,7 @@ fn a_grace_period_is_a_future_and_so_is_a_barrier() {
         let ran = Arc::new(AtomicU32::new(0));
         let count = Arc::clone(&ran);
         let stalled = Stalled::inside(domain);
-        domain.call(move || {
+        domain.defer(move || {
             count.fetch_add(1, Ordering::Relaxed);
         });
         let mut future = pin!(domain.barrier_async());
@@ -388,7 +400,7 @@ fn a_grace_period_is_a_future_and_so_is_a_barrier() {
 fn stalls_are_reported_after_the_domains_own_time() {
     isolated(|| {
         static STALLS: AtomicU32 = AtomicU32::new(0);
-        quiescent::on_report(|report| {
+        quiescent::report::on_report(|report| {
             if let Report::Stalled(stall) = report {
                 assert_eq!(stall.readers.len(), 1);
                 assert_eq!(stall.readers[0].holdout.name.as_deref(), Some("stalled"));
@@ -401,7 +413,7 @@ fn stalls_are_reported_after_the_domains_own_time() {
         let both = (Stalled::inside(watched), Stalled::inside(other));
         assert!(other.synchronize_timeout(4 * SHORT).is_err());
         assert_eq!(STALLS.load(Ordering::Relaxed), 0);
-        watched.call_hurry(|| ()); // the caretaker waits for it, and so it reports
+        watched.defer_hurry(|| ()); // the caretaker waits for it, and so it reports
         until("the stall is told", || STALLS.load(Ordering::Relaxed) > 0);
         drop(both);
         watched.barrier();
@@ -425,10 +437,10 @@ fn when_memory_is_low_what_is_lazy_goes_everywhere() {
                 ran.fetch_add(1, Ordering::Relaxed);
             }
         };
-        domain.call_lazy(count());
-        srcu.call_lazy(count());
+        domain.defer_lazy(count());
+        srcu.defer_lazy(count());
         assert_eq!(domain.statistics().queued + srcu.statistics().queued, 2);
-        quiescent::memory_is_low();
+        quiescent::tuning::memory_is_low();
         until("both are run", || ran.load(Ordering::Relaxed) == 2);
     });
 }

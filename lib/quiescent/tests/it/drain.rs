@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::common::deferral::{Gate, Ledger, WAYS, flag, library_threads, queue_somehow};
 use crate::common::{PATIENCE, Reader, in_both_modes, on_thread, sleeps, thread_id, until};
 use quiescent::{
-    RcuCell, barrier, call, call_hurry, drain, in_section, read, read_lock, statistics,
+    RcuCell, barrier, defer, defer_hurry, drain, in_section, read, read_lock, statistics,
 };
 
 /// Says where it is dropped.
@@ -131,7 +131,7 @@ fn inside_a_section_it_runs_what_is_ready() {
         assert_eq!(places.try_iter().count(), 10);
         // A callback that somebody else is running is not waited for there.
         let gate = Gate::new();
-        call_hurry(|| gate.pass());
+        defer_hurry(|| gate.pass());
         gate.until_reached(1);
         let drained = read(|_| drain(Duration::MAX));
         assert_eq!((drained.ran, drained.left), (0, 1));
@@ -146,7 +146,7 @@ fn inside_a_callback_it_does_not_wait_for_that_callback() {
         let (sender, answers) = mpsc::channel();
         for limit in [Duration::ZERO, Duration::MAX] {
             let sender = sender.clone();
-            call(move || sender.send(drain(limit)).expect("the test listens"));
+            defer(move || sender.send(drain(limit)).expect("the test listens"));
             barrier();
             let drained = answers.recv_timeout(PATIENCE).expect("it returns");
             assert_eq!(drained.ran, 0);
@@ -166,7 +166,7 @@ fn callbacks_that_drain_do_not_nest_for_ever() {
         const CALLS: u64 = 20_000;
         let inside = Reader::inside("until all are queued");
         for _ in 0..CALLS {
-            call(|| {
+            defer(|| {
                 DEPTH.set(DEPTH.get() + 1);
                 DEEPEST.fetch_max(DEPTH.get(), Ordering::Relaxed);
                 drain(Duration::ZERO);
@@ -186,7 +186,7 @@ fn it_does_not_spin_while_others_run_a_callback() {
     in_both_modes(|| {
         let gate = Gate::new();
         let idle = Reader::idle("owns a slot");
-        call_hurry(|| gate.pass());
+        defer_hurry(|| gate.pass());
         gate.until_reached(1);
         let before = statistics();
         let drained = drain(Duration::from_millis(400));
@@ -208,10 +208,10 @@ fn it_ends_though_callbacks_queue_more() {
         static GO_ON: AtomicBool = AtomicBool::new(true);
         fn again() {
             if GO_ON.load(Ordering::Relaxed) {
-                call_hurry(again);
+                defer_hurry(again);
             }
         }
-        call_hurry(again);
+        defer_hurry(again);
         for _ in 0..3 {
             drain(Duration::from_millis(20));
         }

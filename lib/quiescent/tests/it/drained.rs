@@ -5,10 +5,8 @@ use std::time::Duration;
 
 use crate::common::deferral::{flag, library_threads};
 use crate::common::{PATIENCE, in_both_modes, on_thread, sleeps, thread_id, until};
-use quiescent::{
-    FlushTimes, RcuCell, barrier, call, call_hurry, drain, drain_ready, on_ready, retire,
-    set_drained, set_flush_times, statistics, synchronize,
-};
+use quiescent::tuning::{FlushTimes, drain_ready, on_ready, set_drained, set_flush_times};
+use quiescent::{RcuCell, barrier, defer, defer_hurry, drain, statistics, synchronize};
 
 static RAN: AtomicU32 = AtomicU32::new(0);
 static ON: AtomicU32 = AtomicU32::new(0);
@@ -50,8 +48,8 @@ fn the_worker_runs_none_and_tells() {
             TOLD.fetch_add(1, Ordering::Release);
             panic!("a panic in it is contained");
         });
-        call_hurry(note);
-        retire(RcuCell::new(Some(Noted)).store(None));
+        defer_hurry(note);
+        (RcuCell::new(Some(Noted)).store(None)).retire();
         until("it is told", || told() > 0);
         workers_sleep();
         assert_eq!(ran(), 0);
@@ -75,10 +73,10 @@ fn no_more_than_asked_for_and_every_queue_gets_its_turn() {
     in_both_modes(|| {
         static LATE: AtomicU32 = AtomicU32::new(0);
         set_drained(true);
-        on_thread("first", || (0..100).for_each(|_| call(note)));
+        on_thread("first", || (0..100).for_each(|_| defer(note)));
         on_thread("second", || {
             (0..5).for_each(|_| {
-                call(|| {
+                defer(|| {
                     LATE.fetch_add(1, Ordering::Relaxed);
                 });
             });
@@ -104,12 +102,12 @@ fn a_bounded_drain_waits_for_nobody() {
     in_both_modes(|| {
         set_drained(true);
         let reader = crate::common::Reader::inside("reads");
-        call(note);
+        defer(note);
         let before = statistics();
         let drained = drain_ready(100, PATIENCE);
         assert_eq!((drained.ran, drained.left), (0, 1));
         let after = statistics();
-        let fences = |s: quiescent::Statistics| s.fences_gp + s.fences_flag + s.fences_take;
+        let fences = |s: quiescent::stats::Statistics| s.fences_gp + s.fences_flag + s.fences_take;
         assert_eq!(fences(after), fences(before));
         reader.end();
         assert_eq!(drain(PATIENCE).left, 0);
@@ -125,8 +123,8 @@ fn what_is_plain_memory_is_freed_all_the_same() {
             lazy: soon,
             prompt: soon,
         });
-        call(note);
-        retire(RcuCell::new([0u64; 9]).store([1; 9]));
+        defer(note);
+        (RcuCell::new([0u64; 9]).store([1; 9])).retire();
         until("it is freed", || statistics().queued == 1);
         assert_eq!(ran(), 0);
         workers_sleep();
@@ -137,7 +135,7 @@ fn what_is_plain_memory_is_freed_all_the_same() {
             prompt: Duration::MAX,
         });
         for n in 0..5 {
-            retire(RcuCell::new([n; 9]).store([1; 9]));
+            (RcuCell::new([n; 9]).store([1; 9])).retire();
         }
         workers_sleep();
         assert_eq!(
@@ -152,7 +150,7 @@ fn what_is_plain_memory_is_freed_all_the_same() {
 fn a_barrier_waits_for_who_drains() {
     in_both_modes(|| {
         set_drained(true);
-        call(note);
+        defer(note);
         let over = flag();
         std::thread::scope(|scope| {
             scope.spawn(|| {
@@ -173,8 +171,8 @@ fn switched_off_the_worker_goes_on_with_what_is_there() {
     in_both_modes(|| {
         set_drained(true);
         for round in 1..=20 {
-            call(note);
-            call_hurry(note);
+            defer(note);
+            defer_hurry(note);
             if round % 2 == 0 {
                 synchronize();
                 workers_sleep();

@@ -5,8 +5,9 @@ use std::sync::mpsc;
 use std::thread;
 
 use crate::common::{Numbers, SHORT, in_both_modes, until};
+use quiescent::stats::holdouts;
 use quiescent::{
-    Guard, SyncError, holdouts, in_section, poll, read, read_lock, start_poll, synchronize,
+    Guard, SyncError, in_section, read, read_lock, start_grace_period, synchronize,
     synchronize_timeout, try_synchronize,
 };
 
@@ -71,7 +72,7 @@ fn a_million_forgotten_guards() {
             assert_eq!(holdouts[0].thread_id, thread_id);
             assert!(holdouts[0].nesting as usize >= LIMIT, "{holdouts:?}");
             assert_eq!(holdouts[0].name, name);
-            assert!(!poll(start_poll()));
+            assert!(!start_grace_period().is_done());
             assert_eq!(read(|_| 2), 2);
             if name.is_some() {
                 end.send(()).expect("the thread waits");
@@ -82,7 +83,7 @@ fn a_million_forgotten_guards() {
             }
         }
         forgetful.join().expect("no panic");
-        assert_eq!(quiescent::holdouts().len(), 1, "for ever");
+        assert_eq!(quiescent::stats::holdouts().len(), 1, "for ever");
     });
 }
 

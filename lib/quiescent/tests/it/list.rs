@@ -1,4 +1,4 @@
-//! The list: what each call does, a model of it in one thread, and readers beside writers with an oracle
+//! The list: what each defer does, a model of it in one thread, and readers beside writers with an oracle
 //! that knows what an iteration must have seen, must not have seen, and what must not be freed yet.
 
 mod oracle;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::common::{Isolated, Numbers, SHORT, in_both_modes, isolated, panic_text};
 use quiescent::{
-    FenceMode, Options, RcuList, barrier, call, init, read, read_lock, statistics, synchronize,
+    FenceMode, Options, RcuList, barrier, defer, read, read_lock, statistics, synchronize,
 };
 
 /// What an iteration sees now.
@@ -289,7 +289,10 @@ impl Drop for Busybody {
 #[test]
 fn values_that_change_the_list_when_they_are_dropped() {
     in_both_modes(|| {
-        init(Options::new().inline_callbacks(true)).expect("possible");
+        Options::new()
+            .inline_callbacks(true)
+            .apply()
+            .expect("possible");
         crate::common::on_thread("writer", || {
             for n in 0..3000 {
                 for left in 0..3 {
@@ -305,7 +308,7 @@ fn values_that_change_the_list_when_they_are_dropped() {
                     }
                     _ => while STREET.remove_first(|other| other.left > 0) {},
                 }
-                call(|| ()); // runs what is ready, of whatever kind
+                defer(|| ()); // runs what is ready, of whatever kind
                 if n % 64 == 0 {
                     synchronize();
                 }

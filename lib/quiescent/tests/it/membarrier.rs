@@ -11,8 +11,8 @@ use std::time::Duration;
 use crate::common::oracle::Plan;
 use crate::common::{Isolated, PATIENCE, Reader, isolated, panic_text, sandbox, until};
 use quiescent::{
-    FenceMode, InitError, Options, RcuCell, SyncError, init, poll, read, start_poll, statistics,
-    synchronize, synchronize_expedited, synchronize_timeout, try_synchronize, wait,
+    FenceMode, InitError, Options, RcuCell, SyncError, read, start_grace_period, statistics,
+    synchronize, synchronize_expedited, synchronize_timeout, try_synchronize,
 };
 
 fn no_permission() -> io::Result<()> {
@@ -28,10 +28,10 @@ fn refused_from_the_start_readers_carry_the_fence() {
     let refused = |errno: i32| {
         assert_eq!(statistics().fence_mode, FenceMode::Fenced);
         // It is not to be had by demanding it either.
-        let demanded = init(Options::new().fence(FenceMode::Membarrier));
+        let demanded = Options::new().fence(FenceMode::Membarrier).apply();
         assert_eq!(demanded, Err(InitError::NoMembarrier { errno }));
         assert_eq!(statistics().fence_mode, FenceMode::Fenced);
-        assert_eq!(init(Options::new().fence(FenceMode::Fenced)), Ok(()));
+        assert_eq!(Options::new().fence(FenceMode::Fenced).apply(), Ok(()));
         assert!(Plan::new(1000).run() > 0);
         until("all threads are gone", || statistics().registered == 0);
         assert_eq!((statistics().stalls, statistics().leaked), (0, 0));
@@ -50,7 +50,7 @@ fn refused_later_every_wait_says_so() {
     isolated(|| {
         let idle = Reader::idle("idle");
         synchronize();
-        let cookie_before = start_poll();
+        let cookie_before = start_grace_period();
         no_permission().expect("a filter");
         let before = statistics();
         for _ in 0..3 {
@@ -60,7 +60,7 @@ fn refused_later_every_wait_says_so() {
         for (text, place) in [
             (panic_text(synchronize), "synchronize: "),
             (panic_text(synchronize_expedited), "synchronize_expedited: "),
-            (panic_text(|| wait(cookie_before)), ""),
+            (panic_text(|| cookie_before.wait()), ""),
         ] {
             assert!(text.starts_with(place), "{text}");
             assert!(
@@ -68,8 +68,8 @@ fn refused_later_every_wait_says_so() {
                 "{text}"
             );
         }
-        let cookie = start_poll();
-        assert!((0..100).all(|_| !poll(cookie) && !poll(cookie_before)));
+        let cookie = start_grace_period();
+        assert!((0..100).all(|_| !cookie.is_done() && !cookie_before.is_done()));
         assert_eq!(statistics().grace_periods, before.grace_periods);
         assert_eq!(statistics().fence_mode, FenceMode::Membarrier);
         // Readers read on.
@@ -120,11 +120,11 @@ fn refused_later_nothing_is_freed() {
         quiescent::barrier();
         assert_eq!(drops.load(Ordering::Relaxed), 1);
         no_permission().expect("a filter");
-        let Err((error, back)) = replace().try_wait() else {
+        let Err(refused) = replace().try_wait() else {
             panic!("freed")
         };
-        assert_eq!(error, LATE);
-        drop(back);
+        assert_eq!(refused.reason, LATE);
+        drop(refused.object);
         drop(replace());
         let text = panic_text(|| drop(replace().wait()));
         assert!(

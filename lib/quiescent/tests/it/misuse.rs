@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::common::{PATIENCE, in_both_modes, panic_text};
 use quiescent::{
-    Cookie, RcuCell, RcuOption, SyncError, barrier, in_section, poll, read, read_lock, start_poll,
-    statistics, synchronize, synchronize_expedited, synchronize_timeout, try_barrier,
-    try_synchronize, wait,
+    Cookie, RcuCell, RcuOption, SyncError, barrier, in_section, read, read_lock,
+    start_grace_period, statistics, synchronize, synchronize_expedited, synchronize_timeout,
+    try_barrier, try_synchronize,
 };
 
 /// The remedy is part of the text.
@@ -27,19 +27,19 @@ fn every_wait_refuses_inside_a_section() {
     in_both_modes(|| {
         for depth in 1..4 {
             let guards: Vec<_> = (0..depth).map(|_| read_lock()).collect();
-            let cookie = start_poll();
+            let cookie = start_grace_period();
             assert_eq!(try_synchronize(), Err(SyncError::InsideSection));
             assert_eq!(synchronize_timeout(PATIENCE), Err(SyncError::InsideSection));
             assert_names_the_reason(&panic_text(synchronize), "synchronize: ");
             let text = panic_text(synchronize_expedited);
             assert_names_the_reason(&text, "synchronize_expedited: ");
-            assert_names_the_reason(&panic_text(|| wait(cookie)), "");
-            assert!(!poll(cookie));
+            assert_names_the_reason(&panic_text(|| cookie.wait()), "");
+            assert!(!cookie.is_done());
             // Nothing to wait for is no misuse.
-            wait(Cookie::COMPLETED);
+            Cookie::COMPLETED.wait();
             assert!(in_section());
             drop(guards);
-            wait(cookie);
+            cookie.wait();
             assert_eq!(try_synchronize(), Ok(()));
         }
     });
@@ -78,12 +78,15 @@ fn a_retired_value_inside_a_section_comes_back_or_is_retired() {
         let replace = || cell.store(Counted(drops.clone()));
         let guard = read_lock();
         // Asked politely, the value comes back, any number of times.
-        let Err((SyncError::InsideSection, back)) = replace().try_wait() else {
+        let Err(refused) = replace().try_wait() else {
             panic!("waited")
         };
-        let Err((SyncError::InsideSection, back)) = back.wait_timeout(PATIENCE) else {
+        assert_eq!(refused.reason, SyncError::InsideSection);
+        let Err(refused) = refused.object.wait_timeout(PATIENCE) else {
             panic!("waited")
         };
+        assert_eq!(refused.reason, SyncError::InsideSection);
+        let back = refused.object;
         // `wait` panics, and what it was called on is retired: nothing may wait here.
         assert_names_the_reason(&panic_text(|| drop(replace().wait())), "Retired::wait: ");
         drop(replace());

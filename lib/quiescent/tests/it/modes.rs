@@ -2,7 +2,7 @@
 
 use crate::common::oracle::Plan;
 use crate::common::{Isolated, Reader, isolated, on_thread, until};
-use quiescent::{FenceMode, InitError, Options, init, read, statistics, synchronize};
+use quiescent::{FenceMode, InitError, Options, read, statistics, synchronize};
 
 const FENCED: Options = Options::new().fence(FenceMode::Fenced);
 const MEMBARRIER: Options = Options::new().fence(FenceMode::Membarrier);
@@ -31,15 +31,21 @@ fn the_environment_asks_for_fenced_readers() {
 fn the_program_decides_before_it_reads() {
     isolated(|| {
         assert_eq!(
-            (init(Options::new()), mode()),
+            (Options::new().apply(), mode()),
             (Ok(()), FenceMode::Membarrier)
         );
         for _ in 0..10 {
-            assert_eq!((init(FENCED), mode()), (Ok(()), FenceMode::Fenced));
-            assert_eq!((init(Options::new()), mode()), (Ok(()), FenceMode::Fenced));
-            assert_eq!((init(MEMBARRIER), mode()), (Ok(()), FenceMode::Membarrier));
+            assert_eq!((FENCED.apply(), mode()), (Ok(()), FenceMode::Fenced));
+            assert_eq!(
+                (Options::new().apply(), mode()),
+                (Ok(()), FenceMode::Fenced)
+            );
+            assert_eq!(
+                (MEMBARRIER.apply(), mode()),
+                (Ok(()), FenceMode::Membarrier)
+            );
         }
-        assert_eq!(init(FENCED), Ok(()));
+        assert_eq!(FENCED.apply(), Ok(()));
         assert!(Plan::new(300).run() > 0);
         assert_eq!(mode(), FenceMode::Fenced);
     });
@@ -48,7 +54,10 @@ fn the_program_decides_before_it_reads() {
 #[test]
 fn the_program_overrules_the_environment() {
     Isolated::new().fenced().run(|| {
-        assert_eq!((init(MEMBARRIER), mode()), (Ok(()), FenceMode::Membarrier));
+        assert_eq!(
+            (MEMBARRIER.apply(), mode()),
+            (Ok(()), FenceMode::Membarrier)
+        );
         assert!(Plan::new(300).run() > 0);
     });
 }
@@ -58,18 +67,22 @@ fn once_a_thread_reads_it_is_too_late() {
     let too_late = |now: Options, other: Options| {
         let before = mode();
         read(|_| ());
-        let error = init(other).expect_err("a thread has read");
+        let error = other.apply().expect_err("a thread has read");
         assert_eq!(error, InitError::AlreadyReading);
-        assert!(error.to_string().contains("call `init` first in `main`"));
+        assert!(
+            error
+                .to_string()
+                .contains("call `Options::apply` first in `main`")
+        );
         assert_eq!(mode(), before);
         // What is so already may be demanded.
-        assert_eq!(init(now), Ok(()));
+        assert_eq!(now.apply(), Ok(()));
         // It is the same from any thread, and inside a section.
         assert_eq!(
-            on_thread("other", move || init(other)),
+            on_thread("other", move || other.apply()),
             Err(InitError::AlreadyReading)
         );
-        assert_eq!(read(|_| init(other)), Err(InitError::AlreadyReading));
+        assert_eq!(read(|_| other.apply()), Err(InitError::AlreadyReading));
         synchronize();
         assert_eq!(mode(), before);
     };
@@ -90,7 +103,7 @@ fn the_mode_does_not_change_under_a_racing_reader() {
                 let mut changed = 0;
                 while !stop.load(std::sync::atomic::Ordering::Relaxed) {
                     changed +=
-                        u32::from(init(FENCED).is_ok()) + u32::from(init(MEMBARRIER).is_ok());
+                        u32::from(FENCED.apply().is_ok()) + u32::from(MEMBARRIER.apply().is_ok());
                     std::thread::yield_now();
                 }
                 changed
@@ -116,7 +129,10 @@ fn impossible_limits_are_named() {
     isolated(|| {
         let most = 65_534;
         for asked in [0, most + 1, 1_000_000, u32::MAX] {
-            let error = init(Options::new().max_threads(asked)).expect_err("impossible");
+            let error = Options::new()
+                .max_threads(asked)
+                .apply()
+                .expect_err("impossible");
             assert_eq!(error, InitError::BadMaxThreads { asked, most });
             assert_eq!(
                 error.to_string(),
@@ -124,7 +140,7 @@ fn impossible_limits_are_named() {
             );
         }
         for possible in [1, 62, 63, most] {
-            assert_eq!(init(Options::new().max_threads(possible)), Ok(()));
+            assert_eq!(Options::new().max_threads(possible).apply(), Ok(()));
         }
         let readers: Vec<_> = (0..130).map(|_| Reader::idle("reader")).collect();
         assert_eq!(
@@ -138,7 +154,7 @@ fn impossible_limits_are_named() {
 #[test]
 fn a_limit_is_rounded_up_to_whole_leaves() {
     isolated(|| {
-        assert_eq!(init(Options::new().max_threads(63)), Ok(()));
+        assert_eq!(Options::new().max_threads(63).apply(), Ok(()));
         let readers: Vec<_> = (0..126).map(|_| Reader::idle("reader")).collect();
         assert_eq!(
             (statistics().registered, statistics().crowd_sections),

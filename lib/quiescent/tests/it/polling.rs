@@ -4,20 +4,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use crate::common::{Reader, in_both_modes, until};
-use quiescent::{
-    Cookie, in_section, poll, read, read_lock, start_poll, statistics, synchronize, wait,
-};
+use quiescent::{Cookie, in_section, read, read_lock, start_grace_period, statistics, synchronize};
 
 #[test]
 fn completed_is_done_from_the_start() {
     in_both_modes(|| {
-        assert!(poll(Cookie::COMPLETED));
-        read(|_| assert!(poll(Cookie::COMPLETED)));
-        wait(Cookie::COMPLETED);
+        assert!(Cookie::COMPLETED.is_done());
+        read(|_| assert!(Cookie::COMPLETED.is_done()));
+        Cookie::COMPLETED.wait();
         assert_eq!(statistics().grace_periods, 0);
         for _ in 0..10 {
             synchronize();
-            assert!(poll(Cookie::COMPLETED));
+            assert!(Cookie::COMPLETED.is_done());
         }
     });
 }
@@ -26,7 +24,7 @@ fn completed_is_done_from_the_start() {
 fn a_cookie_asks_and_whoever_comes_next_serves_it() {
     in_both_modes(|| {
         let before = statistics();
-        let cookie = start_poll();
+        let cookie = start_grace_period();
         let asked = statistics();
         assert!(asked.busy);
         assert_eq!(
@@ -34,7 +32,7 @@ fn a_cookie_asks_and_whoever_comes_next_serves_it() {
             "asking drives nothing"
         );
         synchronize();
-        assert!(poll(cookie));
+        assert!(cookie.is_done());
         assert_eq!(
             statistics().grace_periods,
             before.grace_periods + 1,
@@ -44,9 +42,9 @@ fn a_cookie_asks_and_whoever_comes_next_serves_it() {
         // It stays done.
         for _ in 0..100 {
             synchronize();
-            assert!(poll(cookie));
+            assert!(cookie.is_done());
         }
-        wait(cookie);
+        cookie.wait();
         assert_eq!(statistics().grace_periods, before.grace_periods + 101);
     });
 }
@@ -56,22 +54,22 @@ fn inside_a_section_its_own_cookies_are_never_done() {
     in_both_modes(|| {
         for idles in 0..3 {
             let idle: Vec<_> = (0..idles).map(|_| Reader::idle("idle")).collect();
-            let earlier = start_poll();
+            let earlier = start_grace_period();
             let guard = read_lock();
-            let own = start_poll();
-            let nested = read(|_| start_poll());
+            let own = start_grace_period();
+            let nested = read(|_| start_grace_period());
             for _ in 0..200 {
-                assert!(!poll(own));
-                assert!(!poll(nested));
+                assert!(!own.is_done());
+                assert!(!nested.is_done());
                 assert!(in_section());
             }
             assert!(
-                !poll(earlier),
+                !earlier.is_done(),
                 "it was not served before the section opened"
             );
             drop(guard);
             for cookie in [own, nested, earlier] {
-                until("polling gets there", || poll(cookie));
+                until("polling gets there", || cookie.is_done());
             }
             idle.into_iter().for_each(Reader::end);
         }
@@ -82,14 +80,14 @@ fn inside_a_section_its_own_cookies_are_never_done() {
 fn a_section_of_another_thread_holds_off_polls() {
     in_both_modes(|| {
         let inside = Reader::inside("inside");
-        let cookie = start_poll();
+        let cookie = start_grace_period();
         for _ in 0..200 {
-            assert!(!poll(cookie));
+            assert!(!cookie.is_done());
         }
         // Whoever is inside does not care about polls; the cookie of others is not its own.
-        read(|_| assert!(!poll(cookie)));
+        read(|_| assert!(!cookie.is_done()));
         inside.end();
-        until("polling gets there", || poll(cookie));
+        until("polling gets there", || cookie.is_done());
     });
 }
 
@@ -99,8 +97,8 @@ fn polling_alone_gets_there_beside_idle_threads() {
         let idle: Vec<_> = (0..3).map(|_| Reader::idle("idle")).collect();
         let before = statistics();
         for _ in 0..100 {
-            let cookie = start_poll();
-            until("polling gets there", || poll(cookie));
+            let cookie = start_grace_period();
+            until("polling gets there", || cookie.is_done());
         }
         let after = statistics();
         let periods = after.grace_periods - before.grace_periods;
@@ -132,8 +130,8 @@ fn polling_alone_gets_there_beside_readers_in_loops() {
             });
             until("both are registered", || statistics().registered == 2);
             for _ in 0..50 {
-                let cookie = start_poll();
-                until("polling gets there", || poll(cookie));
+                let cookie = start_grace_period();
+                until("polling gets there", || cookie.is_done());
             }
             assert!(!repinning.is_finished() && !reopening.is_finished());
             stop.store(true, Ordering::Relaxed);
@@ -157,13 +155,13 @@ fn pollers_and_waiters_serve_each_other() {
                 .map(|worker| {
                     scope.spawn(move || {
                         for _ in 0..500 {
-                            let cookie = start_poll();
+                            let cookie = start_grace_period();
                             match worker {
                                 0 => synchronize(),
-                                1 => wait(cookie),
-                                _ => until("polling gets there", || poll(cookie)),
+                                1 => cookie.wait(),
+                                _ => until("polling gets there", || cookie.is_done()),
                             }
-                            assert!(poll(cookie));
+                            assert!(cookie.is_done());
                         }
                     })
                 })

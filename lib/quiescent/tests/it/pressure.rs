@@ -11,10 +11,9 @@ use std::time::{Duration, Instant};
 use crate::common::children::in_child;
 use crate::common::deferral::{Ledger, flag, library_threads, queue_somehow, until_at_rest};
 use crate::common::{Isolated, in_both_modes, on_thread, test_name, until};
-use quiescent::{
-    FlushTimes, Options, PressureSource, PressureSources, RcuCell, barrier, call, drain, init,
-    memory_is_low, read_lock, set_flush_times, statistics,
-};
+use quiescent::stats::{PressureSource, PressureSources};
+use quiescent::tuning::{FlushTimes, memory_is_low, set_flush_times};
+use quiescent::{Options, RcuCell, barrier, defer, drain, read_lock, statistics};
 
 /// Lazy for ever, as far as a test can tell.
 fn lazy_for_ever() {
@@ -117,7 +116,7 @@ fn pressure_is_no_reason_to_free_what_a_reader_has() {
         // Also from a callback, on the worker itself.
         let said = flag();
         queue_somehow(ledger.thing(1), 8);
-        quiescent::call_hurry(|| {
+        quiescent::defer_hurry(|| {
             memory_is_low();
             said.store(true, Ordering::Release);
         });
@@ -180,7 +179,7 @@ fn pressure_with_nothing_held_wakes_nobody() {
         memory_is_low();
         assert_eq!(statistics().helper_threads, 0);
         assert_eq!((library_threads().len(), listened_to()), (0, 0));
-        call(|| ());
+        defer(|| ());
         barrier();
         until_at_rest();
         let before = statistics();
@@ -198,7 +197,7 @@ fn pressure_is_listened_to_only_while_something_is_held() {
     where_the_kernel_is_heard(|| {
         lazy_for_ever();
         let ledger = Ledger::new(6);
-        call(|| ());
+        defer(|| ());
         barrier();
         until_at_rest();
         let sources = statistics().pressure_sources;
@@ -283,7 +282,10 @@ fn pressure_that_cannot_be_listened_to_is_no_error() {
 #[test]
 fn pressure_is_not_listened_to_where_that_is_switched_off() {
     Isolated::new().hears_the_kernel().run(|| {
-        init(Options::new().memory_pressure(false)).expect("nothing is against it");
+        Options::new()
+            .memory_pressure(false)
+            .apply()
+            .expect("nothing is against it");
         lazy_for_ever();
         let ledger = Ledger::new(3);
         let end = queue_everywhere(ledger);

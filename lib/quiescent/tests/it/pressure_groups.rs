@@ -14,7 +14,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use quiescent::{FlushTimes, set_flush_times, statistics};
+use quiescent::statistics;
+use quiescent::tuning::{FlushTimes, set_flush_times};
 
 use crate::common::deferral::{Ledger, queue_somehow};
 use crate::common::{Isolated, PATIENCE, test_name};

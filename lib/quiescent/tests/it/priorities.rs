@@ -9,7 +9,7 @@ use std::sync::mpsc;
 use std::thread::{self, Scope};
 
 use crate::common::{in_both_modes, thread_id, until};
-use quiescent::{call, poll, read_lock, start_poll, statistics, synchronize};
+use quiescent::{defer, read_lock, start_grace_period, statistics, synchronize};
 
 /// The calling thread is scheduled so from now on.
 fn schedule(policy: libc::c_int, priority: libc::c_int) -> io::Result<()> {
@@ -184,9 +184,9 @@ fn a_real_time_poller_behind_a_driver_of_low_priority() {
     Permitted::tell();
     in_both_modes(|| {
         gets_there(|| {
-            let cookie = start_poll();
+            let cookie = start_grace_period();
             // Not too often: the time between two looks is what counts.
-            until_rarely("polling gets there", || poll(cookie));
+            until_rarely("polling gets there", || cookie.is_done());
         });
     });
 }
@@ -210,7 +210,7 @@ fn callbacks_of_a_real_time_thread_run_though_a_driver_is_starved() {
         stay_on_one_processor();
         let permitted = Permitted::find_out();
         let ran = crate::common::deferral::flag();
-        call(|| ran.store(true, Ordering::Release));
+        defer(|| ran.store(true, Ordering::Release));
         until("the worker runs it", || ran.load(Ordering::Acquire));
         let mut starved = !permitted.real_time;
         for _ in 0..100 {
@@ -218,7 +218,7 @@ fn callbacks_of_a_real_time_thread_run_though_a_driver_is_starved() {
             thread::scope(|scope| {
                 let driver = starved_driver(scope, permitted, &busy);
                 let again = crate::common::deferral::flag();
-                call(|| again.store(true, Ordering::Release));
+                defer(|| again.store(true, Ordering::Release));
                 until("the worker runs it", || again.load(Ordering::Acquire));
                 starved |= !driver.load(Ordering::Acquire);
                 busy.store(false, Ordering::Release);

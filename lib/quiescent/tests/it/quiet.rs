@@ -4,7 +4,8 @@
 use std::thread;
 
 use crate::common::{Isolated, Reader, in_both_modes, isolated, until_threads};
-use quiescent::{FenceMode, RcuCell, Statistics, read, statistics, synchronize};
+use quiescent::stats::Statistics;
+use quiescent::{FenceMode, RcuCell, read, statistics, synchronize};
 
 /// Everything that the library does of itself.
 fn work(s: Statistics) -> [(&'static str, u64); 9] {

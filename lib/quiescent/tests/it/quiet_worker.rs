@@ -9,9 +9,8 @@ use crate::common::deferral::{
     Ledger, flag, library_switches, library_threads, queue_somehow, until_at_rest,
 };
 use crate::common::{Reader, in_both_modes, isolated, on_thread, until};
-use quiescent::{
-    RcuCell, Retired, Statistics, barrier, call, drain, read, statistics, synchronize,
-};
+use quiescent::stats::Statistics;
+use quiescent::{RcuCell, Retired, barrier, defer, drain, read, statistics, synchronize};
 
 /// Everything that the library does of itself.
 fn work(s: Statistics) -> [(&'static str, u64); 14] {
@@ -146,14 +145,14 @@ fn a_lazy_trickle_wakes_the_worker_once_in_ten_seconds() {
 fn a_trickle_of_calls_wakes_the_worker_twenty_times_a_second() {
     in_both_modes(|| {
         static RAN: AtomicU64 = AtomicU64::new(0);
-        call(|| ());
+        defer(|| ());
         barrier();
         until_at_rest();
         let start = Instant::now();
         let mut called = 0;
         let (passes, switches) = wakes(|| {
             while start.elapsed() < Duration::from_millis(1500) {
-                call(|| {
+                defer(|| {
                     RAN.fetch_add(1, Ordering::Relaxed);
                 });
                 called += 1;
@@ -174,9 +173,9 @@ fn a_call_runs_without_anybodys_help() {
         // Prompt ones from a thread that goes quiet, and from one that is gone.
         for _ in 0..3 {
             let (ours, theirs) = (flag(), flag());
-            call(|| ours.store(true, Ordering::Release));
+            defer(|| ours.store(true, Ordering::Release));
             on_thread("departed", || {
-                call(|| theirs.store(true, Ordering::Release))
+                defer(|| theirs.store(true, Ordering::Release))
             });
             until("they run", || {
                 ours.load(Ordering::Acquire) && theirs.load(Ordering::Acquire)
@@ -208,7 +207,10 @@ fn what_is_lazy_goes_after_the_flush_time() {
         idle.join().expect("no panic");
         // Lazy: nobody was in a hurry. (At most a second less than the flush time, for the clock's grid.)
         let (took, now) = (start.elapsed(), statistics());
-        assert!(took > quiescent::FLUSH / 2, "after {took:?}: {now:#?}");
+        assert!(
+            took > quiescent::tuning::FLUSH / 2,
+            "after {took:?}: {now:#?}"
+        );
         until_at_rest();
         let passes = statistics().worker_passes;
         assert!(passes <= 4, "{passes}");

@@ -45,7 +45,7 @@ fn points_to_what_was_stored_last() {
         // SAFETY: `three` is not retired before the end.
         unsafe { RcuPtr::null().store_shared(Some(three)) };
         // SAFETY: nobody else knows it.
-        unsafe { three.retire_hurry() };
+        unsafe { three.into_retired() }.retire_hurry();
     });
 }
 

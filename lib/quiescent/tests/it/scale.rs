@@ -6,7 +6,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::common::isolated;
-use quiescent::{Statistics, read_lock, statistics, synchronize, synchronize_timeout};
+use quiescent::stats::Statistics;
+use quiescent::{read_lock, statistics, synchronize, synchronize_timeout};
 
 /// Threads that are registered beside this one.
 const MANY: usize = 300;

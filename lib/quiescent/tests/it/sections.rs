@@ -5,7 +5,7 @@ use std::thread;
 
 use crate::common::{Numbers, SHORT, in_both_modes, until};
 use quiescent::{
-    Guard, SyncError, in_section, poll, read, read_lock, start_poll, statistics, synchronize,
+    Guard, SyncError, in_section, read, read_lock, start_grace_period, statistics, synchronize,
     synchronize_timeout,
 };
 
@@ -136,8 +136,8 @@ fn repin_lets_pollers_pass() {
         for _ in 0..20 {
             thread::scope(|scope| {
                 let poller = scope.spawn(|| {
-                    let cookie = start_poll();
-                    until("polling gets there", || poll(cookie));
+                    let cookie = start_grace_period();
+                    until("polling gets there", || cookie.is_done());
                 });
                 until("a poller passes a section that repins", || {
                     guard.repin();

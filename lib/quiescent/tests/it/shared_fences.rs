@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::common::{Isolated, isolated, until};
-use quiescent::{FenceMode, Srcu, SrcuGuard, statistics};
+use quiescent::{FenceMode, Guard, Srcu, statistics};
 
 /// Four times as many as are looked after together.
 const MANY: usize = 256;
@@ -29,14 +29,14 @@ fn due_at_the_same_time(srcus: &[Srcu]) -> Arc<AtomicUsize> {
     let busy = Srcu::new();
     let (begins, begun) = mpsc::channel();
     let (ends, end) = mpsc::channel::<()>();
-    busy.call_hurry(move || {
+    busy.defer_hurry(move || {
         begins.send(()).expect("the test listens");
         end.recv().expect("the test says when");
     });
     begun.recv().expect("the caretaker is there");
     for srcu in srcus {
         let ran = Arc::clone(&ran);
-        srcu.call(move || {
+        srcu.defer(move || {
             ran.fetch_add(1, Ordering::Relaxed);
         });
     }
@@ -49,7 +49,7 @@ fn due_at_the_same_time(srcus: &[Srcu]) -> Arc<AtomicUsize> {
 /// Fences issued for callbacks in so many `Srcu`s, the first of which have readers inside: when all others have run, and when all have.
 fn fences(inside: usize) -> [u64; 2] {
     let srcus: Vec<Srcu> = (0..MANY).map(|_| read_in()).collect();
-    let readers: Vec<SrcuGuard> = srcus[..inside].iter().map(Srcu::read_lock).collect();
+    let readers: Vec<Guard<&Srcu>> = srcus[..inside].iter().map(Srcu::read_lock).collect();
     let before = statistics();
     let ran = due_at_the_same_time(&srcus);
     let some_ran = |count: usize| {
@@ -90,7 +90,7 @@ fn in_membarrier_mode(body: impl FnOnce()) {
 fn where_readers_carry_the_fence_none_is_issued() {
     let child = Isolated::new().fenced();
     child.run(|| {
-        let counted = |statistics: quiescent::Statistics| {
+        let counted = |statistics: quiescent::stats::Statistics| {
             (statistics.fences_issued, statistics.fences_shared)
         };
         let srcus: Vec<Srcu> = (0..MANY).map(|_| read_in()).collect();

@@ -11,8 +11,7 @@ use std::thread;
 use crate::common::oracle::{Canary, read_somehow};
 use crate::common::{Numbers, PATIENCE, Reader, in_both_modes, until};
 use quiescent::{
-    Guard, Options, RcuCell, in_section, init, read_lock, statistics, synchronize,
-    synchronize_timeout,
+    Guard, Options, RcuCell, in_section, read_lock, statistics, synchronize, synchronize_timeout,
 };
 
 /// Handlers in a run, at least.
@@ -229,7 +228,7 @@ fn handlers_may_read_at_any_time() {
 #[test]
 fn handlers_may_read_without_slots() {
     let body = || {
-        init(Options::new().max_threads(1)).expect("one leaf");
+        Options::new().max_threads(1).apply().expect("one leaf");
         // One slot is left, for whoever comes first.
         let idle: Vec<_> = (0..61).map(|_| Reader::idle("has a slot")).collect();
         run();

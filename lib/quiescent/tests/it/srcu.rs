@@ -9,7 +9,8 @@ use std::thread;
 use std::time::Duration;
 
 use crate::common::{isolated, until};
-use quiescent::{Report, Srcu, SrcuCell, SyncError};
+use quiescent::report::Report;
+use quiescent::{RcuCell, Srcu, SyncError};
 
 /// Long enough for anything that does not hang.
 const LONG: Duration = Duration::from_secs(60);
@@ -85,9 +86,9 @@ fn others_are_not_held_up() {
                 ran.fetch_add(1, Ordering::Relaxed);
             }
         };
-        slow.call_hurry(count(&ran));
+        slow.defer_hurry(count(&ran));
         for _ in 0..20 {
-            quick.call_hurry(|| ());
+            quick.defer_hurry(|| ());
             quick.barrier();
             assert_eq!(quick.synchronize_timeout(LONG), Ok(()));
             assert_eq!(quiescent::synchronize_timeout(LONG), Ok(()));
@@ -106,7 +107,7 @@ fn others_are_not_held_up() {
                 wait.wait();
             });
             entered.wait();
-            quick.call_hurry(move || sender.send(()).expect("somebody waits"));
+            quick.defer_hurry(move || sender.send(()).expect("somebody waits"));
             receiver.recv_timeout(LONG).expect("it ran");
             wait.wait();
         });
@@ -125,7 +126,7 @@ fn what_is_done_does_not_wait_for_the_next_grace_period() {
         for _ in 0..50 {
             let (sender, receiver) = mpsc::channel();
             let first = srcu.read_lock();
-            srcu.call_hurry(move || sender.send(()).expect("somebody waits"));
+            srcu.defer_hurry(move || sender.send(()).expect("somebody waits"));
             thread::scope(|scope| {
                 let before = srcu.statistics().grace_periods;
                 let driver = scope.spawn(|| srcu.synchronize_timeout(LONG));
@@ -152,7 +153,7 @@ fn what_is_replaced_is_dropped_once_and_not_while_it_is_read() {
             }
         }
         let srcu = Srcu::new();
-        let cell = SrcuCell::new(&srcu, Value(1));
+        let cell = RcuCell::new_in(Value(1), &srcu);
         let guard = srcu.read_lock();
         let seen = cell.load(&guard);
         cell.store(Value(10)).retire_hurry();
@@ -176,7 +177,7 @@ fn lazy_ones_wait_for_company_and_a_barrier_does_not() {
         let ran = Arc::new(AtomicU32::new(0));
         for _ in 0..100 {
             let ran = Arc::clone(&ran);
-            srcu.call_lazy(move || {
+            srcu.defer_lazy(move || {
                 ran.fetch_add(1, Ordering::Relaxed);
             });
         }
@@ -199,7 +200,7 @@ fn drain_runs_what_is_queued_here_and_stops_at_a_reader() {
     isolated(|| {
         let srcu = Srcu::new();
         let guard = srcu.read_lock();
-        srcu.call_lazy(|| ());
+        srcu.defer_lazy(|| ());
         let drained = srcu.drain(SHORT);
         assert_eq!((drained.ran, drained.left), (0, 1));
         drop(guard);
@@ -216,18 +217,17 @@ fn cookies_are_done_after_a_whole_grace_period_and_not_before() {
     isolated(|| {
         let srcu = Srcu::new();
         let guard = srcu.read_lock();
-        let cookie = srcu.start_poll();
+        let cookie = srcu.start_grace_period();
         for _ in 0..100 {
-            assert!(!srcu.poll(cookie), "its reader is still there");
+            assert!(!cookie.is_done(), "its reader is still there");
         }
         drop(guard);
-        while !srcu.poll(cookie) {
+        while !cookie.is_done() {
             thread::yield_now();
         }
-        srcu.wait(cookie);
-        let other = Srcu::new();
-        let asked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| other.poll(cookie)));
-        assert!(asked.is_err(), "a cookie of another one");
+        cookie.wait();
+        assert_eq!(cookie.wait_timeout(std::time::Duration::ZERO), Ok(()));
+        assert_ne!(cookie, Srcu::new().start_grace_period(), "of another one");
     });
 }
 
@@ -282,7 +282,7 @@ fn an_owned_guard_keeps_it_and_what_is_queued_is_run_after_it_is_gone() {
         let (sender, receiver) = mpsc::channel();
         let srcu = Arc::new(Srcu::new());
         let guard = srcu.read_owned();
-        srcu.call_hurry(move || sender.send(7).expect("somebody waits"));
+        srcu.defer_hurry(move || sender.send(7).expect("somebody waits"));
         drop(srcu);
         assert!(receiver.recv_timeout(SHORT).is_err(), "its reader is there");
         drop(guard);
@@ -297,14 +297,14 @@ fn a_callback_that_always_queues_itself_holds_up_no_other_srcu() {
         static GO_ON: AtomicBool = AtomicBool::new(true);
         fn again() {
             if GO_ON.load(Ordering::Relaxed) {
-                SRCU.call_hurry(again);
+                SRCU.defer_hurry(again);
             }
         }
         again();
         let (other, (sender, receiver)) = (Srcu::new(), mpsc::channel());
         for n in 0..20 {
             let sender = sender.clone();
-            other.call_hurry(move || sender.send(n).expect("somebody waits"));
+            other.defer_hurry(move || sender.send(n).expect("somebody waits"));
             assert_eq!(receiver.recv_timeout(LONG), Ok(n));
         }
         GO_ON.store(false, Ordering::Relaxed);
@@ -355,7 +355,7 @@ fn waiting_where_it_would_hold_up_others_is_refused() {
         let (sender, receiver) = mpsc::channel();
         let srcu = Arc::new(srcu);
         let inside = Arc::clone(&srcu);
-        srcu.call_hurry(move || {
+        srcu.defer_hurry(move || {
             sender
                 .send((inside.try_synchronize(), inside.try_barrier()))
                 .expect("somebody waits");
@@ -382,11 +382,11 @@ fn told(report: &Report) {
 #[test]
 fn a_stall_is_told_with_the_thread_that_began_it_and_then_all_is_quiet() {
     isolated(|| {
-        quiescent::on_report(told);
+        quiescent::report::on_report(told);
         let srcu = Srcu::new();
         srcu.set_stall_after(Duration::from_millis(10));
         let guard = srcu.read_lock();
-        srcu.call_hurry(|| ());
+        srcu.defer_hurry(|| ());
         until("a report", || NAMED.load(Ordering::Relaxed) > 0);
         drop(guard);
         assert_eq!(srcu.synchronize_timeout(LONG), Ok(())); // perhaps this one ends what the callback waits for
@@ -403,8 +403,8 @@ fn a_stall_is_told_with_the_thread_that_began_it_and_then_all_is_quiet() {
 fn a_panic_in_a_callback_is_contained() {
     isolated(|| {
         let srcu = Srcu::new();
-        srcu.call(|| panic!("on purpose"));
-        srcu.call(|| ());
+        srcu.defer(|| panic!("on purpose"));
+        srcu.defer(|| ());
         srcu.barrier();
         let statistics = srcu.statistics();
         assert_eq!((statistics.callbacks, statistics.callback_panics), (2, 1));
@@ -434,14 +434,11 @@ fn alone() {
 fn a_place_with_a_section_open_is_given_to_nobody() {
     isolated(|| {
         let srcu = Srcu::new();
-        let cookie = srcu.start_poll();
         std::mem::forget(srcu.read_lock());
         drop(srcu);
         for _ in 0..10 {
-            let next = Srcu::new();
-            let asks = std::panic::AssertUnwindSafe(|| next.poll(cookie));
-            let same = std::panic::catch_unwind(asks).is_ok();
-            assert!(!same, "a cookie of the old one is one of the new one");
+            let next = Srcu::new(); // in the old one's place it would wait for the section
+            assert_eq!(next.synchronize_timeout(crate::common::PATIENCE), Ok(()));
         }
     });
 }

@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use crate::common::until;
-use quiescent::{Report, StallReport, on_report, set_stall_after};
+use quiescent::report::{Report, StallReport, on_report, set_stall_after};
 
 /// A stall time that a test need not wait for for long.
 const TIME: Duration = Duration::from_millis(20);

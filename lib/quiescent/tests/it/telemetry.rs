@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::common::{Isolated, Reader, isolated, only_this_test, until};
+use quiescent::intrusive::Head;
 use quiescent::telemetry::{self, Function, Snapshot, Source, What};
-use quiescent::{Domain, Head, RcuCell, Srcu};
+use quiescent::{Domain, RcuCell, Srcu};
 
 /// The clock that counts is that of the kernel's tick, of 10 ms at most.
 const TICK: Duration = Duration::from_millis(10);
@@ -33,7 +34,7 @@ fn row(snapshot: &Snapshot, name: &str) -> Function {
 fn retire<T: Send + 'static>(value: T) {
     let object = NonNull::from(Box::leak(Box::new(value)));
     // SAFETY: nobody has seen it.
-    unsafe { quiescent::retire_ptr(object) };
+    unsafe { quiescent::Retired::from_raw(object).retire() };
 }
 
 struct Dropped(#[allow(dead_code, reason = "it has a size")] [u64; 5]);
@@ -54,10 +55,10 @@ fn every_kind_is_counted_once() {
             }
             if n % 10 == 0 {
                 retire(Dropped([n; 5]));
-                quiescent::call(move || {
+                quiescent::defer(move || {
                     RAN.fetch_add(n, Ordering::Relaxed);
                 });
-                quiescent::call_lazy(|| {
+                quiescent::defer_lazy(|| {
                     RAN.fetch_add(1, Ordering::Relaxed);
                 });
             }
@@ -95,12 +96,12 @@ fn a_hurry_is_laid_at_the_door_of_who_is_in_one() {
         unsafe fn nothing(_: NonNull<Head>) {}
         let head = Box::leak(Box::new(Head::new()));
         for _ in 0..3 {
-            quiescent::call_hurry(|| {
+            quiescent::defer_hurry(|| {
                 std::hint::black_box(1);
             });
         }
         // SAFETY: it lives for ever, and is used once.
-        unsafe { quiescent::call_head_hurry(NonNull::from(head), nothing) };
+        unsafe { quiescent::intrusive::defer_hurry(NonNull::from(head), nothing) };
         retire([1u64; 4]);
         quiescent::barrier();
         let now = snapshot();
@@ -118,7 +119,7 @@ fn what_was_queued_before_is_counted_neither_in_nor_out() {
         for n in 0..300u64 {
             retire([n; 8]);
         }
-        quiescent::call(|| ());
+        quiescent::defer(|| ());
         telemetry::start().expect("a page");
         quiescent::barrier();
         retire([1u64; 8]);
@@ -138,7 +139,7 @@ fn what_was_queued_before_is_counted_neither_in_nor_out() {
 fn nothing_is_lost_between_those_who_execute() {
     isolated(|| {
         telemetry::start().expect("a page");
-        quiescent::set_flush_times(quiescent::FlushTimes {
+        quiescent::tuning::set_flush_times(quiescent::tuning::FlushTimes {
             lazy: Duration::from_millis(20),
             prompt: Duration::from_millis(5),
         });
@@ -149,7 +150,7 @@ fn nothing_is_lost_between_those_who_execute() {
                     for n in 0..20_000u64 {
                         match (n + thread) % 7 {
                             0 => retire([n; 1]),
-                            1 => quiescent::call(|| ()),
+                            1 => quiescent::defer(|| ()),
                             _ => drop(cell.store([n; 2])),
                         }
                         if n % 4_000 == 3_999 {
@@ -210,20 +211,20 @@ fn domains_have_rows_of_their_own() {
     isolated(|| {
         static ROUTES: Domain = Domain::new();
         ROUTES.set_name("routes");
-        ROUTES.call_lazy(|| ());
+        ROUTES.defer_lazy(|| ());
         telemetry::start().expect("a page");
         let (other, third) = (Domain::new(), Domain::new());
         third.set_name("routes");
-        third.call(|| ());
+        third.defer(|| ());
         third.barrier();
         third.set_name("peers");
-        third.call_lazy(|| ());
+        third.defer_lazy(|| ());
         third.barrier();
         let srcu = Srcu::new();
-        ROUTES.call(|| ());
-        other.call(|| ());
-        other.call_hurry(|| ());
-        srcu.call_lazy(|| ());
+        ROUTES.defer(|| ());
+        other.defer(|| ());
+        other.defer_hurry(|| ());
+        srcu.defer_lazy(|| ());
         ROUTES.barrier();
         other.barrier();
         srcu.barrier();
@@ -262,7 +263,7 @@ fn the_child_of_a_fork_has_a_page_of_its_own() {
     isolated(|| {
         telemetry::start().expect("a page");
         retire([1u64; 8]);
-        quiescent::call(|| ());
+        quiescent::defer(|| ());
         // SAFETY: the child uses what may be used there, and ends with _exit.
         let pid = unsafe { libc::fork() };
         if pid == 0 {

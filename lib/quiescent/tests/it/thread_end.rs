@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use crate::common::{PATIENCE, SHORT, in_both_modes, on_thread};
 use quiescent::{
-    Guard, Options, RcuCell, SyncError, in_section, init, read, read_lock, statistics, synchronize,
+    Guard, Options, RcuCell, SyncError, in_section, read, read_lock, statistics, synchronize,
     synchronize_timeout,
 };
 
@@ -35,7 +35,7 @@ fn assert_all_gone() {
 fn a_slot_comes_back_when_its_thread_ends() {
     in_both_modes(|| {
         // One leaf: 62 threads.
-        init(Options::new().max_threads(1)).expect("one leaf");
+        Options::new().max_threads(1).apply().expect("one leaf");
         for _ in 0..10_000 {
             on_thread("short", || {
                 read(|_| ());

@@ -6,9 +6,10 @@ use std::thread;
 use std::time::Duration;
 
 use crate::common::{PATIENCE, Reader, SHORT, in_both_modes, sleepers, until};
+use quiescent::stats::holdouts;
 use quiescent::{
-    SyncError, holdouts, read, start_poll, statistics, synchronize, synchronize_expedited,
-    synchronize_timeout, try_synchronize, wait,
+    SyncError, read, start_grace_period, statistics, synchronize, synchronize_expedited,
+    synchronize_timeout, try_synchronize,
 };
 
 #[test]
@@ -59,14 +60,14 @@ fn every_form_waits_for_a_grace_period() {
             |_| synchronize_expedited(),
             |_| try_synchronize().expect("nothing is wrong"),
             |_| synchronize_timeout(PATIENCE).expect("the reader leaves"),
-            wait,
+            quiescent::Cookie::wait,
         ];
         for form in forms {
             let inside = Reader::inside("inside");
             let done = AtomicBool::new(false);
             let sleeping = statistics().sleeps;
             thread::scope(|scope| {
-                let (done, cookie) = (&done, start_poll());
+                let (done, cookie) = (&done, start_grace_period());
                 scope.spawn(move || {
                     form(cookie);
                     done.store(true, Ordering::Relaxed);

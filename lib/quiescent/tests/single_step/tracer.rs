@@ -6,7 +6,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use libc::{c_int, pid_t};
-use quiescent::{FenceMode, Options, init};
+use quiescent::{FenceMode, Options};
 
 use super::scenarios::{self, Scenario};
 
@@ -166,7 +166,10 @@ fn be_the_child(scenario: &Scenario, fenced: bool, shared: &'static Shared) -> !
     unsafe { libc::alarm(PATIENCE_SECONDS) };
     let result = std::panic::catch_unwind(AssertUnwindSafe(|| {
         if fenced {
-            init(Options::new().fence(FenceMode::Fenced)).expect("nobody has read");
+            Options::new()
+                .fence(FenceMode::Fenced)
+                .apply()
+                .expect("nobody has read");
         }
         scenarios::install_handler(shared);
         let registered = (scenario.run)(shared);

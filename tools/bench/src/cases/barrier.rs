@@ -5,19 +5,17 @@
 //! `1000 by retire`, or `empty`. Only for libraries that have a barrier for all threads. A process has the machine to itself.
 
 use crate::deferral::{self, Deferring, RETIRE};
-use crate::measure::once::Ask;
-use crate::measure::once::Question;
-use crate::measure::waves::{self, Cell};
-use crate::measure::{crew, order};
-use quiescent_report::rows::stats;
-use quiescent_report::rows::{Figure, Samples, samples};
+use crate::measure::once::{self, Ask, Question};
+use crate::measure::threads;
+
+use quiescent_report::rows::{Figure, Samples, samples, stats};
 use quiescent_report::text::cases::{self, Column};
 use quiescent_report::{Control, Error, Report};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::mpsc::channel;
-use std::time::Duration;
-use std::time::Instant;
+
+use std::time::{Duration, Instant};
 
 /// What is asked of a measuring process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,7 +78,7 @@ fn measure(ask: &BarrierAsk) -> Result<Vec<Figure>, String> {
     for _ in 0..ask.threads {
         let (go, orders) = channel::<()>();
         let done = done.clone();
-        let thread = crew::thread("producer", move || {
+        let thread = threads::spawn("producer", move || {
             (subject.attach)();
             let _ = done.send(());
             while orders.recv().is_ok() {
@@ -98,7 +96,7 @@ fn measure(ask: &BarrierAsk) -> Result<Vec<Figure>, String> {
     let all_ready = || -> Result<(), String> {
         let ready = threads
             .iter()
-            .map(|_| is_done.recv().map_err(|_| crew::DIED));
+            .map(|_| is_done.recv().map_err(|_| threads::DIED));
         ready.collect::<Result<(), _>>().map_err(String::from)
     };
     all_ready()?;
@@ -106,7 +104,7 @@ fn measure(ask: &BarrierAsk) -> Result<Vec<Figure>, String> {
     // The first call is not measured: some libraries start their thread in it.
     for call in 0..=ask.calls {
         for (go, _) in &threads {
-            go.send(()).map_err(|_| crew::DIED)?;
+            go.send(()).map_err(|_| threads::DIED)?;
         }
         all_ready()?;
         let begin = Instant::now();
@@ -118,7 +116,7 @@ fn measure(ask: &BarrierAsk) -> Result<Vec<Figure>, String> {
     }
     for (go, thread) in threads {
         drop(go);
-        thread.join().map_err(|_| crew::DIED)?;
+        thread.join().map_err(|_| threads::DIED)?;
     }
     (subject.settle)();
     let case = ask.case();
@@ -211,21 +209,15 @@ pub fn run(options: &BarrierOptions, control: Control<'_>) -> Result<Report, Err
                 .map(move |ask| (subject, ask))
         })
         .collect();
-    let rounds =
-        (0..options.rounds).flat_map(|round| order::round(todo.len(), round, options.seed));
-    let cell = |place: usize| Cell {
-        subject: todo[place].0.name,
-        ask: Ask::of(&todo[place].1.clone()),
-        load: 1,
-    };
-    let waves = waves::plan(rounds.map(cell).collect(), 1);
+    let asks: Vec<Ask> = todo.iter().map(|(_, ask)| Ask::of(ask)).collect();
     let mut samples = Samples::default();
-    waves::run(
+    once::in_turn(
         &options.program,
         "bench barrier",
-        waves,
-        &mut samples,
+        &asks,
+        (options.rounds, options.seed),
         control,
+        |place, figures| samples.add(todo[place].0.name, figures),
     )?;
     let mut report = Report::new("bench barrier", options.seed);
     report.option("compare", options.compare);
@@ -270,7 +262,7 @@ mod tests {
 
     #[test]
     fn every_barrier_ends() {
-        let _alone = crate::measure::tally::ALONE.lock().unwrap();
+        let _alone = crate::measure::freed::ALONE.lock().unwrap();
         let options = BarrierOptions {
             calls: 3,
             objects: 100,

@@ -23,7 +23,10 @@ impl Defer for InDomain {
     #[inline(always)]
     unsafe fn retire(&self, block: *mut ()) {
         // SAFETY: the caller's promise; a box of `make` is not null, and no section finds it.
-        unsafe { DOMAIN.retire_ptr(NonNull::new_unchecked(block.cast::<Block>())) };
+        unsafe {
+            quiescent::Retired::from_raw_in(NonNull::new_unchecked(block.cast::<Block>()), &DOMAIN)
+                .retire()
+        };
     }
 }
 

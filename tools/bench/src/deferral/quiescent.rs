@@ -1,14 +1,11 @@
-//! quiescent itself: `retire_ptr`, `RcuCell::store` and `Retired::retire`, `call`, `barrier()`.
+//! quiescent itself: `retire_ptr`, `RcuCell::store` and `Retired::retire`, `defer`, `barrier()`.
 //!
 //! [`VERBS`] is where `bench trickle`, `bench flood` and `bench stall` find its verbs; a new one is a `HandOver` and a line.
 
 use super::loops::{Block, Defer, DeferBeside, DeferOwning, Owning, beside, deferring, owning};
-use super::told::{self, HandOver, Noted, RetireNoted};
+use super::noted::{self, HandOver, Noted, RetireNoted};
 use super::{Deferring, RETIRE, Verb};
-use quiescent::{
-    Guard, RcuCell, call, call_hurry, read_lock, retire_ptr, retire_ptr_no_reclaim,
-    retire_ptr_wait, statistics, try_retire_ptr,
-};
+use quiescent::{Guard, RcuCell, Retired, defer, defer_hurry, read_lock, statistics};
 use quiescent_report::OURS;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -32,7 +29,7 @@ impl Defer for Quiescent {
     #[inline(always)]
     unsafe fn retire(&self, block: *mut ()) {
         // SAFETY: the caller's promise; a box of `make` is not null.
-        unsafe { retire_ptr(NonNull::new_unchecked(block.cast::<Block>())) };
+        unsafe { Retired::from_raw(NonNull::new_unchecked(block.cast::<Block>())).retire() };
     }
 }
 
@@ -41,7 +38,7 @@ impl DeferOwning for Quiescent {
     fn retire_owning(&self) {
         let object = NonNull::from(Box::leak(Box::new(Owning::new())));
         // SAFETY: from a box, and known to nobody.
-        unsafe { retire_ptr(object) };
+        unsafe { Retired::from_raw(object).retire() };
     }
 }
 
@@ -88,9 +85,10 @@ fn made(handed_over: u64) -> NonNull<Block> {
 }
 
 /// What was refused is the caller's again: nobody has seen it here, so it goes at once.
-fn refused(block: NonNull<Block>) {
+fn refused(block: Retired<Block>) {
+    let block = std::ptr::from_ref(block.leak()).cast_mut();
     // SAFETY: from `made`, known to nobody, and not handed over.
-    drop(unsafe { Box::from_raw(block.as_ptr()) });
+    drop(unsafe { Box::from_raw(block) });
 }
 
 /// A way of handing over plain blocks.
@@ -118,51 +116,51 @@ impl<W: Way> HandOver for Plain<W> {
     }
 }
 
-/// [`retire_ptr`].
+/// [`Retired::retire`].
 struct Retire;
 
 impl Way for Retire {
     #[inline(always)]
     unsafe fn hand_over(block: NonNull<Block>) {
         // SAFETY: the caller's promise.
-        unsafe { retire_ptr(block) };
+        unsafe { Retired::from_raw(block).retire() };
     }
 }
 
-/// [`try_retire_ptr`]: gives the block back where there is no room.
+/// [`Retired::try_retire`]: gives the block back where there is no room.
 struct TryRetire;
 
 impl Way for TryRetire {
     #[inline(always)]
     unsafe fn hand_over(block: NonNull<Block>) {
         // SAFETY: the caller's promise.
-        if let Err(full) = unsafe { try_retire_ptr(block) } {
+        if let Err(full) = unsafe { Retired::from_raw(block).try_retire() } {
             refused(full.object);
         }
     }
 }
 
-/// [`retire_ptr_wait`]: waits where there is no room, for a second at most.
+/// [`Retired::retire_wait`]: waits where there is no room, for a second at most.
 struct RetireWait;
 
 impl Way for RetireWait {
     #[inline(always)]
     unsafe fn hand_over(block: NonNull<Block>) {
         // SAFETY: the caller's promise.
-        if let Err(full) = unsafe { retire_ptr_wait(block, Duration::from_secs(1)) } {
+        if let Err(full) = unsafe { Retired::from_raw(block).retire_wait(Duration::from_secs(1)) } {
             refused(full.object);
         }
     }
 }
 
-/// [`retire_ptr_no_reclaim`]: queues, and does nothing else.
+/// [`Retired::retire_no_reclaim`]: queues, and does nothing else.
 struct NoReclaim;
 
 impl Way for NoReclaim {
     #[inline(always)]
     unsafe fn hand_over(block: NonNull<Block>) {
         // SAFETY: the caller's promise.
-        unsafe { retire_ptr_no_reclaim(block) };
+        unsafe { Retired::from_raw(block).retire_no_reclaim() };
     }
 }
 
@@ -174,53 +172,53 @@ fn held() -> (u64, u64) {
 
 /// Whether this thread is among those that the grace period waits for, and known by name.
 fn names(thread: u32) -> bool {
-    let mut holdouts = quiescent::holdouts().into_iter();
+    let mut holdouts = quiescent::stats::holdouts().into_iter();
     holdouts.any(|holdout| holdout.thread_id == thread && holdout.name.is_some())
 }
 
-/// [`call`], prompt.
+/// [`defer`], prompt.
 struct Call;
 
 impl RetireNoted for Call {
     #[inline(always)]
     fn retire(noted: Box<Noted>) {
-        call(move || drop(noted));
+        defer(move || drop(noted));
     }
 }
 
-/// [`call_hurry`]: the worker is woken at once.
+/// [`defer_hurry`]: the worker is woken at once.
 struct CallHurry;
 
 impl RetireNoted for CallHurry {
     #[inline(always)]
     fn retire(noted: Box<Noted>) {
-        call_hurry(move || drop(noted));
+        defer_hurry(move || drop(noted));
     }
 }
 
 const VERBS: &[Verb] = &[
     Verb {
         silent: Some(held),
-        ..told::verb::<Plain<Retire>>(RETIRE)
+        ..noted::verb::<Plain<Retire>>(RETIRE)
     },
     Verb {
         silent: Some(held),
-        ..told::verb::<Plain<NoReclaim>>("retire_no_reclaim")
-    },
-    Verb {
-        silent: Some(held),
-        trickled: false,
-        ..told::verb::<Plain<TryRetire>>("try_retire")
+        ..noted::verb::<Plain<NoReclaim>>("retire_no_reclaim")
     },
     Verb {
         silent: Some(held),
         trickled: false,
-        ..told::verb::<Plain<RetireWait>>("retire_wait")
+        ..noted::verb::<Plain<TryRetire>>("try_retire")
     },
-    told::verb::<Call>("call"),
+    Verb {
+        silent: Some(held),
+        trickled: false,
+        ..noted::verb::<Plain<RetireWait>>("retire_wait")
+    },
+    noted::verb::<Call>("defer"),
     Verb {
         massed: false, // a wake-up each
-        ..told::verb::<CallHurry>("call_hurry")
+        ..noted::verb::<CallHurry>("defer_hurry")
     },
 ];
 
@@ -236,7 +234,7 @@ pub(super) fn subject() -> Deferring {
         owning: Some(owning::<Quiescent>),
         beside: beside::<Cell>(),
         verbs: VERBS,
-        hold: Some(told::hold::<Cell>),
+        hold: Some(noted::hold::<Cell>),
         names: Some(names),
         barrier: Some(quiescent::barrier),
         ..deferring::<Quiescent>(OURS)

@@ -4,7 +4,7 @@
 //! slow-path test and the wake-flag test in them. The names are exported unmangled for `objdump` only; calling the
 //! functions does what they say.
 
-use quiescent::{Domain, Guard, RcuCell, Srcu, read_lock, retire_ptr};
+use quiescent::{Domain, Guard, RcuCell, Retired, Srcu, read_lock};
 use std::ptr::NonNull;
 
 /// An outermost section: enter and leave.
@@ -60,7 +60,7 @@ pub fn quiescent_probe_domain(domain: &Domain) {
 #[unsafe(no_mangle)]
 pub unsafe fn quiescent_probe_retire(block: NonNull<[u64; 8]>) {
     // SAFETY: the caller's promise.
-    unsafe { retire_ptr(block) };
+    unsafe { Retired::from_raw(block).retire() };
 }
 
 /// The probes, in the order they are shown: name and address. Taking the addresses is what keeps them in a program.

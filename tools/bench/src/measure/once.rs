@@ -1,9 +1,10 @@
-//! Processes that measure once: they are told what by their arguments, print one line of JSON, and end.
+//! Processes that measure once: they get a [`Question`] as an argument, print one line of JSON, and end.
 //!
-//! A fresh process a subject, case and round, because peak memory is a fact about a whole process, and because a
-//! library's worker thread and an allocator's pools must not be inherited from the case before. The parent waits in
-//! short steps, so Ctrl-C takes effect at once: the process that is running is ended, its figures are not used.
+//! There is a fresh process for each subject, case and round, because peak memory is a property of a whole process, and because a library's
+//! worker thread and an allocator's pools must not be inherited from the case before. The parent waits in short steps, so Ctrl-C takes effect
+//! at once: the running process is ended, and its figures are not used.
 
+use super::order;
 use quiescent_report::rows::Figure;
 use quiescent_report::{Control, Error};
 use serde::de::DeserializeOwned;
@@ -168,6 +169,33 @@ impl Once {
     fn failed(&self, why: impl std::fmt::Display) -> Error {
         Error::failed(&self.name, why, "what it printed is above, if anything")
     }
+}
+
+/// One process after the other, in rounds whose order rotates; `take` gets the place of each question in `asks`, and its figures. When
+/// stopped, the rest is left out.
+///
+/// # Errors
+/// [`Error::Failed`] when a process cannot be started, dies or hangs.
+pub fn in_turn(
+    program: &Path,
+    what: &str,
+    asks: &[Ask],
+    (rounds, seed): (u64, u64),
+    control: Control<'_>,
+    mut take: impl FnMut(usize, Vec<Figure>),
+) -> Result<(), Error> {
+    control.progress.begin(what, rounds * asks.len() as u64);
+    'rounds: for round in 0..rounds {
+        for place in order::round(asks.len(), round, seed) {
+            let Some(figures) = Once::start(program, &asks[place])?.wait(control)? else {
+                break 'rounds;
+            };
+            take(place, figures);
+            control.progress.advance(1);
+        }
+    }
+    control.progress.end();
+    Ok(())
 }
 
 /// Whether there is something to read, or the end, within this time.

@@ -2,20 +2,20 @@
 
 use super::loops::{Peer, Two, VALUE, Value, by_turns, loops, reader};
 use super::{DOMAIN, DOMAIN_OWNED, DOMAIN_TURNS, Language, Subject, Waiting, nothing};
-use quiescent::{Domain, DomainCell, DomainGuard, OwnedDomainGuard};
+use quiescent::{Domain, Guard, RcuCell};
 use std::sync::{Arc, LazyLock};
 
 static DOMAINS: [Domain; 2] = [const { Domain::new() }; 2];
-static CELLS: [LazyLock<DomainCell<Value>>; 2] = [
-    LazyLock::new(|| DomainCell::new(&DOMAINS[0], VALUE)),
-    LazyLock::new(|| DomainCell::new(&DOMAINS[1], VALUE)),
+static CELLS: [LazyLock<RcuCell<Value, &'static Domain>>; 2] = [
+    LazyLock::new(|| RcuCell::new_in(VALUE, &DOMAINS[0])),
+    LazyLock::new(|| RcuCell::new_in(VALUE, &DOMAINS[1])),
 ];
 
 /// In the domain of this number.
-pub(super) struct In<const NUMBER: usize>(&'static DomainCell<Value>);
+pub(super) struct In<const NUMBER: usize>(&'static RcuCell<Value, &'static Domain>);
 
 impl<const NUMBER: usize> Peer for In<NUMBER> {
-    type Held = DomainGuard<'static>;
+    type Held = Guard<&'static Domain>;
 
     fn new() -> Self {
         In(&CELLS[NUMBER])
@@ -46,15 +46,16 @@ impl Two for Both {
 }
 
 static SHARED: LazyLock<Arc<Domain>> = LazyLock::new(Arc::default);
-static SHARED_CELL: LazyLock<DomainCell<Value>> = LazyLock::new(|| DomainCell::new(&SHARED, VALUE));
+static SHARED_CELL: LazyLock<RcuCell<Value, &'static Domain>> =
+    LazyLock::new(|| RcuCell::new_in(VALUE, &SHARED));
 
 struct Owned {
     domain: &'static Arc<Domain>,
-    cell: &'static DomainCell<Value>,
+    cell: &'static RcuCell<Value, &'static Domain>,
 }
 
 impl Peer for Owned {
-    type Held = OwnedDomainGuard;
+    type Held = Guard<Domain>;
 
     fn new() -> Self {
         Owned {

@@ -2,16 +2,17 @@
 
 use super::loops::{Peer, VALUE, Value, loops, reader};
 use super::{Language, SRCU, SRCU_OWNED, Subject, Waiting, nothing};
-use quiescent::{OwnedSrcuGuard, Srcu, SrcuCell, SrcuGuard};
+use quiescent::{Guard, RcuCell, Srcu};
 use std::sync::{Arc, LazyLock};
 
 static DOMAIN: Srcu = Srcu::new();
-static CELL: LazyLock<SrcuCell<Value>> = LazyLock::new(|| SrcuCell::new(&DOMAIN, VALUE));
+static CELL: LazyLock<RcuCell<Value, &'static Srcu>> =
+    LazyLock::new(|| RcuCell::new_in(VALUE, &DOMAIN));
 
-pub(super) struct Borrowed(&'static SrcuCell<Value>);
+pub(super) struct Borrowed(&'static RcuCell<Value, &'static Srcu>);
 
 impl Peer for Borrowed {
-    type Held = SrcuGuard<'static>;
+    type Held = Guard<&'static Srcu>;
 
     fn new() -> Self {
         Borrowed(&CELL)
@@ -35,15 +36,16 @@ impl Peer for Borrowed {
 }
 
 static SHARED: LazyLock<Arc<Srcu>> = LazyLock::new(Arc::default);
-static SHARED_CELL: LazyLock<SrcuCell<Value>> = LazyLock::new(|| SrcuCell::new(&SHARED, VALUE));
+static SHARED_CELL: LazyLock<RcuCell<Value, &'static Srcu>> =
+    LazyLock::new(|| RcuCell::new_in(VALUE, &SHARED));
 
 pub(super) struct Owned {
     srcu: &'static Arc<Srcu>,
-    cell: &'static SrcuCell<Value>,
+    cell: &'static RcuCell<Value, &'static Srcu>,
 }
 
 impl Peer for Owned {
-    type Held = OwnedSrcuGuard;
+    type Held = Guard<Srcu>;
 
     fn new() -> Self {
         Owned {

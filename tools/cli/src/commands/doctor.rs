@@ -1,7 +1,7 @@
 //! Carries out `doctor`: a machine is read, the rules say what they find, and that is printed.
 
 use crate::arguments::doctor::Doctor;
-use crate::output::{self, DONE, FINDING};
+use crate::show::output::{self, DONE, FINDING};
 use quiescent_live::{Finding, Machine, Severity, diagnose, doctor, files::Root, listed};
 use quiescent_report::{Error, Report, Row};
 use serde_json::{Value, json};

@@ -2,11 +2,11 @@
 
 use super::code;
 use crate::arguments::kernel::{Bench, Kernel};
-use crate::interrupt::stop_flag;
 use crate::kernel::beside::{self, KernelOptions};
 use crate::kernel::show;
-use crate::output::{self, DONE};
-use crate::progress::Bar;
+use crate::show::interrupt::stop_flag;
+use crate::show::output::{self, DONE};
+use crate::show::progress::Bar;
 use quiescent_report::{Control, Error};
 use quiescent_sim::settings;
 

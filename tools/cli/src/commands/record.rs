@@ -4,13 +4,14 @@
 
 use super::code;
 use crate::arguments::record::Record;
-use crate::interrupt::stop_pipe;
-use crate::output::{self, DONE, FINDING};
+use crate::show::file::{self, Place, Unfit};
+use crate::show::interrupt::stop_pipe;
+use crate::show::output::{self, DONE, FINDING};
 use quiescent_live::events;
 use quiescent_live::record::{Options, Outcome, record};
 use quiescent_report::{Error, Report, Row};
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Read, Write};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
@@ -80,41 +81,22 @@ fn settle(path: &Path) -> Result<Target, Error> {
         Error::Usage(format!("--output {}: {why}; {remedy}", path.display()))
     };
     let unwritten = |why: io::Error| refused(&format!("cannot be written ({why})"));
-    if path == Path::new("-") {
-        return Ok(Target::Output);
-    }
-    // A link is followed: the trace goes where it leads.
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    match fs::metadata(&path) {
-        Ok(there) if there.is_dir() => return Err(refused("this is a folder")),
-        Ok(there) if !there.is_file() => {
-            let file = File::options().write(true).open(&path).map_err(unwritten)?;
-            return Ok(Target::Special(file));
+    match file::place(path, |head| head.starts_with(HEADING)) {
+        Ok(Place::Output) => Ok(Target::Output),
+        Ok(Place::Special(path)) => {
+            let file = File::options().write(true).open(path).map_err(unwritten)?;
+            Ok(Target::Special(file))
         }
-        Ok(_) if !is_trace(&path).map_err(unwritten)? => {
-            return Err(refused(
-                "the file that is there is no trace, and is not overwritten",
-            ));
+        Ok(Place::File(path)) => {
+            let new = file::beside(&path, "record").map_err(unwritten)?;
+            Ok(Target::File(new, path))
         }
-        _ => {}
+        Err(Unfit::Folder) => Err(refused("this is a folder")),
+        Err(Unfit::Foreign) => Err(refused(
+            "the file that is there is no trace, and is not overwritten",
+        )),
+        Err(Unfit::Unreadable(why)) => Err(unwritten(why)),
     }
-    let folder = path.parent().filter(|it| *it != Path::new(""));
-    let mut new = tempfile::Builder::new();
-    let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o666);
-    let new = new.prefix(".quiescent-record-").permissions(permissions);
-    let file = new
-        .tempfile_in(folder.unwrap_or(Path::new(".")))
-        .map_err(unwritten)?;
-    Ok(Target::File(file, path))
-}
-
-/// A file that is empty, or a trace.
-fn is_trace(path: &Path) -> io::Result<bool> {
-    let mut head = Vec::new();
-    File::open(path)?
-        .take(HEADING.len() as u64)
-        .read_to_end(&mut head)?;
-    Ok(head.is_empty() || head == HEADING)
 }
 
 fn text(options: &Record, outcome: &Outcome) -> String {

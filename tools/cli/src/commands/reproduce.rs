@@ -4,11 +4,11 @@
 
 use super::{code, this_program};
 use crate::arguments::Reproduce;
-use crate::interrupt::stop_flag;
-use crate::output::{self, DONE};
-use crate::paper::Paper;
-use crate::progress::Bar;
 use crate::reproduce::{self, ReproduceOptions, Reproduced, page};
+use crate::show::interrupt::stop_flag;
+use crate::show::output::{self, DONE};
+use crate::show::paper::Paper;
+use crate::show::progress::Bar;
 use quiescent_report::{Control, Error};
 
 /// Does it; the exit code.

@@ -8,9 +8,9 @@ mod text;
 
 use super::code;
 use crate::arguments::sim::Sim;
-use crate::interrupt::stop_flag;
-use crate::output::{self, DONE};
-use crate::progress::Bar;
+use crate::show::interrupt::stop_flag;
+use crate::show::output::{self, DONE};
+use crate::show::progress::Bar;
 use quiescent_report::{Control, Error, Report, Row};
 use quiescent_sim::{MachineKind, Plan, Stats, Workload, batch, report, settings};
 use std::fs::File;

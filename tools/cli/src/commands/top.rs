@@ -6,8 +6,8 @@ mod simulated;
 
 use super::code;
 use crate::arguments::top::Top;
-use crate::interrupt::stop_flag;
-use crate::output::{self, DONE};
+use crate::show::interrupt::stop_flag;
+use crate::show::output::{self, DONE};
 use figures::Figures;
 use quiescent_live::Rung;
 use quiescent_report::Error;

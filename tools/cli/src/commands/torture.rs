@@ -8,10 +8,10 @@ mod report;
 
 use super::this_program;
 use crate::arguments::torture::Torture;
-use crate::interrupt::stop_flag;
-use crate::output::{self, DONE, FINDING, STOPPED};
-use crate::paper::Paper;
-use crate::progress::Bar;
+use crate::show::interrupt::stop_flag;
+use crate::show::output::{self, DONE, FINDING, STOPPED};
+use crate::show::paper::Paper;
+use crate::show::progress::Bar;
 use quiescent_report::pages;
 use quiescent_report::pages::About;
 use quiescent_report::{Error, Progress};

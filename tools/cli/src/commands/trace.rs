@@ -7,9 +7,10 @@ mod text;
 
 use super::code;
 use crate::arguments::trace::Trace;
-use crate::interrupt::stop_flag;
-use crate::output::{self, DONE, FINDING};
-use crate::progress::Bar;
+use crate::show::file;
+use crate::show::interrupt::stop_flag;
+use crate::show::output::{self, DONE, FINDING};
+use crate::show::progress::Bar;
 use quiescent_report::{Error, Progress, Report, Row};
 use quiescent_trace::{Analysis, Findings, Reader, from_read, open};
 use std::fs::File;
@@ -207,7 +208,7 @@ impl Target {
         };
         let beside = match special {
             true => None,
-            false => Some(beside(path).map_err(|why| wrong(why.to_string()))?),
+            false => Some(file::beside(path, "timeline").map_err(|why| wrong(why.to_string()))?),
         };
         Ok(Target {
             path: path.to_path_buf(),
@@ -238,19 +239,6 @@ impl Target {
         let what = format!("cannot write {}", self.path.display());
         Error::failed(what, why, "is there room, and may it be written?")
     }
-}
-
-fn beside(path: &Path) -> io::Result<NamedTempFile> {
-    use std::os::unix::fs::PermissionsExt;
-    let folder = match path.parent() {
-        Some(folder) if folder != Path::new("") => folder,
-        _ => Path::new("."),
-    };
-    tempfile::Builder::new()
-        .prefix(".quiescent-timeline-")
-        // As any file: what the umask leaves.
-        .permissions(std::fs::Permissions::from_mode(0o666))
-        .tempfile_in(folder)
 }
 
 /// All tables as rows: the case is a row's own name.

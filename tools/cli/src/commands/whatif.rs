@@ -2,10 +2,10 @@
 
 use super::code;
 use crate::arguments::whatif::Whatif;
-use crate::interrupt::stop_flag;
-use crate::output::{DONE, FINDING, STOPPED};
-use crate::paper::Paper;
-use crate::progress::Bar;
+use crate::show::interrupt::stop_flag;
+use crate::show::output::{DONE, FINDING, STOPPED};
+use crate::show::paper::Paper;
+use crate::show::progress::Bar;
 use quiescent_report::{Control, Error, Progress};
 use quiescent_sim::whatif::{self, Reading, Request, Trace};
 use quiescent_trace::{Options, Reader, Window};

@@ -20,6 +20,7 @@ mod reader;
 pub mod show;
 pub mod verdict;
 
+use quiescent_live::files::cpu_list;
 use quiescent_report::rows::host;
 use std::io;
 use std::time::Instant;
@@ -51,19 +52,23 @@ fn membarrier(command: libc::c_int) -> io::Result<libc::c_long> {
     Ok(result)
 }
 
+/// How many CPUs a kernel's list names; nothing of one that cannot be read.
+fn cpus(list: &str) -> Option<usize> {
+    Some(cpu_list(list, reader::MOST_CPUS)?.len())
+}
+
 /// What the call does on this machine.
 pub fn standing() -> Standing {
     let nohz_full = host::first_line("/sys/devices/system/cpu/nohz_full")
-        .filter(|list| host::cpus_in_list(list).is_some_and(|cpus| cpus > 0));
-    let online = host::first_line("/sys/devices/system/cpu/online")
-        .and_then(|list| host::cpus_in_list(&list));
+        .filter(|list| cpus(list).is_some_and(|cpus| cpus > 0));
+    let online = host::first_line("/sys/devices/system/cpu/online").and_then(|list| cpus(&list));
     judge(membarrier(QUERY), nohz_full, online)
 }
 
 fn judge(
     query: io::Result<libc::c_long>,
     nohz_full: Option<String>,
-    online: Option<u64>,
+    online: Option<usize>,
 ) -> Standing {
     match query {
         Err(why) => Standing::Refused(format!(

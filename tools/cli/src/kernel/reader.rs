@@ -8,7 +8,7 @@ use quiescent_sim::{IdleLoop, settings};
 const CPU: &str = "/sys/devices/system/cpu";
 const RCUTREE: &str = "/sys/module/rcutree/parameters";
 /// CPUs of a machine, at most: as many as the model takes.
-const MOST_CPUS: usize = settings::MOST_CPUS as usize;
+pub(super) const MOST_CPUS: usize = settings::MOST_CPUS as usize;
 
 /// Reads one fact after another.
 pub(super) struct Reader<'a> {

@@ -6,7 +6,8 @@
 //! marked with `~`, in the chart and in the table.
 
 use super::metrics::{self, Better, Words, stem, which};
-use crate::html::chart::{self, Bar, Bars, Panel, Tone};
+use super::{bar, panels_by_case};
+use crate::html::chart::{self, Bars, Panel, Tone};
 use crate::html::table::{Cell, Table};
 use crate::html::{Markup, html};
 use crate::rows::{MEBIBYTE, MILLION};
@@ -71,17 +72,6 @@ fn shown(unit: &str, most: f64) -> Shown {
         other => (other.to_string(), 1.0),
     };
     Shown { unit, scale }
-}
-
-fn bar(row: &Row, scale: f64) -> Bar {
-    Bar {
-        tone: match row.subject == OURS {
-            true => Tone::Ours,
-            false => Tone::Peer,
-        },
-        value: row.median / scale,
-        range: (row.n > 1).then_some((row.min / scale, row.max / scale)),
-    }
 }
 
 /// Cases that say more about another one, such as a thread's part of it: in the table only.
@@ -247,14 +237,7 @@ fn panels(rows: &[&Row], scale: f64) -> Vec<Panel> {
         let bars = rows.iter().map(|it| row(&it.case, it)).collect();
         return vec![Panel::new("", bars)];
     }
-    let mut panels: Vec<Panel> = Vec::new();
-    for it in rows {
-        match panels.iter_mut().find(|panel| panel.name == it.case) {
-            Some(panel) => panel.rows.push(row(&it.subject, it)),
-            None => panels.push(Panel::new(&it.case, vec![row(&it.subject, it)])),
-        }
-    }
-    panels
+    panels_by_case(rows.iter().copied(), scale)
 }
 
 /// The width of a range, as a share of its figure.

@@ -22,8 +22,10 @@ pub use machines::{Found, machines};
 pub use measured::measured;
 pub use torture::{About, torture};
 
+use crate::html::chart::{self, Bar, Panel, Tone};
 use crate::html::document;
 use crate::html::layout::{Head, Page, Section};
+use crate::{OURS, Row};
 
 /// Every page names this program and the command that made it; see [`is_ours`].
 const PROGRAM: &str = "quiescent ";
@@ -32,7 +34,7 @@ const TORTURE: &str = "torture";
 
 /// Whether a file is a page of ours, and may be written anew.
 pub fn is_ours(text: &str) -> bool {
-    document::made_by_any(text, PROGRAM)
+    document::made_by(text, PROGRAM)
 }
 
 /// A page of this command.
@@ -44,4 +46,32 @@ pub fn page(title: String, command: &str, head: Head, sections: Vec<Section>) ->
         sections,
     };
     page.render()
+}
+
+/// The bar of a row in units of `scale`: the median, with the range where there are several samples.
+pub fn bar(row: &Row, scale: f64) -> Bar {
+    Bar {
+        tone: match row.subject == OURS {
+            true => Tone::Ours,
+            false => Tone::Peer,
+        },
+        value: row.median / scale,
+        range: (row.n > 1).then_some((row.min / scale, row.max / scale)),
+    }
+}
+
+/// A panel for each case, a bar in it for each subject, in the order of the rows.
+pub fn panels_by_case<'a>(rows: impl Iterator<Item = &'a Row>, scale: f64) -> Vec<Panel> {
+    let mut panels: Vec<Panel> = Vec::new();
+    for it in rows {
+        let row = chart::Row {
+            name: it.subject.clone(),
+            bars: vec![bar(it, scale)],
+        };
+        match panels.iter_mut().find(|panel| panel.name == it.case) {
+            Some(panel) => panel.rows.push(row),
+            None => panels.push(Panel::new(&it.case, vec![row])),
+        }
+    }
+    panels
 }

@@ -88,17 +88,6 @@ pub fn first_line(path: impl AsRef<Path>) -> Option<String> {
     (!line.is_empty()).then(|| line.to_string())
 }
 
-/// How many CPUs a kernel list such as `0-3,8` names; `None` when it is no such list.
-pub fn cpus_in_list(list: &str) -> Option<u64> {
-    let mut count = 0;
-    for part in list.trim().split(',').filter(|part| !part.is_empty()) {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
-        count += last.checked_sub(first)? + 1;
-    }
-    Some(count)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -109,14 +98,5 @@ mod tests {
         assert!(host.cpus >= 1);
         assert_ne!(host.kernel, "unknown");
         assert!(host.line().contains(&host.kernel));
-    }
-
-    #[test]
-    fn cpu_lists() {
-        assert_eq!(cpus_in_list("0"), Some(1));
-        assert_eq!(cpus_in_list("0-3,8\n"), Some(5));
-        assert_eq!(cpus_in_list(""), Some(0));
-        assert_eq!(cpus_in_list("(null)"), None);
-        assert_eq!(cpus_in_list("3-1"), None);
     }
 }

@@ -133,7 +133,7 @@ pub struct Sample {
     pub at: Instant,
     /// What was queued and executed, by domain and function.
     pub functions: Vec<Function>,
-    /// Counters by name: of a process those of [`quiescent::Statistics`]. What a source does not count is not shown.
+    /// Counters by name: of a process those of [`quiescent::stats::Statistics`]. What a source does not count is not shown.
     pub counters: Vec<(String, u64)>,
     /// Threads.
     pub threads: Vec<Thread>,

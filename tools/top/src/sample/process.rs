@@ -113,7 +113,7 @@ mod tests {
         telemetry::start().expect("a page");
         let mut source = Process::new(std::process::id());
         assert!(source.about().contains("counted exactly"));
-        quiescent::call(|| ());
+        quiescent::defer(|| ());
         quiescent::barrier();
         // The worker tells its counters before it sleeps.
         let mut looks = (0..10_000).map(|_| {

@@ -214,10 +214,9 @@ struct Depth {
 }
 
 impl Depth {
-    /// `deep` is for when there is time; its size is limited by memory: every execution leaks its domain, since readers' words
-    /// live for ever. `brief` is for many runs of everything (`ci/mutants`). `weakest` searches
-    /// on the weaker machine only, whose buffers let through what the other one's do, and more; on that one it walks by chance, and a quarter
-    /// as often as otherwise on both (`.ci/run`).
+    /// Without a word: all schedules on the weaker machine, whose buffers let through what the other one's do, and more; and walks by
+    /// chance on both. `full` has all schedules on both, and four times the walks (`ci/loom`); `deep` one preemption
+    /// and one delay more in each, as far as two million executions go. `brief` is for many runs of everything (`ci/mutants`).
     fn get() -> Depth {
         const BOTH: &[Model] = &[Model::Tso, Model::Pso];
         const WEAKER: &[Model] = &[Model::Pso];
@@ -225,8 +224,8 @@ impl Depth {
         let (systematic, more, max_executions, whole, walks) = match depth.as_deref() {
             Ok("deep") => (BOTH, 1, 2_000_000, false, 200_000),
             Ok("brief") => (BOTH, 0, 1_500, false, 300),
-            Ok("weakest") => (WEAKER, 0, 150_000, true, 1_000),
-            _ => (BOTH, 0, 150_000, true, 4_000),
+            Ok("full") => (BOTH, 0, 150_000, true, 4_000),
+            _ => (WEAKER, 0, 150_000, true, 1_000),
         };
         Depth {
             systematic,

@@ -11,8 +11,8 @@ use std::rc::Rc;
 use quiescent_models::explorer::Ordering::{Acquire, Relaxed};
 use quiescent_models::explorer::{AtomicU32, JoinHandle, branching, spawn, yield_now};
 use quiescent_on_explorer as rcu;
-use rcu::Head;
 use rcu::check::{Model as Domain, observe_frees};
+use rcu::intrusive::Head;
 
 use super::World;
 
@@ -120,7 +120,7 @@ impl Gate {
     fn again(self) {
         yield_now(); // or nobody else might ever run
         if !self.world().is_reopened() {
-            rcu::call_hurry(move || self.again());
+            rcu::defer_hurry(move || self.again());
         }
     }
 }
@@ -180,39 +180,39 @@ impl World {
     pub fn retire(&self, things: impl IntoIterator<Item = usize>) {
         for thing in things {
             // SAFETY: nobody frees it but the observer.
-            unsafe { rcu::retire_ptr(NonNull::from(self.leaked(thing))) };
+            unsafe { rcu::Retired::from_raw(NonNull::from(self.leaked(thing))).retire() };
         }
     }
 
     /// Retires one, of the plain lane, soon.
     pub fn retire_hurry(&self, thing: usize) {
         // SAFETY: as in `retire`.
-        unsafe { rcu::retire_ptr_hurry(NonNull::from(self.leaked(thing))) };
+        unsafe { rcu::Retired::from_raw(NonNull::from(self.leaked(thing))).retire_hurry() };
     }
 
     /// Retires one with a destructor, of the code lane.
     pub fn retire_code(&self, thing: usize) {
         let value = NonNull::from(Box::leak(Box::new(WithDrop(self.leaked(thing)))));
         // SAFETY: a box that nobody else uses.
-        unsafe { rcu::retire_ptr(value) };
+        unsafe { rcu::Retired::from_raw(value).retire() };
     }
 
     /// Queues the end of a thing as a closure.
     pub fn call(&self, thing: usize) {
         let handle = self.leaked(thing);
-        rcu::call(move || handle.reclaim());
+        rcu::defer(move || handle.reclaim());
     }
 
     /// As [`call`](World::call), at once.
     pub fn call_hurry(&self, thing: usize) {
         let handle = self.leaked(thing);
-        rcu::call_hurry(move || handle.reclaim());
+        rcu::defer_hurry(move || handle.reclaim());
     }
 
     /// Queues the end of a thing as a closure that takes its time.
     pub fn call_long(&self, thing: usize) {
         let handle = self.leaked(thing);
-        rcu::call(move || {
+        rcu::defer(move || {
             // SAFETY: as in `reclaim`.
             let progress = &unsafe { &*handle.world }.things.things[thing].progress;
             progress.swap(BEGUN, Relaxed);
@@ -224,13 +224,13 @@ impl World {
     /// As [`call_long`](World::call_long); those of thing 0, 1, … run one after the other, in this order.
     pub fn call_in_turn(&self, thing: usize) {
         let handle = self.leaked(thing);
-        rcu::call(move || handle.reclaim_in_turn());
+        rcu::defer(move || handle.reclaim_in_turn());
     }
 
     /// The same at once.
     pub fn call_in_turn_hurry(&self, thing: usize) {
         let handle = self.leaked(thing);
-        rcu::call_hurry(move || handle.reclaim_in_turn());
+        rcu::defer_hurry(move || handle.reclaim_in_turn());
     }
 
     /// The long callback of a thing is over.
@@ -242,7 +242,7 @@ impl World {
     /// Queues the end of a thing as a closure that empties the domain, as far as a callback may.
     pub fn call_that_drains(&self, thing: usize) {
         let handle = self.leaked(thing);
-        rcu::call(move || {
+        rcu::defer(move || {
             handle.reclaim();
             // SAFETY: as in `reclaim`.
             unsafe { &*handle.world }.domain.drain();
@@ -252,13 +252,13 @@ impl World {
     /// Queues a closure that queues itself again and again, until the gate is open.
     pub fn call_again_and_again(self: &Rc<World>) {
         let gate = Gate(Rc::into_raw(self.clone()));
-        rcu::call_hurry(move || gate.again());
+        rcu::defer_hurry(move || gate.again());
     }
 
     /// Queues the end of a thing, with which another one is retired.
     pub fn call_that_retires(&self, thing: usize, other: usize) {
         let handle = self.leaked(thing);
-        rcu::call(move || {
+        rcu::defer(move || {
             handle.reclaim();
             // SAFETY: as in `reclaim`.
             unsafe { &*handle.world }.retire([other]);
@@ -268,7 +268,7 @@ impl World {
     /// Queues the end of a thing through a head of its own.
     pub fn call_head(&self, thing: usize) {
         // SAFETY: a box that nobody else uses until the callback runs.
-        unsafe { rcu::call_head(NonNull::from(self.leaked(thing)).cast(), run_head) };
+        unsafe { rcu::intrusive::defer(NonNull::from(self.leaked(thing)).cast(), run_head) };
     }
 
     /// The end of a thing.
@@ -361,7 +361,7 @@ impl World {
     /// Queues a closure that lets the one go that waits for this.
     pub fn call_hurry_reopens(self: &Rc<World>) {
         let gate = Gate(Rc::into_raw(self.clone()));
-        rcu::call_hurry(move || gate.world().reopen());
+        rcu::defer_hurry(move || gate.world().reopen());
     }
 
     /// A thread that plays the worker as the product has it, until it is told to stop.

@@ -81,13 +81,13 @@ impl Shelf {
     /// Retires an object.
     pub fn retire(&self, place: usize) {
         // SAFETY: the observer frees it, who knows it by its address.
-        unsafe { rcu::retire_ptr(self.fill(place)) };
+        unsafe { rcu::Retired::from_raw(self.fill(place)).retire() };
     }
 
     /// Retires an object, soon.
     pub fn retire_hurry(&self, place: usize) {
         // SAFETY: as in `retire`.
-        unsafe { rcu::retire_ptr_hurry(self.fill(place)) };
+        unsafe { rcu::Retired::from_raw(self.fill(place)).retire_hurry() };
     }
 
     /// Fills an object and replaces the published one with it.

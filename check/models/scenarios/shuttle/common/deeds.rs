@@ -6,8 +6,10 @@ use std::time::Duration;
 use quiescent_models::shuttle::Ordering::{Acquire, Relaxed};
 use quiescent_models::shuttle::{clock, nap, random, yield_now};
 use quiescent_on_shuttle as rcu;
+use rcu::Refusal;
 use rcu::check::NEST_LIMIT;
-use rcu::{FlushTimes, Head, Refusal};
+use rcu::intrusive::Head;
+use rcu::tuning::FlushTimes;
 
 use super::{World, tasks};
 
@@ -194,7 +196,7 @@ impl World {
             Deed::Chain => {
                 let handle = self.handle(self.books.thing(), Some(one(QUEUES)));
                 self.books.give(handle.thing, "a chain", false);
-                rcu::call(move || handle.end());
+                rcu::defer(move || handle.end());
                 self.books.queued(handle.thing);
             }
             Deed::InTurn => {
@@ -206,7 +208,7 @@ impl World {
                     handle.end();
                     handle.world.books.leave(me);
                 };
-                one(&[rcu::call, rcu::call_hurry, rcu::call_lazy])(in_turn);
+                one(&[rcu::defer, rcu::defer_hurry, rcu::defer_lazy])(in_turn);
                 self.books.queued(thing);
             }
             Deed::Barrier => {
@@ -234,7 +236,7 @@ impl World {
                 }
             }
             Deed::DrainReady => {
-                let _ = rcu::drain_ready(1 + random() % 8, Duration::from_millis(1));
+                let _ = rcu::tuning::drain_ready(1 + random() % 8, Duration::from_millis(1));
             }
             Deed::Leave => {
                 self.domain.leave();
@@ -243,15 +245,17 @@ impl World {
             Deed::Rest => {
                 let _ = nap(clock() + random() % 20_000);
             }
-            Deed::Offload => rcu::set_offload(one(&[true, false])),
-            Deed::OffloadOwn => rcu::offload_thread(one(&[None, Some(false), Some(true)])),
-            Deed::FlushTimes => rcu::set_flush_times(FlushTimes {
+            Deed::Offload => rcu::tuning::set_offload(one(&[true, false])),
+            Deed::OffloadOwn => rcu::tuning::offload_thread(one(&[None, Some(false), Some(true)])),
+            Deed::FlushTimes => rcu::tuning::set_flush_times(FlushTimes {
                 lazy: Duration::from_nanos(one(&[0, 3_000, 40_000])),
                 prompt: Duration::from_nanos(one(&[0, 8_000])),
             }),
-            Deed::Drained => rcu::set_drained(one(&[true, false])),
-            Deed::Budget => rcu::set_budget(one(&[4 << 10, u64::MAX]), one(&[8, 24, u64::MAX])),
-            Deed::LowMemory => rcu::memory_is_low(),
+            Deed::Drained => rcu::tuning::set_drained(one(&[true, false])),
+            Deed::Budget => {
+                rcu::tuning::set_budget(one(&[4 << 10, u64::MAX]), one(&[8, 24, u64::MAX]))
+            }
+            Deed::LowMemory => rcu::tuning::memory_is_low(),
         }
     }
 
@@ -298,22 +302,27 @@ impl World {
         // SAFETY: handles are leaked; the library is their only user from here on, and shows them to the observer.
         unsafe {
             match way {
-                Way::Retire => rcu::retire_ptr(plain),
-                Way::RetireHurry => rcu::retire_ptr_hurry(plain),
-                Way::RetireOnly => rcu::retire_ptr_no_reclaim(plain),
-                Way::Drop => rcu::retire_ptr(with_drop(handle)),
-                Way::DropHurry => rcu::retire_ptr_hurry(with_drop(handle)),
-                Way::DropOnly => rcu::retire_ptr_no_reclaim(with_drop(handle)),
-                Way::Head => rcu::call_head(plain.cast(), run_head),
-                Way::HeadHurry => rcu::call_head_hurry(plain.cast(), run_head),
-                Way::HeadLazy => rcu::call_head_lazy(plain.cast(), run_head),
-                Way::Call => rcu::call(move || handle.end()),
-                Way::CallHurry => rcu::call_hurry(move || handle.end()),
-                Way::CallLazy => rcu::call_lazy(move || handle.end()),
-                Way::Try => self.offer(thing, rcu::try_retire_ptr(plain).map_err(|r| r.reason)),
+                Way::Retire => rcu::Retired::from_raw(plain).retire(),
+                Way::RetireHurry => rcu::Retired::from_raw(plain).retire_hurry(),
+                Way::RetireOnly => rcu::Retired::from_raw(plain).retire_no_reclaim(),
+                Way::Drop => rcu::Retired::from_raw(with_drop(handle)).retire(),
+                Way::DropHurry => rcu::Retired::from_raw(with_drop(handle)).retire_hurry(),
+                Way::DropOnly => rcu::Retired::from_raw(with_drop(handle)).retire_no_reclaim(),
+                Way::Head => rcu::intrusive::defer(plain.cast(), run_head),
+                Way::HeadHurry => rcu::intrusive::defer_hurry(plain.cast(), run_head),
+                Way::HeadLazy => rcu::intrusive::defer_lazy(plain.cast(), run_head),
+                Way::Call => rcu::defer(move || handle.end()),
+                Way::CallHurry => rcu::defer_hurry(move || handle.end()),
+                Way::CallLazy => rcu::defer_lazy(move || handle.end()),
+                Way::Try => self.offer(
+                    thing,
+                    rcu::Retired::from_raw(plain)
+                        .try_retire()
+                        .map_err(|r| r.reason),
+                ),
                 Way::Wait => {
                     let limit = Duration::from_nanos(random() % 200_000);
-                    let result = rcu::retire_ptr_wait(plain, limit);
+                    let result = rcu::Retired::from_raw(plain).retire_wait(limit);
                     self.offer(thing, result.map_err(|r| r.reason));
                 }
                 _ => unreachable!("it waits"),
@@ -349,14 +358,14 @@ impl World {
                 }
             }
             Way::Poll => {
-                let cookie = rcu::start_poll();
-                while !rcu::poll(cookie) {
+                let cookie = rcu::start_grace_period();
+                while !cookie.is_done() {
                     let _ = nap(clock() + 500); // who is in the way may be stopped until nobody else goes on
                 }
             }
             Way::Cookie => {
-                let cookie = rcu::start_poll();
-                rcu::wait(cookie);
+                let cookie = rcu::start_grace_period();
+                cookie.wait();
             }
             _ => rcu::synchronize(),
         }

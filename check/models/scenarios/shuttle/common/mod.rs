@@ -182,7 +182,7 @@ impl World {
             join(thread);
         }
         self.books.check();
-        rcu::set_drained(false);
+        rcu::tuning::set_drained(false);
         self.told.over.set(true);
         join(staff.timer);
         self.told.stop.set(true);
@@ -217,15 +217,18 @@ pub fn join(thread: JoinHandle<()>) {
     thread.join().expect("a panic ends the execution");
 }
 
-/// More of them, for when there is time: `QUIESCENT_EXPLORE=deep`. Every execution leaks its domain, since readers'
-/// words live for ever.
-fn is_deep() -> bool {
-    std::env::var_os("QUIESCENT_EXPLORE").is_some_and(|value| value == "deep")
+/// So many times more of them, for when there is time: `QUIESCENT_EXPLORE`.
+fn factor() -> u64 {
+    match std::env::var("QUIESCENT_EXPLORE").as_deref() {
+        Ok("full") => 10,
+        Ok("deep") => 100,
+        _ => 1,
+    }
 }
 
 /// Runs so many walks, and a third as many cases of pct; or the one case that `QUIESCENT_SHUTTLE` names.
 pub fn check(name: &str, walks: u64, scenario: fn()) {
-    let walks = walks * if is_deep() { 100 } else { 1 };
+    let walks = walks * factor();
     let mut cases: Vec<Case> = Vec::new();
     match std::env::var("QUIESCENT_SHUTTLE") {
         Ok(case) => cases.push(case.parse().unwrap_or_else(|error| panic!("{error}"))),

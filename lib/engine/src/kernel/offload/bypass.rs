@@ -19,67 +19,9 @@ use crate::common::cblist::CbList;
 use crate::common::cpu::{Cpu, Lane};
 use crate::common::host::CpuId;
 
-use super::GroupId;
-
-/// An offloaded CPU's part.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Member {
-    /// Its group, if it was offloaded at boot: only then it has threads.
-    pub(super) group: Option<GroupId>,
-    /// Callbacks in the bypass.
-    pub(super) bypass: u64,
-    pub(super) bytes: u64,
-    /// A lower bound of when the bypass's oldest was queued, in nanoseconds; 0 if it is empty.
-    pub(super) since: u64,
-    /// Lazy ones.
-    pub(super) lazy: u64,
-    /// The tick in which the hidden ones begin to count.
-    pub(super) first: u64,
-    rate_tick: u64,
-    rate: u64,
-    /// The tick in which the list was advanced on the way.
-    pub(super) advanced_at: Option<u64>,
-    /// rcuop has nothing to do, and has to be woken (`nocb_cb_sleep`).
-    pub(super) cb_sleep: bool,
-}
+use super::{GroupId, Member};
 
 impl Member {
-    /// Not offloaded.
-    pub const fn new() -> Member {
-        Member {
-            group: None,
-            bypass: 0,
-            bytes: 0,
-            since: 0,
-            lazy: 0,
-            first: 0,
-            rate_tick: 0,
-            rate: 0,
-            advanced_at: None,
-            cb_sleep: true,
-        }
-    }
-
-    /// The group that it belongs to whenever it is offloaded.
-    pub fn group(&self) -> Option<GroupId> {
-        self.group
-    }
-
-    /// Callbacks in the bypass.
-    pub fn bypass(&self) -> u64 {
-        self.bypass
-    }
-
-    /// Lazy callbacks: those that nobody has asked a grace period for.
-    pub fn lazy(&self) -> u64 {
-        self.lazy
-    }
-
-    /// Does rcuop sleep?
-    pub fn rcuop_sleeps(&self) -> bool {
-        self.cb_sleep
-    }
-
     /// There is something in the bypass, and all of it is lazy.
     pub(super) fn all_lazy(&self) -> bool {
         self.bypass != 0 && self.lazy == self.bypass
@@ -120,12 +62,6 @@ impl Member {
         let time = if self.all_lazy() { lazy_flush } else { 1 };
         let late = tick > self.first.saturating_add(time);
         self.bypass != 0 && (late || self.bypass > qhimark.saturating_mul(2))
-    }
-}
-
-impl Default for Member {
-    fn default() -> Member {
-        Member::new()
     }
 }
 

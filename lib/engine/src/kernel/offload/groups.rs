@@ -11,12 +11,10 @@
 
 use alloc::vec::Vec;
 
+use super::GroupId;
 use super::pass::{Pass, Rest};
 use super::wake::Level;
 use crate::common::host::CpuId;
-
-/// Number of a group: its range's.
-pub type GroupId = u32;
 
 /// CPUs a group, of so many: what is asked for, or their number divided by its whole square root.
 pub fn stride(cpus: u32, asked: Option<u32>) -> u32 {

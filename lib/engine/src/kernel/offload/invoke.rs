@@ -19,7 +19,7 @@ use crate::common::cpu::Cpu;
 use crate::common::event::NocbEvent;
 use crate::common::global::Global;
 use crate::common::host::Host;
-use crate::kernel::limits::Context;
+use crate::common::limits::Context;
 
 /// What comes after a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

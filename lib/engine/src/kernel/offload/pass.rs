@@ -33,6 +33,7 @@ use crate::common::cpu::Cpu;
 use crate::common::event::{FutureEvent, NocbEvent};
 use crate::common::global::Global;
 use crate::common::host::{CpuId, Host, LeafId};
+use crate::common::parts::kernel::gp_queue;
 use crate::common::seq::Seq;
 
 /// How far rcuog is with its members.
@@ -71,15 +72,6 @@ pub enum Rest {
     },
 }
 
-/// A leaf has been told that a grace period is over: whoever sleeps on this queue looks again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct GpEnd {
-    /// The leaf.
-    pub leaf: LeafId,
-    /// Which of its queues.
-    pub queue: u8,
-}
-
 /// What a visit came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use = "somebody may have to be woken"]
@@ -98,11 +90,6 @@ pub struct Rested {
     pub rest: Rest,
     /// For the group's timer.
     pub timer: Timer,
-}
-
-/// The queue for those who wait for `stamp`.
-pub(crate) fn gp_queue(stamp: Seq) -> u8 {
-    (stamp.ctr() & 1) as u8
 }
 
 impl Group {

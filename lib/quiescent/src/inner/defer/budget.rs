@@ -25,7 +25,6 @@
 //! whenever something has been run, and a hundred times a second, since memory that owners free themselves
 //! announces itself to nobody.
 
-use std::ptr::NonNull;
 use std::time::Duration;
 
 use quiescent_engine::budget::Level;
@@ -41,138 +40,16 @@ use crate::inner::prim::{self, Counter, MAX_EXTRACT, Ordering};
 use crate::inner::queue::chain::Garbage;
 use crate::inner::queue::lane::Entry;
 use crate::inner::queue::per_thread::{PLAIN, Queue};
-use crate::refused::{Fullness, Refusal, Refused};
+use crate::refused::{Fullness, Refusal};
 use crate::report::{Report, report};
-use crate::retire;
-use crate::retired::Retired;
 
 /// Whoever waits for room looks again after this long.
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
+pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// The program is to be told that the budget is passed.
 const OVER_BUDGET: u32 = 1;
 /// Its tasks are to be told that a barrier has ended.
 pub(crate) const TASKS_WAIT: u32 = 2;
-
-/// [`Retired::try_retire`] as a function.
-///
-/// # Errors
-/// As [`Retired::try_retire`].
-pub fn try_retire<T: Send + Sync + 'static>(
-    retired: Retired<T>,
-) -> Result<(), Refused<Retired<T>>> {
-    retired.try_retire()
-}
-
-/// [`Retired::retire_wait`] as a function.
-///
-/// # Errors
-/// As [`Retired::retire_wait`].
-pub fn retire_wait<T: Send + Sync + 'static>(
-    retired: Retired<T>,
-    limit: Duration,
-) -> Result<(), Refused<Retired<T>>> {
-    retired.retire_wait(limit)
-}
-
-/// As [`retire_ptr`](crate::retire_ptr), unless the budget is used up: see [`Retired::try_retire`].
-///
-/// # Errors
-/// There is no room. The object is then not retired, and nothing has been promised about it.
-///
-/// # Safety
-/// As [`retire_ptr`](crate::retire_ptr).
-pub unsafe fn try_retire_ptr<T: Send + 'static>(
-    pointer: NonNull<T>,
-) -> Result<(), Refused<NonNull<T>>> {
-    // SAFETY: the caller's promise.
-    unsafe { try_box(pointer, 0) }.map_err(|reason| Refused::new(pointer, reason))
-}
-
-/// As [`retire_ptr`](crate::retire_ptr), but waits for room: see [`Retired::retire_wait`].
-///
-/// # Errors
-/// As [`Retired::retire_wait`]. The object is then not retired, and nothing has been promised about it.
-///
-/// # Safety
-/// As [`retire_ptr`](crate::retire_ptr).
-pub unsafe fn retire_ptr_wait<T: Send + 'static>(
-    pointer: NonNull<T>,
-    limit: Duration,
-) -> Result<(), Refused<NonNull<T>>> {
-    // SAFETY: the caller's promise.
-    unsafe { wait_box(pointer, 0, limit) }.map_err(|reason| Refused::new(pointer, reason))
-}
-
-/// Sets the budget: how many bytes and how many callbacks may be queued. Bytes are what objects take while they
-/// are queued, with the allocator's share and the queue's ([`Statistics::queued_bytes`](crate::Statistics)). `u64::MAX` is no limit. The
-/// default is 64 MiB and 2²⁰ callbacks; [`Options::budget`](crate::Options::budget) sets it at the start.
-///
-/// Works at any time, and at once; what is queued stays queued.
-///
-/// ```
-/// quiescent::set_budget(16 << 20, u64::MAX);
-/// assert_eq!(quiescent::statistics().budget_bytes, 16 << 20);
-/// ```
-pub fn set_budget(bytes: u64, callbacks: u64) {
-    prim::domain().set_budget(bytes, callbacks);
-}
-
-/// # Safety
-/// As [`retire_ptr`](crate::retire_ptr).
-pub(crate) unsafe fn try_box<T: Send + 'static>(
-    pointer: NonNull<T>,
-    owned: usize,
-) -> Result<(), Refusal> {
-    // SAFETY: the caller's promise.
-    let result = unsafe { attempt(pointer, owned) };
-    if result.is_err() {
-        count(&prim::domain().counters.refused);
-    }
-    result
-}
-
-/// # Safety
-/// As [`retire_ptr`](crate::retire_ptr).
-unsafe fn attempt<T: Send + 'static>(pointer: NonNull<T>, owned: usize) -> Result<(), Refusal> {
-    let domain = prim::domain();
-    // Without a queue of its own a thread has no credit, and goes to the lock anyway.
-    if domain.level.is_easy() && !std::ptr::eq(prim::queue(), prim::dummy_queue()) {
-        // SAFETY: the caller's promise.
-        unsafe { retire::retire_box(pointer, owned, retire::Way::Lazy) };
-        return Ok(());
-    }
-    match retire::pack(pointer, owned) {
-        Some((lane, entry, bytes)) => domain.try_deliver(lane, entry, bytes),
-        None => Ok(()),
-    }
-}
-
-/// # Safety
-/// As [`retire_ptr`](crate::retire_ptr).
-pub(crate) unsafe fn wait_box<T: Send + 'static>(
-    pointer: NonNull<T>,
-    owned: usize,
-    limit: Duration,
-) -> Result<(), Refusal> {
-    let error = if crate::inner::reader::word::in_section() {
-        Some(SyncError::InsideSection)
-    } else {
-        crate::inner::defer::run::in_callback().then_some(SyncError::InsideCallback)
-    };
-    if let Some(error) = error {
-        return Err(Refusal::CannotWait(error));
-    }
-    // SAFETY: the caller's promise.
-    match unsafe { attempt(pointer, owned) } {
-        Err(Refusal::Full(_)) => {}
-        result => return result,
-    }
-    let Some((lane, entry, bytes)) = retire::pack(pointer, owned) else {
-        return Ok(());
-    };
-    prim::domain().deliver_when_room(lane, entry, bytes, Until::after(limit))
-}
 
 /// The level that the engine found last, for a look without the lock.
 #[derive(Debug)]
@@ -183,7 +60,7 @@ impl LevelWord {
         LevelWord(Counter::new(Level::Easy as u64))
     }
 
-    fn is_easy(&self) -> bool {
+    pub(crate) fn is_easy(&self) -> bool {
         value(&self.0) == Level::Easy as u64
     }
 }
@@ -201,7 +78,12 @@ impl Process {
     /// Queues an entry if it fits; one more attempt if not.
     #[cold]
     #[inline(never)]
-    fn try_deliver(&'static self, lane: usize, entry: Entry, bytes: u64) -> Result<(), Refusal> {
+    pub(crate) fn try_deliver(
+        &'static self,
+        lane: usize,
+        entry: Entry,
+        bytes: u64,
+    ) -> Result<(), Refusal> {
         for _ in 0..2 {
             if self.offer(lane, entry, bytes) {
                 return Ok(());
@@ -215,7 +97,7 @@ impl Process {
     }
 
     /// Waits for room, and queues the entry then.
-    fn deliver_when_room(
+    pub(crate) fn deliver_when_room(
         &'static self,
         lane: usize,
         entry: Entry,

@@ -23,7 +23,7 @@ use crate::inner::queue::intrusive::{Head, RunHead};
 use crate::inner::queue::kind;
 use crate::inner::queue::lane::{Entry, Lane, Popped};
 use crate::inner::queue::per_thread::{CODE, Core, PLAIN, Queue};
-use crate::stats::FenceMode;
+use crate::statistics::FenceMode;
 
 /// How something is queued.
 #[derive(Clone, Copy, Debug)]

@@ -24,8 +24,8 @@ pub struct Breaker {
     pub name: &'static str,
     /// Times it was queued in a hurry: each wakes the worker, and takes along what its thread had queued.
     pub hurried: u64,
-    /// Times it was queued by [`call`](crate::call()) and was the first to: each wakes the worker, within
-    /// [`FlushTimes::prompt`](crate::FlushTimes).
+    /// Times it was queued by [`defer`](crate::defer()) and was the first to: each wakes the worker, within
+    /// [`FlushTimes::prompt`](crate::tuning::FlushTimes).
     pub prompt: u64,
 }
 
@@ -34,8 +34,8 @@ pub struct Breaker {
 ///
 /// ```
 /// struct Session;
-/// quiescent::call_hurry(|| drop(Session));
-/// let worst = quiescent::breakers()[0];
+/// quiescent::defer_hurry(|| drop(Session));
+/// let worst = quiescent::stats::breakers()[0];
 /// assert_eq!((worst.hurried, worst.prompt), (1, 0));
 /// println!("{} woke the worker {} times", worst.name, worst.hurried + worst.prompt);
 /// ```

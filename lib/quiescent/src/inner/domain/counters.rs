@@ -7,7 +7,7 @@ use quiescent_engine::CbList;
 use crate::inner::domain::process::Process;
 use crate::inner::prim::{self, Counter, Ordering};
 use crate::inner::queue::per_thread::Queue;
-use crate::stats::{Flushes, Holdout, Statistics, WorkerWakeups};
+use crate::statistics::{Flushes, Holdout, Statistics, WorkerWakeups};
 
 /// Counters of the host.
 #[derive(Debug, Default)]
@@ -181,7 +181,7 @@ impl Process {
             reader_wakeups: value(&c.reader_wakeups),
             sleeps: value(&c.sleeps),
             hand_overs: value(&c.hand_overs),
-            usurped: counts.usurped,
+            usurped: counts.takeovers,
             fences_take: value(&c.fences_take),
             fences_issued: self.fences.issued(),
             fences_shared: value(&c.fences_shared),

@@ -49,10 +49,10 @@ use crate::inner::reader::spots::Spots;
 
 mod sections;
 
-/// Somebody's.
-const OWNED: u32 = 0;
-/// Its owner has gone.
-const LEFT: u32 = 1;
+/// One handle leads to it. So many more, so many handles.
+const OWNED: u32 = 1;
+/// None does any more.
+const LEFT: u32 = 0;
 
 /// What a domain keeps.
 #[derive(Debug)]
@@ -243,6 +243,18 @@ impl Grounds {
     pub(crate) fn rests(&self) -> bool {
         let gate = self.lock();
         gate.yard.is_none() && gate.holders == 0
+    }
+
+    /// One handle more.
+    pub(crate) fn retain(&self) {
+        self.owner.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One handle less; after the last one the next owner may have it.
+    pub(crate) fn drop_handle(&'static self) {
+        if super::is_last(&self.owner) {
+            self.hand_over();
+        }
     }
 
     /// The owner has gone. What is left is somebody else's business.

@@ -4,7 +4,7 @@ use crate::inner::domain::process::Core;
 use crate::watch::stall::DEFAULT_NS;
 use crate::watch::telemetry;
 
-use quiescent_engine::Config;
+use quiescent_engine::{Config, Pace};
 
 /// The policy of a domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +37,33 @@ impl Policy {
             drained: false,
         }
     };
+
+    /// What an engine has been told.
+    pub(crate) fn of(core: &Core, drained: bool) -> Policy {
+        let budget = core.engine.budget();
+        Policy {
+            budget_bytes: budget.bytes,
+            budget_count: budget.count,
+            drained,
+            ..Policy::of_config(core.engine.config())
+        }
+    }
+
+    /// That with which an engine starts.
+    pub(crate) fn of_config(config: &Config) -> Policy {
+        let stall_ns = match config.pace {
+            Pace::Direct { stall_ns, .. } => stall_ns,
+            _ => DEFAULT_NS,
+        };
+        Policy {
+            lazy_ns: config.defer.lazy_ns,
+            prompt_ns: config.defer.prompt_ns,
+            budget_bytes: config.budget.bytes,
+            budget_count: config.budget.count,
+            stall_ns,
+            ..Policy::DEFAULT
+        }
+    }
 
     /// Tells an engine. True: its worker is to look.
     pub(crate) fn tell(&self, core: &mut Core) -> bool {

@@ -147,7 +147,7 @@ impl Core {
         )
     }
 
-    pub(crate) fn usurp(
+    pub(crate) fn take_over(
         &mut self,
         cpu: Option<CpuId>,
         interest: Interest,
@@ -155,20 +155,22 @@ impl Core {
         sleeping: bool,
     ) -> Look {
         straight!(
-            Input::Usurp {
+            Input::TakeOver {
                 cpu,
                 interest,
                 now_ns,
                 sleeping
             },
             |r: &Look| Output::Look(*r),
-            self.engine.inner().usurp(cpu, interest, now_ns, sleeping)
+            self.engine
+                .inner()
+                .take_over(cpu, interest, now_ns, sleeping)
         )
     }
 
     pub(crate) fn resume(&mut self, reign: u32) -> bool {
         straight!(
-            Input::Resume { reign },
+            Input::Resume { epoch: reign },
             |r: &bool| Output::Done(*r),
             self.engine.inner().resume(reign)
         )
@@ -184,11 +186,11 @@ impl Core {
     }
 
     /// The engine goes to other readers; its tree is to be freed with no lock held.
-    pub(crate) fn uproot(&mut self) -> Option<Tree> {
+    pub(crate) fn detach(&mut self) -> Option<Tree> {
         straight!(
-            Input::Uproot,
+            Input::Detach,
             |r: &Option<Tree>| Output::Done(r.is_some()),
-            self.engine.inner().uproot()
+            self.engine.inner().detach()
         )
     }
 

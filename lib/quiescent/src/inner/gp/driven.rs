@@ -10,7 +10,7 @@ use crate::inner::domain::counters::{Counters, count};
 use crate::inner::domain::process::{Core, Process, View};
 use crate::inner::prim::{AtomicU32, AtomicU64, MutexGuard};
 use crate::inner::reader::threads::Slots;
-use crate::stats::Holdout;
+use crate::statistics::Holdout;
 use crate::watch::stall::StallReport;
 use crate::watch::telemetry;
 

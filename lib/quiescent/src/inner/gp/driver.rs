@@ -112,7 +112,7 @@ impl<'a, D: Driven> Turn<'a, D> {
     fn new(domain: &'a D, core: MutexGuard<'a, Core>) -> Turn<'a, D> {
         Turn {
             domain,
-            reign: core.engine.reign(),
+            reign: core.engine.driver_epoch(),
             core: Some(core),
             wakes: Wakes::new(),
             steps: 0,
@@ -127,7 +127,7 @@ impl<'a, D: Driven> Turn<'a, D> {
     #[inline] // it is large
     pub(crate) fn begin(domain: &'a D, core: MutexGuard<'a, Core>, taken: Look) -> Turn<'a, D> {
         let mut turn = Turn::new(domain, core);
-        if taken == Look::Usurped {
+        if taken == Look::TakenOver {
             // At most one driver sleeps, and a reader that wakes one wakes the one that drives.
             turn.unlocked(|domain| prim::futex_wake(domain.sleeper()));
         }

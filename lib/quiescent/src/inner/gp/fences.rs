@@ -51,7 +51,7 @@ use crate::inner::domain::process::Process;
 use crate::inner::prim::{
     self, AtomicU32, AtomicU64, Counter, FENCE_LOOKS, Ordering, const_new, full_fence,
 };
-use crate::stats::FenceMode;
+use crate::statistics::FenceMode;
 
 /// Somebody else's fence is waited for so long, in nanoseconds: ten times what one takes on a busy machine of today.
 const PATIENCE: u64 = 200_000;

@@ -9,7 +9,7 @@ use quiescent_engine::credit::Queued;
 /// What is to be called with a head.
 pub(crate) type RunHead = unsafe fn(NonNull<Head>);
 
-/// A callback's place inside an object, for those who must not allocate. See [`call_head`](crate::call_head).
+/// A callback's place inside an object, for those who must not allocate. See [`intrusive::defer`](crate::intrusive::defer).
 ///
 /// Two words. Put it first in a `#[repr(C)]` struct, and the head's address is the object's.
 #[derive(Debug)]

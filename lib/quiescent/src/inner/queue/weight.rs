@@ -5,7 +5,7 @@
 //! two words. That is what the common allocators for Linux cost at least on 64 bits (glibc's: a word, multiples of
 //! 16, 32 at the least; size classes of others lie between that and a quarter more). A million objects of 64 bytes are so
 //! 96 MB, which is what they do take; without it they would be 64. What they own beyond is for
-//! [`weigh`](crate::Retired::weigh).
+//! [`with_owned_bytes`](crate::Retired::with_owned_bytes).
 //!
 //! All of it is constant for a type: the fast path subtracts another number.
 

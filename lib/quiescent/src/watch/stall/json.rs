@@ -97,7 +97,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::Holdout;
+    use crate::stats::Holdout;
 
     fn reader(thread_id: u32, name: Option<&str>) -> StalledReader {
         let mut holdout = Holdout::new(0, 3);

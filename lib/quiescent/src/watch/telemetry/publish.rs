@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::inner::domain::counters::value;
 use crate::inner::prim;
-use crate::stats::Flushes;
+use crate::statistics::Flushes;
 
 use super::page::{COUNTERS, HOLDOUTS, Page, page};
 
@@ -91,7 +91,7 @@ fn values() -> [u64; NAMES.len()] {
         value(&c.reader_wakeups),
         value(&c.sleeps),
         value(&c.hand_overs),
-        counts.usurped,
+        counts.takeovers,
         value(&c.callbacks),
         value(&c.panics),
         value(&c.exits),

@@ -3,8 +3,7 @@
 use std::ptr::NonNull;
 
 use quiescent::{
-    Options, barrier, call, drain, init, poll, read, retire_ptr, start_poll, statistics,
-    synchronize,
+    Options, Retired, barrier, defer, drain, read, start_grace_period, statistics, synchronize,
 };
 
 use super::everything_works;
@@ -39,7 +38,7 @@ fn a_child_and_its_children_go_on() {
 fn retire_plain(count: u64) {
     for n in 0..count {
         // SAFETY: a box of ours, retired once.
-        unsafe { retire_ptr(NonNull::from(Box::leak(Box::new([n; 4])))) };
+        unsafe { Retired::from_raw(NonNull::from(Box::leak(Box::new([n; 4])))).retire() };
     }
 }
 
@@ -81,7 +80,10 @@ fn inherited_memory_is_freed_and_inherited_code_is_not_run() {
 #[test]
 fn inherited_code_is_run_where_it_was_asked_for() {
     in_both_modes(|| {
-        init(Options::new().inherit_callbacks(true)).expect("these can change");
+        Options::new()
+            .inherit_callbacks(true)
+            .apply()
+            .expect("these can change");
         let ledger = Ledger::new(40);
         let reader = crate::common::Reader::inside("keeps it");
         on_thread("ends", || {
@@ -107,13 +109,15 @@ fn what_the_worker_had_taken_over_is_freed_by_the_child() {
         let reader = crate::common::Reader::inside("keeps it");
         retire_plain(100);
         // SAFETY: a box of ours, retired once.
-        unsafe { quiescent::retire_ptr_hurry(NonNull::from(Box::leak(Box::new(1u64)))) };
+        unsafe {
+            quiescent::Retired::from_raw(NonNull::from(Box::leak(Box::new(1u64)))).retire_hurry()
+        };
         super::until("the worker waits for the reader", || {
             statistics().sleeps > 0
         });
         in_child(|| {
             assert!(statistics().queued > 100);
-            call(|| ()); // the first need: it brings a worker, and the worker looks at everything
+            defer(|| ()); // the first need: it brings a worker, and the worker looks at everything
             super::until("all is gone", || statistics().queued == 0);
         });
         reader.end();
@@ -128,7 +132,7 @@ fn a_callback_may_fork_on_the_worker_and_in_drain() {
         let gate = Gate::new();
         for (n, on_worker) in [(0, true), (1, false)] {
             let thing = ledger.thing(n);
-            call(move || {
+            defer(move || {
                 let _thing = thing;
                 in_child(everything_works_in_a_callback);
                 gate.pass();
@@ -145,7 +149,7 @@ fn a_callback_may_fork_on_the_worker_and_in_drain() {
         for (n, on_worker) in [(2, true), (3, false)] {
             let thing = ledger.thing(n);
             let (sender, receiver) = std::sync::mpsc::channel();
-            call(move || {
+            defer(move || {
                 let _thing = thing;
                 // SAFETY: the child goes on as the parent does.
                 match unsafe { libc::fork() } {
@@ -181,7 +185,7 @@ fn a_callback_may_fork_on_the_worker_and_in_drain() {
 /// Inside a callback nothing waits; what it queues is run by a worker of the child's own.
 fn everything_works_in_a_callback() {
     let flag = crate::common::deferral::flag();
-    call(|| flag.store(true, std::sync::atomic::Ordering::Release));
+    defer(|| flag.store(true, std::sync::atomic::Ordering::Release));
     std::thread::spawn(|| {
         synchronize();
         barrier();
@@ -196,26 +200,29 @@ fn everything_works_in_a_callback() {
 fn a_cookie_from_before_the_fork_is_good_in_the_child() {
     in_both_modes(|| {
         let reader = crate::common::Reader::inside("in the way");
-        let cookie = start_poll();
-        assert!(!poll(cookie) && statistics().busy);
+        let cookie = start_grace_period();
+        assert!(!cookie.is_done() && statistics().busy);
         in_child(|| {
-            super::until("its grace period ends", || poll(cookie));
+            super::until("its grace period ends", || cookie.is_done());
             everything_works();
         });
-        assert!(!poll(cookie));
+        assert!(!cookie.is_done());
         reader.end();
-        super::until("its grace period ends", || poll(cookie));
+        super::until("its grace period ends", || cookie.is_done());
     });
 }
 
 #[test]
 fn forks_can_be_left_alone() {
     isolated(|| {
-        init(Options::new().ignore_forks(true)).expect("these can change");
+        Options::new()
+            .ignore_forks(true)
+            .apply()
+            .expect("these can change");
         retire_plain(10);
         let before = statistics().queued;
         in_child(|| assert_eq!(statistics().forks, 0));
-        init(Options::new()).expect("these can change");
+        Options::new().apply().expect("these can change");
         in_child(|| {
             assert_eq!(statistics().forks, 1);
             assert_eq!(statistics().queued, before);

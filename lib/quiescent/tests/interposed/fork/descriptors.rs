@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::sync::atomic::Ordering;
 
-use quiescent::{call, statistics};
+use quiescent::{defer, statistics};
 
 use super::everything_works;
 use crate::common::children::in_child;
@@ -75,12 +75,12 @@ fn the_timer_of_the_parent_is_its_own() {
             if n % 20 == 0 {
                 in_child(|| {
                     let ran = flag();
-                    call(|| ran.store(true, Ordering::Release));
+                    defer(|| ran.store(true, Ordering::Release));
                     until("the child's timer fires", || ran.load(Ordering::Acquire));
                 });
             }
             let thing = ledger.thing(2 * n + 1);
-            call(move || drop(thing));
+            defer(move || drop(thing));
         }
         until("the parent's timer fires", || ledger.count() == 200);
         ledger.assert_all_once();

@@ -7,9 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Waker};
 use std::thread;
 
-use quiescent::{
-    barrier, call, call_hurry, drain, read, retire_ptr, retire_ptr_hurry, statistics, synchronize,
-};
+use quiescent::{Retired, barrier, defer, defer_hurry, drain, read, statistics, synchronize};
 
 use super::allocator::{self, TWICE, in_use, object, take_locks};
 use super::everything_works;
@@ -33,7 +31,7 @@ fn during_a_grace_period() {
                         synchronize();
                     } else {
                         read(|_| ());
-                        call(|| ());
+                        defer(|| ());
                     }
                     everything_works();
                     in_child(everything_works);
@@ -52,7 +50,7 @@ fn during_a_callback() {
         let ledger = Ledger::new(20);
         let gate = Gate::new();
         let thing = ledger.thing(0);
-        call_hurry(move || {
+        defer_hurry(move || {
             gate.pass();
             drop(thing);
         });
@@ -76,7 +74,7 @@ fn during_a_callback() {
 fn during_a_barrier_and_a_drain() {
     in_both_modes(|| {
         let gate = Gate::new();
-        call_hurry(move || gate.pass());
+        defer_hurry(move || gate.pass());
         gate.until_reached(1);
         thread::scope(|scope| {
             // One waits for the callback, others for their turn.
@@ -134,16 +132,16 @@ fn retire_objects(thread: usize, load: Load, stop: &AtomicBool) {
                 Load::Flushes => thread::yield_now(),
                 // SAFETY: a box of ours, retired once.
                 Load::Owners => unsafe {
-                    retire_ptr(NonNull::from(Box::leak(Box::new(next))));
+                    Retired::from_raw(NonNull::from(Box::leak(Box::new(next)))).retire();
                 },
             }
             continue;
         };
         match (load, next % 1024) {
             // SAFETY: not in use until now, and retired once.
-            (Load::Flushes, 0) => unsafe { retire_ptr_hurry(object) },
+            (Load::Flushes, 0) => unsafe { Retired::from_raw(object).retire_hurry() },
             // SAFETY: as above.
-            _ => unsafe { retire_ptr(object) },
+            _ => unsafe { Retired::from_raw(object).retire() },
         }
     }
 }
@@ -269,7 +267,7 @@ fn futures_and_thread_ends_while_forking() {
         scope.spawn(|| {
             while !stop.load(Ordering::Relaxed) {
                 crate::common::on_thread("short", || drop(quiescent::RcuCell::new(1).store(2)));
-                let _ = (statistics(), quiescent::holdouts());
+                let _ = (statistics(), quiescent::stats::holdouts());
             }
         });
         for _ in 0..30 {

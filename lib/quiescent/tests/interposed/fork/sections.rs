@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use quiescent::stats::holdouts;
 use quiescent::{
-    Options, SyncError, holdouts, in_section, init, read_lock, statistics, synchronize,
-    synchronize_timeout,
+    Options, SyncError, in_section, read_lock, statistics, synchronize, synchronize_timeout,
 };
 
 use super::everything_works;
@@ -83,7 +83,7 @@ fn sections_of_other_threads_are_over_in_the_child() {
 #[test]
 fn sections_in_the_crowd_stay_open_in_the_child() {
     isolated(|| {
-        init(Options::new().max_threads(1)).expect("one leaf");
+        Options::new().max_threads(1).apply().expect("one leaf");
         let readers: Vec<Reader> = (0..62).map(|_| Reader::idle("has a slot")).collect();
         let crowd: Vec<Reader> = (0..3).map(|_| Reader::inside("in the crowd")).collect();
         let outer = read_lock();

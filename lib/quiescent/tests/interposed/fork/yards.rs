@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use std::time::Duration;
 
-use quiescent::{Srcu, SrcuCell};
+use quiescent::{RcuCell, Srcu};
 
 use crate::common::children::in_child;
 use crate::common::isolated;
@@ -14,11 +14,11 @@ const LONG: Duration = Duration::from_secs(15);
 
 /// Everything works, on an `Srcu` of the parent's or a new one.
 fn works(srcu: &Srcu) {
-    let cell = SrcuCell::new(srcu, [1u64; 8]);
+    let cell = RcuCell::new_in([1u64; 8], srcu);
     let ran = Arc::new(AtomicU32::new(0));
     for _ in 0..10 {
         let ran = Arc::clone(&ran);
-        srcu.call(move || {
+        srcu.defer(move || {
             ran.fetch_add(1, Ordering::Relaxed);
         });
         drop(cell.store([2; 8]));
@@ -43,10 +43,10 @@ fn a_child_goes_on_with_an_srcu_whatever_others_were_doing_there() {
         let forks = AtomicU32::new(0);
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                let cell = SrcuCell::new(&SRCU, [0u64; 8]);
+                let cell = RcuCell::new_in([0u64; 8], &SRCU);
                 while !stop.load(Ordering::Relaxed) {
                     drop(cell.store([1; 8]));
-                    SRCU.call_hurry(|| ());
+                    SRCU.defer_hurry(|| ());
                     SRCU.synchronize();
                     rounds.fetch_add(1, Ordering::Relaxed);
                 }
@@ -90,7 +90,7 @@ fn a_callback_that_forks_returns_in_both_processes() {
     isolated(|| {
         static FORKED: AtomicI32 = AtomicI32::new(-1);
         let srcu = Srcu::new();
-        srcu.call_lazy(|| {
+        srcu.defer_lazy(|| {
             // SAFETY: what the child does is what this library says it may.
             FORKED.store(unsafe { libc::fork() }, Ordering::Relaxed);
         });

@@ -107,9 +107,9 @@ fn a_waker_that_panics_keeps_nobody_asleep() {
 fn it_is_woken_while_the_worker_waits_for_readers() {
     isolated(|| {
         let (ledger, gate) = (Ledger::new(1), Gate::new());
-        quiescent::set_stall_after(Duration::ZERO); // or the driver would look then
-        quiescent::set_drained(true);
-        quiescent::call(|| gate.pass());
+        quiescent::report::set_stall_after(Duration::ZERO); // or the driver would look then
+        quiescent::tuning::set_drained(true);
+        quiescent::defer(|| gate.pass());
         thread::scope(|scope| {
             scope.spawn(|| quiescent::drain(PATIENCE));
             gate.until_reached(1);
@@ -138,7 +138,7 @@ fn in_the_child_of_a_fork_it_is_polled_again() {
     everywhere(|place| {
         // One callback is being run, and others wait for that, or for a reader.
         let (ledger, gate) = (Ledger::new(1), Gate::new());
-        place.call_hurry(|| gate.pass());
+        place.defer_hurry(|| gate.pass());
         gate.until_reached(1);
         let mut hold = Some(place.hold());
         place.queue(ledger.thing(0), 1);
@@ -219,7 +219,7 @@ fn a_fence_that_is_refused_later_is_said() {
                 text.contains("membarrier(2) was refused (errno 1)"),
                 "{text}"
             );
-            assert!(text.contains("Barrier: "), "{text}");
+            assert!(text.contains("BarrierFuture: "), "{text}");
             assert_eq!((ledger.count(), place.queued()), (0, 1));
             // The waiting form says the same, now and later.
             let text = panic_text(|| place.barrier());

@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use quiescent::{barrier, call, drain, read_lock, retire_ptr, set_budget, statistics};
+use quiescent::tuning::set_budget;
+use quiescent::{Retired, barrier, defer, drain, read_lock, statistics};
 
 use super::{BUDGET, nothing_is_held, object, replaced, try_one};
 use crate::common::children::fork;
@@ -29,10 +30,10 @@ fn what_is_taken_over_before_its_owner_helps_is_not_freed_again() {
         while statistics().fences_take < 20_000 {
             for _ in 0..20 {
                 // SAFETY: nobody has seen the object.
-                unsafe { retire_ptr(object()) };
+                unsafe { Retired::from_raw(object()).retire() };
             }
             quiescent::synchronize(); // they are done, and this thread is to free them
-            drop(replaced(1, 2).weigh(200_000)); // over the budget: it helps, on its way out
+            drop(replaced(1, 2).with_owned_bytes(200_000)); // over the budget: it helps, on its way out
         }
         OVER.store(true, Ordering::Relaxed);
         others
@@ -81,8 +82,8 @@ fn the_child_of_a_fork_has_the_total_of_what_it_inherits() {
         let reader = Reader::inside("stalled");
         for _ in 0..60 {
             // SAFETY: nobody has seen the object.
-            unsafe { retire_ptr(object()) };
-            call(|| ());
+            unsafe { Retired::from_raw(object()).retire() };
+            defer(|| ());
         }
         on_thread("departed", || (0..9).for_each(|_| drop(replaced(1, 2))));
         assert!(!try_one());
@@ -122,7 +123,7 @@ fn whatever_happens_the_total_is_nothing_in_the_end() {
                                     1 => drop(replaced(Some(thing), None)),
                                     2 => drop(
                                         replaced(Some(thing), None)
-                                            .weigh(numbers.below(3000))
+                                            .with_owned_bytes(numbers.below(3000))
                                             .try_retire(), // dropped if refused: retired
                                     ),
                                     _ => replaced(Some(thing), None)

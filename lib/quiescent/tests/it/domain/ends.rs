@@ -10,34 +10,40 @@ fn what_is_left_in_a_dropped_domain_is_the_process_domains() {
         let dropped = Arc::new(AtomicU32::new(0));
         for round in 1..=3 {
             let domain = Domain::new();
-            let cell = DomainCell::new(&domain, Noisy(Arc::clone(&dropped)));
+            let cell = RcuCell::new_in(Noisy(Arc::clone(&dropped)), &domain);
             for _ in 0..10 {
                 cell.store(Noisy(Arc::clone(&dropped))).retire();
             }
+            drop(cell); // what it holds goes at once
             assert_eq!(domain.statistics().queued, 10);
             let bytes = domain.statistics().queued_bytes;
             drop(domain); // never waits
-            assert_eq!(dropped.load(Ordering::Relaxed), 11 * (round - 1));
+            assert_eq!(dropped.load(Ordering::Relaxed), 11 * (round - 1) + 1);
             let process = quiescent::statistics();
             assert_eq!((process.queued, process.queued_bytes), (1, bytes), "as one");
             quiescent::barrier();
-            assert_eq!(dropped.load(Ordering::Relaxed), 11 * (round - 1) + 10);
-            drop(cell); // may live longer
+            assert_eq!(dropped.load(Ordering::Relaxed), 11 * round);
         }
     });
 }
 
 #[test]
-fn a_cell_may_outlive_its_domain_and_retire_there() {
+fn a_cell_may_keep_its_domain_and_retire_there() {
     isolated(|| {
         let dropped = Arc::new(AtomicU32::new(0));
         let domain = Domain::new();
-        let cell = DomainCell::new(&domain, Noisy(Arc::clone(&dropped)));
+        let cell = RcuCell::new_in(Noisy(Arc::clone(&dropped)), domain.clone());
         drop(domain);
         cell.store(Noisy(Arc::clone(&dropped))).retire_hurry();
         until("it is dropped", || dropped.load(Ordering::Relaxed) == 1);
         drop(cell.store(Noisy(Arc::clone(&dropped))).wait());
         assert_eq!(dropped.load(Ordering::Relaxed), 2);
+        let retired = cell.store(Noisy(Arc::clone(&dropped)));
+        drop(cell); // its value goes at once
+        assert_eq!(dropped.load(Ordering::Relaxed), 3);
+        drop(retired); // the last that kept the domain
+        quiescent::barrier();
+        assert_eq!(dropped.load(Ordering::Relaxed), 4);
     });
 }
 
@@ -47,27 +53,39 @@ fn what_a_drained_domain_leaves_is_run_though_nobody_drains_it() {
         let dropped = Arc::new(AtomicU32::new(0));
         let domain = Domain::new();
         domain.set_drained(true);
-        let cell = DomainCell::new(&domain, Noisy(Arc::clone(&dropped)));
+        let cell = RcuCell::new_in(Noisy(Arc::clone(&dropped)), domain.clone());
         drop(domain);
         cell.store(Noisy(Arc::clone(&dropped))).retire_hurry();
-        until("it is dropped", || dropped.load(Ordering::Relaxed) == 1);
+        drop(cell);
+        until("both are dropped", || dropped.load(Ordering::Relaxed) == 2);
     });
 }
 
 #[test]
 fn an_owned_guard_keeps_its_domain() {
     isolated(|| {
-        let domain = Arc::new(Domain::new());
-        let cell = DomainCell::new(&domain, 1);
+        let dropped = Arc::new(AtomicU32::new(0));
+        let noisy = || Noisy(Arc::clone(&dropped));
+        let domain = Domain::new();
+        let cell = RcuCell::new_in(noisy(), domain.clone());
         let guard = domain.read_owned();
-        let seen = cell.load(&guard);
-        let weak = Arc::downgrade(&domain);
+        let retired = cell.store(noisy());
+        drop(cell);
         drop(domain);
-        cell.store(2).retire_hurry();
-        assert!(weak.upgrade().is_some());
-        assert_eq!(*seen, 1);
+        retired.retire_hurry(); // none but the guard keeps the domain now
+        assert_eq!(
+            quiescent::statistics().queued,
+            0,
+            "what is queued there is not handed over"
+        );
+        assert_eq!(
+            dropped.load(Ordering::Relaxed),
+            1,
+            "what is queued there is not freed"
+        );
         drop(guard);
-        assert!(weak.upgrade().is_none());
+        quiescent::barrier();
+        until("it is dropped", || dropped.load(Ordering::Relaxed) == 2);
     });
 }
 
@@ -79,7 +97,7 @@ fn a_forgotten_guard_holds_its_domain_and_nothing_is_lost() {
         {
             let domain = Domain::new();
             std::mem::forget(domain.read_lock());
-            let cell = DomainCell::new(&domain, Noisy(Arc::clone(&dropped)));
+            let cell = RcuCell::new_in(Noisy(Arc::clone(&dropped)), &domain);
             cell.store(Noisy(Arc::clone(&dropped))).retire_hurry();
             assert!(thread::scope(|scope| {
                 let waits = scope.spawn(|| domain.synchronize_timeout(SHORT));
@@ -193,7 +211,7 @@ fn in_the_child_of_a_fork_sections_of_others_are_over() {
         let (domain, idle) = (leaked(), leaked());
         idle.synchronize();
         let dropped = Arc::new(AtomicU32::new(0));
-        let cell = DomainCell::new(domain, Noisy(Arc::clone(&dropped)));
+        let cell = RcuCell::new_in(Noisy(Arc::clone(&dropped)), domain);
         let stalled = Stalled::inside(domain);
         cell.store(Noisy(Arc::clone(&dropped))).retire_hurry();
         let child = fork(move || {
@@ -203,13 +221,13 @@ fn in_the_child_of_a_fork_sections_of_others_are_over() {
                 "nobody is inside here"
             );
             assert_eq!(idle.synchronize_timeout(LONG), Ok(()));
-            domain.call_hurry(|| ());
+            domain.defer_hurry(|| ());
             domain.barrier();
             let guard = domain.read_lock();
             assert!(domain.in_section());
             drop(guard);
             let fresh = Domain::new();
-            fresh.call(|| ());
+            fresh.defer(|| ());
             fresh.barrier();
         });
         assert!(
@@ -228,10 +246,10 @@ fn the_caretaker_may_fork_in_a_callback() {
     isolated(|| {
         let domain = leaked();
         let (sender, receiver) = mpsc::channel();
-        domain.call_hurry(move || {
+        domain.defer_hurry(move || {
             let child = fork(move || {
                 // Here it is no caretaker, and nobody's holder.
-                domain.call_hurry(|| ());
+                domain.defer_hurry(|| ());
                 assert_eq!(domain.statistics().callbacks, 0);
             });
             child.join();
@@ -253,7 +271,7 @@ fn domains_come_and_go() {
                 thread::spawn(move || {
                     for _ in 0..300 {
                         let domain = Domain::new();
-                        let cell = DomainCell::new(&domain, Noisy(Arc::clone(&dropped)));
+                        let cell = RcuCell::new_in(Noisy(Arc::clone(&dropped)), &domain);
                         domain.read(|guard| {
                             assert!(cell.load(guard).0.load(Ordering::Relaxed) < 3000)
                         });
@@ -290,11 +308,12 @@ fn a_drained_domain_that_is_dropped_is_drained_by_nobody_and_runs_all_the_same()
             ..domain.flush_times()
         });
         let noisy = || Noisy(Arc::clone(&dropped));
-        let cell = DomainCell::new(&domain, noisy());
+        let cell = RcuCell::new_in(noisy(), domain.clone());
         cell.store(noisy()).retire();
         drop(domain);
         cell.store(noisy()).retire();
-        until("both are dropped", || dropped.load(Ordering::Relaxed) == 2);
+        drop(cell);
+        until("all are dropped", || dropped.load(Ordering::Relaxed) == 3);
     });
 }
 
@@ -324,7 +343,7 @@ fn dropped_domains_leave_no_grounds_behind() {
                     waited.wait();
                 });
             } else {
-                let _ = domain.start_poll();
+                let _ = domain.start_grace_period();
             }
             drop(domain);
             quiescent::barrier();
@@ -381,7 +400,7 @@ fn what_the_next_owner_has_queued_is_not_taken_for_what_was_left() {
         let first = Domain::new();
         let number = grounds_of(&first);
         let (sender, receiver) = mpsc::channel();
-        first.call_hurry(move || sender.send(()).expect("listened to"));
+        first.defer_hurry(move || sender.send(()).expect("listened to"));
         drop(first);
         receiver
             .recv_timeout(LONG)
@@ -399,7 +418,7 @@ fn what_the_next_owner_has_queued_is_not_taken_for_what_was_left() {
         next.set_drained(true);
         let ran = Arc::new(AtomicU32::new(0));
         let count = Arc::clone(&ran);
-        next.call(move || {
+        next.defer(move || {
             count.fetch_add(1, Ordering::Relaxed);
         });
         drop(end);

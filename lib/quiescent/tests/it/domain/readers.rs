@@ -49,7 +49,7 @@ fn a_thread_reads_in_many_by_turns() {
     // In a process of its own: no domain of another test has left readers' places behind.
     isolated(|| {
         let domains: Vec<Domain> = (0..100).map(|_| Domain::new()).collect();
-        let cells: Vec<_> = domains.iter().map(|it| DomainCell::new(it, 0u64)).collect();
+        let cells: Vec<_> = domains.iter().map(|it| RcuCell::new_in(0u64, it)).collect();
         thread::scope(|scope| {
             for _ in 0..3 {
                 scope.spawn(|| {
@@ -176,7 +176,7 @@ fn more_threads_than_a_leaf_has_room_for() {
 fn threads_without_a_slot_read_in_the_crowd() {
     isolated(|| {
         let few = quiescent::Options::new().max_threads(1);
-        quiescent::init(few).expect("nobody has read");
+        few.apply().expect("nobody has read");
         let (domain, other) = (leaked(), leaked());
         let begun = Arc::new(Barrier::new(101));
         let out = Arc::new(Barrier::new(101));
@@ -229,7 +229,7 @@ fn what_readers_see_is_never_freed() {
         }
         let cells: Vec<_> = domains
             .iter()
-            .map(|it| DomainCell::new(it, value()))
+            .map(|it| RcuCell::new_in(value(), it))
             .collect();
         let over = AtomicBool::new(false);
         thread::scope(|scope| {
@@ -256,8 +256,8 @@ fn what_readers_see_is_never_freed() {
                     0 => drop(old.wait()),
                     1 => old.retire_hurry(),
                     2 => {
-                        let cookie = domains[at].start_poll();
-                        until("it is over", || domains[at].poll(cookie));
+                        let cookie = domains[at].start_grace_period();
+                        until("it is over", || cookie.is_done());
                         assert_eq!(old.0.load(Ordering::Relaxed), 7);
                     }
                     _ => old.retire(),

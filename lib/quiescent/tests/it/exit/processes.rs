@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use quiescent::{barrier, call, call_hurry, drain, read_lock, statistics};
+use quiescent::{barrier, defer, defer_hurry, drain, read_lock, statistics};
 
 use crate::common::children::fork_code;
 use crate::common::deferral::{Gate, Ledger, WAYS, queue_somehow};
@@ -32,7 +32,7 @@ fn exit_runs_nothing_and_waits_for_nothing() {
             let child = fork_code(|| {
                 let reader = Reader::inside("in the way");
                 leave_things_behind();
-                call(|| exit(90)); // cannot run before the reader ends
+                defer(|| exit(90)); // cannot run before the reader ends
                 match case {
                     0 => exit(7),
                     1 => std::thread::spawn(|| exit(7)).join().map_or(1, |()| 2),
@@ -49,7 +49,7 @@ fn exit_runs_nothing_and_waits_for_nothing() {
                     }
                     _ => {
                         drop(reader);
-                        call_hurry(|| exit(7)); // on the worker, from inside a callback
+                        defer_hurry(|| exit(7)); // on the worker, from inside a callback
                         loop {
                             std::thread::park();
                         }
@@ -68,7 +68,7 @@ fn exit_runs_nothing_and_waits_for_nothing() {
 
 extern "C" fn at_exit() {
     let flag = crate::common::deferral::flag();
-    call(|| flag.store(true, Ordering::Release));
+    defer(|| flag.store(true, Ordering::Release));
     let drained = drain(PATIENCE);
     let fine = drained.left == 0 && flag.load(Ordering::Acquire);
     EXIT_CODE.store(if fine { 7 } else { 8 }, Ordering::Release);
@@ -97,7 +97,7 @@ fn exit_during_a_callback() {
         for _ in 0..5 {
             let child = fork_code(|| {
                 let gate = Gate::new();
-                call_hurry(move || gate.pass());
+                defer_hurry(move || gate.pass());
                 gate.until_reached(1);
                 leave_things_behind();
                 exit(7)

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use quiescent::{
-    SyncError, barrier, call, drain, read, read_lock, retire_ptr, statistics, synchronize_timeout,
+    Retired, SyncError, barrier, defer, drain, read, read_lock, statistics, synchronize_timeout,
 };
 
 use crate::common::deferral::{Ledger, WAYS, queue_somehow, until_at_rest};
@@ -16,7 +16,7 @@ use crate::common::{PATIENCE, SHORT, in_both_modes, on_thread, thread_id, until}
 fn retire_plain(count: u64) {
     for n in 0..count {
         // SAFETY: a box of ours, retired once.
-        unsafe { retire_ptr(NonNull::from(Box::leak(Box::new([n; 4])))) };
+        unsafe { Retired::from_raw(NonNull::from(Box::leak(Box::new([n; 4])))).retire() };
     }
 }
 
@@ -138,7 +138,7 @@ fn destructors_after_ours_may_queue_and_wait() {
         assert_eq!(synchronize_timeout(PATIENCE), Ok(()));
         // And what is there now goes on.
         let ran = crate::common::deferral::flag();
-        call(|| ran.store(true, Ordering::Release));
+        defer(|| ran.store(true, Ordering::Release));
         until("the worker runs it", || ran.load(Ordering::Acquire));
     });
 }

@@ -4,7 +4,7 @@
 mod locations {
     use std::panic::Location;
 
-    use quiescent::{Guard, poll, read, read_lock, start_poll};
+    use quiescent::{Guard, read, read_lock, start_grace_period};
 
     use super::super::{TIME, listen, told};
     use crate::common::in_both_modes;
@@ -13,8 +13,10 @@ mod locations {
     /// Polls until another report names this thread's section; where that was opened.
     fn reported() -> &'static Location<'static> {
         let before = told().len();
-        let cookie = start_poll();
-        until("a poll tells", || !poll(cookie) && told().len() > before);
+        let cookie = start_grace_period();
+        until("a poll tells", || {
+            !cookie.is_done() && told().len() > before
+        });
         let report = told().swap_remove(before).0;
         report.readers[0].location.expect("it is noted")
     }
@@ -66,7 +68,8 @@ mod log {
     use std::sync::Mutex;
 
     use ::log::{Level, LevelFilter, Log, Metadata, Record};
-    use quiescent::{set_stall_after, synchronize_timeout};
+    use quiescent::report::set_stall_after;
+    use quiescent::synchronize_timeout;
 
     use super::super::TIME;
     use crate::common::{Reader, isolated};
@@ -102,7 +105,7 @@ mod log {
             let _ = synchronize_timeout(3 * TIME);
             slow.end();
             std::panic::set_hook(Box::new(|_| ()));
-            quiescent::call_hurry(|| panic!("a closure"));
+            quiescent::defer_hurry(|| panic!("a closure"));
             quiescent::barrier();
             let lines = LINES.lock().expect("no panic");
             let all =
@@ -122,7 +125,8 @@ mod tracing {
     use ::tracing::field::{Field, Visit};
     use ::tracing::span::{Attributes, Id, Record};
     use ::tracing::{Event, Level, Metadata, Subscriber};
-    use quiescent::{set_stall_after, synchronize_timeout};
+    use quiescent::report::set_stall_after;
+    use quiescent::synchronize_timeout;
 
     use super::super::TIME;
     use crate::common::{Reader, isolated};

@@ -3,9 +3,8 @@
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread;
 
-use quiescent::{
-    barrier, call_hurry, on_report, set_stall_after, statistics, synchronize, synchronize_timeout,
-};
+use quiescent::report::{on_report, set_stall_after};
+use quiescent::{barrier, defer_hurry, statistics, synchronize, synchronize_timeout};
 
 use super::{TIME, TOLD, listen, told, until_told};
 use crate::common::children::{fork, in_child, limit};
@@ -49,7 +48,7 @@ fn a_child_that_is_inside_itself_says_so() {
         listen(TIME);
         quiescent::read(|_| {
             in_child(|| {
-                call_hurry(|| ());
+                defer_hurry(|| ());
                 let report = until_told(1).swap_remove(0).0;
                 let reader = &report.readers[0];
                 assert_eq!(reader.holdout.thread_id, std::process::id());
@@ -83,7 +82,7 @@ fn a_reporter_may_fork() {
                     let own = Reader::inside("the child's");
                     let timed_out = synchronize_timeout(TIME).is_err();
                     own.end();
-                    call_hurry(|| ());
+                    defer_hurry(|| ());
                     barrier();
                     let code = if timed_out { 7 } else { 1 };
                     // SAFETY: takes a number.

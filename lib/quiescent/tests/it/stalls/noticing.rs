@@ -6,8 +6,8 @@ use std::thread;
 use std::time::Duration;
 
 use quiescent::{
-    Options, SyncError, barrier, call_hurry, drain, init, poll, read, read_lock, retire_ptr,
-    start_poll, statistics, synchronize, synchronize_timeout,
+    Options, Retired, SyncError, barrier, defer_hurry, drain, read, read_lock, start_grace_period,
+    statistics, synchronize, synchronize_timeout,
 };
 
 use super::{TIME, listen, told, until_told};
@@ -95,8 +95,8 @@ fn the_worker_tells_what_waits_behind_it() {
     in_both_modes(|| {
         listen(TIME);
         let slow = Reader::inside("slow");
-        call_hurry(|| ());
-        call_hurry(|| ());
+        defer_hurry(|| ());
+        defer_hurry(|| ());
         let (report, teller) = until_told(1).swap_remove(0);
         assert!(library_threads().contains(&teller), "the worker told");
         assert_eq!(report.readers[0].holdout.thread_id, slow.thread_id);
@@ -114,7 +114,7 @@ fn a_drain_tells() {
         listen(TIME);
         let slow = Reader::inside("slow");
         // SAFETY: a box of ours, retired once.
-        unsafe { retire_ptr(NonNull::from(Box::leak(Box::new(1u64)))) };
+        unsafe { Retired::from_raw(NonNull::from(Box::leak(Box::new(1u64)))).retire() };
         let left = drain(10 * TIME).left;
         assert_eq!(left, 1);
         assert!(!told().is_empty());
@@ -128,16 +128,16 @@ fn polls_tell() {
     in_both_modes(|| {
         listen(TIME);
         let slow = Reader::inside("slow");
-        let cookie = start_poll();
+        let cookie = start_grace_period();
         until("a poll tells", || {
-            assert!(!poll(cookie));
+            assert!(!cookie.is_done());
             !told().is_empty()
         });
         let (report, teller) = told().swap_remove(0);
         assert_eq!(teller, thread_id());
         assert_eq!(report.readers[0].holdout.thread_id, slow.thread_id);
         slow.end();
-        until("the poll succeeds", || poll(cookie));
+        until("the poll succeeds", || cookie.is_done());
     });
 }
 
@@ -145,11 +145,11 @@ fn polls_tell() {
 fn one_that_polls_inside_a_section_of_its_own_names_itself() {
     in_both_modes(|| {
         listen(TIME);
-        let cookie = start_poll();
+        let cookie = start_grace_period();
         read(|_| {
             // The only thread there is: no fence, and hence no look at the clock on that account.
             until("a poll tells", || {
-                assert!(!poll(cookie));
+                assert!(!cookie.is_done());
                 !told().is_empty()
             });
         });
@@ -159,7 +159,7 @@ fn one_that_polls_inside_a_section_of_its_own_names_itself() {
             report.age < Duration::from_secs(3600),
             "since now: {report}"
         );
-        assert!(poll(cookie));
+        assert!(cookie.is_done());
     });
 }
 
@@ -167,7 +167,7 @@ fn one_that_polls_inside_a_section_of_its_own_names_itself() {
 fn retire_many() {
     for n in 0..10_000u64 {
         // SAFETY: a box of ours, retired once.
-        unsafe { retire_ptr(NonNull::from(Box::leak(Box::new(n)))) };
+        unsafe { Retired::from_raw(NonNull::from(Box::leak(Box::new(n)))).retire() };
     }
 }
 
@@ -183,8 +183,10 @@ fn no_reporter_runs_inside_retire() {
         assert!(told().iter().all(|(_, teller)| *teller != thread_id()));
         // It is overdue, and whoever may tell does so at once.
         let before = told().len();
-        let cookie = start_poll();
-        until("a poll tells", || !poll(cookie) && told().len() > before);
+        let cookie = start_grace_period();
+        until("a poll tells", || {
+            !cookie.is_done() && told().len() > before
+        });
         slow.end();
         barrier();
     });
@@ -227,8 +229,12 @@ fn at_most_64_are_named_and_the_rest_are_counted() {
 #[test]
 fn readers_without_a_slot_are_told_together() {
     isolated(|| {
-        init(Options::new().max_threads(1).stall_after(TIME)).expect("nobody reads yet");
-        quiescent::on_report(super::remember);
+        Options::new()
+            .max_threads(1)
+            .stall_after(TIME)
+            .apply()
+            .expect("nobody reads yet");
+        quiescent::report::on_report(super::remember);
         let slow: Vec<_> = (0..64).map(|_| Reader::inside("slow")).collect();
         assert_eq!(statistics().crowd_sections, 2);
         let _ = synchronize_timeout(5 * TIME);
@@ -255,7 +261,7 @@ fn a_sleeping_driver_hears_of_a_new_time() {
             let callers = sleepers(scope, 1, synchronize);
             until("it sleeps for the reader", || statistics().sleeps > before);
             assert_eq!(told(), [], "reports are off");
-            quiescent::set_stall_after(TIME);
+            quiescent::report::set_stall_after(TIME);
             let report = until_told(1).swap_remove(0).0;
             assert_eq!(report.readers[0].holdout.thread_id, slow.thread_id);
             assert!(sleeps(slow.thread_id));

@@ -3,8 +3,9 @@
 use std::thread;
 use std::time::Duration;
 
+use quiescent::stats::Statistics;
 use quiescent::{
-    RcuCell, Statistics, call_hurry, read, start_poll, statistics, synchronize, synchronize_timeout,
+    RcuCell, defer_hurry, read, start_grace_period, statistics, synchronize, synchronize_timeout,
 };
 
 use super::{TIME, listen, told, until_told};
@@ -62,9 +63,9 @@ fn nothing_is_told_of_those_who_do_not_stall() {
         let idle: Vec<_> = (0..3).map(|_| Reader::idle("idle")).collect();
         for n in 0..200 {
             synchronize();
-            let cookie = start_poll();
-            until("it is done", || quiescent::poll(cookie));
-            call_hurry(|| ());
+            let cookie = start_grace_period();
+            until("it is done", || cookie.is_done());
+            defer_hurry(|| ());
             if n % 50 == 0 {
                 thread::sleep(Duration::from_millis(5));
             }
@@ -96,7 +97,7 @@ fn once_the_reader_has_left_nothing_is_told_and_nothing_runs() {
     in_both_modes(|| {
         listen(TIME);
         let slow = Reader::inside("slow");
-        call_hurry(|| ());
+        defer_hurry(|| ());
         until_told(1);
         slow.end();
         until_at_rest();

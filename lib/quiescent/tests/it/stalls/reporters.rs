@@ -3,10 +3,11 @@
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::thread;
 
+use quiescent::report::{Report, on_report, set_stall_after};
+use quiescent::stats::holdouts;
 use quiescent::{
-    RcuCell, Report, SyncError, barrier, call, call_hurry, drain, holdouts, on_report, poll, read,
-    set_stall_after, start_poll, statistics, synchronize, synchronize_timeout, try_barrier,
-    try_synchronize,
+    RcuCell, SyncError, barrier, defer, defer_hurry, drain, read, start_grace_period, statistics,
+    synchronize, synchronize_timeout, try_barrier, try_synchronize,
 };
 
 use super::{TIME, listen, told};
@@ -21,15 +22,15 @@ fn busy(report: &Report) {
     let Report::Stalled(_) = report else { return };
     drop(RcuCell::new(1).store(2));
     drop(RcuCell::new(String::from("with a destructor")).store(String::new()));
-    call(|| {
+    defer(|| {
         RAN.fetch_add(1, Ordering::Release);
     });
-    call_hurry(|| {
+    defer_hurry(|| {
         RAN.fetch_add(1, Ordering::Release);
     });
     assert!(statistics().busy && holdouts().len() == 1);
     assert_eq!(read(|guard| *RcuCell::new(5).load(guard)), 5);
-    assert!(!poll(start_poll()));
+    assert!(!start_grace_period().is_done());
     assert_eq!(try_synchronize(), Err(SyncError::InsideCallback));
     assert_eq!(try_barrier(), Err(SyncError::InsideCallback));
     CALLS.fetch_add(1, Ordering::Release);
@@ -43,7 +44,7 @@ fn a_reporter_may_use_the_library() {
         let slow = Reader::inside("slow");
         thread::scope(|scope| {
             let callers = sleepers(scope, 2, synchronize);
-            call_hurry(|| ());
+            defer_hurry(|| ());
             until("it has returned", || CALLS.load(Ordering::Acquire) >= 2);
             set_stall_after(std::time::Duration::ZERO);
             slow.end();
@@ -78,7 +79,7 @@ fn a_panic_in_a_reporter_is_contained() {
         ));
         assert!(CALLS.load(Ordering::Acquire) >= 1);
         let ran = flag();
-        call_hurry(|| ran.store(true, Ordering::Release));
+        defer_hurry(|| ran.store(true, Ordering::Release));
         let before = CALLS.load(Ordering::Acquire);
         until("the worker tells", || {
             CALLS.load(Ordering::Acquire) > before
@@ -136,7 +137,7 @@ fn a_reporter_that_never_returns_costs_the_worker_its_role_and_no_more() {
         let gate = gate_the_reporter();
         let slow = Reader::inside("slow");
         let ran = flag();
-        call_hurry(|| ran.store(true, Ordering::Release));
+        defer_hurry(|| ran.store(true, Ordering::Release));
         gate.until_reached(1);
         set_stall_after(std::time::Duration::ZERO);
         until("another worker is there", || {
@@ -156,12 +157,14 @@ fn a_callback_that_polls_tells_and_the_worker_goes_on() {
         listen(TIME);
         for round in 1..=2 {
             let ran = flag();
-            call_hurry(move || {
+            defer_hurry(move || {
                 let (slow, before) = (Reader::inside("slow"), told().len());
-                let cookie = start_poll();
-                until("a poll tells", || !poll(cookie) && told().len() > before);
+                let cookie = start_grace_period();
+                until("a poll tells", || {
+                    !cookie.is_done() && told().len() > before
+                });
                 slow.end();
-                until("the poll succeeds", || poll(cookie));
+                until("the poll succeeds", || cookie.is_done());
                 ran.store(true, Ordering::Release);
             });
             until("it is through", || ran.load(Ordering::Acquire));
@@ -181,9 +184,9 @@ fn patient(_: &Report) {
     let deep = DEEP.fetch_add(1, Ordering::AcqRel) + 1;
     DEEPEST.fetch_max(deep, Ordering::AcqRel);
     let before = statistics().stalls;
-    let cookie = start_poll();
+    let cookie = start_grace_period();
     until("another report is due", || {
-        !poll(cookie) && statistics().stalls > before
+        !cookie.is_done() && statistics().stalls > before
     });
     DEEP.fetch_sub(1, Ordering::AcqRel);
     CALLS.fetch_add(1, Ordering::Release);
@@ -195,12 +198,12 @@ fn a_reporter_that_polls_is_not_called_from_within_itself() {
         on_report(patient);
         set_stall_after(TIME / 10);
         let slow = Reader::inside("slow");
-        let cookie = start_poll();
+        let cookie = start_grace_period();
         until("a poll tells", || {
-            !poll(cookie) && CALLS.load(Ordering::Acquire) >= 2
+            !cookie.is_done() && CALLS.load(Ordering::Acquire) >= 2
         });
         assert_eq!(DEEPEST.load(Ordering::Acquire), 1);
         slow.end();
-        until("the poll succeeds", || poll(cookie));
+        until("the poll succeeds", || cookie.is_done());
     });
 }

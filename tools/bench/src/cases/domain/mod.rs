@@ -32,8 +32,7 @@ use crate::cases::srcu;
 use crate::cases::sync::{self, SyncOptions};
 use crate::deferral;
 use crate::instructions::{self, LoopCase};
-use crate::measure::once::{Ask, Once};
-use crate::measure::order;
+use crate::measure::once::{self, Ask};
 use crate::subjects::pairs;
 use crate::subjects::pool::Pool;
 use crate::subjects::{self, DOMAIN, DOMAIN_OWNED, DOMAIN_TURNS, ReadCase, Subject};
@@ -221,23 +220,26 @@ fn in_turn(
     control: Control<'_>,
 ) -> Result<Samples, Error> {
     let mut samples = Samples::default();
-    control.progress.begin(what, rounds * asks.len() as u64);
-    'rounds: for round in 0..rounds {
-        for place in order::round(asks.len(), round, options.read.seed) {
-            let (subject, ask) = &asks[place];
-            let Some(figures) = Once::start(&options.sync.program, ask)?.wait(control)? else {
-                break 'rounds;
-            };
+    let (names, asks): (Vec<&str>, Vec<Ask>) = asks.into_iter().unzip();
+    once::in_turn(
+        &options.sync.program,
+        what,
+        &asks,
+        (rounds, options.read.seed),
+        control,
+        |place, figures| {
             for mut figure in figures {
                 let process = figure.metric.strip_prefix(child::PROCESS).map(String::from);
-                let subject = if process.is_some() { OURS } else { subject };
+                let subject = if process.is_some() {
+                    OURS
+                } else {
+                    names[place]
+                };
                 figure.metric = process.unwrap_or(figure.metric);
                 samples.add(subject, vec![figure]);
             }
-            control.progress.advance(1);
-        }
-    }
-    control.progress.end();
+        },
+    )?;
     Ok(samples)
 }
 

@@ -8,8 +8,9 @@
 //! engine, the allocator's own) is not in it; what the allocator keeps of what was freed is. Huge pages are off: one of them would be twice
 //! the target.
 
-use crate::measure::{crew, process};
-use quiescent::{Domain, DomainCell, DomainStatistics};
+use crate::measure::{process, threads};
+use quiescent::stats::DomainStatistics;
+use quiescent::{Domain, RcuCell};
 use quiescent_report::rows::Figure;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
@@ -66,7 +67,7 @@ fn use_all(domains: &'static [Domain], at_once: bool) {
     let size = if at_once { domains.len() } else { 1 };
     for some in domains.chunks(size.max(1)) {
         for domain in some {
-            let cell = DomainCell::new(domain, [0_u64; 8]);
+            let cell = RcuCell::new_in([0_u64; 8], domain);
             assert_eq!(domain.read(|guard| cell.load(guard)[0]), 0);
             domain.synchronize();
             drop(cell.store([1; 8])); // retired; so is the new one, with the cell
@@ -125,7 +126,7 @@ impl Second {
     fn start(first: &'static Domain, all: &'static [Domain]) -> Result<Second, String> {
         let (go, orders) = channel::<()>();
         let (say, done) = channel();
-        let thread = crew::thread("second", move || {
+        let thread = threads::spawn("second", move || {
             drop(first.read_lock());
             // An error means that the main thread has given up.
             let _ = say.send(());
@@ -137,13 +138,13 @@ impl Second {
             }
         })?;
         let second = Second { go, done, thread };
-        second.done.recv().map_err(|_| crew::DIED)?;
+        second.done.recv().map_err(|_| threads::DIED)?;
         Ok(second)
     }
 
     fn read(&self) -> Result<(), String> {
-        self.go.send(()).map_err(|_| crew::DIED)?;
-        self.done.recv().map_err(|_| crew::DIED.into())
+        self.go.send(()).map_err(|_| threads::DIED)?;
+        self.done.recv().map_err(|_| threads::DIED.into())
     }
 
     fn end(self) {
@@ -159,7 +160,7 @@ mod tests {
 
     #[test]
     fn all_of_them_are_used_and_come_to_rest() {
-        let _alone = crate::measure::tally::ALONE.lock().unwrap();
+        let _alone = crate::measure::freed::ALONE.lock().unwrap();
         for at_once in [false, true] {
             let figures = measure(9, at_once, Duration::from_millis(1)).unwrap();
             let value = |metric: &str| {

@@ -9,8 +9,8 @@
 //! not ended then, of as many phases: without them there was no stall. Times are for information.
 
 use super::child::PROCESS;
-use crate::measure::crew;
-use quiescent::{Domain, DomainCookie};
+use crate::measure::threads;
+use quiescent::{Cookie, Domain};
 use quiescent_report::rows::Figure;
 use quiescent_report::rows::stats;
 use std::sync::mpsc::{Sender, channel};
@@ -75,8 +75,8 @@ impl Found {
         }
         let [own, process] = &mut self.delays;
         for _ in 0..CALLBACKS {
-            own.extend(delayed(|code| domain.call_hurry(code)));
-            process.extend(delayed(quiescent::call_hurry));
+            own.extend(delayed(|code| domain.defer_hurry(code)));
+            process.extend(delayed(quiescent::defer_hurry));
         }
         domain.barrier();
         let after = (domain.statistics(), quiescent::statistics());
@@ -172,13 +172,13 @@ impl Bystander {
     fn start(domain: &'static Domain) -> Result<Bystander, String> {
         let (over, is_over) = channel();
         let (say, has_read) = channel();
-        let thread = crew::thread("bystander", move || {
+        let thread = threads::spawn("bystander", move || {
             drop((domain.read_lock(), quiescent::read_lock()));
             // Errors mean that the main thread has given up.
             let _ = say.send(());
             let _ = is_over.recv();
         })?;
-        has_read.recv().map_err(|_| crew::DIED)?;
+        has_read.recv().map_err(|_| threads::DIED)?;
         Ok(Bystander { over, thread })
     }
 
@@ -193,7 +193,7 @@ impl Bystander {
 struct Stall {
     domain: &'static Domain,
     /// A grace period that cannot end.
-    cookie: DomainCookie,
+    cookie: Cookie<Domain>,
     over: Sender<()>,
     reader: JoinHandle<()>,
     waiter: JoinHandle<()>,
@@ -204,17 +204,17 @@ impl Stall {
         let (over, is_over) = channel();
         let (say, inside) = channel();
         let sleeps = domain.statistics().sleeps;
-        let reader = crew::thread("stalled", move || {
+        let reader = threads::spawn("stalled", move || {
             let guard = domain.read_lock();
             // Errors mean that the main thread has given up.
             let _ = say.send(());
             let _ = is_over.recv();
             drop(guard);
         })?;
-        inside.recv().map_err(|_| crew::DIED)?;
-        let cookie = domain.start_poll();
-        domain.call(|| ());
-        let waiter = crew::thread("waiter", || domain.synchronize())?;
+        inside.recv().map_err(|_| threads::DIED)?;
+        let cookie = domain.start_grace_period();
+        domain.defer(|| ());
+        let waiter = threads::spawn("waiter", || domain.synchronize())?;
         let begin = Instant::now();
         while domain.statistics().sleeps == sleeps {
             if begin.elapsed() > PATIENCE {
@@ -233,10 +233,10 @@ impl Stall {
 
     /// Was the grace period held up until now?
     fn end(self) -> Result<bool, String> {
-        let held_up = !self.domain.poll(self.cookie);
+        let held_up = !self.cookie.is_done();
         drop(self.over);
-        self.reader.join().map_err(|_| crew::DIED)?;
-        self.waiter.join().map_err(|_| crew::DIED)?;
+        self.reader.join().map_err(|_| threads::DIED)?;
+        self.waiter.join().map_err(|_| threads::DIED)?;
         self.domain.barrier();
         Ok(held_up)
     }
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn who_is_stalled_is_held_up_and_nobody_else() {
-        let _alone = crate::measure::tally::ALONE.lock().unwrap();
+        let _alone = crate::measure::freed::ALONE.lock().unwrap();
         let figures = measure(20).unwrap();
         let value = |case: &str, metric: &str| {
             let of_both = |it: &&Figure| it.case == case && it.metric == metric;

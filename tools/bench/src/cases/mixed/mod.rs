@@ -9,8 +9,7 @@
 pub mod child;
 
 use crate::deferral;
-use crate::measure::once::{Ask, Once};
-use crate::measure::order;
+use crate::measure::once::{self, Ask};
 use crate::subjects::pool::MOST_THREADS;
 use child::MixedAsk;
 use quiescent_report::rows::Samples;
@@ -78,30 +77,31 @@ pub fn run(options: &MixedOptions, control: Control<'_>) -> Result<Report, Error
     }
     let mut subjects = deferral::selected(options.compare);
     subjects.retain(|subject| subject.beside.is_some());
-    let mut samples = Samples::default();
-    let steps = options.rounds * subjects.len() as u64;
-    control.progress.begin("bench mixed", steps);
-    'rounds: for round in 0..options.rounds {
-        for place in order::round(subjects.len(), round, options.seed) {
-            let subject = subjects[place].name;
-            let ask = Ask::of(&MixedAsk {
-                subject: subject.into(),
+    let asks: Vec<Ask> = subjects
+        .iter()
+        .map(|subject| {
+            Ask::of(&MixedAsk {
+                subject: subject.name.into(),
                 readers: options.readers,
                 ms: options.ms,
-            });
-            let Some(figures) = Once::start(&options.program, &ask)?.wait(control)? else {
-                break 'rounds;
-            };
-            samples.add(subject, figures);
-            control.progress.advance(1);
-        }
-    }
-    control.progress.end();
+            })
+        })
+        .collect();
+    let mut samples = Samples::default();
+    let rounds = (options.rounds, options.seed);
+    once::in_turn(
+        &options.program,
+        "bench mixed",
+        &asks,
+        rounds,
+        control,
+        |place, figures| samples.add(subjects[place].name, figures),
+    )?;
     let mut report = Report::new("bench mixed", options.seed);
     describe(&mut report, options);
     let names: Vec<&str> = subjects.iter().map(|subject| subject.name).collect();
     let cases = [READ, UPDATE].map(|case| case_name(case, options.readers));
-    report.rows = samples.rows(&names, &cases.each_ref().map(String::as_str));
+    report.rows = samples.rows(&names, &cases);
     Ok(report)
 }
 

@@ -2,7 +2,8 @@
 
 use super::case_name;
 use crate::measure::once::Question;
-use quiescent::{FlushTimes, RcuCell, memory_is_low, set_flush_times, statistics};
+use quiescent::tuning::{FlushTimes, memory_is_low, set_flush_times};
+use quiescent::{RcuCell, statistics};
 use quiescent_report::rows::Figure;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -137,12 +138,12 @@ mod tests {
 
     #[test]
     fn what_is_held_goes_and_the_first_before_the_last() {
-        let _alone = crate::measure::tally::ALONE.lock().unwrap();
+        let _alone = crate::measure::freed::ALONE.lock().unwrap();
         let ask = PressureAsk {
             holders: 2,
             objects: 100,
         };
-        let before = quiescent::flush_times();
+        let before = quiescent::tuning::flush_times();
         let figures = measure(&ask).unwrap();
         set_flush_times(before);
         let [first, last] = &figures[..] else {

@@ -10,7 +10,8 @@
 
 pub mod child;
 
-use crate::measure::once::{Ask, Once};
+use crate::measure::once::Ask;
+use crate::measure::waves::{self, Cell};
 use child::PressureAsk;
 use quiescent_report::OURS;
 use quiescent_report::rows::Samples;
@@ -71,23 +72,24 @@ pub fn run(options: &PressureOptions, control: Control<'_>) -> Result<Report, Er
         );
         return Err(Error::Usage(text));
     }
+    let cell = |holders| Cell {
+        subject: OURS,
+        ask: Ask::of(&PressureAsk {
+            holders,
+            objects: options.objects,
+        }),
+        load: 1,
+    };
+    let cells = (0..options.rounds).flat_map(|_| HOLDERS.map(cell));
+    let waves = waves::plan(cells.collect(), 1);
     let mut samples = Samples::default();
-    let steps = options.rounds * HOLDERS.len() as u64;
-    control.progress.begin("bench pressure", steps);
-    'rounds: for _ in 0..options.rounds {
-        for holders in HOLDERS {
-            let ask = Ask::of(&PressureAsk {
-                holders,
-                objects: options.objects,
-            });
-            let Some(figures) = Once::start(&options.program, &ask)?.wait(control)? else {
-                break 'rounds;
-            };
-            samples.add(OURS, figures);
-            control.progress.advance(1);
-        }
-    }
-    control.progress.end();
+    waves::run(
+        &options.program,
+        "bench pressure",
+        waves,
+        &mut samples,
+        control,
+    )?;
     let mut report = Report::new("bench pressure", options.seed);
     report.option("rounds", options.rounds);
     report.option("objects", options.objects);
@@ -97,7 +99,7 @@ pub fn run(options: &PressureOptions, control: Control<'_>) -> Result<Report, Er
          time from memory_is_low() to the first and to the last destructor, the worker's wake-up included",
     );
     let cases = HOLDERS.map(case_name);
-    report.rows = samples.rows(&[OURS], &cases.each_ref().map(String::as_str));
+    report.rows = samples.rows(&[OURS], &cases);
     Ok(report)
 }
 

@@ -18,8 +18,8 @@ mod text;
 pub use text::text;
 
 use crate::deferral::{self, Deferring};
-use crate::measure::once::{Ask, Once};
-use crate::measure::order;
+use crate::measure::once::{self, Ask};
+use crate::measure::waves::{self, Cell};
 use child::RetireAsk;
 use quiescent_report::rows::Samples;
 use quiescent_report::{Control, Error, Report};
@@ -144,7 +144,6 @@ pub fn run(options: &RetireOptions, control: Control<'_>) -> Result<Report, Erro
     let subjects: Vec<&str> = subjects.iter().map(|subject| subject.name).collect();
     let mut cases: Vec<String> = options.cases.iter().map(|case| case.name()).collect();
     cases.dedup();
-    let cases: Vec<&str> = cases.iter().map(String::as_str).collect();
     report.rows = samples.rows(&subjects, &cases);
     Ok(report)
 }
@@ -161,24 +160,18 @@ fn rounds(
         todo.extend(measured.map(|subject| (*subject, *case)));
     }
     todo.retain(|(_, case)| *case != RetireCase::AtRest);
-    let steps = options.rounds * todo.len() as u64;
-    control.progress.begin("bench retire", steps);
-    for round in 0..options.rounds {
-        for place in order::round(todo.len(), round, options.seed) {
-            let (subject, case) = &todo[place];
-            let ask = options.ask(subject, *case);
-            let Some(figures) = Once::start(&options.program, &ask)?.wait(control)? else {
-                break;
-            };
-            samples.add(subject.name, figures);
-            control.progress.advance(1);
-        }
-        if control.stopped() {
-            break;
-        }
-    }
-    control.progress.end();
-    Ok(())
+    let asks: Vec<Ask> = todo
+        .iter()
+        .map(|(subject, case)| options.ask(subject, *case))
+        .collect();
+    once::in_turn(
+        &options.program,
+        "bench retire",
+        &asks,
+        (options.rounds, options.seed),
+        control,
+        |place, figures| samples.add(todo[place].0.name, figures),
+    )
 }
 
 /// Watches all of them at once: they are asleep, so they do not disturb each other.
@@ -188,21 +181,13 @@ fn rest(
     samples: &mut Samples,
     control: Control<'_>,
 ) -> Result<(), Error> {
-    control.progress.begin("at rest", subjects.len() as u64);
-    let mut resting = Vec::new();
-    for subject in subjects {
-        let ask = options.ask(subject, RetireCase::AtRest);
-        resting.push((subject, Once::start(&options.program, &ask)?));
-    }
-    for (subject, process) in resting {
-        let Some(figures) = process.wait(control)? else {
-            break;
-        };
-        samples.add(subject.name, figures);
-        control.progress.advance(1);
-    }
-    control.progress.end();
-    Ok(())
+    let cell = |subject: &Deferring| Cell {
+        subject: subject.name,
+        ask: options.ask(subject, RetireCase::AtRest),
+        load: 0,
+    };
+    let wave = subjects.iter().map(cell).collect();
+    waves::run(&options.program, "at rest", vec![wave], samples, control)
 }
 
 fn describe(report: &mut Report, options: &RetireOptions) {

@@ -15,13 +15,12 @@
 //! Where the system refuses threads, the case says how many there were and why.
 
 pub mod child;
-pub mod crowd;
+pub mod threads;
 
-use crate::measure::once::{Ask, Once};
-use crate::measure::order;
+use crate::measure::once::{self, Ask};
 use crate::subjects;
 use child::ScaleAsk;
-use quiescent_report::rows::Samples;
+use quiescent_report::rows::{Samples, samples};
 use quiescent_report::text::cases;
 use quiescent_report::{Control, Error, Report};
 use std::path::PathBuf;
@@ -93,38 +92,32 @@ pub fn run(options: &ScaleOptions, control: Control<'_>) -> Result<Report, Error
     let mut samples = Samples::default();
     // In the order of the numbers asked for; what was reached is in the name.
     let mut cases: Vec<Vec<String>> = vec![Vec::new(); options.threads.len()];
-    let steps = options.rounds * asks.len() as u64;
-    control.progress.begin("bench scale", steps);
-    'rounds: for round in 0..options.rounds {
-        for place in order::round(asks.len(), round, options.seed) {
-            let (subject, threads) = asks[place];
-            let ask = Ask::of(&ScaleAsk {
-                subject: subject.into(),
-                threads,
-                calls: options.calls,
-            });
-            let Some(figures) = Once::start(&options.program, &ask)?.wait(control)? else {
-                break 'rounds;
-            };
+    let questions = asks.iter().map(|&(subject, threads)| {
+        Ask::of(&ScaleAsk {
+            subject: subject.into(),
+            threads,
+            calls: options.calls,
+        })
+    });
+    once::in_turn(
+        &options.program,
+        "bench scale",
+        &questions.collect::<Vec<_>>(),
+        (options.rounds, options.seed),
+        control,
+        |place, figures| {
             let names = &mut cases[place / subjects.len()];
             for figure in &figures {
                 if !names.contains(&figure.case) {
                     names.push(figure.case.clone());
                 }
             }
-            samples.add(subject, figures);
-            control.progress.advance(1);
-        }
-    }
-    control.progress.end();
+            samples.add(asks[place].0, figures);
+        },
+    )?;
     let mut report = Report::new("bench scale", options.seed);
     describe(&mut report, options);
-    let mut names: Vec<&str> = Vec::new();
-    for name in cases.iter().flatten() {
-        if !names.contains(&name.as_str()) {
-            names.push(name);
-        }
-    }
+    let names = samples::distinct(cases.into_iter().flatten());
     let subjects: Vec<&str> = subjects.iter().map(|subject| subject.name).collect();
     report.rows = samples.rows(&subjects, &names);
     Ok(report)

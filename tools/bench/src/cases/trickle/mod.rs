@@ -50,7 +50,7 @@ pub const MOST_BLOCKS: u64 = 10_000_000;
 /// How long after the last call a lazy block of ours may be freed: the flush time and 20 % of it. The flush time's
 /// rounding up to a whole second has to fit into that.
 pub fn patience_ms() -> u64 {
-    quiescent::FLUSH.as_millis() as u64 * 6 / 5
+    quiescent::tuning::FLUSH.as_millis() as u64 * 6 / 5
 }
 
 /// What to measure.
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn every_verb_has_few_blocks_freed_in_the_end() {
-        let _alone = crate::measure::tally::ALONE.lock().unwrap();
+        let _alone = crate::measure::freed::ALONE.lock().unwrap();
         for (name, mut ask) in TrickleOptions::new("true".into()).asks(&deferral::all()) {
             if ask.rate != 100 {
                 continue;
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn the_flush_time_and_a_fifth() {
-        assert!(u128::from(patience_ms()) > quiescent::FLUSH.as_millis());
+        assert!(u128::from(patience_ms()) > quiescent::tuning::FLUSH.as_millis());
         assert_eq!(patience_ms(), 12_000, "as the documentation says");
     }
 }

@@ -6,7 +6,7 @@
 
 use super::usage;
 use crate::arguments::sim::Sim;
-use crate::output::{self, DONE};
+use crate::show::output::{self, DONE};
 use quiescent_report::text::Table;
 use quiescent_report::text::number::short;
 use quiescent_report::{Error, Report, Row};

@@ -5,10 +5,10 @@
 
 use super::super::code;
 use crate::arguments::torture::Torture;
-use crate::interrupt::stop_flag;
-use crate::output::{DONE, FINDING};
-use crate::paper::{Paper, quoted};
-use crate::progress::Bar;
+use crate::show::interrupt::stop_flag;
+use crate::show::output::{DONE, FINDING};
+use crate::show::paper::{Paper, quoted};
+use crate::show::progress::Bar;
 use quiescent_report::pages;
 use quiescent_report::{Error, Progress, Report, Row};
 use quiescent_sim::torture::{Case, Finding, Outcome, run as run_case, shrink, trace};

@@ -5,10 +5,11 @@
 
 use quiescent_bench::cases::sync::SyncCase;
 use quiescent_bench::cases::{mixed, retire, trickle};
-use quiescent_report::html::chart::{Bar, Bars, Panel, Row, Tone};
+use quiescent_report::Report;
+use quiescent_report::html::chart::Bars;
 use quiescent_report::html::{Markup, html};
+use quiescent_report::pages::panels_by_case;
 use quiescent_report::rows::{MEBIBYTE, MILLION};
-use quiescent_report::{OURS, Report};
 
 /// What a chart asks.
 struct Question {
@@ -234,19 +235,11 @@ pub(super) fn body(report: &Report) -> Option<Markup> {
 
 /// The chart of a question; nothing when nothing was measured for it.
 fn chart(report: &Report, question: &Question) -> Option<Markup> {
-    let mut panels: Vec<Panel> = Vec::new();
-    for row in &report.rows {
+    let rows = report.rows.iter().filter(|row| {
         let about = row.metric == question.metric && row.unit == question.of;
-        if !about || !(question.wanted)(&row.case) {
-            continue;
-        }
-        let index = panels.iter().position(|it| it.name == row.case);
-        let index = index.unwrap_or_else(|| {
-            panels.push(Panel::new(&row.case, Vec::new()));
-            panels.len() - 1
-        });
-        panels[index].rows.push(bar(row, question.scale));
-    }
+        about && (question.wanted)(&row.case)
+    });
+    let panels = panels_by_case(rows, question.scale);
     if panels.is_empty() {
         return None;
     }
@@ -259,20 +252,4 @@ fn chart(report: &Report, question: &Question) -> Option<Markup> {
         panels,
     };
     Some(bars.render())
-}
-
-fn bar(row: &quiescent_report::Row, scale: f64) -> Row {
-    let tone = match row.subject == OURS {
-        true => Tone::Ours,
-        false => Tone::Peer,
-    };
-    let bar = Bar {
-        tone,
-        value: row.median / scale,
-        range: (row.n > 1).then_some((row.min / scale, row.max / scale)),
-    };
-    Row {
-        name: row.subject.clone(),
-        bars: vec![bar],
-    }
 }

@@ -87,7 +87,7 @@ pub(crate) struct Ticket {
 
 /// What somebody keeps who waits without a thread.
 #[derive(Debug)]
-pub(crate) struct Awaited {
+pub struct Awaited {
     pub(super) ticket: Ticket,
     /// The place in the list; 0 for none.
     pub(super) place: u64,

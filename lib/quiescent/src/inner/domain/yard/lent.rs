@@ -120,7 +120,7 @@ impl Yard {
     pub(crate) fn release(&self) -> Option<Tree> {
         let mut core = self.lock();
         core.disarm();
-        let tree = core.uproot();
+        let tree = core.detach();
         drop(core);
         self.grounds.store(std::ptr::null_mut(), Ordering::Release);
         for word in [&self.interested, &self.called] {
@@ -140,6 +140,21 @@ impl Yard {
         let mut core = self.lock();
         policy.tell(&mut core);
         core.retime(&mut queue.cpu, prim::now_ns())
+    }
+
+    /// Changes the policy of one that no domain has, an `Srcu`'s.
+    pub(crate) fn change_policy(&'static self, change: impl FnOnce(&mut Policy)) {
+        let mut queue = self.queue.lock();
+        let mut core = self.lock();
+        let mut policy = Policy::of(&core, self.drained.load(Ordering::Relaxed) != 0);
+        change(&mut policy);
+        self.drained
+            .store(u32::from(policy.drained), Ordering::Relaxed);
+        policy.tell(&mut core);
+        let arm = core.retime(&mut queue.cpu, prim::now_ns());
+        drop(core);
+        drop(queue);
+        self.carry_out_policy(arm);
     }
 
     /// Sets it, and has those look who may have something else to do now.

@@ -10,7 +10,7 @@ use crate::inner::prim::{self, AtomicU32, Ordering};
 use crate::inner::reader::counted;
 use crate::inner::reader::spots;
 use crate::inner::reader::word::FLAG_CLEAR;
-use crate::stats::Holdout;
+use crate::statistics::Holdout;
 
 /// The engine's questions, answered from either.
 pub(crate) enum View<'a> {

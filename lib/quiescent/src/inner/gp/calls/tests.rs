@@ -13,7 +13,8 @@ mod forks;
 mod stalls;
 
 use super::recording::{Recorder, Run};
-use crate::{Head, Retired};
+use crate::Retired;
+use crate::intrusive::Head;
 
 fn busy_readers(stop: &AtomicBool) {
     while !stop.load(Ordering::Relaxed) {
@@ -65,8 +66,8 @@ fn a_threaded_run_replays_bit_for_bit() {
                             1 => crate::synchronize_expedited(),
                             2 => drop(crate::synchronize_timeout(Duration::from_micros(5))),
                             _ => {
-                                let cookie = crate::start_poll();
-                                while !crate::poll(cookie) {
+                                let cookie = crate::start_grace_period();
+                                while !cookie.is_done() {
                                     std::thread::yield_now();
                                 }
                             }
@@ -129,7 +130,8 @@ struct Node {
 
 /// A value that has just been replaced; dropping it retires it.
 fn retired<T: Send + Sync>(value: T) -> Retired<T> {
-    Retired::from_raw(Box::into_raw(Box::new(value))).expect("a box is not null")
+    // SAFETY: a box that nobody else has.
+    unsafe { Retired::from_raw(NonNull::from(Box::leak(Box::new(value)))) }
 }
 
 /// Queues a node by the head inside it.
@@ -139,12 +141,12 @@ fn call_head(value: u64) {
         value,
     }));
     unsafe fn free(head: NonNull<Head>) {
-        // SAFETY: the first field of a box that `call_head` leaked.
+        // SAFETY: the first field of a box that `intrusive::defer` leaked.
         let node = unsafe { Box::from_raw(head.as_ptr().cast::<Node>()) };
         std::hint::black_box(node.value);
     }
     // SAFETY: nobody else knows the node.
-    unsafe { crate::call_head(NonNull::new_unchecked(node.cast()), free) };
+    unsafe { crate::intrusive::defer(NonNull::new_unchecked(node.cast()), free) };
 }
 
 /// One deed of an updater, in turn all there are.
@@ -152,9 +154,9 @@ fn deed(turn: u64) {
     match turn % 8 {
         0..=2 => (0..200).for_each(|n| drop(retired(n))),
         3 => (0..10).for_each(|n| drop(retired(vec![n]))), // has code to run
-        4 => crate::call(move || assert!(turn < u64::MAX)),
+        4 => crate::defer(move || assert!(turn < u64::MAX)),
         5 => call_head(turn),
-        6 if turn.is_multiple_of(3) => crate::call_hurry(|| ()),
+        6 if turn.is_multiple_of(3) => crate::defer_hurry(|| ()),
         6 => retired(turn).retire_hurry(),
         _ if turn.is_multiple_of(3) => crate::barrier(),
         _ if turn % 3 == 1 => drop(crate::drain(Duration::from_millis(20))),
@@ -167,7 +169,7 @@ fn short_lived() {
     crate::read(|_| ());
     drop(retired(1).try_retire()); // if refused: retired by the drop
     drop(retired(vec![2]));
-    crate::call(|| ());
+    crate::defer(|| ());
     call_head(3);
 }
 
@@ -188,7 +190,7 @@ const CROWD: usize = 6;
 /// nothing, so that what it has is taken from it; readers; and churn.
 fn run_with_callbacks() -> Run {
     let recorder = Recorder::start();
-    crate::set_budget(20_000, 400); // it is passed now and then
+    crate::tuning::set_budget(20_000, 400); // it is passed now and then
     let done = AtomicBool::new(false);
     let quiet = Barrier::new(2);
     std::thread::scope(|scope| {
@@ -202,8 +204,8 @@ fn run_with_callbacks() -> Run {
             short_lived();
         });
         quiet.wait();
-        left_to_the_worker(crate::call_hurry); // woken
-        left_to_the_worker(crate::call); // by its timer
+        left_to_the_worker(crate::defer_hurry); // woken
+        left_to_the_worker(crate::defer); // by its timer
         let updaters: Vec<_> = (0..4)
             .map(|n| scope.spawn(move || (0..80).for_each(|turn| deed(n + turn))))
             .collect();
@@ -220,7 +222,7 @@ fn run_with_callbacks() -> Run {
         quiet.wait();
         done.store(true, Ordering::Relaxed);
     });
-    crate::set_budget(64 << 20, 1 << 20);
+    crate::tuning::set_budget(64 << 20, 1 << 20);
     recorder.stop()
 }
 

@@ -14,7 +14,7 @@ use crate::inner::gp::calls::{Part, recording};
 use crate::inner::gp::waiters::{DONE, WAITING, WaitList, Waiter};
 use crate::inner::prim::{AtomicU32, AtomicU64, Counter, Mutex};
 use crate::inner::reader::counted::Counted;
-use crate::stats::Holdout;
+use crate::statistics::Holdout;
 use crate::watch::stall::StallReport;
 
 struct Double {

@@ -5,7 +5,7 @@
 //! | shape | chart |
 //! |---|---|
 //! | cases that differ in one number (`NAME key=3`, `NAME key=32`) | lines over that number |
-//! | one metric, up to [`FEW`] cases | two bars a case |
+//! | one metric, up to twelve cases | two bars a case |
 //! | one metric, more cases | the model's figure over the real one, and their ratio over the real figure |
 //! | several metrics | the ratio of each, a panel a case |
 //!

@@ -14,7 +14,7 @@ const TIME: Duration = Duration::from_millis(1);
 #[test]
 fn a_run_that_stalls_replays_bit_for_bit() {
     let recorder = Recorder::start();
-    crate::set_stall_after(TIME);
+    crate::report::set_stall_after(TIME);
     let (inside, end) = (Barrier::new(2), Barrier::new(2));
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -31,7 +31,7 @@ fn a_run_that_stalls_replays_bit_for_bit() {
         end.wait();
         crate::synchronize();
     });
-    crate::set_stall_after(crate::STALL_AFTER);
+    crate::report::set_stall_after(crate::report::STALL_AFTER);
     let run = recorder.stop();
     run.check();
     find(&run.entries, |e| {

@@ -1,0 +1,119 @@
+//! A driver that stops between two of its calls, while another one takes its role; and its return.
+//!
+//! At most one is away at a time. That it is away is no state of its own until somebody takes its role: until
+//! then it may as well go on.
+
+use quiescent_engine::{Interest, Look, Next, Until};
+
+use crate::search::actions::Action;
+use crate::search::bounds::{Bounds, Broken, Flavour};
+use crate::search::marks::{Mark, Pad};
+use crate::search::model::{Caller, Role, State, Task};
+
+impl State {
+    /// Who may take the driver's role from it.
+    pub fn takeover_actions(&self, bounds: &Bounds, all: &mut Vec<Action>) {
+        let Some(role) = self.role else { return };
+        // Flags are set, and told, in one hold of the lock.
+        let in_lock = matches!(role.task, Task::Flag { .. });
+        let threads = bounds.flavour == Flavour::Threads;
+        if !threads || in_lock || self.budget.takeovers == 0 || self.stale.is_some() {
+            return;
+        }
+        for (i, caller) in self.callers.iter().enumerate() {
+            let may_help = self.budget.helps > 0 && Bounds::is_in(bounds.callers, i);
+            let wanted = !self.oracle.all_satisfied();
+            let present = self.machine.cpus.get(i).is_none_or(|cpu| cpu.present);
+            if matches!(caller, Caller::Asleep(_))
+                || (may_help && wanted && present && self.is_free(i))
+            {
+                all.push(Action::TakeOver(i as u8));
+            }
+        }
+    }
+
+    /// A waiter looks at the driver after a long time, or a poller does: it has been silent meanwhile.
+    pub fn take_over(&mut self, agent: usize, pad: &Pad) {
+        self.budget.takeovers -= 1;
+        let interest = match self.callers[agent] {
+            Caller::Asleep(ticket) => Interest::Waiter(ticket),
+            _ => {
+                self.budget.helps -= 1;
+                Interest::Poller
+            }
+        };
+        let old = self.role.expect("somebody drives");
+        let asleep = matches!(old.task, Task::Do(Next::Sleep(Until::Ns(_))));
+        let cpu = (agent < self.machine.cpus.len()).then_some(agent as u32);
+        let sleeping = asleep && self.armed;
+        match self.engine.take_over(cpu, interest, 0, sleeping) {
+            Look::At(_) => pad.set_if(Mark::TakeoverRefused, sleeping),
+            Look::Yours => unreachable!("somebody drove"),
+            Look::TakenOver => {
+                pad.set(Mark::TakenOver);
+                pad.set_if(Mark::TakenOverWoken, asleep);
+                if let Interest::Waiter(ticket) = interest {
+                    self.callers[agent] = Caller::Driving(ticket);
+                }
+                self.stale = Some(old);
+                self.role = Some(Role {
+                    agent,
+                    interest,
+                    task: Task::Do(Next::Again),
+                    epoch: self.engine.driver_epoch(),
+                });
+            }
+        }
+    }
+
+    /// It comes back.
+    pub fn come_back(&mut self, pad: &Pad) -> Result<(), String> {
+        let stale = self.stale.take().expect("a driver is away");
+        if self.engine.resume(stale.epoch) || self.broken == Broken::Oblivious {
+            return self.carry_on(stale, pad);
+        }
+        let fenced = matches!(stale.task, Task::Do(Next::Fence(_)));
+        if fenced && self.broken == Broken::StaleFence {
+            let _ = self.engine.fenced();
+            if self.role.is_some() {
+                self.step(0, pad)?;
+            }
+        }
+        let home = matches!(stale.task, Task::Do(Next::Done | Next::HandOver));
+        pad.set_if(Mark::TakenOverAtTheEnd, home);
+        self.callers[stale.agent] = match stale.interest {
+            Interest::Waiter(ticket) => Caller::Awake(ticket),
+            _ => Caller::No,
+        };
+        Ok(())
+    }
+
+    /// It drives as if nothing had happened, beside the one that has the role.
+    fn carry_on(&mut self, stale: Role, pad: &Pad) -> Result<(), String> {
+        let driver = self.role.replace(stale);
+        if let Task::Do(Next::Fence(_)) = stale.task {
+            // It was issued long ago.
+            let task = Task::Do(self.engine.fenced());
+            self.role = Some(Role { task, ..stale });
+        } else {
+            self.drive(pad)?;
+        }
+        self.stale = std::mem::replace(&mut self.role, driver);
+        Ok(())
+    }
+
+    /// Was a driver stopped inside a section? Everybody waits for that, whoever drives.
+    pub fn stopped_inside(&self) -> bool {
+        let cpu = self
+            .stale
+            .and_then(|role| self.machine.cpus.get(role.agent));
+        cpu.is_some_and(|cpu| cpu.depth() > 0)
+    }
+
+    /// Does somebody wait who is not the driver that is away?
+    pub fn others_wait(&self) -> bool {
+        let away = self.stale.map(|role| role.agent);
+        let mut callers = self.callers.iter().enumerate();
+        callers.any(|(i, caller)| *caller != Caller::No && away != Some(i))
+    }
+}

@@ -1,0 +1,276 @@
+use quiescent_engine::cpu::LANES;
+use quiescent_engine::credit::{Queued, Refill, Urgency};
+use quiescent_engine::host::Now;
+use quiescent_engine::host::Pos;
+use quiescent_engine::pool::*;
+use quiescent_engine::{Cpu, Lane};
+use quiescent_harness::host::{Silent, TestHost};
+
+const ABOVE: u64 = Pool::threads().above;
+const BELOW: u64 = Pool::threads().below;
+const CODE: usize = Lane::Code as usize;
+const PLAIN: usize = Lane::Plain as usize;
+
+fn worker(number: u32) -> TurnId {
+    TurnId::new(number).expect("not 0")
+}
+
+/// A machine, some queues, and what was pushed.
+struct Rig {
+    machine: TestHost,
+    cpus: Vec<Cpu>,
+    queued: Vec<[Queued; LANES]>,
+}
+
+impl Rig {
+    /// Done and not invoked, of the lanes that run code.
+    fn ready_code(&self, cpu: usize) -> u64 {
+        let [_, code, head] = self.cpus[cpu].lists();
+        code.ready() + head.ready()
+    }
+
+    fn new(cpus: u32) -> Rig {
+        Rig {
+            machine: TestHost::threads(2),
+            cpus: (0..cpus).map(Cpu::new).collect(),
+            queued: (0..cpus).map(|_| [Queued::default(); LANES]).collect(),
+        }
+    }
+
+    /// So many callbacks more of this queue are done, and it asks the engine for something.
+    fn done(&mut self, cpu: usize, count: Pos) -> Refill {
+        self.queued[cpu][CODE].end += count;
+        let _ = self.refill(cpu);
+        let ticket = self.machine.wait_for_gp(0);
+        self.machine.drive(0, ticket, 200);
+        assert!(self.machine.satisfied(ticket));
+        self.refill(cpu)
+    }
+
+    fn refill(&mut self, cpu: usize) -> Refill {
+        let global = self.machine.engine_mut();
+        let now = Now::default();
+        self.cpus[cpu].refill(global, &self.queued[cpu], Urgency::Lazy, now, &Silent)
+    }
+
+    fn take(&mut self, cpu: usize, who: u32) -> bool {
+        self.cpus[cpu].take_turn(self.machine.engine_mut(), worker(who))
+    }
+
+    fn end(&mut self, cpu: usize, who: u32) {
+        self.cpus[cpu].end_turn(self.machine.engine_mut(), worker(who));
+    }
+
+    /// Whoever has the turn invokes so many.
+    fn invoke(&mut self, cpu: usize, count: u64) {
+        let range = self.cpus[cpu].extract(Lane::Code, count);
+        assert_eq!(range.end - range.start, count);
+        self.cpus[cpu].ran(Lane::Code, range);
+        self.cpus[cpu].tell(self.machine.engine_mut());
+    }
+
+    fn called(&mut self) -> bool {
+        self.machine.engine_mut().calls_second()
+    }
+
+    fn rests(&mut self, idle: bool) -> bool {
+        self.machine.engine_mut().stand_down(idle)
+    }
+
+    fn untended(&self) -> u64 {
+        self.machine.engine().untended()
+    }
+}
+
+#[test]
+fn a_turn_is_one_workers() {
+    let mut rig = Rig::new(1);
+    assert!(!rig.take(0, 1), "nothing is done");
+    let _ = rig.done(0, 5);
+    assert!(rig.take(0, 1));
+    assert!(rig.take(0, 1), "it has it already");
+    assert!(!rig.take(0, 2), "another worker is at it");
+    rig.end(0, 2);
+    assert_eq!(rig.cpus[0].turn(), Some(worker(1)), "that was not its own");
+    rig.end(0, 1);
+    assert!(rig.take(0, 2));
+    // What is extracted in it does not end it.
+    rig.invoke(0, 5);
+    assert_eq!(rig.cpus[0].turn(), Some(worker(2)));
+    rig.end(0, 2);
+    assert!(!rig.take(0, 1), "nothing is left");
+}
+
+#[test]
+fn a_quiet_program_never_gets_a_second_worker() {
+    let mut rig = Rig::new(2);
+    for _ in 0..3 {
+        assert!(!rig.done(0, ABOVE).second);
+        assert_eq!(rig.untended(), ABOVE);
+        assert!(rig.take(0, 1));
+        rig.invoke(0, ABOVE);
+        rig.end(0, 1);
+        assert!(!rig.called());
+    }
+    assert_eq!(rig.machine.engine().counts().backlogs, 0);
+}
+
+#[test]
+fn what_somebody_is_at_is_no_backlog() {
+    let mut rig = Rig::new(2);
+    let _ = rig.done(0, 10);
+    assert!(rig.take(0, 1));
+    assert!(!rig.done(0, 5 * ABOVE).second, "two cannot be at it");
+    assert_eq!(rig.untended(), 0);
+    assert!(!rig.done(1, ABOVE).second);
+    // Now the first turn ends, with something left: the other may go on with it.
+    rig.end(0, 1);
+    assert!(rig.called());
+    assert!(!rig.called(), "once");
+}
+
+#[test]
+fn a_second_worker_comes_on_backlog_and_goes_when_it_is_low() {
+    let mut rig = Rig::new(3);
+    let _ = rig.done(0, ABOVE);
+    assert!(rig.take(0, 1));
+    assert!(!rig.done(1, ABOVE).second);
+    assert!(rig.done(2, 1).second, "one too many");
+    assert!(!rig.done(2, BELOW).second, "it is on the way");
+    assert!(rig.machine.engine().second_is_on_duty());
+    assert!(!rig.rests(false));
+    assert!(rig.take(1, 2));
+    rig.invoke(1, ABOVE);
+    rig.end(1, 2);
+    assert_eq!(rig.untended(), BELOW + 1);
+    assert!(!rig.rests(false), "there is something left for it");
+    rig.invoke(2, 2);
+    assert_eq!(rig.untended(), BELOW - 1);
+    assert!(rig.rests(false));
+    assert!(!rig.machine.engine().second_is_on_duty());
+}
+
+/// Between two calls ten thousand callbacks have gathered: it does not come and go with each.
+#[test]
+fn a_second_worker_does_not_flap() {
+    let mut rig = Rig::new(1);
+    assert!(rig.done(0, ABOVE + 1).second);
+    rig.invoke(0, ABOVE + 2 - BELOW);
+    assert!(rig.rests(false));
+    for _ in 0..100 {
+        assert!(!rig.done(0, BELOW).second);
+        rig.invoke(0, BELOW);
+    }
+    assert!(!rig.done(0, ABOVE + 1 - BELOW).second);
+    assert!(rig.done(0, 1).second);
+    assert_eq!(rig.machine.engine().counts().backlogs, 2);
+}
+
+#[test]
+fn a_second_worker_that_finds_nothing_rests() {
+    let mut rig = Rig::new(2);
+    assert!(rig.done(0, ABOVE + 1).second);
+    assert!(rig.take(0, 1), "the first was faster");
+    assert!(!rig.take(0, 2));
+    assert!(rig.rests(true));
+    assert!(
+        rig.done(1, ABOVE + 1).second,
+        "the next backlog calls it again"
+    );
+}
+
+#[test]
+fn one_processor_has_one_worker() {
+    let mut rig = Rig::new(1);
+    rig.machine.engine_mut().set_workers(1);
+    assert!(!rig.done(0, 3 * ABOVE).second);
+    // Also if that becomes so while there is a second one.
+    rig.machine.engine_mut().set_workers(2);
+    assert!(rig.refill(0).second);
+    rig.machine.engine_mut().set_workers(1);
+    assert!(rig.rests(false));
+}
+
+#[test]
+fn where_the_program_drains_nobody_is_called() {
+    let mut rig = Rig::new(1);
+    rig.machine.engine_mut().set_drained(true);
+    assert!(!rig.done(0, 3 * ABOVE).second);
+    rig.machine.engine_mut().set_drained(false);
+    assert!(rig.refill(0).second);
+    rig.machine.engine_mut().set_drained(true);
+    assert!(rig.rests(false));
+}
+
+#[test]
+fn memory_is_no_backlog() {
+    let mut rig = Rig::new(1);
+    rig.queued[0][Lane::Plain as usize].end = 3 * ABOVE;
+    assert!(!rig.done(0, 1).second);
+    assert_eq!(rig.cpus[0].list(Lane::Plain).ready(), 3 * ABOVE);
+    assert!(rig.take(0, 1));
+    assert!(rig.cpus[0].is_untended(), "but anybody may free it");
+    let range = rig.cpus[0].extract(Lane::Plain, u64::MAX);
+    rig.cpus[0].ran(Lane::Plain, range);
+    assert!(!rig.cpus[0].is_untended());
+}
+
+#[test]
+fn in_the_child_of_a_fork_nobody_is_at_it() {
+    let mut rig = Rig::new(1);
+    assert!(rig.done(0, ABOVE + 1).second);
+    assert!(rig.take(0, 2));
+    let global = rig.machine.engine_mut();
+    let _ = rig.cpus[0].forked(global, &rig.queued[0], true, Now::default());
+    global.forked();
+    assert_eq!((rig.cpus[0].turn(), rig.untended()), (None, ABOVE + 1));
+    assert!(!rig.machine.engine().second_is_on_duty() && !rig.called());
+    assert!(
+        rig.refill(0).second,
+        "whoever looks next calls one of the child's"
+    );
+}
+
+/// Who queues faster than is run gives way near the budget, and nowhere else.
+#[test]
+fn near_the_budget_a_producer_gives_way_to_those_who_run() {
+    let mut rig = Rig::new(2);
+    let _ = rig.machine.engine_mut().set_budget(u64::MAX, 1000);
+    assert!(!rig.done(0, 700).give_way, "far from it");
+    assert!(rig.done(0, 100).give_way);
+    assert!(
+        !rig.refill(1).give_way,
+        "it has queued nothing that could run"
+    );
+    rig.invoke(0, 800);
+    assert!(!rig.refill(0).give_way);
+    // What waits for a grace period is nobody's work yet.
+    rig.queued[0][CODE].end += 900;
+    assert!(!rig.refill(0).give_way);
+}
+
+#[test]
+fn a_second_worker_goes_on_at_the_lower_mark_and_rests_below_it() {
+    for (left, rests) in [(BELOW, false), (BELOW - 1, true)] {
+        let mut rig = Rig::new(1);
+        assert!(rig.done(0, ABOVE + 1).second);
+        rig.invoke(0, ABOVE + 1 - left);
+        assert_eq!((rig.untended(), rig.rests(false)), (left, rests));
+    }
+}
+
+#[test]
+fn whatever_is_done_and_in_nobodys_turn_is_untended() {
+    let head = Lane::Head as usize;
+    for (lane, in_turn) in [(PLAIN, true), (CODE, false), (head, false)] {
+        let mut rig = Rig::new(1);
+        assert!(!rig.cpus[0].is_untended(), "nothing is queued");
+        rig.queued[0][lane].end += 1;
+        let _ = rig.done(0, 0);
+        assert!(rig.cpus[0].is_untended());
+        let code = u64::from(lane != PLAIN);
+        assert_eq!((rig.untended(), rig.ready_code(0)), (code, code));
+        assert_eq!(rig.take(0, 1), lane != PLAIN);
+        assert_eq!(rig.cpus[0].is_untended(), in_turn);
+    }
+}

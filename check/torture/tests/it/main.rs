@@ -1,0 +1,3 @@
+//! The torture program's tests.
+
+mod oracles;

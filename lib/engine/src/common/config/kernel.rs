@@ -1,0 +1,196 @@
+//! Tunables of what a kernel's CPU does. The decisions they are for are in `kernel/`.
+
+use crate::common::limits::Context;
+
+/// When what is asked. A host without ticks has none of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Escalation {
+    /// Ticks a second.
+    pub hz: u32,
+    /// `jiffies_till_sched_qs`; none is computed from the two waits.
+    pub sched_qs: Option<u64>,
+    /// Ticks after which a grace period has stalled ([`stall`](crate::stall)); interrupts are sent from half
+    /// of it on.
+    pub stall: u64,
+    /// Ticks after which an expedited one has.
+    pub exp_stall: u64,
+    /// Interrupt works tell whether a holdout takes interrupts.
+    pub irq_work: bool,
+    /// Looks at holdouts' CPU time, for the stall report (`rcu_cpu_stall_cputime`).
+    pub cpu_time: bool,
+}
+
+impl Escalation {
+    /// The defaults of Linux 6.12.
+    pub const fn kernel_6_12(hz: u32) -> Escalation {
+        Escalation {
+            hz,
+            sched_qs: None,
+            stall: crate::common::stall::timeout(21, hz, false),
+            exp_stall: crate::common::stall::timeout(21, hz, false),
+            irq_work: true,
+            cpu_time: false,
+        }
+    }
+
+    /// Ticks after which a holdout is asked to hurry.
+    pub fn sched_qs(&self, first_fqs: u64, next_fqs: u64, nr_cpus: u32) -> u64 {
+        let least = u64::from(self.hz / 10) + u64::from(nr_cpus / 256);
+        let scans = first_fqs.saturating_add(next_fqs.saturating_mul(2));
+        self.sched_qs.unwrap_or(scans.max(least))
+    }
+}
+
+/// A kernel's tunables for ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TickSettings {
+    /// Sections can be preempted (`CONFIG_PREEMPT_RCU`).
+    pub preemptible: bool,
+    /// `nohz_full_patience_delay`, in ticks: a `nohz_full` CPU in the kernel is left alone for so long.
+    pub patience: u64,
+    /// `use_softirq`: otherwise a thread for each CPU does the soft interrupt's work.
+    pub use_softirq: bool,
+}
+
+impl TickSettings {
+    /// The defaults of Linux 6.12.
+    pub const fn kernel_6_12() -> TickSettings {
+        TickSettings {
+            preemptible: true,
+            patience: 0,
+            use_softirq: true,
+        }
+    }
+
+    /// A patience in milliseconds, 5 s at most, at so many ticks a second.
+    pub const fn patience_ms(self, ms: u64, hz: u32) -> TickSettings {
+        let ms = if ms > 5000 { 5000 } else { ms };
+        TickSettings {
+            patience: (ms * hz as u64).div_ceil(1000),
+            ..self
+        }
+    }
+
+    /// Who does the soft interrupt's work.
+    pub const fn context(self) -> Context {
+        if self.use_softirq {
+            Context::Softirq
+        } else {
+            Context::Rcuc
+        }
+    }
+}
+
+/// What an idle CPU does about its callbacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum IdleRule {
+    /// Its tick stays on while it has any.
+    Tick,
+    /// It sleeps, and looks at a time.
+    FastNoHz(FastNoHz),
+}
+
+/// The times of `CONFIG_RCU_FAST_NO_HZ`, in ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FastNoHz {
+    /// `rcu_idle_gp_delay`: the sleep is as long, and ends on a multiple of it.
+    pub delay: u64,
+    /// `rcu_idle_lazy_gp_delay`, where laziness is known.
+    pub lazy_delay: Option<u64>,
+    /// Ticks a second.
+    pub hz: u32,
+}
+
+impl FastNoHz {
+    /// Until Linux 5.6: with laziness.
+    pub const fn v5_6(hz: u32) -> FastNoHz {
+        FastNoHz {
+            delay: 4,
+            lazy_delay: Some(6 * hz as u64),
+            hz,
+        }
+    }
+
+    /// Linux 5.7 to 5.16: without.
+    pub const fn v5_10(hz: u32) -> FastNoHz {
+        FastNoHz {
+            lazy_delay: None,
+            ..FastNoHz::v5_6(hz)
+        }
+    }
+
+    /// How long a CPU sleeps that has callbacks.
+    pub(crate) fn sleep(&self, now: u64, all_lazy: bool) -> u64 {
+        match self.lazy_delay {
+            Some(delay) if all_lazy => self.whole_second(now.saturating_add(delay)) - now,
+            _ => {
+                let delay = self.delay.max(1);
+                now.saturating_add(delay).next_multiple_of(delay) - now
+            }
+        }
+    }
+
+    /// A time near `at` on a whole second: the last one if less than a quarter of a second has gone by
+    /// since, or the next one.
+    pub(crate) fn whole_second(&self, at: u64) -> u64 {
+        let hz = u64::from(self.hz).max(1);
+        let past = at % hz;
+        if past < hz / 4 {
+            at - past
+        } else {
+            at - past + hz
+        }
+    }
+}
+
+/// Whose behaviour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Policy {
+    /// Linux 6.12.
+    Kernel612,
+    /// This project's.
+    Quiescent,
+}
+
+/// Tunables of offloading. Times are in ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Offload {
+    /// Whose behaviour.
+    pub policy: Policy,
+    /// `enable_rcu_lazy`: callbacks may be lazy at all.
+    pub lazy: bool,
+    /// `jiffies_lazy_flush`: a lazy callback is hidden for so long at most.
+    pub lazy_flush: u64,
+    /// `nocb_nobypass_lim_per_jiffy`: so many callbacks a tick may be queued directly; more go to the bypass.
+    pub direct_limit: u64,
+    /// `rcu_nocb_poll`: rcuog looks every tick, and nobody wakes it.
+    pub poll: bool,
+    /// `rcu_nocb_gp_stride`: CPUs a group; otherwise their number divided by its square root.
+    pub stride: Option<u32>,
+    /// CPUs that are online may be offloaded and de-offloaded (Linux 5.12 to 6.11; 6.12 refuses).
+    pub online_toggle: bool,
+}
+
+impl Offload {
+    /// The defaults of Linux 6.12 with `CONFIG_RCU_LAZY`, at `hz` ticks a second.
+    pub const fn kernel_6_12(hz: u32) -> Offload {
+        Offload {
+            policy: Policy::Kernel612,
+            lazy: true,
+            lazy_flush: 10 * hz as u64,
+            direct_limit: 16_000 / hz as u64,
+            poll: false,
+            stride: None,
+            online_toggle: false,
+        }
+    }
+
+    /// This project's policy with the kernel's times.
+    pub const fn quiescent(hz: u32) -> Offload {
+        Offload {
+            policy: Policy::Quiescent,
+            online_toggle: true,
+            ..Offload::kernel_6_12(hz)
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! What a [`Cpu`](crate::Cpu) and a [`Global`](crate::Global) keep for `kernel/`, where the decisions are.
+
+use crate::common::host::LeafId;
+use crate::common::seq::Seq;
+
+/// The quiescent state that a CPU owes, as it knows it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Qs {
+    /// `core_needs_qs`: the grace period that it noticed waits for it.
+    pub needed: bool,
+    /// `cpu_no_qs.norm`: no quiescent state has been noted since it noticed that grace period.
+    pub missing: bool,
+    /// `ticks_this_gp`: ticks since it noticed that grace period.
+    pub ticks: u32,
+}
+
+impl Qs {
+    /// Nothing owed.
+    pub const fn new() -> Qs {
+        Qs {
+            needed: false,
+            missing: false,
+            ticks: 0,
+        }
+    }
+
+    /// A grace period has begun, and waits for this CPU or does not.
+    pub(crate) fn began(&mut self, needed: bool) {
+        *self = Qs {
+            needed,
+            missing: needed,
+            ticks: 0,
+        };
+    }
+
+    /// Is there something to report?
+    pub fn noted(&self) -> bool {
+        self.needed && !self.missing
+    }
+}
+
+/// What a CPU remembers of idling.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Idling {
+    /// Lazy ones among all that is owed.
+    pub(crate) lazy: u64,
+    pub(crate) advanced_at: Option<u64>,
+    pub(crate) stamped_at: Option<u64>,
+}
+
+impl Idling {
+    pub const fn new() -> Idling {
+        Idling {
+            lazy: 0,
+            advanced_at: None,
+            stamped_at: None,
+        }
+    }
+
+    /// `gone` dies, and all but `out` of its callbacks come here. How many lazy ones are among those that
+    /// are out is not known: as few as possible are taken to have come.
+    pub fn adopt(&mut self, gone: &mut Idling, out: u64) {
+        let came = gone.lazy.saturating_sub(out);
+        gone.lazy -= came;
+        self.lazy += came;
+    }
+}
+
+/// Times of the grace period in flight, and overload.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Pressing {
+    pub(crate) started: u64,
+    pub(crate) resched_at: u64,
+    pub(crate) kick_at: u64,
+    /// Scans begun before this grace period.
+    pub(crate) scans_before: u64,
+    /// `cbovld`: acted upon.
+    pub(crate) overloaded: bool,
+    /// `cbovldnext`: seen by the scan under way, or the last one.
+    pub(crate) overloaded_next: bool,
+    /// `RCU_GP_FLAG_OVLD`: do not wait before the next scan.
+    pub scan_now: bool,
+}
+
+impl Pressing {
+    pub const fn new() -> Pressing {
+        Pressing {
+            started: 0,
+            resched_at: 0,
+            kick_at: 0,
+            scans_before: 0,
+            overloaded: false,
+            overloaded_next: false,
+            scan_now: false,
+        }
+    }
+
+    pub fn scan_begins(&mut self) {
+        self.overloaded = core::mem::take(&mut self.overloaded_next);
+    }
+
+    pub fn saw(&mut self, leaf_overloaded: bool) {
+        self.overloaded_next |= leaf_overloaded;
+    }
+
+    pub fn scan_ended(&mut self, first: bool) {
+        self.scan_now = first && self.overloaded;
+    }
+}
+
+/// An offloaded CPU's part.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Member {
+    /// Its group, if it was offloaded at boot: only then it has threads.
+    pub(crate) group: Option<GroupId>,
+    /// Callbacks in the bypass.
+    pub(crate) bypass: u64,
+    pub(crate) bytes: u64,
+    /// A lower bound of when the bypass's oldest was queued, in nanoseconds; 0 if it is empty.
+    pub(crate) since: u64,
+    /// Lazy ones.
+    pub(crate) lazy: u64,
+    /// The tick in which the hidden ones begin to count.
+    pub(crate) first: u64,
+    pub(crate) rate_tick: u64,
+    pub(crate) rate: u64,
+    /// The tick in which the list was advanced on the way.
+    pub(crate) advanced_at: Option<u64>,
+    /// rcuop has nothing to do, and has to be woken (`nocb_cb_sleep`).
+    pub(crate) cb_sleep: bool,
+}
+
+impl Member {
+    /// Not offloaded.
+    pub const fn new() -> Member {
+        Member {
+            group: None,
+            bypass: 0,
+            bytes: 0,
+            since: 0,
+            lazy: 0,
+            first: 0,
+            rate_tick: 0,
+            rate: 0,
+            advanced_at: None,
+            cb_sleep: true,
+        }
+    }
+
+    /// The group that it belongs to whenever it is offloaded.
+    pub fn group(&self) -> Option<GroupId> {
+        self.group
+    }
+
+    /// Callbacks in the bypass.
+    pub fn bypass(&self) -> u64 {
+        self.bypass
+    }
+
+    /// Lazy callbacks: those that nobody has asked a grace period for.
+    pub fn lazy(&self) -> u64 {
+        self.lazy
+    }
+
+    /// Does rcuop sleep?
+    pub fn rcuop_sleeps(&self) -> bool {
+        self.cb_sleep
+    }
+}
+
+impl Default for Member {
+    fn default() -> Member {
+        Member::new()
+    }
+}
+
+/// A leaf has been told that a grace period is over: whoever sleeps on this queue looks again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct GpEnd {
+    /// The leaf.
+    pub leaf: LeafId,
+    /// Which of its queues.
+    pub queue: u8,
+}
+
+/// The queue for those who wait for `stamp`.
+pub(crate) fn gp_queue(stamp: Seq) -> u8 {
+    (stamp.ctr() & 1) as u8
+}
+
+/// Number of a group: its range's.
+pub type GroupId = u32;

@@ -1,0 +1,314 @@
+//! What a [`Cpu`](crate::Cpu) and a [`Global`](crate::Global) keep for `threads/`, where the decisions are.
+
+use core::num::NonZeroU32;
+
+use crate::common::cpu::LANES;
+use crate::common::host::Pos;
+
+/// The policy's state of one CPU.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Deferring {
+    /// When somebody else has to look; `None` if nothing is queued.
+    pub(crate) deadline: Option<u64>,
+    /// Prompt callbacks that are queued have to be stamped by then.
+    pub(crate) prompt: Option<u64>,
+    /// Somebody wants all that is queued below these positions to go through: a hurry, a barrier, an
+    /// expired deadline.
+    pub(crate) hurried: Option<[Pos; LANES]>,
+    /// Time of the last call.
+    pub(crate) looked: u64,
+    /// The last credit was none: whatever is new was queued just now.
+    pub(crate) tight: bool,
+    /// [`Defer::drained`], at the last call.
+    pub(crate) drained: bool,
+}
+
+impl Deferring {
+    /// Nothing queued.
+    pub const fn new() -> Deferring {
+        Deferring {
+            deadline: None,
+            prompt: None,
+            hurried: None,
+            looked: 0,
+            tight: true,
+            drained: false,
+        }
+    }
+}
+
+impl Default for Deferring {
+    fn default() -> Deferring {
+        Deferring::new()
+    }
+}
+
+/// Why callbacks that could have waited for company did not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// The time of lazy ones is over.
+    Lazy,
+    /// The time of prompt ones is over.
+    Prompt,
+    /// There are enough of them.
+    Batch,
+    /// Somebody is in a hurry.
+    Hurry,
+    /// A barrier waits for them.
+    Barrier,
+    /// Somebody empties the domain.
+    Drain,
+    /// Memory is low.
+    Pressure,
+    /// The budget is near.
+    Budget,
+}
+
+impl Cause {
+    /// All of them.
+    pub const ALL: [Cause; 8] = [
+        Cause::Lazy,
+        Cause::Prompt,
+        Cause::Batch,
+        Cause::Hurry,
+        Cause::Barrier,
+        Cause::Drain,
+        Cause::Pressure,
+        Cause::Budget,
+    ];
+
+    /// As counters are named by it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Cause::Lazy => "lazy",
+            Cause::Prompt => "prompt",
+            Cause::Batch => "batch",
+            Cause::Hurry => "hurry",
+            Cause::Barrier => "barrier",
+            Cause::Drain => "drain",
+            Cause::Pressure => "pressure",
+            Cause::Budget => "budget",
+        }
+    }
+}
+
+/// How often callbacks of a queue were sent on their way for each [`Cause`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Flushes([u64; Cause::ALL.len()]);
+
+impl Flushes {
+    /// None.
+    pub const fn new() -> Flushes {
+        Flushes([0; Cause::ALL.len()])
+    }
+
+    /// Once more for this one.
+    pub(crate) fn add(&mut self, cause: Cause) {
+        self.0[cause as usize] += 1;
+    }
+
+    /// How often for this one.
+    pub fn of(&self, cause: Cause) -> u64 {
+        self.0[cause as usize]
+    }
+}
+
+/// Callbacks, and what they weigh.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Held {
+    /// How many.
+    pub count: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// How near the budget is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Level {
+    /// Far.
+    #[default]
+    Easy,
+    /// Something is done about it.
+    Near,
+    /// It is passed.
+    Over,
+}
+
+/// The domain's part.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Holding {
+    pub(crate) held: Sum,
+    pub(crate) lent: Sum,
+    /// CPUs with a loan.
+    pub(crate) borrowers: u64,
+    pub(crate) level: Level,
+    /// Everything is to be taken over.
+    pub(crate) sweep: bool,
+    /// … and nobody has been woken for it.
+    pub(crate) kick: bool,
+    /// The program has to be told.
+    pub(crate) news: bool,
+    /// When it was told last.
+    pub(crate) told_at: Option<u64>,
+}
+
+impl Holding {
+    pub(crate) const fn new() -> Holding {
+        Holding {
+            held: Sum::NOTHING,
+            lent: Sum::NOTHING,
+            borrowers: 0,
+            level: Level::Easy,
+            sweep: false,
+            kick: false,
+            news: false,
+            told_at: None,
+        }
+    }
+
+    /// In the child of a fork, and where the engine goes to somebody else: whoever was woken is not here.
+    pub(crate) fn unsaid(&mut self) {
+        self.sweep = false;
+        self.kick = false;
+        self.news = false;
+        self.told_at = None;
+    }
+
+    /// Has everything taken over, unless that is about to be done.
+    pub(crate) fn sweep(&mut self) {
+        self.kick |= !self.sweep;
+        self.sweep = true;
+    }
+
+    /// The worker has to be woken for what was decided since the last such look.
+    pub(crate) fn take_kick(&mut self) -> bool {
+        core::mem::take(&mut self.kick)
+    }
+}
+
+/// A CPU's part.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Share {
+    /// What the total contains of it.
+    pub(crate) told: Held,
+    /// What its owner may queue without saying so.
+    pub(crate) lent: Held,
+}
+
+impl Share {
+    pub(crate) const fn new() -> Share {
+        const NOTHING: Held = Held { count: 0, bytes: 0 };
+        Share {
+            told: NOTHING,
+            lent: NOTHING,
+        }
+    }
+}
+
+/// A sum of shares. Bytes of one CPU saturate; those of all do not overflow this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Sum {
+    pub(crate) count: u64,
+    pub(crate) bytes: u128,
+}
+
+impl Sum {
+    pub(crate) const NOTHING: Sum = Sum { count: 0, bytes: 0 };
+
+    /// One part of it has changed.
+    pub(crate) fn replace(&mut self, old: Held, new: Held) {
+        self.count = self.count - old.count + new.count;
+        self.bytes = self.bytes - u128::from(old.bytes) + u128::from(new.bytes);
+    }
+
+    pub(crate) fn held(self) -> Held {
+        Held {
+            count: self.count,
+            bytes: u64::try_from(self.bytes).unwrap_or(u64::MAX),
+        }
+    }
+}
+
+/// The name of a turn: who has it. The host gives each worker another one.
+pub type TurnId = NonZeroU32;
+
+/// The domain's part.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Duty {
+    /// The sum of what CPUs have told.
+    pub(crate) untended: u64,
+    /// The second worker was called, and has not been told to rest.
+    pub(crate) on_duty: bool,
+    /// … and nobody has woken it.
+    pub(crate) call: bool,
+}
+
+impl Duty {
+    pub(crate) const fn new() -> Duty {
+        Duty {
+            untended: 0,
+            on_duty: false,
+            call: false,
+        }
+    }
+
+    /// In the child of a fork: it is another process's.
+    pub(crate) fn forked(&mut self) {
+        self.on_duty = false;
+        self.call = false;
+    }
+}
+
+/// A CPU's part.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Turn {
+    pub(crate) holder: Option<TurnId>,
+    /// What the total contains of it.
+    pub(crate) told: u64,
+}
+
+impl Turn {
+    pub(crate) const fn new() -> Turn {
+        Turn {
+            holder: None,
+            told: 0,
+        }
+    }
+
+    /// In the child of a fork: nobody is at it.
+    pub(crate) fn forked(&mut self) {
+        self.holder = None;
+    }
+}
+
+/// Low memory was said, and not acted upon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Said {
+    No,
+    /// The worker was woken for it.
+    Now,
+    /// It has to wait for its time.
+    Later,
+}
+
+/// Pressure of the group.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Pressure {
+    pub(crate) said: Said,
+    /// Not to be acted upon before this, in nanoseconds.
+    pub(crate) not_before: u64,
+}
+
+impl Pressure {
+    pub(crate) const fn new() -> Pressure {
+        Pressure {
+            said: Said::No,
+            not_before: 0,
+        }
+    }
+
+    /// The engine goes to somebody else, of whom nothing was said.
+    pub(crate) fn unsaid(&mut self) {
+        self.said = Said::No;
+    }
+}

@@ -1,0 +1,155 @@
+//! The barrier: waiting for everything that is queued.
+
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use super::backend::{Backend, OfProcess};
+use super::handle::{Global, Handle, sealed::Sealed};
+use crate::api::error::SyncError;
+
+/// Waits until everything that was queued before this call, by any thread, has been freed or run.
+///
+/// The worker does the running: a callback that takes a lock must not find it held by the caller of
+/// `barrier`.
+///
+/// # Panics
+/// Inside a section or a callback, and if `membarrier(2)` is refused after start-up.
+#[doc(alias = "rcu_barrier")]
+#[track_caller]
+pub fn barrier() {
+    if let Err(error) = try_barrier() {
+        panic!("barrier: {error}");
+    }
+}
+
+/// As [`barrier`], returning the reason why it cannot.
+///
+/// # Errors
+/// Inside a section or a callback; the fence was refused; the worker cannot be started.
+pub fn try_barrier() -> Result<(), SyncError> {
+    OfProcess.barrier()
+}
+
+/// A future that resolves once everything that was queued before this call, by any thread, has been freed or run.
+///
+/// As [`barrier`], for tasks. It counts from this call, not from the first poll. `Send`; needs no runtime; holds
+/// no lock. Futures that are made at about the same time, and threads that wait, share one barrier.
+///
+/// Polling begins the barrier, if none is under way, and never waits for readers or callbacks; the worker runs what is queued, and
+/// wakes the task. What is queued between this call and the first poll may be waited for as well. A future that is dropped half-way
+/// leaves nothing behind. In a callback that it has to wait for it is pending, as anywhere else; do not block on it there.
+///
+/// If the worker cannot be started, or there is no memory for the task's place, the task is woken at once and polls again: busy, but
+/// right.
+///
+/// # Panics
+/// As [`BarrierFuture`]; [`try_barrier_async`] does not.
+///
+/// ```
+/// # fn block_on<F: std::future::Future>(future: F) -> F::Output {
+/// #     use std::task::{Context, Poll, Waker};
+/// #     let mut future = std::pin::pin!(future);
+/// #     loop {
+/// #         match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+/// #             Poll::Ready(output) => return output,
+/// #             Poll::Pending => std::thread::yield_now(),
+/// #         }
+/// #     }
+/// # }
+/// use std::sync::atomic::{AtomicBool, Ordering};
+///
+/// static DONE: AtomicBool = AtomicBool::new(false);
+/// # block_on(async {
+/// quiescent::defer(|| DONE.store(true, Ordering::Release));
+/// quiescent::barrier_async().await;
+/// assert!(DONE.load(Ordering::Acquire));
+/// # });
+/// ```
+pub fn barrier_async() -> BarrierFuture {
+    BarrierFuture::of(OfProcess)
+}
+
+/// As [`barrier_async`], with the reason why it cannot in place of a panic.
+pub fn try_barrier_async()
+-> impl Future<Output = Result<(), SyncError>> + Send + Sync + Unpin + 'static {
+    Waits::<Global>::of(OfProcess)
+}
+
+/// Resolves when everything queued in a domain before it was made has been freed or run. Made by [`barrier_async`], and by the method
+/// of that name.
+///
+/// # Panics
+/// When polled inside a section of the same thread in the same domain while there is something to wait for (awaiting it there would be for
+/// ever), and if something is queued and `membarrier(2)` is refused after start-up.
+#[derive(Clone, Debug)]
+#[must_use = "futures do nothing unless awaited"]
+pub struct BarrierFuture<D: Handle = Global> {
+    waits: Waits<D>,
+}
+
+impl<D: Handle> BarrierFuture<D> {
+    pub(crate) fn of(backend: D::OfBackend) -> BarrierFuture<D> {
+        let waits = Waits::of(backend);
+        BarrierFuture { waits }
+    }
+}
+
+impl<D: Handle> Future for BarrierFuture<D> {
+    type Output = ();
+
+    #[track_caller]
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        match Pin::new(&mut self.waits).poll(context) {
+            Poll::Ready(Err(error)) => panic!("BarrierFuture: {error}"),
+            polled => polled.map(|_| ()),
+        }
+    }
+}
+
+/// The same, with the reason why it cannot.
+pub(crate) struct Waits<D: Handle> {
+    backend: D::OfBackend,
+    ticket: <<D as Sealed>::OfBackend as Backend>::Ticket,
+}
+
+impl<D: Handle> Waits<D> {
+    pub(crate) fn of(backend: D::OfBackend) -> Waits<D> {
+        let ticket = backend.ticket();
+        Waits { backend, ticket }
+    }
+}
+
+impl<D: Handle> Future for Waits<D> {
+    type Output = Result<(), SyncError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let backend = self.backend;
+        let polled = backend.poll_barrier(&mut self.ticket, context.waker());
+        match polled.is_pending() && backend.is_inside() {
+            true => Poll::Ready(Err(SyncError::InsideSection)),
+            false => polled,
+        }
+    }
+}
+
+impl<D: Handle> Drop for Waits<D> {
+    fn drop(&mut self) {
+        self.backend.forget_ticket(&mut self.ticket);
+    }
+}
+
+impl<D: Handle> Clone for Waits<D> {
+    fn clone(&self) -> Waits<D> {
+        Waits {
+            backend: self.backend,
+            ticket: self.ticket.clone(),
+        }
+    }
+}
+
+impl<D: Handle> fmt::Debug for Waits<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Waits").field(&self.ticket).finish()
+    }
+}

@@ -1,0 +1,67 @@
+//! Callbacks whose link is inside the object: nothing is allocated for them.
+
+use std::ptr::NonNull;
+
+use quiescent_engine::credit::Urgency;
+
+use super::backend::{Backend, OfProcess};
+use super::handle::Handle;
+use crate::api::backend::{Parcel, Terms};
+
+pub use crate::inner::queue::intrusive::Head;
+
+/// Runs `run(head)` after a grace period, as [`defer`](crate::defer()) does. Never allocates once the thread has queued
+/// something before, and never fails: the link is inside the object.
+///
+/// # Safety
+/// The head stays where it is, unused by anybody else, until `run` is called with it, on any thread;
+/// what `run` does is sound then.
+///
+/// ```
+/// use quiescent::intrusive::{self, Head};
+/// use std::ptr::NonNull;
+///
+/// #[repr(C)]
+/// struct Node { head: Head, value: u32 }
+///
+/// unsafe fn free(head: NonNull<Head>) {
+///     // The head is the first field: its address is the node's.
+///     drop(unsafe { Box::from_raw(head.as_ptr().cast::<Node>()) });
+/// }
+///
+/// let node = Box::into_raw(Box::new(Node { head: Head::new(), value: 7 }));
+/// // … unlinked; `node` is a valid box, and its head is its first field:
+/// unsafe { intrusive::defer(NonNull::new_unchecked(node.cast()), free) };
+/// quiescent::barrier();
+/// ```
+#[doc(alias = "call_rcu")]
+pub unsafe fn defer(head: NonNull<Head>, run: unsafe fn(NonNull<Head>)) {
+    OfProcess.deliver(Parcel::Head(head, run), Terms::of(Urgency::Prompt));
+}
+
+/// As [`defer`], but at once: see [`defer_hurry`](crate::defer_hurry).
+///
+/// # Safety
+/// As [`defer`].
+pub unsafe fn defer_hurry(head: NonNull<Head>, run: unsafe fn(NonNull<Head>)) {
+    OfProcess.deliver(Parcel::Head(head, run), Terms::of(Urgency::Hurry));
+}
+
+/// As [`defer`], and it may wait for company: see [`defer_lazy`](crate::defer_lazy).
+///
+/// # Safety
+/// As [`defer`].
+pub unsafe fn defer_lazy(head: NonNull<Head>, run: unsafe fn(NonNull<Head>)) {
+    OfProcess.deliver(Parcel::Head(head, run), Terms::of(Urgency::Lazy));
+}
+
+/// As [`defer`], after a grace period of this domain.
+///
+/// # Safety
+/// As [`defer`].
+pub unsafe fn defer_in(domain: &impl Handle, head: NonNull<Head>, run: unsafe fn(NonNull<Head>)) {
+    let parcel = Parcel::Head(head, run);
+    domain
+        .domain_backend()
+        .deliver(parcel, Terms::of(Urgency::Prompt));
+}

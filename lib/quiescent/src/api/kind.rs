@@ -1,0 +1,300 @@
+//! How sections of a domain are opened and closed: by a thread's own word ([`PerThread`]), or by counts ([`Counted`]).
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ptr;
+
+use super::backend::{OfGrounds, OfYard, Settings};
+use crate::inner::domain::grounds::Grounds;
+use crate::inner::domain::yard::Yard;
+use crate::inner::prim as sync;
+use crate::inner::reader::word::{self as reader, Reader};
+
+/// Readers are threads, each with a word of its own: a section belongs to its thread. The kind of [`Domain`](crate::Domain).
+#[derive(Clone, Copy, Debug)]
+pub struct PerThread;
+
+/// As [`PerThread`], for a domain that is the only one of its type: see [`domain!`](crate::domain!).
+#[derive(Clone, Copy, Debug)]
+pub struct Single;
+
+/// Readers are counted: a section may sleep, and end on another thread. The kind of [`Srcu`](crate::Srcu).
+#[derive(Clone, Copy, Debug)]
+pub struct Counted;
+
+/// A kind of readers: [`PerThread`], [`Single`] or [`Counted`].
+pub trait Kind: Readers {}
+
+impl Kind for PerThread {}
+impl Kind for Single {}
+impl Kind for Counted {}
+
+/// What a kind has to do for its sections. A *place* is the address of what a domain has in the layers below.
+pub trait Readers: Sized + 'static {
+    type Backend: Settings;
+    type Section: fmt::Debug;
+
+    /// A place for a new domain.
+    #[cfg(not(quiescent_model))]
+    fn found() -> *const ();
+
+    /// # Safety
+    /// A place of this kind.
+    unsafe fn backend(place: *const ()) -> Self::Backend;
+
+    /// What tells domains of one brand apart; null where there is one only.
+    #[inline(always)]
+    fn identity(place: *const ()) -> *const () {
+        place
+    }
+
+    /// Opens a section, if that is done at once. The place may be null.
+    fn open(place: *const ()) -> Option<Self::Section>;
+
+    /// Opens a section.
+    fn open_slowly(backend: Self::Backend) -> Self::Section;
+
+    /// # Safety
+    /// The section is open at this place, and not used again.
+    unsafe fn close(place: *const (), section: &Self::Section);
+
+    /// Lets a waiting grace period pass.
+    ///
+    /// # Safety
+    /// The section is open at this place.
+    unsafe fn repin(place: *const (), section: &mut Self::Section);
+
+    /// One more handle leads to the place.
+    fn retain(backend: Self::Backend);
+
+    /// The place was found for nothing: nobody has seen it. Never takes a lock.
+    #[cfg(not(quiescent_model))]
+    fn abandon(backend: Self::Backend);
+
+    /// One less. The last one hands over what is queued; it never waits.
+    fn release(backend: Self::Backend);
+}
+
+/// An open section of the calling thread.
+pub struct ThreadSection {
+    reader: &'static Reader,
+    /// Not `Send`, not `Sync`: closing it writes this thread's word with plain stores.
+    here: PhantomData<*mut ()>,
+}
+
+impl ThreadSection {
+    #[inline(always)]
+    fn of(reader: &'static Reader) -> ThreadSection {
+        ThreadSection {
+            reader,
+            here: PhantomData,
+        }
+    }
+
+    /// One of the process's domain.
+    #[cfg_attr(feature = "locations", track_caller)]
+    #[inline(always)]
+    pub(crate) fn of_process() -> ThreadSection {
+        ThreadSection::of(reader::lock())
+    }
+
+    #[inline(always)]
+    pub(crate) fn close_of_process(&self) {
+        reader::unlock(self.reader);
+    }
+
+    #[cfg_attr(feature = "locations", track_caller)]
+    #[inline(always)]
+    pub(crate) fn repin_of_process(&mut self) {
+        self.reader = reader::repin(self.reader);
+    }
+}
+
+impl fmt::Debug for ThreadSection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("open on this thread")
+    }
+}
+
+impl Readers for PerThread {
+    type Backend = OfGrounds;
+    type Section = ThreadSection;
+
+    #[cfg(not(quiescent_model))]
+    fn found() -> *const () {
+        ptr::from_ref(Grounds::found()).cast()
+    }
+
+    unsafe fn backend(place: *const ()) -> OfGrounds {
+        // SAFETY: the caller's promise; grounds live for ever.
+        OfGrounds(unsafe { &*place.cast() })
+    }
+
+    #[cfg_attr(feature = "locations", track_caller)]
+    #[inline(always)]
+    fn open(place: *const ()) -> Option<ThreadSection> {
+        let spot = sync::noted_spot(place.cast::<Grounds>())?;
+        // SAFETY: a spot, and those live for ever.
+        Some(ThreadSection::of(unsafe { &*spot }.seat.lock()))
+    }
+
+    #[cfg_attr(feature = "locations", track_caller)]
+    fn open_slowly(backend: OfGrounds) -> ThreadSection {
+        ThreadSection::of(backend.0.lock_anew())
+    }
+
+    #[inline(always)]
+    unsafe fn close(place: *const (), section: &ThreadSection) {
+        if reader::end(section.reader) {
+            // SAFETY: the caller's promise.
+            unsafe { PerThread::backend(place) }
+                .0
+                .unlock_slowly(section.reader);
+        }
+    }
+
+    #[cfg_attr(feature = "locations", track_caller)]
+    #[inline(always)]
+    unsafe fn repin(place: *const (), section: &mut ThreadSection) {
+        if sync::is_flagged(section.reader) {
+            // SAFETY: the caller's promise.
+            let grounds = unsafe { PerThread::backend(place) }.0;
+            section.reader = grounds.repin_slowly(section.reader);
+        }
+    }
+
+    fn retain(backend: OfGrounds) {
+        backend.0.retain();
+    }
+
+    #[cfg(not(quiescent_model))]
+    fn abandon(backend: OfGrounds) {
+        backend.0.abandon();
+    }
+
+    fn release(backend: OfGrounds) {
+        backend.0.drop_handle();
+    }
+}
+
+impl Readers for Single {
+    type Backend = OfGrounds;
+    type Section = ThreadSection;
+
+    #[cfg(not(quiescent_model))]
+    fn found() -> *const () {
+        PerThread::found()
+    }
+
+    unsafe fn backend(place: *const ()) -> OfGrounds {
+        // SAFETY: the caller's promise.
+        unsafe { PerThread::backend(place) }
+    }
+
+    #[inline(always)]
+    fn identity(_: *const ()) -> *const () {
+        ptr::null()
+    }
+
+    #[cfg_attr(feature = "locations", track_caller)]
+    #[inline(always)]
+    fn open(place: *const ()) -> Option<ThreadSection> {
+        PerThread::open(place)
+    }
+
+    #[cfg_attr(feature = "locations", track_caller)]
+    fn open_slowly(backend: OfGrounds) -> ThreadSection {
+        PerThread::open_slowly(backend)
+    }
+
+    #[inline(always)]
+    unsafe fn close(place: *const (), section: &ThreadSection) {
+        // SAFETY: the caller's promise.
+        unsafe { PerThread::close(place, section) };
+    }
+
+    #[cfg_attr(feature = "locations", track_caller)]
+    #[inline(always)]
+    unsafe fn repin(place: *const (), section: &mut ThreadSection) {
+        // SAFETY: the caller's promise.
+        unsafe { PerThread::repin(place, section) };
+    }
+
+    fn retain(backend: OfGrounds) {
+        PerThread::retain(backend);
+    }
+
+    #[cfg(not(quiescent_model))]
+    fn abandon(backend: OfGrounds) {
+        PerThread::abandon(backend);
+    }
+
+    fn release(backend: OfGrounds) {
+        PerThread::release(backend);
+    }
+}
+
+/// An open section that is counted.
+#[derive(Debug)]
+pub struct CountedSection {
+    count: usize,
+}
+
+impl Readers for Counted {
+    type Backend = OfYard;
+    type Section = CountedSection;
+
+    #[cfg(not(quiescent_model))]
+    fn found() -> *const () {
+        ptr::from_ref(Yard::found()).cast()
+    }
+
+    #[inline(always)]
+    unsafe fn backend(place: *const ()) -> OfYard {
+        // SAFETY: the caller's promise; yards live for ever.
+        OfYard(unsafe { &*place.cast::<Yard>() })
+    }
+
+    #[inline(always)]
+    fn open(place: *const ()) -> Option<CountedSection> {
+        // SAFETY: null, or a yard, and those live for ever.
+        let yard: &'static Yard = unsafe { place.cast::<Yard>().as_ref() }?;
+        let count = yard.readers.enter();
+        Some(CountedSection { count })
+    }
+
+    fn open_slowly(backend: OfYard) -> CountedSection {
+        let count = backend.0.readers.enter();
+        CountedSection { count }
+    }
+
+    #[inline(always)]
+    unsafe fn close(place: *const (), section: &CountedSection) {
+        // SAFETY: the caller's promise.
+        let OfYard(yard) = unsafe { Counted::backend(place) };
+        if yard.readers.leave(section.count) {
+            yard.may_be_empty(section.count);
+        }
+    }
+
+    unsafe fn repin(place: *const (), section: &mut CountedSection) {
+        // SAFETY: the caller's promise; the new section takes the place of the old one.
+        unsafe {
+            Counted::close(place, section);
+            *section = Counted::open_slowly(Counted::backend(place));
+        }
+    }
+
+    fn retain(backend: OfYard) {
+        backend.0.retain();
+    }
+
+    #[cfg(not(quiescent_model))]
+    fn abandon(backend: OfYard) {
+        backend.0.abandon();
+    }
+
+    fn release(backend: OfYard) {
+        backend.0.drop_handle();
+    }
+}

@@ -1,0 +1,237 @@
+//! An owning pointer that may be empty: [`RcuOption`], which [`RcuCell`](crate::RcuCell) is made of. Why it is sound is told
+//! [there](super::cell).
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ptr::{self, NonNull};
+
+use super::guard::Guard;
+use super::handle::{Global, Handle, Reads, is_same};
+use super::retired::Retired;
+use crate::inner::prim::{AtomicPtr, Ordering, const_new};
+
+/// As [`RcuCell`](crate::RcuCell), but it may be empty.
+///
+/// ```
+/// use quiescent::{RcuOption, read};
+///
+/// let slot = RcuOption::empty();
+/// assert_eq!(read(|g| slot.load(g).copied()), None);
+/// assert!(slot.store(Some(7)).is_none());
+/// assert_eq!(read(|g| slot.load(g).copied()), Some(7));
+/// ```
+pub struct RcuOption<T: Send + Sync + 'static, D: Handle = Global> {
+    pub(super) pointer: AtomicPtr<T>,
+    pub(super) domain: D,
+    owns: PhantomData<Box<T>>,
+}
+
+/// A value that was not exchanged: the cell held another object than expected.
+#[derive(Debug)]
+pub struct Exchanged<N, C> {
+    /// The new value, back.
+    pub new: N,
+    /// What the cell held.
+    pub current: C,
+}
+
+impl<N, C> fmt::Display for Exchanged<N, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not exchanged: another object than expected is there; load it and try again")
+    }
+}
+
+impl<N: fmt::Debug, C: fmt::Debug> std::error::Error for Exchanged<N, C> {}
+
+/// What [`RcuOption::compare_exchange`] gives back when it does not.
+pub type ExchangedOption<'g, T> = Exchanged<Option<T>, Option<&'g T>>;
+
+// SAFETY: the cell owns a T, hands out &T to any thread, and may be dropped on another than it was
+// made on: as for Arc, both bounds are needed for either.
+unsafe impl<T: Send + Sync, D: Handle + Send> Send for RcuOption<T, D> {}
+// SAFETY: as above.
+unsafe impl<T: Send + Sync, D: Handle + Sync> Sync for RcuOption<T, D> {}
+
+fn into_raw<T>(value: Option<T>) -> *mut T {
+    value.map_or(ptr::null_mut(), |value| Box::into_raw(Box::new(value)))
+}
+
+impl<T: Send + Sync + 'static> RcuOption<T> {
+    const_new! {
+        /// Nothing. Can be the value of a `static`.
+        pub fn empty() -> RcuOption<T> {
+            RcuOption::empty_in(Global)
+        }
+    }
+
+    /// This value, or nothing. Allocates.
+    pub fn new(value: Option<T>) -> RcuOption<T> {
+        RcuOption::new_in(value, Global)
+    }
+}
+
+impl<T: Send + Sync + 'static, D: Handle> RcuOption<T, D> {
+    const_new! {
+        /// Nothing, read under sections of `domain`. Can be the value of a `static`.
+        ///
+        /// ```
+        /// use quiescent::{Domain, RcuOption};
+        ///
+        /// static DOMAIN: Domain = Domain::new();
+        /// static SLOT: RcuOption<u32, &Domain> = RcuOption::empty_in(&DOMAIN);
+        /// assert_eq!(DOMAIN.read(|guard| SLOT.load(guard).copied()), None);
+        /// ```
+        pub fn empty_in(domain: D) -> RcuOption<T, D> {
+            RcuOption { pointer: AtomicPtr::new(ptr::null_mut()), domain, owns: PhantomData }
+        }
+    }
+
+    /// As [`new`](RcuOption::new), read under sections of `domain`.
+    pub fn new_in(value: Option<T>, domain: D) -> RcuOption<T, D> {
+        RcuOption {
+            pointer: AtomicPtr::new(into_raw(value)),
+            domain,
+            owns: PhantomData,
+        }
+    }
+
+    /// The value itself, to change in place: nobody else can see it.
+    pub fn get_mut(&mut self) -> Option<&mut T> {
+        // SAFETY: a box of ours; `&mut self` means that no reader has a reference from `load`.
+        unsafe { self.pointer.load(Ordering::Acquire).as_mut() }
+    }
+
+    /// The value itself; nobody else can see it.
+    pub fn into_inner(self) -> Option<T> {
+        let raw = self.pointer.swap(ptr::null_mut(), Ordering::AcqRel);
+        // SAFETY: a box of ours; owning `self` means that no reader has a reference from `load`.
+        (!raw.is_null()).then(|| *unsafe { Box::from_raw(raw) })
+    }
+
+    /// The guard is one of the cell's own domain.
+    #[track_caller]
+    #[inline(always)]
+    pub(super) fn look_at<E: Handle + Reads<D::Brand>>(&self, guard: &Guard<E>) {
+        assert!(
+            is_same(&self.domain, guard.domain()),
+            "a guard of another domain: this cell is not read under it"
+        );
+    }
+
+    /// The present value. One acquire load.
+    ///
+    /// # Panics
+    /// If the guard is of another domain with the same tag.
+    #[doc(alias = "load_full")]
+    #[doc(alias = "rcu_dereference")]
+    #[track_caller]
+    #[inline(always)]
+    pub fn load<'g, E: Handle + Reads<D::Brand>>(&'g self, guard: &'g Guard<E>) -> Option<&'g T> {
+        self.look_at(guard);
+        // SAFETY: null, or a value that was published whole [PTR-1]; it is given up only after a grace
+        // period that starts after its replacement, which `guard` holds off, or with the cell, which
+        // the result borrows.
+        unsafe { self.pointer.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// What was replaced.
+    fn old(&self, raw: *mut T) -> Option<Retired<T, D>> {
+        let old = NonNull::new(raw)?;
+        // SAFETY: a box of ours; sections that open from now on do not find it, and there is one `Retired` for it.
+        Some(unsafe { Retired::from_raw_in(old, self.domain.clone()) })
+    }
+
+    /// Replaces the value. Does not wait; the old value comes back.
+    #[doc(alias = "swap")]
+    #[doc(alias = "rcu_assign_pointer")]
+    pub fn store(&self, value: Option<T>) -> Option<Retired<T, D>> {
+        let old = self.pointer.swap(into_raw(value), Ordering::AcqRel); // [PTR-1]
+        self.old(old)
+    }
+
+    /// Replaces the value if the cell still holds `current`, as loaded under `guard`: the same object,
+    /// not an equal one. (It cannot be another object at the same address: the guard keeps it.)
+    ///
+    /// # Errors
+    /// The new value back, with what the cell held.
+    ///
+    /// # Panics
+    /// If the guard is of another domain with the same tag.
+    #[track_caller]
+    pub fn compare_exchange<'g, E: Handle + Reads<D::Brand>>(
+        &'g self,
+        current: Option<&'g T>,
+        new: Option<T>,
+        guard: &'g Guard<E>,
+    ) -> Result<Option<Retired<T, D>>, ExchangedOption<'g, T>> {
+        self.look_at(guard);
+        let expected = current.map_or(ptr::null_mut(), |value| ptr::from_ref(value).cast_mut());
+        // SAFETY: the guard keeps what was loaded and what is held now.
+        unsafe { self.exchange(expected, into_raw(new)) }
+    }
+
+    /// # Safety
+    /// A section of the domain is open as long as what comes back is used; `new` is null or a box that nobody else has.
+    unsafe fn exchange(
+        &self,
+        expected: *mut T,
+        new: *mut T,
+    ) -> Result<Option<Retired<T, D>>, ExchangedOption<'_, T>> {
+        let order = (Ordering::AcqRel, Ordering::Acquire); // [PTR-1]
+        match self
+            .pointer
+            .compare_exchange(expected, new, order.0, order.1)
+        {
+            Ok(old) => Ok(self.old(old)),
+            Err(held) => {
+                // SAFETY: it was not published; it is null or a box of ours.
+                let new = (!new.is_null()).then(|| *unsafe { Box::from_raw(new) });
+                // SAFETY: as in `load`.
+                let current = unsafe { held.as_ref() };
+                Err(Exchanged { new, current })
+            }
+        }
+    }
+
+    /// Replaces the value by one made from it, trying again until nobody interferes. `f` may run
+    /// several times, inside a section of its own.
+    #[doc(alias = "rcu")]
+    pub fn update(&self, mut f: impl FnMut(Option<&T>) -> Option<T>) -> Option<Retired<T, D>> {
+        let section = Guard::new_in(self.domain.clone());
+        loop {
+            let held = self.pointer.load(Ordering::Acquire); // [PTR-1]
+            // SAFETY: as in `load`: `section` is one of the cell's own domain.
+            let new = into_raw(f(unsafe { held.as_ref() }));
+            // SAFETY: as above.
+            if let Ok(old) = unsafe { self.exchange(held, new) } {
+                drop(section);
+                return old;
+            }
+        }
+    }
+}
+
+impl<T: Send + Sync + 'static, D: Handle> Drop for RcuOption<T, D> {
+    fn drop(&mut self) {
+        let raw = self.pointer.load(Ordering::Acquire);
+        if !raw.is_null() {
+            // SAFETY: a box of ours; whoever loaded it borrowed the cell, so nobody reads it any more.
+            drop(unsafe { Box::from_raw(raw) });
+        }
+    }
+}
+
+impl<T: Send + Sync + fmt::Debug, D: Handle> fmt::Debug for RcuOption<T, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let guard = Guard::new_in(self.domain.clone());
+        f.debug_tuple("RcuOption")
+            .field(&self.load(&guard))
+            .finish()
+    }
+}
+
+impl<T: Send + Sync> Default for RcuOption<T> {
+    fn default() -> RcuOption<T> {
+        RcuOption::empty()
+    }
+}

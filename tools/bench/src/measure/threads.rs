@@ -1,0 +1,145 @@
+//! Threads that work together while the whole process is measured.
+//!
+//! Each thread attaches itself to the library and prepares. When all are ready, the clocks are read and all start. A thread's end, and what is
+//! done when all have ended ([`Member::settle`]), are part of the measurement: a library that leaves its work to the end must not look
+//! cheap.
+
+use crate::measure::clock;
+use std::sync::mpsc::channel;
+use std::thread::{Builder, JoinHandle};
+use std::time::Instant;
+
+/// What the threads did.
+#[derive(Debug)]
+pub struct Ran<T> {
+    /// What each member gave, in order.
+    pub results: Vec<T>,
+    /// CPU time of the whole process, the library's own threads included.
+    pub cpu_ns: u64,
+    /// Time that passed.
+    pub wall_ns: u64,
+}
+
+/// What a thread does for the library that it measures.
+pub trait Member: Sync {
+    /// At its beginning.
+    fn attach(&self);
+    /// At its end.
+    fn detach(&self);
+    /// Last of all, when all have ended; by a thread that is not attached.
+    fn settle(&self);
+}
+
+/// What is said of a thread that panicked.
+pub const DIED: &str = "a measuring thread died; its panic message is above";
+
+/// Starts a single thread.
+///
+/// # Errors
+/// A text with the reason and the remedy.
+pub fn spawn<T: Send + 'static>(
+    name: &str,
+    body: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, String> {
+    let thread = Builder::new().name(name.into()).spawn(body);
+    thread.map_err(|why| {
+        format!("cannot start a thread: {why}; raise the limit (ulimit -u, pids.max)")
+    })
+}
+
+/// Has `members` threads do `work`, each with what it had `prepare`d; the calling thread does `during` beside them. Both
+/// get the member's number, from 0.
+///
+/// # Errors
+/// A text with the reason and the remedy, when a thread cannot be had or died.
+pub fn run<S, T: Send>(
+    subject: &impl Member,
+    members: usize,
+    prepare: impl Fn(usize) -> S + Sync,
+    work: impl Fn(usize, S) -> T + Sync,
+    during: impl FnOnce(),
+) -> Result<Ran<T>, String> {
+    let (prepare, work) = (&prepare, &work);
+    std::thread::scope(|scope| {
+        let (ready, readies) = channel();
+        let mut threads = Vec::new();
+        for number in 0..members {
+            let (go, orders) = channel::<()>();
+            let ready = ready.clone();
+            let member = move || {
+                subject.attach();
+                let state = prepare(number);
+                let _ = ready.send(());
+                // Without an order, another member could not be had.
+                let result = orders.recv().ok().map(|()| work(number, state));
+                subject.detach();
+                result
+            };
+            let thread = Builder::new()
+                .name(format!("member {number}"))
+                .spawn_scoped(scope, member);
+            let thread = thread.map_err(|why| {
+                format!(
+                    "cannot start thread {} of {members}: {why}; raise the limit (ulimit -u, pids.max)",
+                    number + 1
+                )
+            })?;
+            threads.push((go, thread));
+        }
+        drop(ready);
+        let died = || DIED.to_string();
+        for _ in &threads {
+            readies.recv().map_err(|_| died())?;
+        }
+        let (cpu, begin) = (clock::process_cpu_ns(), Instant::now());
+        for (go, _) in &threads {
+            go.send(()).map_err(|_| died())?;
+        }
+        during();
+        let ended = threads.into_iter().map(|(_, thread)| thread.join());
+        let results: Option<Vec<T>> = ended.map(|result| result.ok().flatten()).collect();
+        let results = results.ok_or_else(died)?;
+        subject.settle();
+        Ok(Ran {
+            results,
+            cpu_ns: clock::process_cpu_ns() - cpu,
+            wall_ns: begin.elapsed().as_nanos() as u64,
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+    struct Nothing;
+
+    impl Member for Nothing {
+        fn attach(&self) {}
+        fn detach(&self) {}
+        fn settle(&self) {}
+    }
+
+    #[test]
+    fn all_work_at_once_and_in_order() {
+        let here = AtomicUsize::new(0);
+        let all = |number: usize, state: usize| {
+            here.fetch_add(1, Relaxed);
+            while here.load(Relaxed) < 3 {
+                std::thread::yield_now();
+            }
+            number + state
+        };
+        let ran = run(&Nothing, 3, |number| 10 * number, all, || ()).unwrap();
+        assert_eq!(ran.results, [0, 11, 22]);
+        assert!(ran.wall_ns > 0);
+    }
+
+    #[test]
+    fn a_member_that_dies_is_an_error() {
+        let dies = |number: usize, ()| assert_eq!(number, 0, "on purpose");
+        let error = run(&Nothing, 2, |_| (), dies, || ()).unwrap_err();
+        assert!(error.contains("died"), "{error}");
+    }
+}

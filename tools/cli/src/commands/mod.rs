@@ -1,0 +1,347 @@
+//! Carries out a request.
+//!
+//! The first Ctrl-C sets a flag that measurements look at between rounds: what was measured is printed, and the code
+//! is 130. The second ends the program at once.
+
+mod doctor;
+mod domain;
+mod kernel;
+mod quiet;
+mod record;
+mod reproduce;
+mod sim;
+mod top;
+mod torture;
+mod trace;
+mod whatif;
+
+use crate::arguments::{
+    Arguments, Bench, Command, Common, Internal, Mixed, Page, Pressure, Read, Retire, Scale, Srcu,
+    Sync,
+};
+use crate::show::interrupt::stop_flag;
+use crate::show::output::{self, DONE, STOPPED};
+use crate::show::paper::Paper;
+use crate::show::progress::Bar;
+use clap::CommandFactory;
+use quiescent_bench::cases::mixed::{self, MixedOptions};
+use quiescent_bench::cases::pressure::{self, PressureOptions};
+use quiescent_bench::cases::read::{self, ReadOptions};
+use quiescent_bench::cases::retire::{self, RetireOptions};
+use quiescent_bench::cases::scale::{self, ScaleOptions};
+use quiescent_bench::cases::srcu::{self, SrcuOptions};
+use quiescent_bench::cases::sync::{self, SyncOptions, child};
+use quiescent_bench::instructions::{self, InstructionOptions};
+use quiescent_bench::subjects;
+use quiescent_report::pages;
+use quiescent_report::{Control, Error, Report};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Does it; the exit code.
+pub fn run(arguments: Arguments) -> Result<u8, Error> {
+    match arguments.command {
+        Command::Reproduce(options) => reproduce::run(&options),
+        Command::Bench(Bench::Read(options)) => bench_read(&options),
+        Command::Bench(Bench::Sync(options)) => bench_sync(&options),
+        Command::Bench(Bench::Srcu(options)) => bench_srcu(&options),
+        Command::Bench(Bench::Domain(options)) => domain::run(&options),
+        Command::Bench(Bench::Retire(options)) => bench_retire(&options),
+        Command::Bench(Bench::Mixed(options)) => bench_mixed(&options),
+        Command::Bench(Bench::Scale(options)) => bench_scale(&options),
+        Command::Bench(Bench::Quiet(options)) => quiet::run(&options),
+        Command::Bench(Bench::Pressure(options)) => bench_pressure(&options),
+        Command::Sim(options) => sim::run(&options),
+        Command::Kernel(kernel) => kernel::run(&kernel),
+        Command::Doctor(options) => doctor::run(&options),
+        Command::Record(options) => record::run(&options),
+        Command::Top(options) => top::run(&options),
+        Command::Trace(options) => trace::run(&options),
+        Command::Whatif(options) => whatif::run(&options),
+        Command::Torture(options) => torture::run(&options),
+        Command::Completions { shell } => completions(shell),
+        Command::Man { command } => man(&command),
+        Command::Internal(internal) => run_internal(internal),
+    }
+}
+
+fn run_internal(internal: Internal) -> Result<u8, Error> {
+    match internal {
+        Internal::SyncChild {
+            subject,
+            case,
+            threads,
+            count_fences,
+        } => Ok(child::serve(&subject, case, threads, count_fences)),
+        Internal::Loop {
+            subject,
+            case,
+            turns,
+        } => instructions::run_loop(&subject, case, turns).map(|()| DONE),
+        Internal::Instructions {
+            disassembly: true, ..
+        } => {
+            let text = instructions::disassembly(&this_program()?)?;
+            output::print(text.as_bytes()).map(|()| DONE)
+        }
+        Internal::Instructions {
+            common, subject, ..
+        } => count_instructions(&common, subject),
+    }
+}
+
+fn bench_read(options: &Read) -> Result<u8, Error> {
+    need_a_subject(options.compare)?;
+    let wanted = ReadOptions {
+        threads: options.threads,
+        compare: options.compare,
+        rounds: options.rounds,
+        seed: options.common.seed,
+        ..ReadOptions::default()
+    };
+    measure((&options.common, &options.page), read::text, |control| {
+        read::run(&wanted, control)
+    })
+}
+
+fn bench_sync(options: &Sync) -> Result<u8, Error> {
+    need_a_subject(options.compare)?;
+    let wanted = SyncOptions {
+        compare: options.compare,
+        rounds: options.rounds,
+        calls: options.calls,
+        threads: options.threads,
+        seed: options.common.seed,
+        ..SyncOptions::new(this_program()?)
+    };
+    measure((&options.common, &options.page), sync::text, |control| {
+        sync::run(&wanted, control)
+    })
+}
+
+fn bench_srcu(options: &Srcu) -> Result<u8, Error> {
+    let seed = options.common.seed;
+    let wanted = SrcuOptions {
+        read: ReadOptions {
+            threads: options.threads,
+            compare: options.compare,
+            rounds: options.rounds,
+            seed,
+            ..ReadOptions::default()
+        },
+        sync: SyncOptions {
+            rounds: options.rounds,
+            calls: options.calls,
+            seed,
+            ..SyncOptions::new(this_program()?)
+        },
+        instructions: options.instructions,
+    };
+    measure((&options.common, &options.page), srcu::text, |control| {
+        srcu::run(&wanted, control)
+    })
+}
+
+fn bench_retire(options: &Retire) -> Result<u8, Error> {
+    need_a_subject(options.compare)?;
+    let wanted = RetireOptions {
+        compare: options.compare,
+        rounds: options.rounds,
+        objects: options.objects,
+        rest_ms: options.rest_ms,
+        seed: options.common.seed,
+        ..RetireOptions::new(this_program()?)
+    };
+    measure((&options.common, &options.page), retire::text, |control| {
+        retire::run(&wanted, control)
+    })
+}
+
+fn bench_mixed(options: &Mixed) -> Result<u8, Error> {
+    need_a_subject(options.compare)?;
+    let wanted = MixedOptions {
+        compare: options.compare,
+        rounds: options.rounds,
+        ms: options.ms,
+        readers: options.readers as u64,
+        seed: options.common.seed,
+        ..MixedOptions::new(this_program()?)
+    };
+    measure((&options.common, &options.page), mixed::text, |control| {
+        mixed::run(&wanted, control)
+    })
+}
+
+fn bench_scale(options: &Scale) -> Result<u8, Error> {
+    need_a_subject(options.compare)?;
+    let wanted = ScaleOptions {
+        compare: options.compare,
+        threads: options.threads.clone(),
+        rounds: options.rounds,
+        calls: options.calls,
+        seed: options.common.seed,
+        ..ScaleOptions::new(this_program()?)
+    };
+    measure((&options.common, &options.page), scale::text, |control| {
+        scale::run(&wanted, control)
+    })
+}
+
+fn bench_pressure(options: &Pressure) -> Result<u8, Error> {
+    let wanted = PressureOptions {
+        rounds: options.rounds,
+        objects: options.objects,
+        seed: options.common.seed,
+        ..PressureOptions::new(this_program()?)
+    };
+    measure(
+        (&options.common, &options.page),
+        pressure::text,
+        |control| pressure::run(&wanted, control),
+    )
+}
+
+fn count_instructions(common: &Common, only: Vec<String>) -> Result<u8, Error> {
+    for name in &only {
+        if !instructions::names().contains(&name.as_str()) {
+            let known = instructions::names().join(", ");
+            return Err(Error::Usage(format!(
+                "--subject {name}: not in this build, which has {known}"
+            )));
+        }
+    }
+    let wanted = InstructionOptions {
+        seed: common.seed,
+        program: this_program()?,
+        compare: true,
+        only,
+    };
+    measure(
+        (common, &Page { html: None }),
+        instructions::text,
+        |control| instructions::run(&wanted, control),
+    )
+}
+
+/// Runs a measurement and prints its report, or writes its page, or both.
+fn measure(
+    (common, page): (&Common, &Page),
+    text: fn(&Report) -> String,
+    run: impl FnOnce(Control<'_>) -> Result<Report, Error>,
+) -> Result<u8, Error> {
+    let page = Paper::settle(page.html.as_deref(), common.json)?;
+    let stop = stop_flag()?;
+    let bar = Bar::new(common.quiet);
+    let mut report = run(Control::new(&stop, &bar))?;
+    let stopped = code(&stop) != DONE;
+    report.option("stopped", stopped);
+    page.tables(|| match common.json {
+        true => report.to_json() + "\n",
+        false => format!(
+            "{}\n\n{}{}{}",
+            report.host.line(),
+            text(&report),
+            absent(&report),
+            if stopped {
+                "\nstopped: not everything was measured\n"
+            } else {
+                ""
+            }
+        ),
+    })?;
+    page.write(stopped, |occasion| {
+        pages::measured(&report, &about(&report.command), occasion)
+    })?;
+    Ok(code(&stop))
+}
+
+/// What a command does, in the words of its own help.
+fn about(words: &str) -> String {
+    let program = Arguments::command();
+    let found = words
+        .split(' ')
+        .try_fold(&program, |command, word| command.find_subcommand(word));
+    let about = found.and_then(clap::Command::get_about);
+    about.map_or_else(String::new, |about| about.to_string())
+}
+
+/// A line for each peer that was asked for and is not there.
+fn absent(report: &Report) -> String {
+    let Some(absent) = report
+        .host
+        .more
+        .get("absent_peers")
+        .and_then(|peers| peers.as_object())
+    else {
+        return String::new();
+    };
+    let lines = absent
+        .iter()
+        .map(|(name, remedy)| format!("{name} is absent: {}\n", remedy.as_str().unwrap_or("?")));
+    std::iter::once("\n".to_string()).chain(lines).collect()
+}
+
+fn code(stop: &AtomicBool) -> u8 {
+    match stop.load(Ordering::Relaxed) {
+        true => STOPPED,
+        false => DONE,
+    }
+}
+
+fn need_a_subject(compare: bool) -> Result<(), Error> {
+    match subjects::selected(compare).is_empty() {
+        true => Err(Error::Usage(
+            "the subject `quiescent` is not in this build: add --compare to measure the others"
+                .into(),
+        )),
+        false => Ok(()),
+    }
+}
+
+fn this_program() -> Result<PathBuf, Error> {
+    std::env::current_exe().map_err(|why| {
+        let remedy = "is /proc mounted? the measuring processes are this program again";
+        Error::failed("cannot find this program's own file", why, remedy)
+    })
+}
+
+fn completions(shell: clap_complete::Shell) -> Result<u8, Error> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), "quiescent", &mut script);
+    output::print(&script).map(|()| DONE)
+}
+
+/// The page of the whole program, or of the command that `words` name.
+fn man(words: &[String]) -> Result<u8, Error> {
+    let mut program = Arguments::command();
+    // Makes the names of subcommands whole: `quiescent-bench-read`.
+    program.build();
+    let mut command = &program;
+    for word in words {
+        command = command.find_subcommand(word).ok_or_else(|| {
+            let known: Vec<&str> = visible(command).collect();
+            Error::Usage(format!(
+                "man {word}: no such command; there are: {}",
+                known.join(", ")
+            ))
+        })?;
+    }
+    let mut page = Vec::new();
+    let failed = |why| Error::failed("manual page", why, "please report it");
+    let name = command
+        .get_display_name()
+        .unwrap_or("quiescent")
+        .to_string();
+    clap_mangen::Man::new(command.clone())
+        .title(name)
+        .render(&mut page)
+        .map_err(failed)?;
+    output::print(&page).map(|()| DONE)
+}
+
+fn visible(command: &clap::Command) -> impl Iterator<Item = &str> {
+    let commands = command.get_subcommands();
+    commands
+        .filter(|command| !command.is_hide_set())
+        .map(clap::Command::get_name)
+}

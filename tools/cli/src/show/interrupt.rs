@@ -1,0 +1,108 @@
+//! Ctrl-C: the first sets a flag, the second ends the program.
+//!
+//! Installing a handler and saying what it does are two steps (and here two handlers), and a SIGINT between them would be
+//! swallowed by a handler that does nothing yet: the program would go on as if nobody had asked. So the signal is held
+//! back by this thread until all is in place, and arrives then. The program has no other thread at that time.
+
+use crate::show::output::STOPPED;
+use quiescent_report::Error;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
+use signal_hook::low_level::pipe;
+use std::mem::MaybeUninit;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// The flag that the first Ctrl-C sets.
+///
+/// # Errors
+/// [`Error::Failed`] when the handlers cannot be installed.
+pub fn stop_flag() -> Result<Arc<AtomicBool>, Error> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let held = Held::back();
+    // In this order: the conditional exit must see the flag as it was before this Ctrl-C.
+    let watched = flag::register_conditional_shutdown(SIGINT, i32::from(STOPPED), stop.clone())
+        .and_then(|_| flag::register(SIGINT, stop.clone()));
+    drop(held);
+    watched
+        .map_err(|why| Error::failed("cannot watch for Ctrl-C", why, "is SIGINT blocked here?"))?;
+    Ok(stop)
+}
+
+/// The same for who has something to put away and sleeps in `poll`: Ctrl-C, SIGTERM and SIGHUP set the flag, and can be read from the pipe.
+///
+/// # Errors
+/// As [`stop_flag`].
+pub fn stop_pipe() -> Result<(Arc<AtomicBool>, UnixStream), Error> {
+    let held = Held::back();
+    let stop = Arc::new(AtomicBool::new(false));
+    let watch = || {
+        let (told, teller) = UnixStream::pair()?;
+        flag::register_conditional_shutdown(SIGINT, i32::from(STOPPED), stop.clone())?;
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            flag::register(signal, stop.clone())?;
+            pipe::register(signal, teller.try_clone()?)?;
+        }
+        Ok(told)
+    };
+    let watched: std::io::Result<UnixStream> = watch();
+    drop(held);
+    let told = watched.map_err(|why| {
+        Error::failed(
+            "cannot watch for Ctrl-C",
+            why,
+            "are there descriptors left?",
+        )
+    })?;
+    Ok((stop, told))
+}
+
+/// While it lives, SIGINT waits at this thread.
+struct Held {
+    before: libc::sigset_t,
+}
+
+impl Held {
+    fn back() -> Self {
+        let mut ours = MaybeUninit::uninit();
+        let mut before = MaybeUninit::uninit();
+        // SAFETY: both are written before they are read: `sigemptyset` and `pthread_sigmask` fail only for numbers that
+        // are not signals or ways of changing a mask, and these are.
+        unsafe {
+            libc::sigemptyset(ours.as_mut_ptr());
+            libc::sigaddset(ours.as_mut_ptr(), SIGINT);
+            libc::pthread_sigmask(libc::SIG_BLOCK, ours.as_ptr(), before.as_mut_ptr());
+            Self {
+                before: before.assume_init(),
+            }
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // SAFETY: a mask that `pthread_sigmask` gave.
+        unsafe {
+            libc::pthread_sigmask(libc::SIG_SETMASK, &self.before, std::ptr::null_mut());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::Ordering;
+
+    #[test]
+    fn a_signal_held_back_is_not_lost() {
+        let stop = Arc::new(AtomicBool::new(false));
+        let held = Held::back();
+        // SAFETY: a signal to this thread, which holds it back.
+        unsafe { libc::pthread_kill(libc::pthread_self(), SIGINT) };
+        flag::register(SIGINT, stop.clone()).unwrap();
+        assert!(!stop.load(Ordering::Relaxed));
+        drop(held);
+        assert!(stop.load(Ordering::Relaxed));
+    }
+}

@@ -1,0 +1,20 @@
+//! The command's tests: each runs it as a person or a script does.
+
+mod common;
+
+mod command;
+mod doctor;
+mod domain;
+mod kernel;
+mod page;
+mod quiet;
+mod reclaim;
+mod record;
+mod reproduce;
+mod scale;
+mod sim;
+mod tidy;
+mod top;
+mod torture;
+mod trace;
+mod whatif;

@@ -1,0 +1,180 @@
+//! `quiescent trace`: what a person or a script gets of a recorded trace. The figures themselves are held against an independent
+//! script in `tools/trace/tests/it/analyses.rs`.
+
+use crate::common::{nonsense, quiescent, report, run, text};
+use std::io::Write;
+use std::process::Stdio;
+
+const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/traces/");
+
+fn path(name: &str) -> String {
+    format!("{DATA}{name}")
+}
+
+const ANALYSES: [&str; 5] = ["wakeups", "callbacks", "batches", "gps", "idle"];
+
+#[test]
+fn nonsense_is_a_usage_error_with_a_remedy() {
+    let idle = path("classic-idle.txt.xz");
+    let idle = idle.as_str();
+    nonsense(&[
+        (&["trace"], "--help"),
+        (&["trace", idle], "--help"),
+        (&["trace", idle, "everything"], "wakeups"),
+        (&["trace", "/nowhere/t.txt", "idle"], "give a file"),
+        (&["trace", "/dev/null", "idle"], "no record"),
+        (&["trace", idle, "idle", "--from", "x"], "give seconds"),
+        (
+            &["trace", idle, "idle", "--from", "3", "--to", "2"],
+            "nothing lies between",
+        ),
+        (
+            &["trace", idle, "idle", "--from", "3000"],
+            "no record in the window",
+        ),
+        (&["trace", idle, "idle", "--cpu", "5-2"], "0-3,7"),
+        (&["trace", idle, "idle", "--limit", "-1"], "rows"),
+        (&["trace", idle, "idle", "--output", "x"], "leave it out"),
+        (&["trace", idle, "timeline"], "--output"),
+        (
+            &["trace", idle, "timeline", "--output", "/nowhere/x"],
+            "name a file",
+        ),
+    ]);
+}
+
+#[test]
+fn every_analysis_prints_tables_and_rows() {
+    let file = path("classic-b-nocb-file100.txt.xz");
+    for analysis in ANALYSES {
+        let printed = run(&["trace", &file, analysis]);
+        assert_eq!(printed.status.code(), Some(0), "{analysis}");
+        let printed = text(&printed.stdout);
+        assert!(
+            printed.contains("101264 records, 8 CPUs; 2.127179 s to 12.128176 s"),
+            "{printed}"
+        );
+        let rows = report(&run(&["trace", &file, analysis, "--json"]));
+        assert_eq!(rows.command, format!("trace {analysis}"));
+        assert!(rows.rows.len() > 5 && rows.rows.iter().all(|row| row.subject == "recorded"));
+        assert_eq!(rows.options["about"]["records"], 101_264);
+    }
+    let rows = |more: &[&str]| {
+        let all = [&["trace", &file, "gps", "--json"], more].concat();
+        report(&run(&all)).rows.len()
+    };
+    assert!(rows(&["--limit", "1"]) < rows(&[]));
+}
+
+#[test]
+fn filters_narrow_what_is_counted() {
+    let file = path("classic-b-nocb-file100.txt.xz");
+    let figure = |more: &[&str], case: &str| {
+        let all = [&["trace", &file, "wakeups", "--json"], more].concat();
+        report(&run(&all))
+            .find("recorded", case, "wakeups")
+            .map(|row| row.median)
+    };
+    let all = figure(&[], "(all)").expect("there are wake-ups");
+    assert_eq!(
+        figure(&["--thread", "rcuop/1"], "(all)"),
+        figure(&[], "rcuop/1")
+    );
+    assert_eq!(figure(&["--thread", "27"], "(all)"), figure(&[], "rcuop/1"));
+    let halves = ["--from", "--to"].map(|end| figure(&[end, "7.5000005"], "(all)").expect("some"));
+    // Without marks: the halves are those of the whole trace.
+    assert!(halves[0] + halves[1] > all, "{halves:?} {all}");
+    let cpus = ["0", "1-7"].map(|cpus| figure(&["--cpu", cpus], "(all)").expect("some"));
+    assert_eq!(cpus[0] + cpus[1], all);
+}
+
+#[test]
+fn standard_input_and_lines_that_cannot_be_read() {
+    let mut child = quiescent()
+        .args(["trace", "-", "wakeups"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("starts");
+    let lines = "\
+        a-1 [000] d..2. 1.0: sched_wakeup: comm=b pid=7 prio=120 target_cpu=001\n\
+        what is this?\n\
+        a-1 [000] d..2. 1.5: sched_wakeup: comm=b pid=7 prio=120 target_cpu=001\n";
+    let mut input = child.stdin.take().expect("is piped");
+    input.write_all(lines.as_bytes()).expect("is read");
+    drop(input);
+    let output = child.wait_with_output().expect("ends");
+    assert_eq!(output.status.code(), Some(1), "a finding: {output:?}");
+    let said = text(&output.stdout);
+    assert!(
+        said.contains("warning: 1 lines could not be read, first line 2"),
+        "{said}"
+    );
+    assert!(said.contains("500000.0"), "{said}");
+}
+
+#[test]
+fn a_timeline_appears_whole_or_not_at_all() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let target = folder.path().join("t.pftrace");
+    let target = target.to_str().expect("a name");
+    let output = run(&[
+        "trace",
+        &path("classic-idle.txt.xz"),
+        "timeline",
+        "--output",
+        target,
+    ]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let bytes = std::fs::read(target).expect("is written");
+    // A packet: field 1, bytes.
+    assert!(bytes.len() > 1000 && bytes[0] == 0x0a);
+    assert!(text(&output.stdout).contains("idle"));
+    std::fs::remove_file(target).expect("is there");
+    let refused = run(&[
+        "trace",
+        &path("format_variants.txt"),
+        "timeline",
+        "--output",
+        target,
+    ]);
+    assert_eq!(
+        refused.status.code(),
+        Some(2),
+        "its clocks have no unit: {refused:?}"
+    );
+    let left: Vec<_> = std::fs::read_dir(folder.path())
+        .expect("a folder")
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn runs_of_the_model_are_read_like_recorded_ones() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("run.txt");
+    let file = file.to_str().expect("a name");
+    let made = run(&[
+        "sim",
+        "churn",
+        "--set",
+        "rcu_nocbs=all",
+        "--seconds",
+        "2",
+        "--trace",
+        file,
+        "-q",
+    ]);
+    assert!(made.status.success(), "{made:?}");
+    for analysis in ANALYSES {
+        let found = report(&run(&["trace", file, analysis, "--json"]));
+        assert_eq!(
+            found.options["about"]["doubts"].as_array().map(Vec::len),
+            Some(1),
+            "CPUs that wrote nothing: {:?}",
+            found.options
+        );
+        assert!(found.rows.len() > 5, "{analysis}");
+    }
+}
