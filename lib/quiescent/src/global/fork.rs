@@ -345,6 +345,7 @@ unsafe extern "C" fn child() {
     held.core.forked();
     domain.forget_waits();
     helper::forked();
+    prim::write_lock::forked();
     drop((held.core, held.timer, held.wakers, held.tasks, held.sweep));
     adopt_yards(&mut held.yards, run_code);
     unlock_yards(held.yards);

@@ -248,7 +248,7 @@ impl Process {
     /// Delivers a report. With no lock held, and without the driver role.
     pub(crate) fn tell_stall(&'static self, stall: Option<StallReport>) {
         let Some(stall) = stall else { return };
-        if self.telling.swap(1, Ordering::Relaxed) != 0 {
+        if !self.telling.begin() {
             return;
         }
         let report = || report::report(Report::Stalled(stall));
@@ -262,6 +262,6 @@ impl Process {
                 self.watch.rest();
             });
         }
-        self.telling.store(0, Ordering::Relaxed);
+        self.telling.end();
     }
 }

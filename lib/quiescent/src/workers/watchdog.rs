@@ -69,6 +69,7 @@ mod real {
     use crate::inner::domain::counters::{count, uncount};
     use crate::inner::domain::process::Process;
     use crate::inner::prim::alarm::os::{close, set_timer, timerfd};
+    use crate::inner::prim::teller::Teller;
     use crate::inner::prim::{self, CELL_ROLE, CELL_SECOND, CELL_WATCHED};
     use crate::report::{Report, report};
     use crate::workers::overflow::{Second, turn_of_worker};
@@ -103,7 +104,7 @@ mod real {
         /// Those of them that have not come back.
         away: AtomicU32,
         /// The reporter has been called for one of them, and has not returned.
-        telling: AtomicU32,
+        pub(crate) telling: Teller,
         /// The second worker, whom the worker looks after.
         pub(crate) second: Second,
     }
@@ -119,7 +120,7 @@ mod real {
                 standby: AtomicU32::new(NOBODY),
                 stuck: AtomicU64::new(0),
                 away: AtomicU32::new(0),
-                telling: AtomicU32::new(0),
+                telling: Teller::new(),
                 second: Second::new(),
             }
         }
@@ -285,7 +286,7 @@ mod real {
             name: &'static str,
             running: u64,
         ) {
-            if self.telling.swap(1, Ordering::Acquire) != 0 {
+            if !self.telling.begin() {
                 return;
             }
             self.begin(domain, || "the reporter");
@@ -294,7 +295,7 @@ mod real {
                 running: Duration::from_nanos(running),
             });
             self.end();
-            self.telling.store(0, Ordering::Release);
+            self.telling.end();
         }
 
         /// Waits until a callback has run for too long, and takes the role of the worker that runs it:

@@ -28,9 +28,10 @@ use crate::inner::gp::driver::Drives as _;
 use crate::inner::gp::fences::Fences;
 use crate::inner::gp::waiters::WaitList;
 use crate::inner::prim::alarm::Alarm;
+use crate::inner::prim::teller::Teller;
 use crate::inner::prim::{
-    self, AtomicU32, AtomicU64, CELL_CROWD, CELL_EXIT, CELL_FENCED, LEAF_SLOTS, Mutex, MutexGuard,
-    Ordering, const_new, full_fence,
+    self, AtomicU32, AtomicU64, CELL_CROWD, CELL_CROWDS, CELL_EXIT, CELL_FENCED, LEAF_SLOTS, Mutex,
+    MutexGuard, Ordering, const_new, full_fence,
 };
 use crate::inner::queue::all::Queues;
 use crate::inner::queue::per_thread::Queue;
@@ -90,7 +91,7 @@ pub(crate) struct Process {
     /// The `errno` with which the worker was refused its fence; 0 if it was not.
     refused: AtomicU32,
     /// Somebody reports a stall.
-    pub(crate) telling: AtomicU32,
+    pub(crate) telling: Teller,
     /// What the program is to be told: bits of [`budget`](crate::inner::defer::budget).
     pub(crate) untold: AtomicU32,
     /// Owners run their callbacks themselves.
@@ -178,7 +179,7 @@ impl Process {
                 drain_turn: AtomicU32::new(0),
                 drained: AtomicU32::new(0),
                 refused: AtomicU32::new(0),
-                telling: AtomicU32::new(0),
+                telling: Teller::new(),
                 untold: AtomicU32::new(0),
                 inline: AtomicU32::new(0),
                 level: crate::inner::defer::budget::LevelWord::new(),
@@ -212,7 +213,7 @@ impl Process {
     #[cfg(not(quiescent_model))]
     pub(crate) fn forget_waits(&self) {
         self.sleeper.store(SLEEPER_NOBODY, Ordering::Relaxed);
-        self.telling.store(0, Ordering::Relaxed);
+        self.telling.end();
         self.untold.store(0, Ordering::Relaxed);
         self.drainers.store(0, Ordering::Relaxed);
     }
@@ -300,9 +301,9 @@ impl Process {
         }
         // Nor a grace period of an `Srcu` or a domain that was asked for by somebody who has not read.
         #[cfg(not(quiescent_model))]
-        if crate::inner::domain::yard::yards().any(|yard| yard.is_driven_or_wanted()) {
+        let Some(_all_quiet) = crate::inner::domain::yard::all_quiet() else {
             return Err(InitError::AlreadyReading);
-        }
+        };
         // Under the locks and with nobody driving, so that no sweep and no grace period uses the wrong
         // fence.
         let _no_sweep = self.sweeping();
@@ -328,7 +329,7 @@ impl Process {
 
     // Registration.
 
-    /// This thread's slot; registers the thread if it has none. `None`: no slot is to be had, or the thread is in the crowd,
+    /// This thread's slot; registers the thread if it has none. `None`: no slot is to be had, or the thread is in a crowd,
     /// inside a section: a grace period that is under way would not wait for what goes on in a new slot.
     ///
     /// Idempotent under re-entry by a signal handler at any instruction: whoever stores the thread-local first wins, the other gives its claim back.
@@ -337,7 +338,7 @@ impl Process {
             return Some(slot);
         }
         self.resolve_mode();
-        let outside = prim::tls_get(CELL_CROWD) == 0;
+        let outside = prim::tls_get(CELL_CROWD) == 0 && prim::tls_get(CELL_CROWDS) == 0;
         let Some(slot) = outside.then(|| self.slots.claim()).flatten() else {
             count(&self.counters.crowd_sections);
             return None;

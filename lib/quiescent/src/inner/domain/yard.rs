@@ -30,6 +30,7 @@ use crate::inner::gp::driven::Driven;
 use crate::inner::gp::driver::{Drives as _, How};
 use crate::inner::gp::waiters::WaitList;
 use crate::inner::gp::waiting::Waits as _;
+use crate::inner::prim::teller::Teller;
 use crate::inner::prim::{
     self, AtomicPtr, AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering, const_new, full_fence,
 };
@@ -75,7 +76,7 @@ pub(crate) struct Yard {
     /// Tasks that wait for its barrier.
     pub(crate) wakers: Tasks,
     /// Somebody reports a stall.
-    telling: AtomicU32,
+    telling: Teller,
     state: AtomicU32,
     /// The domain that has it.
     grounds: AtomicPtr<Grounds>,
@@ -124,6 +125,34 @@ pub(crate) fn yards() -> impl Iterator<Item = &'static Yard> {
     })
 }
 
+/// The locks of all yards. The first goes first: no memory is freed under it.
+#[cfg(not(quiescent_model))]
+pub(crate) struct AllQuiet {
+    _making: MutexGuard<'static, ()>,
+    _cores: Vec<MutexGuard<'static, Core>>,
+}
+
+/// As long as this lives, no grace period begins in a yard, and no yard is made. None: somebody drives or wants one in a yard.
+#[cfg(not(quiescent_model))]
+pub(crate) fn all_quiet() -> Option<AllQuiet> {
+    let mut cores = Vec::new();
+    loop {
+        let making = making();
+        let count = yards().count();
+        if count <= cores.capacity() {
+            cores.extend(yards().map(Yard::lock));
+            let is_quiet =
+                |core: &MutexGuard<Core>| !core.engine.busy() && !core.engine.is_driven();
+            return cores.iter().all(is_quiet).then_some(AllQuiet {
+                _making: making,
+                _cores: cores,
+            });
+        }
+        drop(making); // no memory is allocated under it
+        cores.reserve(count);
+    }
+}
+
 impl Yard {
     const_new! {
         pub(crate) fn with_config(config: Config) -> Yard {
@@ -145,7 +174,7 @@ impl Yard {
                 look_at: AtomicU64::new(0),
                 barrier_word: AtomicU32::new(0),
                 wakers: Tasks::new(),
-                telling: AtomicU32::new(0),
+                telling: Teller::new(),
                 state: AtomicU32::new(OWNED),
                 grounds: AtomicPtr::new(std::ptr::null_mut()),
                 has_spots,
@@ -230,13 +259,6 @@ impl Yard {
         let busy = core.engine.is_driven() || core.barrier.in_flight();
         drop(core);
         !busy && !self.readers.is_inside()
-    }
-
-    /// Does somebody drive a grace period here, or want one?
-    #[cfg(not(quiescent_model))]
-    pub(crate) fn is_driven_or_wanted(&self) -> bool {
-        let core = self.lock();
-        core.engine.busy() || core.engine.is_driven()
     }
 
     /// A section has ended, and a driver waits for its count: it is woken if that was the last one.
@@ -367,7 +389,7 @@ impl Driven for Yard {
 
     fn tell_stall(&'static self, stall: Option<StallReport>) {
         let Some(stall) = stall else { return };
-        if self.telling.swap(1, Ordering::Relaxed) != 0 {
+        if !self.telling.begin() {
             return;
         }
         let report = || report::report(Report::Stalled(stall));
@@ -375,7 +397,7 @@ impl Driven for Yard {
             true => report(), // it polls, and is marked already
             false => run::marked(report),
         }
-        self.telling.store(0, Ordering::Relaxed);
+        self.telling.end();
     }
 
     fn holdouts(&self) -> Vec<Holdout> {
@@ -405,6 +427,6 @@ impl Yard {
         self.interested.store(0, Ordering::Relaxed);
         self.called.store(0, Ordering::Relaxed);
         self.look_at.store(0, Ordering::Relaxed);
-        self.telling.store(0, Ordering::Relaxed);
+        self.telling.end();
     }
 }

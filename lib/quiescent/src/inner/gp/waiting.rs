@@ -43,6 +43,8 @@ pub(crate) trait Waits: Driven {
                 return Ok(());
             }
             if self.has_news() {
+                // The program's code may end this thread, or fork: no list leads to this frame meanwhile.
+                core.waiters.unlink(&waiter);
                 drop(core);
                 self.tell_news();
                 core = self.lock();

@@ -235,13 +235,18 @@ impl Spots {
 
     // The crowd.
 
+    /// The side of the crowd that newcomers join.
+    pub(crate) fn crowd_side(&self) -> u32 {
+        self.crowd_side.load(Ordering::Relaxed) & 1
+    }
+
     /// Joins a side of the crowd; returns its sink.
-    pub(crate) fn crowd_enter(&'static self) -> &'static Reader {
+    pub(crate) fn crowd_enter(&'static self, side: u32) -> &'static Reader {
         if self.crowd_known.load(Ordering::Relaxed) == 0 {
             self.crowd_known.store(1, Ordering::Release);
             full_fence(); // [REG-1]
         }
-        let side = self.crowd_side.load(Ordering::Relaxed) as usize & 1;
+        let side = side as usize & 1;
         self.crowd[side].word.fetch_add(1, Ordering::AcqRel);
         full_fence(); // [RD-1]
         &self.crowd_sinks[side]

@@ -327,7 +327,10 @@ impl Slots {
             leaf.bitmap.store(left, Ordering::Release);
         }
         for (side, slot) in self.first.slots.iter().take(2).enumerate() {
-            let sections = crate::inner::reader::word::crowd_sections(side as u32);
+            let sections = crate::inner::reader::word::crowd_sections(
+                crate::inner::prim::CELL_CROWD,
+                side as u32,
+            );
             slot.seat.reader.word.store(sections, Ordering::Release);
         }
     }

@@ -230,7 +230,7 @@ fn lock_crowd(domain: &'static Process) -> &'static Reader {
     let inside = prim::tls_get(CELL_CROWD);
     let side = match inside {
         0 => domain.slots.crowd_side(),
-        _ => u32::from(crowd_sections(0) == 0),
+        _ => own_side(CELL_CROWD),
     };
     // Before it joins: a handler that comes from here on joins the same side, and does not register.
     prim::tls_set(CELL_CROWD, inside + crowd_unit(side));
@@ -241,15 +241,27 @@ fn lock_crowd(domain: &'static Process) -> &'static Reader {
     domain.slots.crowd_enter(side)
 }
 
-/// One section on a side of the crowd, in the thread's cell: each side has half of it.
-fn crowd_unit(side: u32) -> usize {
+/// One section on a side of the crowd, in a cell of the thread: each side has half of it.
+pub(crate) fn crowd_unit(side: u32) -> usize {
     1 << (side * (usize::BITS / 2))
 }
 
-/// This thread's open sections on a side of the crowd.
-pub(crate) fn crowd_sections(side: u32) -> u64 {
-    let sections = prim::tls_get(CELL_CROWD) >> (side * (usize::BITS / 2));
+/// This thread's open sections on a side of the crowd, or of those crowds that the cell counts.
+pub(crate) fn crowd_sections(cell: usize, side: u32) -> u64 {
+    let sections = prim::tls_get(cell) >> (side * (usize::BITS / 2));
     (sections & (crowd_unit(1) - 1)) as u64
+}
+
+/// The side that all of them are on, if there are any.
+pub(crate) fn own_side(cell: usize) -> u32 {
+    u32::from(crowd_sections(cell, 0) == 0)
+}
+
+/// One section less on this side.
+pub(crate) fn leave_side(cell: usize, side: u32) {
+    if crowd_sections(cell, side) != 0 {
+        prim::tls_set(cell, prim::tls_get(cell) - crowd_unit(side));
+    }
 }
 
 /// The flag was set: a driver waits for this reader, or the word is a sink.
@@ -260,9 +272,7 @@ fn unlock_slow(reader: &'static Reader) {
     let waited_for = Seat::close(reader, |sink| {
         let side = sink - SINK_CROWD;
         let counter = domain.slots.crowd_leave(side);
-        if crowd_sections(side) != 0 {
-            prim::tls_set(CELL_CROWD, prim::tls_get(CELL_CROWD) - crowd_unit(side));
-        }
+        leave_side(CELL_CROWD, side);
         counter
     });
     if let Some(reader) = waited_for {
@@ -277,7 +287,10 @@ fn unlock_slow(reader: &'static Reader) {
 fn repin_slow(reader: &'static Reader) -> &'static Reader {
     let in_the_way = Seat::is_in_the_way(reader, |sink| {
         let flagged = prim::domain().slots.crowd_flagged(sink - SINK_CROWD);
-        (flagged, crowd_sections(0) + crowd_sections(1))
+        (
+            flagged,
+            crowd_sections(CELL_CROWD, 0) + crowd_sections(CELL_CROWD, 1),
+        )
     });
     if in_the_way {
         unlock(reader);

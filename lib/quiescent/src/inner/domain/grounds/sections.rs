@@ -8,7 +8,7 @@ use crate::inner::prim::{self, CELL_CROWDS, Ordering};
 use crate::inner::reader::record::Seat;
 use crate::inner::reader::spots::Spot;
 use crate::inner::reader::threads::Slot;
-use crate::inner::reader::word::{self, FLAG_CLEAR, Reader};
+use crate::inner::reader::word::{self, FLAG_CLEAR, Reader, SINK_CROWD};
 
 impl Grounds {
     /// The calling thread's spot here, if it has one; no new one is made.
@@ -42,11 +42,14 @@ impl Grounds {
     #[cold]
     #[inline(never)]
     fn lock_slowly(&'static self, domain: &'static Process) -> &'static Reader {
+        let inside = prim::tls_get(CELL_CROWDS);
         let slot = domain.own_slot_or_register();
-        let spot = slot.and_then(|slot| Some((slot, self.spots.of_slot(self, slot)?)));
+        let spot = slot.and_then(|slot| match inside {
+            0 => Some((slot, self.spots.of_slot(self, slot)?)),
+            _ => Some((slot, slot.spots.spot(self.number)?)),
+        });
         let Some((slot, spot)) = spot else {
-            prim::tls_set(CELL_CROWDS, prim::tls_get(CELL_CROWDS) + 1);
-            return self.spots.crowd_enter();
+            return self.lock_crowd(inside);
         };
         if !std::ptr::eq(prim::reader(), &raw const slot.seat.reader) {
             return spot.seat.lock_fenced();
@@ -55,13 +58,30 @@ impl Grounds {
         spot.seat.lock()
     }
 
+    /// All of a thread's open guards in crowds are on the same side, as in the process's domain and for the same reason, whatever
+    /// domains they are of. `inside`: what the cell counts.
+    #[cfg_attr(feature = "locations", track_caller)]
+    fn lock_crowd(&'static self, inside: usize) -> &'static Reader {
+        let side = match inside {
+            0 => self.spots.crowd_side(),
+            _ => word::own_side(CELL_CROWDS),
+        };
+        // Before it joins: a handler that comes from here on joins the same side, and does not register.
+        prim::tls_set(CELL_CROWDS, inside + word::crowd_unit(side));
+        if inside == 0 && self.own_spot().is_some() {
+            prim::tls_set(CELL_CROWDS, inside); // one has read here just before
+            return self.lock_anew();
+        }
+        self.spots.crowd_enter(side)
+    }
+
     /// Ends a section and begins another, if a driver waits for that; returns the new word. Only an outermost one.
     #[cfg_attr(feature = "locations", track_caller)]
     #[cold]
     #[inline(never)]
     pub(crate) fn repin_slowly(&'static self, reader: &'static Reader) -> &'static Reader {
-        // In the crowd each is a section by itself.
-        let crowd = |sink| (self.spots.crowd_flagged(sink), 1);
+        let nested = |side| word::crowd_sections(CELL_CROWDS, side);
+        let crowd = |sink| (self.spots.crowd_flagged(sink), nested(0) + nested(1));
         if !Seat::is_in_the_way(reader, crowd) {
             return reader;
         }
@@ -76,8 +96,7 @@ impl Grounds {
     #[inline(never)]
     pub(crate) fn unlock_slowly(&self, reader: &'static Reader) {
         let waited_for = Seat::close(reader, |sink| {
-            let inside = prim::tls_get(CELL_CROWDS);
-            prim::tls_set(CELL_CROWDS, inside.saturating_sub(1));
+            word::leave_side(CELL_CROWDS, sink - SINK_CROWD);
             self.spots.crowd_leave(sink)
         });
         if let Some(reader) = waited_for {

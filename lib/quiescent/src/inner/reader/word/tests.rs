@@ -50,7 +50,7 @@ fn a_section_is_a_generation_and_a_level() {
 fn where_a_thread_is_in_the_crowd() {
     alone(|| {
         prim::tls_set(CELL_CROWD, (5 << 32) | 3);
-        let sections = [crowd_sections(0), crowd_sections(1)];
+        let sections = [crowd_sections(CELL_CROWD, 0), crowd_sections(CELL_CROWD, 1)];
         prim::tls_set(CELL_CROWD, 0);
         assert_eq!(sections, [3, 5]);
         assert_eq!([crowd_unit(0), crowd_unit(1)], [1, 1 << 32]);
@@ -66,14 +66,26 @@ fn a_thread_stays_on_its_side_of_the_crowd() {
             let first = lock_crowd(domain);
             let side = first.flag.load(Ordering::Relaxed) - SINK_CROWD;
             assert!(in_section());
-            assert_eq!((crowd_sections(side), crowd_sections(1 - side)), (1, 0));
+            assert_eq!(
+                (
+                    crowd_sections(CELL_CROWD, side),
+                    crowd_sections(CELL_CROWD, 1 - side)
+                ),
+                (1, 0)
+            );
             assert_eq!(domain.slots.look(side), (false, 0));
             assert_eq!(domain.slots.crowd_side(), 1 - side, "{round}");
             let second = lock_crowd(domain);
             assert!(std::ptr::eq(second, first));
-            assert_eq!((crowd_sections(side), crowd_sections(1 - side)), (2, 0));
+            assert_eq!(
+                (
+                    crowd_sections(CELL_CROWD, side),
+                    crowd_sections(CELL_CROWD, 1 - side)
+                ),
+                (2, 0)
+            );
             unlock(first);
-            assert_eq!(crowd_sections(side), 1);
+            assert_eq!(crowd_sections(CELL_CROWD, side), 1);
             unlock(second);
             assert!(!in_section());
         }
@@ -130,14 +142,14 @@ fn a_section_in_the_crowd_is_repinned_to_the_other_side() {
             assert!(std::ptr::eq(repin(second), second), "another one is open");
             flag(FLAG_CLEAR);
             unlock(second);
-            assert_eq!(crowd_sections(side), 1);
+            assert_eq!(crowd_sections(CELL_CROWD, side), 1);
             domain.slots.look(side); // newcomers go to the other side
             assert_eq!(domain.slots.crowd_side(), 1 - side);
             flag(FLAG_WAKE);
             let again = repin(first);
             assert!(!std::ptr::eq(again, first), "it begins as any other one");
             flag(FLAG_CLEAR);
-            assert_eq!(crowd_sections(side), 0);
+            assert_eq!(crowd_sections(CELL_CROWD, side), 0);
             unlock(again);
             assert!(!in_section());
         });
