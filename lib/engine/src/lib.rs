@@ -75,10 +75,10 @@ mod threads;
 
 pub use common::{
     barrier, blocked, cblist, config, cpu, event, exp, geometry, host, limits, polled, seq, stall,
-    usurp, waiters,
+    takeover, waiters,
 };
 pub use kernel::{callbacks, fast_no_hz, flood, offload, report, tick, urgency, watching};
-pub use threads::{budget, credit, crew, indexed, owner, pressure};
+pub use threads::{budget, credit, indexed, owner, pool, pressure};
 
 pub use blocked::{TaskId, Tasks};
 pub use cblist::CbList;
@@ -91,5 +91,5 @@ pub use cpu::{Cpu, LANES, Lane};
 pub use host::{CpuId, Effects, FenceCause, Host, LeafId, Next, Now, Pos, Published, Seen, Until};
 pub use polled::FullCookie;
 pub use seq::Seq;
+pub use takeover::Look;
 pub use urgency::Nudge;
-pub use usurp::Look;

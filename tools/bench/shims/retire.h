@@ -47,7 +47,7 @@ PEER_CALLBACK(free_owning, struct owning, {
 	free(object);
 })
 
-/* Who is told that a block was freed: `told` of src/tally.rs. */
+/* Who is told that a block was freed: `note` of src/measure/freed.rs. */
 static void (*who_is_told)(uint64_t value);
 
 PEER_CALLBACK(free_and_tell, struct block, {

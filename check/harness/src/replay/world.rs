@@ -218,13 +218,13 @@ pub fn apply(global: &mut Global, input: Input, host: &impl Host) -> Output {
         Input::Fenced => Output::Next(global.fenced()),
         Input::Flagged { newly } => Output::Next(global.flagged(newly)),
         Input::Leave => Output::Next(global.leave()),
-        Input::Usurp {
+        Input::TakeOver {
             cpu,
             interest,
             now_ns,
             sleeping,
-        } => Output::Look(global.usurp(cpu, interest, now_ns, sleeping)),
-        Input::Resume { reign } => Output::Done(global.resume(reign)),
+        } => Output::Look(global.take_over(cpu, interest, now_ns, sleeping)),
+        Input::Resume { epoch } => Output::Done(global.resume(epoch)),
         Input::Grow { cpus } => Output::Done(match Global::new_tree(global.config(), cpus) {
             Ok(tree) => global.grow(tree).is_ok(),
             Err(_) => false,
@@ -269,7 +269,7 @@ pub fn apply(global: &mut Global, input: Input, host: &impl Host) -> Output {
             global.set_drained(drained);
             Output::Done(true)
         }
-        Input::Uproot => Output::Done(global.uproot().is_some()),
+        Input::Detach => Output::Done(global.detach().is_some()),
         Input::MemoryLow { now } => Output::Low(global.memory_low(now)),
         Input::TakePressure { now } => Output::Done(global.take_pressure(now)),
         Input::Calm => {
@@ -318,7 +318,6 @@ fn apply_exp(global: &mut Global, input: ExpInput, host: &impl Host) -> Output {
             global.set_expedite(policy);
             Output::Done(true)
         }
-        ExpInput::PassBootGp => Output::Published(global.pass_boot_gp()),
         ExpInput::StartPoll { leaf } => Output::ExpPoll(global.start_poll_expedited(leaf)),
         ExpInput::PollWork { leaf } => Output::Done(global.exp_poll_work(leaf)),
     }

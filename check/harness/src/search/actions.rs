@@ -58,7 +58,7 @@ pub enum Action {
     /// The driver leaves before it is told to.
     Leave,
     /// Its role is taken by a waiter or a poller, since it does not run.
-    Usurp(u8),
+    TakeOver(u8),
     /// It runs again.
     ComeBack,
     /// The grace-period thread goes on, on this CPU.
@@ -96,7 +96,7 @@ impl State {
         if self.budget.strays > 0 && self.sleeps_ticks() {
             all.push(Action::Stray);
         }
-        self.usurp_actions(bounds, &mut all);
+        self.takeover_actions(bounds, &mut all);
         let free = all.len();
         self.forced_actions(bounds, &mut all);
         Actions {

@@ -81,7 +81,7 @@ impl State {
                 self.budget.leaves -= 1;
                 self.leave(pad)?;
             }
-            Action::Usurp(i) => self.usurp(i.into(), pad),
+            Action::TakeOver(i) => self.take_over(i.into(), pad),
             Action::ComeBack => self.come_back(pad)?,
             Action::Move(i) => self.take_role(i.into(), Interest::GpThread, pad),
             Action::Work => {

@@ -74,7 +74,7 @@ pub struct Bounds {
     /// Times the driver leaves before it is told to.
     pub leaves: u8,
     /// Times somebody takes the role of a driver that has gone silent (threads).
-    pub usurps: u8,
+    pub takeovers: u8,
     pub arrivals: u8,
     pub departures: u8,
     /// Quiescent states each CPU notes (kernel).
@@ -108,7 +108,7 @@ impl Bounds {
         polls: 0,
         helps: 0,
         leaves: 0,
-        usurps: 0,
+        takeovers: 0,
         arrivals: 0,
         departures: 0,
         notes: 0,
@@ -144,7 +144,7 @@ impl Bounds {
                     expedited_factor: 1,
                     stall_ns: u64::MAX,
                 },
-                usurp_after_ns: Some(0), // any time is long enough
+                takeover_after_ns: Some(0), // any time is long enough
                 ..Config::threads()
             },
             Flavour::Kernel => Config {
@@ -197,7 +197,7 @@ impl fmt::Display for Bounds {
             ("poll", self.polls),
             ("help", self.helps),
             ("leave", self.leaves),
-            ("usurper", self.usurps),
+            ("takeover", self.takeovers),
             ("arrival", self.arrivals),
             ("departure", self.departures),
             ("note a CPU", self.notes),

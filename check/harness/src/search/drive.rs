@@ -29,7 +29,7 @@ impl State {
             agent,
             interest,
             task: Task::Do(Next::Again),
-            reign: self.engine.reign(),
+            epoch: self.engine.driver_epoch(),
         });
         match self.engine.phase() {
             Phase::Idle => {}

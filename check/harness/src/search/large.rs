@@ -135,7 +135,7 @@ pub fn walks() -> Vec<Bounds> {
         polls: 20,
         helps: 20,
         leaves: 10,
-        usurps: 10,
+        takeovers: 10,
         arrivals: 20,
         departures: 20,
         notes: 20,
@@ -209,7 +209,7 @@ pub fn broken() -> Vec<(Bounds, &'static str)> {
     let stops = Bounds {
         readers: 0b10,
         waits: 2,
-        usurps: 1,
+        takeovers: 1,
         callers: 0b101,
         ..T
     };

@@ -124,11 +124,11 @@ marks! {
     HandOver,
     /// The role was taken from a driver that did not run; from one that a reader had woken; from one that was
     /// about to leave.
-    Usurped,
-    UsurpedWoken,
-    UsurpedAtTheEnd,
+    TakenOver,
+    TakenOverWoken,
+    TakenOverAtTheEnd,
     /// The driver slept, as it was told to.
-    UsurpRefused,
+    TakeoverRefused,
     ResumeFence,
     ResumeHotplug,
     ResumeInit,

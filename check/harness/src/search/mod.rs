@@ -20,5 +20,5 @@ pub mod model;
 mod notice;
 mod oracle;
 pub mod small;
+mod takeover;
 mod tasks;
-mod usurp;

@@ -237,7 +237,7 @@ pub struct Role {
     pub agent: usize,
     pub interest: Interest,
     pub task: Task,
-    pub reign: u32,
+    pub epoch: u32,
 }
 
 /// What is left of the bounds, but for what each CPU has left.
@@ -251,7 +251,7 @@ pub struct Budget {
     pub polls: u8,
     pub helps: u8,
     pub leaves: u8,
-    pub usurps: u8,
+    pub takeovers: u8,
     pub arrivals: u8,
     pub departures: u8,
     pub timers: u8,
@@ -326,7 +326,7 @@ impl State {
                     agent: 0,
                     interest: Interest::GpThread,
                     task,
-                    reign: 0,
+                    epoch: 0,
                 });
             }
         }
@@ -360,7 +360,7 @@ impl State {
                 polls: bounds.polls,
                 helps: bounds.helps,
                 leaves: bounds.leaves,
-                usurps: bounds.usurps,
+                takeovers: bounds.takeovers,
                 arrivals: bounds.arrivals,
                 departures: bounds.departures,
                 timers: bounds.timers,

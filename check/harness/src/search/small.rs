@@ -113,20 +113,20 @@ pub fn threads() -> Vec<Bounds> {
             ..T
         },
         Bounds {
-            name: "a driver stops, two usurpers",
+            name: "a driver stops, two takeovers",
             readers: 0b10,
             waits: 2,
-            usurps: 2,
+            takeovers: 2,
             callers: 0b101,
             ..T
         },
         Bounds {
-            name: "a driver stops, a poller usurps",
+            name: "a driver stops, a poller takes over",
             readers: 0b10,
             waits: 1,
             polls: 1,
             helps: 1,
-            usurps: 1,
+            takeovers: 1,
             leaves: 1,
             callers: 0b101,
             ..T
@@ -137,7 +137,7 @@ pub fn threads() -> Vec<Bounds> {
             absent: 0b100,
             readers: 0b010,
             waits: 2,
-            usurps: 1,
+            takeovers: 1,
             arrivals: 1,
             callers: 0b11,
             ..T

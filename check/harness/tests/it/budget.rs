@@ -369,7 +369,7 @@ fn who_gets_the_engine_next_has_everything_taken_over_anew() {
     rig.grace_period();
     assert_eq!(rig.run(0, Lane::Plain, 9), 1);
     // Whoever was woken comes too late, and finds nothing that is anybody's.
-    let _ = rig.machine.engine_mut().uproot();
+    let _ = rig.machine.engine_mut().detach();
     assert!(
         rig.retire(0, 1, 900).kick,
         "that the last one has been woken is no use"

@@ -6,10 +6,10 @@ use quiescent_engine::config::Config;
 use quiescent_engine::cpu::LANES;
 use quiescent_engine::cpu::Lane;
 use quiescent_engine::credit::{Queued, Urgency};
-use quiescent_engine::crew::TurnId;
 use quiescent_engine::exp::Expedite;
 use quiescent_engine::host::Now;
-use quiescent_engine::usurp::Look;
+use quiescent_engine::pool::TurnId;
+use quiescent_engine::takeover::Look;
 use quiescent_engine::{Cpu, Global};
 use quiescent_harness::host::Silent;
 use quiescent_harness::replay::*;
@@ -59,28 +59,28 @@ fn who_drives_and_who_takes_the_role() {
     twins.same(Input::TryDrive { cpu, interest }, |it| {
         Output::Done(it.global.try_drive(cpu, interest))
     });
-    let before = twins.world.global.reign();
+    let before = twins.world.global.driver_epoch();
     let mut taken = false;
     for now_ns in [5, 1_000_000_005, 9_000_000_005] {
-        let usurp = Input::Usurp {
+        let take_over = Input::TakeOver {
             cpu: None,
             interest: Interest::Passing,
             now_ns,
             sleeping: false,
         };
-        let answer = twins.same(usurp, |it| {
-            Output::Look(it.global.usurp(None, Interest::Passing, now_ns, false))
+        let answer = twins.same(take_over, |it| {
+            Output::Look(it.global.take_over(None, Interest::Passing, now_ns, false))
         });
-        taken |= matches!(answer, Output::Look(Look::Usurped));
+        taken |= matches!(answer, Output::Look(Look::TakenOver));
         if taken {
             break;
         }
     }
-    let after = twins.world.global.reign();
+    let after = twins.world.global.driver_epoch();
     assert!(taken && after != before, "the role was taken");
-    for (reign, resumes) in [(before, false), (after, true)] {
-        let answer = twins.same(Input::Resume { reign }, |it| {
-            Output::Done(it.global.resume(reign))
+    for (epoch, resumes) in [(before, false), (after, true)] {
+        let answer = twins.same(Input::Resume { epoch }, |it| {
+            Output::Done(it.global.resume(epoch))
         });
         assert_eq!(answer, Output::Done(resumes));
     }
@@ -142,22 +142,18 @@ fn workers_and_their_turns() {
 }
 
 #[test]
-fn a_kernel_that_starts_and_a_barrier_that_is_forked() {
+fn another_policy_and_a_barrier_that_is_forked() {
     let mut twins = Twins::new(Config::kernel_6_12(4, 1000));
-    let boots = Expedite {
-        nesting: 1,
-        boot: quiescent_engine::exp::Boot::OneTask,
+    let hasty = Expedite {
+        expedited: true,
         ..twins.world.global.expedite()
     };
     let before = twins.world.clone();
-    twins.same(Input::Exp(ExpInput::SetExpedite(boots)), |it| {
-        it.global.set_expedite(boots);
+    twins.same(Input::Exp(ExpInput::SetExpedite(hasty)), |it| {
+        it.global.set_expedite(hasty);
         Output::Done(true)
     });
     assert_ne!(twins.world, before, "it was another policy");
-    twins.same(Input::Exp(ExpInput::PassBootGp), |it| {
-        Output::Published(it.global.pass_boot_gp())
-    });
     let snap = twins.twin.barrier.snap();
     twins.same(Input::Barrier(BarrierInput::Start { snap }), |it| {
         Output::Begin(it.barrier.start(snap))

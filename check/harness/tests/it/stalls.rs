@@ -4,9 +4,7 @@
 use quiescent_engine::exp::ExpNext;
 use quiescent_engine::stall::Stall;
 use quiescent_engine::urgency::Escalation;
-use quiescent_engine::{
-    Config, CpuId, EarlyQs, Global, Interest, Next, Now, Pace, Phase, Until, Wait,
-};
+use quiescent_engine::{Config, CpuId, EarlyQs, Global, Interest, Next, Pace, Phase, Until, Wait};
 use quiescent_harness::host::{Doing, TestHost};
 use quiescent_harness::replay::{Input, Output, replay};
 
@@ -143,20 +141,6 @@ fn the_timeout_can_be_set_from_3_to_300_seconds() {
     let mut threads = TestHost::threads(1);
     let refused = threads.input(Input::SetStallTimeout { seconds: 5 });
     assert_eq!(refused, Output::Done(false));
-}
-
-#[test]
-fn it_might_be_stalled_after_an_eighth_of_the_timeout_and_two_seconds_at_least() {
-    let (host, start) = stalled_kernel();
-    let at = |age| Now {
-        ns: 0,
-        jiffies: start + age,
-    };
-    let engine = host.engine();
-    assert!(!engine.gp_might_be_stalled(at(1999)) && engine.gp_might_be_stalled(at(2000)));
-    let mut engine = engine.clone();
-    assert!(engine.set_stall_timeout(24));
-    assert!(!engine.gp_might_be_stalled(at(2999)) && engine.gp_might_be_stalled(at(3000)));
 }
 
 #[test]
@@ -353,19 +337,6 @@ fn nothing_is_reported_for_a_time_of_nothing_and_a_new_time_holds_at_once() {
     assert_eq!(host.take_stalled().len(), 1, "it is overdue");
     let _ = host.leave();
     assert_eq!(host.input(set), Output::Done(false), "nobody sleeps");
-}
-
-#[test]
-fn a_thread_hosts_grace_period_might_be_stalled_too() {
-    let mut host = threads(21_000_000_000);
-    let _ = waiting(&mut host);
-    let at = |ns| Now { ns, jiffies: 0 };
-    let eighth = START + 2_625_000_000;
-    assert!(!host.engine().gp_might_be_stalled(at(eighth - 1)));
-    assert!(host.engine().gp_might_be_stalled(at(eighth)));
-    host.exit(1);
-    assert_eq!(settle(&mut host), Next::Done);
-    assert!(!host.engine().gp_might_be_stalled(at(eighth)));
 }
 
 #[test]

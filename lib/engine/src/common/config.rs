@@ -8,7 +8,7 @@ mod kernel;
 mod threads;
 
 pub use kernel::{Escalation, FastNoHz, IdleRule, Offload, Policy, TickSettings};
-pub use threads::{Budget, Crew, Defer};
+pub use threads::{Budget, Defer, Pool};
 
 /// When the CPU that runs the grace period reports its own quiescent state (`early_qs`).
 ///
@@ -74,8 +74,8 @@ pub struct Config {
     /// an arriving CPU executes a full fence after it becomes present and before it reads.
     pub sole_needs_no_fence: bool,
     /// Those who wait take the role of a driver from which nothing was seen or heard for so long
-    /// ([`usurp`](crate::usurp)); never, if none: a kernel has a thread for it.
-    pub usurp_after_ns: Option<u64>,
+    /// ([`takeover`](crate::takeover)); never, if none: a kernel has a thread for it.
+    pub takeover_after_ns: Option<u64>,
     /// Nodes with nobody below them are left out of a grace period, and a scan looks only at leaves that
     /// still owe. A kernel visits every node.
     pub skip_empty: bool,
@@ -100,7 +100,7 @@ pub struct Config {
     /// The thread host's policy for callbacks.
     pub defer: Defer,
     /// Who invokes callbacks in the thread host.
-    pub crew: Crew,
+    pub pool: Pool,
     /// How much a domain of the thread host may hold.
     pub budget: Budget,
 }
@@ -125,7 +125,7 @@ impl Config {
                 next_fqs: ticks,
             },
             sole_needs_no_fence: false,
-            usurp_after_ns: None,
+            takeover_after_ns: None,
             skip_empty: false,
             direct_wakes_max: 5,
             wait_markers: 5,
@@ -136,7 +136,7 @@ impl Config {
             limits: Limits::kernel_6_12(),
             offload: Offload::kernel_6_12(hz),
             defer: Defer::threads(),
-            crew: Crew::threads(),
+            pool: Pool::threads(),
             budget: Budget::none(),
         }
     }
@@ -164,7 +164,7 @@ impl Config {
                 stall_ns: crate::common::stall::THREADS_NS,
             },
             sole_needs_no_fence: true,
-            usurp_after_ns: Some(100_000_000),
+            takeover_after_ns: Some(100_000_000),
             skip_empty: true,
             direct_wakes_max: u32::MAX,
             wait_markers: 1,
@@ -175,7 +175,7 @@ impl Config {
             limits: Limits::kernel_6_12(),
             offload: Offload::quiescent(1000),
             defer: Defer::threads(),
-            crew: Crew::threads(),
+            pool: Pool::threads(),
             budget: Budget::threads(),
         }
     }

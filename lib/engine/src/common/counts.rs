@@ -23,7 +23,7 @@ pub struct Counts {
     /// Times a report of a stall was due: see [`stall`](crate::stall).
     pub stalls: u64,
     /// Times somebody who waited took the role from a driver that had gone silent.
-    pub usurped: u64,
+    pub takeovers: u64,
     /// Times the budget was passed.
     pub over_budget: u64,
     /// Holdouts that a later scan found absent and credited: each is a departure that was not
@@ -31,7 +31,7 @@ pub struct Counts {
     pub offline_holdouts: u64,
     /// Times that low memory was acted upon ([`take_pressure`](crate::Global::take_pressure)).
     pub pressure: u64,
-    /// Times the second worker was called ([`crew`](crate::crew)).
+    /// Times the second worker was called ([`pool`](crate::pool)).
     pub backlogs: u64,
     /// How often callbacks were sent on their way, by cause.
     pub flushes: Flushes,
@@ -48,7 +48,7 @@ impl Counts {
             sole: 0,
             turns: 0,
             stalls: 0,
-            usurped: 0,
+            takeovers: 0,
             over_budget: 0,
             offline_holdouts: 0,
             pressure: 0,

@@ -59,7 +59,7 @@ mod policy;
 mod report;
 mod run;
 
-pub use policy::{Boot, Choice, ExpPoll, Expedite};
+pub use policy::{ExpPoll, Expedite};
 pub use report::{Handled, Interrupted};
 
 /// A node's part.

@@ -5,7 +5,7 @@
 //! | kind | calls |
 //! |---|---|
 //! | requests | [`wait_for_gp`](Global::wait_for_gp), [`start_poll`](Global::start_poll) |
-//! | driving | [`try_drive`](Global::try_drive), [`step`](Global::step), [`fenced`](Global::fenced), [`flagged`](Global::flagged), [`leave`](Global::leave), [`grow`](Global::grow), [`usurp`](Global::usurp), [`resume`](Global::resume) |
+//! | driving | [`try_drive`](Global::try_drive), [`step`](Global::step), [`fenced`](Global::fenced), [`flagged`](Global::flagged), [`leave`](Global::leave), [`grow`](Global::grow), [`takeover`](Global::take_over), [`resume`](Global::resume) |
 //! | reports | [`report_qs`](Global::report_qs), [`departed`](Global::departed), [`context_switch`](Global::context_switch), [`read_unlock`](Global::read_unlock), [`waiters_woken`](Global::waiters_woken) |
 //! | expedited | `exp_*`: see [`exp`](crate::exp) |
 //! | looks | [`poll`](Global::poll), [`holdouts`](Global::holdouts), [`published`](Global::published), … |
@@ -17,7 +17,7 @@
 //! At most one caller drives. It calls `step` until [`Next`] says otherwise; between any two steps
 //! the lock may be dropped and every other call may come in. A driver that is satisfied is told to
 //! leave ([`Next::HandOver`], [`Next::Done`]); one that gives up (a deadline) just leaves, and
-//! whoever drives next resumes in the middle of the phase. One that goes silent loses it: [`usurp`](crate::usurp).
+//! whoever drives next resumes in the middle of the phase. One that goes silent loses it: [`takeover`](crate::takeover).
 
 use crate::common::config::Config;
 use crate::common::counts::Counts;
@@ -89,7 +89,7 @@ pub struct Global {
     pub(crate) phase: Phase,
     pub(crate) driver: Option<Driver>,
     /// How often the role was taken from a driver.
-    pub(crate) reign: u32,
+    pub(crate) driver_epoch: u32,
     /// Who waits found no sign of life from the driver since this look, in nanoseconds.
     pub(crate) silent_since: Option<u64>,
     /// So many drivers one after the other have lost the role before a fence of theirs was over, or as many as make a difference.
@@ -104,7 +104,7 @@ pub struct Global {
     pub(crate) stall: crate::common::stall::State,
     pub(crate) group: crate::common::group::Group,
     pub(crate) budget: Holding,
-    pub(crate) crew: Duty,
+    pub(crate) pool: Duty,
     /// So many hurry all callbacks to come ([`offload`](crate::offload)).
     pub(crate) hurry: u32,
     pub(crate) now: Now,
@@ -124,7 +124,7 @@ impl Global {
             force: false,
             phase: Phase::Idle,
             driver: None,
-            reign: 0,
+            driver_epoch: 0,
             silent_since: None,
             lost_in_row: 0,
             joined: 0,
@@ -136,7 +136,7 @@ impl Global {
             stall: crate::common::stall::State::new(),
             group: crate::common::group::Group::new(),
             budget: Holding::new(),
-            crew: Duty::new(),
+            pool: Duty::new(),
             hurry: 1,
             now: Now { ns: 0, jiffies: 0 },
             counts: Counts::new(),
@@ -301,7 +301,7 @@ impl Global {
         self.group = crate::common::group::Group::new();
         self.stall = crate::common::stall::State::new();
         self.budget.unsaid();
-        self.crew.forked();
+        self.pool.forked();
         self.counts = Counts::default();
     }
 

@@ -60,14 +60,6 @@ impl Limits {
         }
     }
 
-    /// The same for `CONFIG_RCU_STRICT_GRACE_PERIOD`.
-    pub const fn strict() -> Limits {
-        Limits {
-            blimit: 1000,
-            ..Limits::kernel_6_12()
-        }
-    }
-
     /// Is a CPU that owes so many overloaded? Its bit in the leaf follows this answer.
     pub fn overloaded(&self, n_cbs: u64) -> bool {
         let mark = match self.qovld {
@@ -331,8 +323,6 @@ mod tests {
             let it = State::new().begin(&limits, 1, 1, context);
             assert_eq!(it.is_timed(), context != Context::Rcuop);
         }
-        let strict = State::new().begin(&Limits::strict(), 1, 1, Context::Softirq);
-        assert_eq!((strict.limit(), strict.is_timed()), (1000, true));
     }
 
     #[test]

@@ -24,6 +24,6 @@ pub(crate) mod parts;
 pub mod polled;
 pub mod seq;
 pub mod stall;
+pub mod takeover;
 pub(crate) mod tree;
-pub mod usurp;
 pub mod waiters;

@@ -198,23 +198,6 @@ impl Seq {
         self.ceil().lt(new)
     }
 
-    /// About how many grace periods lie between `old` and `self` (newer). For statistics only.
-    ///
-    /// 0 if the two are equal, 1 if no whole grace period can have passed (also if `self` is the older
-    /// one), otherwise the whole ones plus the partial one at either end.
-    pub const fn diff(self, old: Seq) -> Word {
-        if self.0 == old.0 {
-            return 0;
-        }
-        let first = old.ceil();
-        let last = self.floor();
-        if !first.lt(last) {
-            return 1;
-        }
-        let whole = last.0.wrapping_sub(first.0) >> Self::CTR_SHIFT;
-        whole + (old.state() != 0) as Word + (self.state() != 0) as Word
-    }
-
     /// Is `self` more than a quarter of the space behind `newer`? Then whoever holds `self` slept so
     /// long that its knowledge is stale (`gpwrap`), and must be told before the difference reaches
     /// half the space and turns into "ahead".

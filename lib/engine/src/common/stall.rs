@@ -32,8 +32,8 @@
 //!   [suppressed](Global::reset_stalls).
 
 use crate::common::event::{Event, StallEvent};
-use crate::common::global::{Global, Phase};
-use crate::common::host::{Host, Now};
+use crate::common::global::Global;
+use crate::common::host::Host;
 use crate::common::seq::Seq;
 
 mod kernel;
@@ -64,21 +64,6 @@ pub const fn timeout(seconds: u64, hz: u32, checks_locks: bool) -> u64 {
         seconds
     };
     (seconds + if checks_locks { 5 } else { 0 }) * hz as u64
-}
-
-/// Ticks of a kernel's timeout for expedited grace periods, given in milliseconds; 0 is the `normal` one. Two
-/// at least; a quarter more for kernels that check their locks.
-pub const fn expedited_timeout(ms: u64, hz: u32, normal: u64, checks_locks: bool) -> u64 {
-    if ms == 0 {
-        return normal;
-    }
-    let ticks = (ms * hz as u64).div_ceil(1000);
-    let ticks = if checks_locks {
-        ticks + ticks / 4
-    } else {
-        ticks
-    };
-    if ticks < 2 { 2 } else { ticks }
 }
 
 /// A stall, as a CPU's tick sees it.
@@ -201,18 +186,6 @@ impl Global {
             }
         }
     }
-
-    /// Is the grace period in flight so old that whoever can do with fewer of them should
-    /// (`rcu_gp_might_be_stalled`)? An eighth of the timeout, and two seconds at least.
-    pub fn gp_might_be_stalled(&self, now: Now) -> bool {
-        if let Some(escalation) = self.config.escalation {
-            let old = (escalation.stall / 8).max(2 * u64::from(escalation.hz));
-            return self.age(now).is_some_and(|age| age.ticks >= old);
-        }
-        let old = (self.stall_ns() / 8).max(2 * SECOND);
-        let since = self.stall.blocked_since;
-        self.phase != Phase::Idle && since.is_some_and(|since| now.ns.saturating_sub(since) >= old)
-    }
 }
 
 fn trace(event: StallEvent, host: &impl Host) {
@@ -222,6 +195,8 @@ fn trace(event: StallEvent, host: &impl Host) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::common::global::Phase;
+    use crate::common::host::Now;
     use alloc::vec::Vec;
 
     #[test]
@@ -231,11 +206,6 @@ mod tests {
         assert_eq!(timeout(21, 100, true), 2600);
         assert_eq!(THREADS_NS, 21_000_000_000, "a kernel's, in nanoseconds");
         assert_eq!(REPEAT_NS, 3_000_000, "and its three ticks");
-        let expedited = |ms, checks| expedited_timeout(ms, 1000, 21_000, checks);
-        assert_eq!((expedited(0, false), expedited(0, true)), (21_000, 21_000));
-        assert_eq!((expedited(1, false), expedited(20, false)), (2, 20));
-        assert_eq!(expedited(20, true), 25);
-        assert_eq!(expedited_timeout(21, 100, 0, false), 3, "rounded up");
     }
 
     #[test]
@@ -266,20 +236,6 @@ mod tests {
         engine.stall.exp_ended();
         engine.stall.exp.begin(500);
         assert_eq!(engine.stall.exp.at(10, 3), 510, "it is another one");
-    }
-
-    #[test]
-    fn in_a_thread_host_two_seconds_are_old_whatever_the_time_for_reports() {
-        let mut engine = Global::new(crate::common::config::Config::threads());
-        assert!(!engine.set_stall_ns(SECOND));
-        engine.phase = Phase::Fence;
-        engine.stall.blocked_since = Some(1000);
-        let at = |ns| Now {
-            ns,
-            ..Now::default()
-        };
-        assert!(!engine.gp_might_be_stalled(at(999 + 2 * SECOND)));
-        assert!(engine.gp_might_be_stalled(at(1000 + 2 * SECOND)));
     }
 
     #[test]

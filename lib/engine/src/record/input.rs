@@ -13,14 +13,14 @@ use crate::common::host::{CpuId, Effects, LeafId, Next, Now, Pos, Published, See
 use crate::common::limits::{Batch, Context};
 use crate::common::polled::FullCookie;
 use crate::common::seq::Seq;
-use crate::common::usurp::Look;
+use crate::common::takeover::Look;
 use crate::kernel::callbacks::{Adopted, Called, Noticed};
 use crate::kernel::fast_no_hz::IdleLook;
 use crate::kernel::offload::{self, Call, GroupId};
 use crate::kernel::report::{self, Reported};
 use crate::kernel::tick::{At, Ticked};
 use crate::threads::credit::{Cause, Queued, Refill, Urgency};
-use crate::threads::crew::TurnId;
+use crate::threads::pool::TurnId;
 use crate::threads::pressure::Low;
 
 /// One call of the engine. What is not about a CPU's callbacks or the barrier is a call of
@@ -50,14 +50,14 @@ pub enum Input {
         newly: u32,
     },
     Leave,
-    Usurp {
+    TakeOver {
         cpu: Option<CpuId>,
         interest: Interest,
         now_ns: u64,
         sleeping: bool,
     },
     Resume {
-        reign: u32,
+        epoch: u32,
     },
     Grow {
         cpus: u32,
@@ -107,7 +107,7 @@ pub enum Input {
     SetDrained {
         drained: bool,
     },
-    Uproot,
+    Detach,
     MemoryLow {
         now: Now,
     },
@@ -344,7 +344,6 @@ pub enum ExpInput {
     Wake,
     Release,
     SetExpedite(Expedite),
-    PassBootGp,
     StartPoll { leaf: LeafId },
     PollWork { leaf: LeafId },
 }

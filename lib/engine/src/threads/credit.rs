@@ -88,7 +88,7 @@ pub struct Refill {
     pub arm: Option<u64>,
     /// Wake the worker.
     pub kick: bool,
-    /// Wake the second worker, too ([`crew`](crate::crew)).
+    /// Wake the second worker, too ([`pool`](crate::pool)).
     pub second: bool,
     /// Some callbacks wait for a grace period that nobody drives: do it, as far as that needs no
     /// waiting.

@@ -2,8 +2,8 @@
 
 pub mod budget;
 pub mod credit;
-pub mod crew;
+pub(crate) mod detach;
 pub mod indexed;
 pub mod owner;
+pub mod pool;
 pub mod pressure;
-pub(crate) mod uproot;

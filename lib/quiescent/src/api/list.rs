@@ -51,14 +51,14 @@
 //! ```
 
 use std::fmt;
-use std::sync::PoisonError;
 
 use super::guard::Guard;
 use super::handle::{Global, Handle, Reads, is_same};
 use super::ptr::RcuPtr;
 use super::retired::Retired;
 use super::shared::Shared;
-use crate::inner::prim::{Mutex, MutexGuard, const_new};
+use crate::inner::prim::const_new;
+use crate::inner::prim::write_lock::{Taken, WriteLock};
 
 /// A singly linked list: any number of readers at any time, one writer at a time.
 ///
@@ -105,7 +105,7 @@ use crate::inner::prim::{Mutex, MutexGuard, const_new};
 /// ```
 pub struct RcuList<T: Send + Sync + 'static, D: Handle = Global> {
     first: Link<T>,
-    writer: Mutex<()>,
+    writer: WriteLock,
     domain: D,
 }
 
@@ -128,7 +128,7 @@ type Place<'a, T> = (&'a Link<T>, Option<Found<'a, T>>);
 /// The one who may change the list at present.
 struct Writer<'a, T: Send + Sync + 'static> {
     first: &'a Link<T>,
-    _lock: MutexGuard<'a, ()>,
+    _lock: Taken<'a>,
 }
 
 impl<T: Send + Sync + 'static> RcuList<T> {
@@ -144,7 +144,7 @@ impl<T: Send + Sync + 'static, D: Handle> RcuList<T, D> {
     const_new! {
         /// An empty list, read under sections of `domain`. Can be the value of a `static`.
         pub fn new_in(domain: D) -> RcuList<T, D> {
-            RcuList { first: RcuPtr::null(), writer: Mutex::new(()), domain }
+            RcuList { first: RcuPtr::null(), writer: WriteLock::new(), domain }
         }
     }
 
@@ -247,7 +247,7 @@ impl<T: Send + Sync + 'static, D: Handle> RcuList<T, D> {
     fn write(&self) -> Writer<'_, T> {
         Writer {
             first: &self.first,
-            _lock: self.writer.lock().unwrap_or_else(PoisonError::into_inner),
+            _lock: self.writer.take(),
         }
     }
 }

@@ -299,6 +299,7 @@ unsafe extern "C" fn child() {
             .not_inherited
             .store(dropped, Ordering::Relaxed);
     }
+    prim::write_lock::forked();
     unlock(env);
     telemetry::begin_again(forks, &held.names);
     drop(held);

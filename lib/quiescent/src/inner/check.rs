@@ -153,7 +153,7 @@ impl Model {
     /// With the fewest spins, and a driver that is found not running loses its role at once: any preemption is one
     /// that never ends.
     pub fn usurping() -> Model {
-        Model::configured(0, 0, |config| config.usurp_after_ns = Some(0))
+        Model::configured(0, 0, |config| config.takeover_after_ns = Some(0))
     }
 
     /// For models with a clock: with deadlines that come, some time.
@@ -164,9 +164,9 @@ impl Model {
             config.defer.lazy_grid_ns = 1;
             config.defer.prompt_ns = life.prompt_ns;
             config.defer.pressure_ns = life.pressure_ns;
-            config.usurp_after_ns = life.usurp_after_ns;
-            config.crew.above = life.second_above;
-            config.crew.below = life.second_below;
+            config.takeover_after_ns = life.usurp_after_ns;
+            config.pool.above = life.second_above;
+            config.pool.below = life.second_below;
         })
     }
 
@@ -181,7 +181,7 @@ impl Model {
             expedited_factor: 1,
             stall_ns: u64::MAX,
         };
-        config.usurp_after_ns = None; // where no scenario is about that: time-outs are choices
+        config.takeover_after_ns = None; // where no scenario is about that: time-outs are choices
         adapt(&mut config);
         let env: &'static Env = prim::keep(Box::new(Env::new(config)));
         env.resolve_mode();
@@ -261,7 +261,11 @@ impl Model {
 
     /// Wakes whoever plays the worker.
     pub fn kick(self) {
-        self.0.state.call();
+        self.0
+            .state
+            .called
+            .store(1, crate::inner::prim::Ordering::Release);
+        self.0.alarm.kick();
     }
 
     /// Is the worker's timer set? If not, and nobody kicks it, it sleeps for ever.
@@ -319,7 +323,7 @@ impl Model {
 
     /// A heavy fence, this thread's own or one that somebody else issues.
     pub fn fence(self) {
-        self.0.state.heavy_fence().expect("models refuse nothing");
+        self.0.heavy_fence().expect("models refuse nothing");
     }
 
     /// A domain of the program, with this model's policy and the fewest spins: the one of this number. Leaked.

@@ -261,7 +261,7 @@ impl State {
         #[cfg(all(test, not(quiescent_model)))]
         self.probe.told.fetch_add(1, Ordering::Relaxed);
         let Some(stall) = stall else { return };
-        if self.telling.swap(1, Ordering::Relaxed) != 0 {
+        if !self.telling.begin() {
             return;
         }
         let report = || report::report(Report::Stalled(stall));
@@ -276,6 +276,6 @@ impl State {
                 watch.rest();
             });
         }
-        self.telling.store(0, Ordering::Relaxed);
+        self.telling.end();
     }
 }

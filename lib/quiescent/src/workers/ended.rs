@@ -119,6 +119,9 @@ mod real {
                 taken.report();
                 report(Report::Exited { name: name() });
             }
+            // It may have been a reporter: others are told from here on.
+            self.states().for_each(|state| state.telling.leave());
+            self.watch.telling.leave();
             // As if the callback had returned: the threads' own destructors may wait, and so may whom we serve below.
             prim::tls_set(CELL_CALLBACK, 0);
             if prim::tls_get(CELL_SECOND) != 0 {

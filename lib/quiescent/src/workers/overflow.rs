@@ -1,6 +1,6 @@
 //! The second worker: invokes callbacks beside the first where they pile up, and does nothing else.
 //!
-//! When it is called, and when it is to rest, the engine says ([`crew`](quiescent_engine::crew)). It is started when
+//! When it is called, and when it is to rest, the engine says ([`pool`](quiescent_engine::pool)). It is started when
 //! it is first called, and sleeps between two backlogs on a word of its own: a program without backlogs has no such
 //! thread, and one whose backlog is over has one that never wakes. It makes no sweep, sets no timer, waits for no
 //! grace period. Timers and takeovers, memory, and what it leaves behind are the worker's.
@@ -16,7 +16,7 @@
 //! then takes the second's post away, as a stand-by would, and ends its turn: the thread that comes back after all
 //! finds another number, and ends. A worker that waits for a grace period looks after that.
 
-use quiescent_engine::crew::TurnId;
+use quiescent_engine::pool::TurnId;
 
 use crate::inner::defer::run;
 use crate::inner::defer::sweep::Until;

@@ -14,7 +14,7 @@ pub(crate) use real::{STUCK, Watch};
 
 #[cfg(quiescent_model)]
 mod model {
-    use quiescent_engine::crew::TurnId;
+    use quiescent_engine::pool::TurnId;
 
     use crate::inner::domain::env::Env;
     use crate::workers::overflow::Second;
@@ -64,11 +64,12 @@ mod real {
     use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
     use std::time::Duration;
 
-    use quiescent_engine::crew::TurnId;
+    use quiescent_engine::pool::TurnId;
 
     use crate::inner::domain::counters::{count, uncount};
     use crate::inner::domain::env::Env;
     use crate::inner::prim::alarm::os::{close, set_timer, timerfd};
+    use crate::inner::prim::teller::Teller;
     use crate::inner::prim::{self, CELL_ROLE, CELL_SECOND, CELL_WATCHED};
     use crate::report::{Report, report};
     use crate::workers::overflow::{Second, turn_of_worker};
@@ -103,7 +104,7 @@ mod real {
         /// Those of them that have not come back.
         away: AtomicU32,
         /// The reporter has been called for one of them, and has not returned.
-        telling: AtomicU32,
+        pub(crate) telling: Teller,
         /// The second worker, whom the worker looks after.
         pub(crate) second: Second,
     }
@@ -119,7 +120,7 @@ mod real {
                 standby: AtomicU32::new(NOBODY),
                 stuck: AtomicU64::new(0),
                 away: AtomicU32::new(0),
-                telling: AtomicU32::new(0),
+                telling: Teller::new(),
                 second: Second::new(),
             }
         }
@@ -280,7 +281,7 @@ mod real {
         /// Reports a stuck callback. The reporter is the program's code, and is watched like a callback:
         /// it may well want the lock that the stuck one holds. While it is out, nobody else is told.
         pub(crate) fn tell(&'static self, env: &'static Env, name: &'static str, running: u64) {
-            if self.telling.swap(1, Ordering::Acquire) != 0 {
+            if !self.telling.begin() {
                 return;
             }
             self.begin(env, || "the reporter");
@@ -289,7 +290,7 @@ mod real {
                 running: Duration::from_nanos(running),
             });
             self.end();
-            self.telling.store(0, Ordering::Release);
+            self.telling.end();
         }
 
         /// Waits until a callback has run for too long, and takes the role of the worker that runs it:

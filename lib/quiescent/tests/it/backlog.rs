@@ -62,7 +62,8 @@ fn a_backlog_has_a_second_worker_and_keeps_its_order() {
         assert_eq!((now.callbacks, now.queued), (MANY + 2, 0));
         if two_processors() {
             assert!(now.worker_wakeups.backlog > 0, "{now:?}");
-            assert!(has_second(), "{:?}", library_threads());
+            // It may not have run before it was needed no more, and names itself.
+            until("there is a second one", has_second);
         }
         // It stays, and does nothing: no library thread runs.
         until_at_rest();

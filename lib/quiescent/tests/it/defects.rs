@@ -1,4 +1,8 @@
 //! Defects that a review has found, each with the test that fails without its fix.
 
+mod domains;
+mod forks;
+mod modes;
+mod news;
 mod slices;
 mod tasks;

@@ -23,8 +23,8 @@ pub struct Scenario {
     pub run: fn(&'static Shared) -> u32,
     /// Instructions that the region surely has.
     pub least: u64,
-    /// A handler at every so many instructions: 1 but where a child is dear.
-    pub every: u64,
+    /// So many times dearer than usual a child is: as many times fewer instructions have a handler by default.
+    pub dearness: u64,
 }
 
 /// All of them.
@@ -33,67 +33,67 @@ pub const SCENARIOS: &[Scenario] = &[
         name: "first section of a thread",
         run: first_section,
         least: 100,
-        every: 1,
+        dearness: 1,
     },
     Scenario {
         name: "section",
         run: section,
         least: 9,
-        every: 1,
+        dearness: 1,
     },
     Scenario {
         name: "nested sections",
         run: nested_sections,
         least: 20,
-        every: 1,
+        dearness: 1,
     },
     Scenario {
         name: "sections beyond the limit",
         run: beyond_the_limit,
         least: 50,
-        every: 1,
+        dearness: 1,
     },
     Scenario {
         name: "last guard beyond the limit",
         run: last_beyond_the_limit,
         least: 25,
-        every: 1,
+        dearness: 1,
     },
     Scenario {
         name: "unlock that wakes a driver",
         run: flagged_unlock,
         least: 30,
-        every: 1,
+        dearness: 1,
     },
     Scenario {
         name: "repin that wakes a driver",
         run: flagged_repin,
         least: 30,
-        every: 1,
+        dearness: 1,
     },
     Scenario {
         name: "first section in a domain",
         run: first_in_a_domain,
         least: 200,
-        every: 5,
+        dearness: 5,
     },
     Scenario {
         name: "sections in two domains",
         run: two_domains,
         least: 100,
-        every: 5,
+        dearness: 5,
     },
     Scenario {
         name: "sections without a slot",
         run: without_a_slot,
         least: 50,
-        every: 5,
+        dearness: 5,
     },
     Scenario {
         name: "end of a thread",
         run: end_of_a_thread,
         least: 50,
-        every: 1,
+        dearness: 1,
     },
 ];
 

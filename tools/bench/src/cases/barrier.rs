@@ -5,8 +5,8 @@
 //! `1000 by retire`, or `empty`. Only for libraries that have a barrier for all threads. A process has the machine to itself.
 
 use crate::deferral::{self, Deferring, RETIRE};
-use crate::measure::crew;
 use crate::measure::once::{self, Ask, Question};
+use crate::measure::threads;
 
 use quiescent_report::rows::{Figure, Samples, samples, stats};
 use quiescent_report::text::cases::{self, Column};
@@ -78,7 +78,7 @@ fn measure(ask: &BarrierAsk) -> Result<Vec<Figure>, String> {
     for _ in 0..ask.threads {
         let (go, orders) = channel::<()>();
         let done = done.clone();
-        let thread = crew::thread("producer", move || {
+        let thread = threads::spawn("producer", move || {
             (subject.attach)();
             let _ = done.send(());
             while orders.recv().is_ok() {
@@ -96,7 +96,7 @@ fn measure(ask: &BarrierAsk) -> Result<Vec<Figure>, String> {
     let all_ready = || -> Result<(), String> {
         let ready = threads
             .iter()
-            .map(|_| is_done.recv().map_err(|_| crew::DIED));
+            .map(|_| is_done.recv().map_err(|_| threads::DIED));
         ready.collect::<Result<(), _>>().map_err(String::from)
     };
     all_ready()?;
@@ -104,7 +104,7 @@ fn measure(ask: &BarrierAsk) -> Result<Vec<Figure>, String> {
     // The first call is not measured: some libraries start their thread in it.
     for call in 0..=ask.calls {
         for (go, _) in &threads {
-            go.send(()).map_err(|_| crew::DIED)?;
+            go.send(()).map_err(|_| threads::DIED)?;
         }
         all_ready()?;
         let begin = Instant::now();
@@ -116,7 +116,7 @@ fn measure(ask: &BarrierAsk) -> Result<Vec<Figure>, String> {
     }
     for (go, thread) in threads {
         drop(go);
-        thread.join().map_err(|_| crew::DIED)?;
+        thread.join().map_err(|_| threads::DIED)?;
     }
     (subject.settle)();
     let case = ask.case();
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn every_barrier_ends() {
-        let _alone = crate::measure::tally::ALONE.lock().unwrap();
+        let _alone = crate::measure::freed::ALONE.lock().unwrap();
         let options = BarrierOptions {
             calls: 3,
             objects: 100,

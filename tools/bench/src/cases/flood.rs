@@ -8,7 +8,7 @@ use crate::deferral::{self, Deferring, RETIRE, Verb};
 use crate::measure::once::Ask;
 use crate::measure::once::Question;
 use crate::measure::waves::{self, Cell};
-use crate::measure::{clock, crew, order, process, tally};
+use crate::measure::{clock, freed, order, process, threads};
 use crate::subjects::ReaderControl;
 use crate::subjects::pool::MOST_THREADS;
 use quiescent_report::OURS;
@@ -85,7 +85,7 @@ fn measure(ask: &FloodAsk) -> Result<Vec<Figure>, String> {
     let members = 1 + ask.producers as usize;
     let controls: Vec<ReaderControl> = (0..members).map(|_| ReaderControl::default()).collect();
     let start_rss = process::rss_bytes();
-    let told_before = tally::count();
+    let freed_before = freed::count();
     // The first member reads, the others hand over. What each gives: the CPU time it used.
     let work = |number: usize, ()| {
         let cpu = clock::thread_cpu_ns();
@@ -106,13 +106,13 @@ fn measure(ask: &FloodAsk) -> Result<Vec<Figure>, String> {
         let end = Instant::now() + Duration::from_millis(ask.ms);
         while Instant::now() < end {
             std::thread::sleep(LOOK.min(end.saturating_duration_since(Instant::now())));
-            most_held = most_held.max(held(verb, made(), told_before));
+            most_held = most_held.max(held(verb, made(), freed_before));
         }
         for control in &controls {
             control.stop.0.store(1, Relaxed);
         }
     };
-    let ran = crew::run(&subject, members, |_| (), work, watch)?;
+    let ran = threads::run(&subject, members, |_| (), work, watch)?;
     let (made, case): (u64, _) = (made(), ask.case());
     let of_block = |ns: u64| ns as f64 / made.max(1) as f64;
     let reader_ns = ran.results.first().copied().unwrap_or(0);
@@ -145,10 +145,10 @@ pub(crate) fn hand_over(verb: Verb, control: &ReaderControl, most: u64) {
 }
 
 /// How many of the blocks made so far are held.
-pub(crate) fn held(verb: Verb, made: u64, told_before: u64) -> u64 {
+pub(crate) fn held(verb: Verb, made: u64, freed_before: u64) -> u64 {
     match verb.silent {
         Some(held) => held().0,
-        None => made.saturating_sub(tally::count() - told_before),
+        None => made.saturating_sub(freed::count() - freed_before),
     }
 }
 
@@ -314,7 +314,7 @@ mod tests {
 
     #[test]
     fn every_subject_is_flooded() {
-        let _alone = crate::measure::tally::ALONE.lock().unwrap();
+        let _alone = crate::measure::freed::ALONE.lock().unwrap();
         for (subject, verb) in deferral::massed(&deferral::all()) {
             let ask = FloodAsk {
                 subject: subject.name.into(),

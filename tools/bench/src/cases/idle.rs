@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn every_subject_is_idle_in_both_ways() {
-        let _alone = crate::measure::tally::ALONE.lock().unwrap();
+        let _alone = crate::measure::freed::ALONE.lock().unwrap();
         for subject in deferral::all() {
             for blocks in [0, 10] {
                 let ask = IdleAsk {

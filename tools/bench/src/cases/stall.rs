@@ -9,7 +9,7 @@ use crate::deferral::{self, Deferring, Verb};
 use crate::measure::once::Ask;
 use crate::measure::once::Question;
 use crate::measure::waves::{self, Cell};
-use crate::measure::{crew, process, tally};
+use crate::measure::{freed, process, threads};
 use crate::subjects::ReaderControl;
 use quiescent_report::OURS;
 use quiescent_report::rows::MEBIBYTE;
@@ -54,16 +54,16 @@ impl Reader {
         let control = Arc::new(ReaderControl::default());
         let (here, is_here) = channel();
         let shared = control.clone();
-        let thread = crew::thread("stalled reader", move || {
+        let thread = threads::spawn("stalled reader", move || {
             (subject.attach)();
             let _ = here.send(process::this_thread());
             hold(&shared);
             (subject.detach)();
         })?;
-        let number = is_here.recv().map_err(|_| crew::DIED)?;
+        let number = is_here.recv().map_err(|_| threads::DIED)?;
         while control.heartbeat.0.load(Acquire) == 0 {
             if thread.is_finished() {
-                return Err(crew::DIED.into());
+                return Err(threads::DIED.into());
             }
             std::thread::sleep(LOOK);
         }
@@ -76,7 +76,7 @@ impl Reader {
 
     fn end(self) -> Result<(), String> {
         self.control.stop.0.store(1, Release);
-        self.thread.join().map_err(|_| crew::DIED.into())
+        self.thread.join().map_err(|_| threads::DIED.into())
     }
 }
 
@@ -108,11 +108,11 @@ fn measure(ask: &StallAsk) -> Result<Vec<Figure>, String> {
         .ok_or_else(|| format!("{} has no sections to stay in", subject.name))?;
     let rss = || process::rss_bytes().unwrap_or(0);
     let reader = Reader::start(subject, hold)?;
-    let (begin, start_rss, told_before) = (Instant::now(), rss(), tally::count());
+    let (begin, start_rss, freed_before) = (Instant::now(), rss(), freed::count());
     let end = begin + Duration::from_millis(ask.ms);
     let made = Arc::new(ReaderControl::default());
     let (shared, objects) = (made.clone(), ask.objects);
-    let producer = crew::thread("producer", move || {
+    let producer = threads::spawn("producer", move || {
         (subject.attach)();
         flood::hand_over(verb, &shared, objects);
         shared.stop.0.store(2, Release);
@@ -129,7 +129,7 @@ fn measure(ask: &StallAsk) -> Result<Vec<Figure>, String> {
     let (took, retired_rss) = (begin.elapsed(), rss());
     std::thread::sleep(end.saturating_duration_since(Instant::now()));
     let handed_over = made.heartbeat.0.load(Relaxed);
-    let held = flood::held(verb, handed_over, told_before);
+    let held = flood::held(verb, handed_over, freed_before);
     let blocked = !through();
     let (stalled_rss, named) = (
         rss(),
@@ -141,7 +141,7 @@ fn measure(ask: &StallAsk) -> Result<Vec<Figure>, String> {
     }
     made.stop.0.store(3, Release);
     producer.thread().unpark();
-    producer.join().map_err(|_| crew::DIED)?;
+    producer.join().map_err(|_| threads::DIED)?;
     (subject.settle)();
     let figure = |metric, unit, value: u64| Figure::new(&ask.verb, metric, unit, value as f64);
     let freed = handed_over.saturating_sub(held);
@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     fn every_subject_goes_on_after_a_stall() {
-        let _alone = crate::measure::tally::ALONE.lock().unwrap();
+        let _alone = crate::measure::freed::ALONE.lock().unwrap();
         for (subject, verb) in deferral::massed(&deferral::all()) {
             let ask = StallAsk {
                 subject: subject.name.into(),

@@ -56,8 +56,8 @@ macro_rules! c_peer {
                 }),
                 verbs: &[$crate::deferral::Verb {
                     name: $crate::deferral::RETIRE,
-                    one: |value| $one(value, $crate::tally::told),
-                    many: |n| $many(n, $crate::tally::told),
+                    one: |value| $one(value, $crate::measure::freed::note),
+                    many: |n| $many(n, $crate::measure::freed::note),
                     silent: None,
                     massed: true,
                     trickled: true,

@@ -2,7 +2,7 @@
 
 use super::Deferring;
 use super::loops::{Block, Defer, DeferBeside, DeferOwning, Owning, beside, deferring, owning};
-use super::told::{self, Noted, RetireNoted};
+use super::noted::{self, Noted, RetireNoted};
 use crossbeam_epoch::{Atomic, Guard, Owned, pin};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -111,8 +111,8 @@ pub(super) fn subject() -> Deferring {
         settle,
         owning: Some(owning::<Crossbeam>),
         beside: beside::<Pointer>(),
-        verbs: const { &[told::retire::<Crossbeam>()] },
-        hold: Some(told::hold::<Pointer>),
+        verbs: const { &[noted::retire::<Crossbeam>()] },
+        hold: Some(noted::hold::<Pointer>),
         ..deferring::<Crossbeam>("crossbeam-epoch")
     }
 }

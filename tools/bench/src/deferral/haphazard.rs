@@ -2,7 +2,7 @@
 
 use super::Deferring;
 use super::loops::{Block, Defer, deferring};
-use super::told::{self, Noted, RetireNoted};
+use super::noted::{self, Noted, RetireNoted};
 use crate::subjects::ReaderControl;
 use crate::subjects::loops::used;
 use haphazard::{AtomicPtr, Domain, Global, HazardPointer};
@@ -40,7 +40,7 @@ fn hold(control: &ReaderControl) {
     let mut hazard = HazardPointer::new();
     // SAFETY: the block is retired below, when nobody guards it.
     let guarded = unsafe { pointer.load(&mut hazard) };
-    told::stay(control);
+    noted::stay(control);
     used(guarded.map_or(0, |block| block.value));
     // SAFETY: from a box; nobody else knows the pointer.
     unsafe { pointer.retire() };
@@ -53,7 +53,7 @@ fn settle() {
 pub(super) fn subject() -> Deferring {
     Deferring {
         settle,
-        verbs: const { &[told::retire::<Haphazard>()] },
+        verbs: const { &[noted::retire::<Haphazard>()] },
         hold: Some(hold),
         ..deferring::<Haphazard>("haphazard")
     }

@@ -11,7 +11,7 @@
 //! program has each producer do at its end, `settle` what it does last of all, so that everything is freed: a barrier
 //! where there is one; a sentinel behind everything else (crossbeam, sdd); "nobody is here any more" (seize).
 
-use crate::measure::crew;
+use crate::measure::threads;
 use crate::subjects::{Absent, Language, ReaderControl};
 use quiescent_report::OURS;
 use quiescent_report::Report;
@@ -28,13 +28,13 @@ mod haphazard;
 #[cfg(have_liburcu)]
 mod liburcu;
 mod loops;
+mod noted;
 mod quiescent;
 pub mod rest;
 #[cfg(feature = "peers")]
 mod sdd;
 #[cfg(feature = "peers")]
 mod seize;
-mod told;
 
 pub use loops::bare;
 
@@ -75,7 +75,7 @@ pub struct Deferring {
     pub barrier: Option<fn()>,
 }
 
-/// A way of handing over a block whose end is noticed ([`crate::measure::tally`]).
+/// A way of handing over a block whose end is noticed ([`crate::measure::freed`]).
 #[derive(Debug, Clone, Copy)]
 pub struct Verb {
     /// The name in reports; [`RETIRE`] where a library has only one.
@@ -111,7 +111,7 @@ impl Deferring {
     }
 }
 
-impl crew::Member for Deferring {
+impl threads::Member for Deferring {
     fn attach(&self) {
         (self.attach)();
     }
@@ -276,7 +276,7 @@ unsafe fn quiescent_bench_counted(retire: unsafe fn(&[*mut ()]), blocks: &[*mut 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::tally::ALONE;
+    use crate::measure::freed::ALONE;
     use std::sync::atomic::Ordering::Relaxed;
 
     /// In a thread of its own, so that `attach` meets a fresh one.

@@ -3,7 +3,7 @@
 //! [`VERBS`] is where `bench trickle`, `bench flood` and `bench stall` find its verbs; a new one is a `HandOver` and a line.
 
 use super::loops::{Block, Defer, DeferBeside, DeferOwning, Owning, beside, deferring, owning};
-use super::told::{self, HandOver, Noted, RetireNoted};
+use super::noted::{self, HandOver, Noted, RetireNoted};
 use super::{Deferring, RETIRE, Verb};
 use quiescent::{Guard, RcuCell, Retired, defer, defer_hurry, read_lock, statistics};
 use quiescent_report::OURS;
@@ -199,26 +199,26 @@ impl RetireNoted for CallHurry {
 const VERBS: &[Verb] = &[
     Verb {
         silent: Some(held),
-        ..told::verb::<Plain<Retire>>(RETIRE)
+        ..noted::verb::<Plain<Retire>>(RETIRE)
     },
     Verb {
         silent: Some(held),
-        ..told::verb::<Plain<NoReclaim>>("retire_no_reclaim")
-    },
-    Verb {
-        silent: Some(held),
-        trickled: false,
-        ..told::verb::<Plain<TryRetire>>("try_retire")
+        ..noted::verb::<Plain<NoReclaim>>("retire_no_reclaim")
     },
     Verb {
         silent: Some(held),
         trickled: false,
-        ..told::verb::<Plain<RetireWait>>("retire_wait")
+        ..noted::verb::<Plain<TryRetire>>("try_retire")
     },
-    told::verb::<Call>("defer"),
+    Verb {
+        silent: Some(held),
+        trickled: false,
+        ..noted::verb::<Plain<RetireWait>>("retire_wait")
+    },
+    noted::verb::<Call>("defer"),
     Verb {
         massed: false, // a wake-up each
-        ..told::verb::<CallHurry>("defer_hurry")
+        ..noted::verb::<CallHurry>("defer_hurry")
     },
 ];
 
@@ -234,7 +234,7 @@ pub(super) fn subject() -> Deferring {
         owning: Some(owning::<Quiescent>),
         beside: beside::<Cell>(),
         verbs: VERBS,
-        hold: Some(told::hold::<Cell>),
+        hold: Some(noted::hold::<Cell>),
         names: Some(names),
         barrier: Some(quiescent::barrier),
         ..deferring::<Quiescent>(OURS)

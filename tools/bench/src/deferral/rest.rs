@@ -4,7 +4,7 @@
 //! ([`crate::measure::process`]), the same for every library; what a library counts about itself comes beside it.
 
 use crate::deferral::Deferring;
-use crate::measure::{crew, process};
+use crate::measure::{process, threads};
 use crate::subjects::{self, Counters};
 use quiescent_report::rows::Figure;
 use std::sync::mpsc::channel;
@@ -67,7 +67,7 @@ pub fn counters(subject: &Deferring) -> Option<Counters> {
 pub fn watch(subject: Deferring, objects: u64, rest: Duration) -> Result<Rest, String> {
     let (done, is_done) = channel();
     let (end, ended) = channel::<()>();
-    let producer = crew::thread("producer", move || {
+    let producer = threads::spawn("producer", move || {
         (subject.attach)();
         if objects > 0 {
             (subject.all_in)(objects);
@@ -80,7 +80,7 @@ pub fn watch(subject: Deferring, objects: u64, rest: Duration) -> Result<Rest, S
         let _ = ended.recv();
         (subject.detach)();
     })?;
-    let producer_number = is_done.recv().map_err(|_| crew::DIED)?;
+    let producer_number = is_done.recv().map_err(|_| threads::DIED)?;
     if objects > 0 {
         (subject.settle)();
     }

@@ -3,7 +3,7 @@
 use super::Deferring;
 use super::RETIRE;
 use super::loops::{Block, Defer, deferring};
-use super::told::{self, HandOver, Noted};
+use super::noted::{self, HandOver, Noted};
 use crate::subjects::ReaderControl;
 use sdd::{Guard, Owned};
 use std::mem::{self, ManuallyDrop};
@@ -53,7 +53,7 @@ impl HandOver for Sdd {
 
 fn hold(control: &ReaderControl) {
     let _guard = Guard::new();
-    told::stay(control);
+    noted::stay(control);
 }
 
 /// What a thread has dropped is reclaimed as its guards move the epoch on; what it deferred last comes last. A bounded
@@ -74,7 +74,7 @@ fn finish() {
 pub(super) fn subject() -> Deferring {
     Deferring {
         finish,
-        verbs: const { &[told::verb::<Sdd>(RETIRE)] },
+        verbs: const { &[noted::verb::<Sdd>(RETIRE)] },
         hold: Some(hold),
         ..deferring::<Sdd>("sdd")
     }

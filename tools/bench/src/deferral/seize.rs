@@ -2,7 +2,7 @@
 
 use super::Deferring;
 use super::loops::{Block, Defer, DeferBeside, DeferOwning, Owning, beside, deferring, owning};
-use super::told::{self, Noted, RetireNoted};
+use super::noted::{self, Noted, RetireNoted};
 use seize::{Collector, Guard as _, LocalGuard, reclaim};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -100,8 +100,8 @@ pub(super) fn subject() -> Deferring {
         settle,
         owning: Some(owning::<Seize>),
         beside: beside::<Pointer>(),
-        verbs: const { &[told::retire::<Seize>()] },
-        hold: Some(told::hold::<Pointer>),
+        verbs: const { &[noted::retire::<Seize>()] },
+        hold: Some(noted::hold::<Pointer>),
         ..deferring::<Seize>("seize")
     }
 }

@@ -1,8 +1,8 @@
-//! Processes that measure once: they are told what by their arguments, print one line of JSON, and end.
+//! Processes that measure once: they get a [`Question`] as an argument, print one line of JSON, and end.
 //!
-//! A fresh process a subject, case and round, because peak memory is a fact about a whole process, and because a
-//! library's worker thread and an allocator's pools must not be inherited from the case before. The parent waits in
-//! short steps, so Ctrl-C takes effect at once: the process that is running is ended, its figures are not used.
+//! There is a fresh process for each subject, case and round, because peak memory is a property of a whole process, and because a library's
+//! worker thread and an allocator's pools must not be inherited from the case before. The parent waits in short steps, so Ctrl-C takes effect
+//! at once: the running process is ended, and its figures are not used.
 
 use super::order;
 use quiescent_report::rows::Figure;

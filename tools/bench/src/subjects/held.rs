@@ -2,7 +2,7 @@
 
 use super::loops::{Peer, share_out, shift, turn, used};
 use super::{SRCU, SRCU_OWNED, Subject};
-use crate::measure::{clock, crew};
+use crate::measure::{clock, threads};
 use quiescent_report::OURS;
 use std::hint::black_box;
 use std::pin::{Pin, pin};
@@ -131,7 +131,7 @@ where
 {
     let (send, batch) = channel::<Vec<P::Held>>();
     let (back, emptied) = channel();
-    let ender = crew::thread("ender", move || {
+    let ender = threads::spawn("ender", move || {
         // So that the library knows this thread.
         drop(P::new().enter());
         for mut batch in batch {
@@ -153,12 +153,12 @@ where
             room.push(black_box(peer.enter()));
         }
         ns += clock::thread_cpu_ns() - begin;
-        send.send(room).map_err(|_| crew::DIED)?;
-        let (empty, took) = emptied.recv().map_err(|_| crew::DIED)?;
+        send.send(room).map_err(|_| threads::DIED)?;
+        let (empty, took) = emptied.recv().map_err(|_| threads::DIED)?;
         (room, ns) = (empty, ns + took);
     }
     drop(send);
-    ender.join().map_err(|_| crew::DIED)?;
+    ender.join().map_err(|_| threads::DIED)?;
     Ok(ns as f64 / (batches * BATCH) as f64)
 }
 

@@ -16,7 +16,7 @@
 //! Peculiarities, so that nobody is wronged: haphazard takes a fresh hazard slot in `empty` and `load` (its `repin`
 //! keeps one); arc-swap has no section, `empty` is `load()` and drop; ck keeps its record pointer in a register.
 
-use crate::measure::tally::Line;
+use crate::measure::freed::Line;
 use quiescent_report::OURS;
 use quiescent_report::Report;
 use serde_json::Value;

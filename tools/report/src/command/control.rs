@@ -1,8 +1,8 @@
-//! What a long measurement gets from its caller: a way to be stopped, and somebody to tell how far it is.
+//! What a long measurement gets from its caller: a stop flag, and where to report progress.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Somebody who shows progress. The command line draws a bar; tests and scripts stay silent.
+/// Shows progress. The command line draws a bar; tests use [`Silent`].
 pub trait Progress {
     /// A part of `steps` steps begins.
     fn begin(&self, what: &str, steps: u64);
@@ -21,27 +21,27 @@ impl Progress for Silent {
     fn end(&self) {}
 }
 
-/// How a caller steers a measurement. It is looked at between rounds, so a stop takes effect within milliseconds
-/// and what was measured until then is kept.
+/// How a caller controls a measurement. The flag is read between rounds: a stop takes effect within milliseconds, and what was measured
+/// until then is kept.
 #[derive(Clone, Copy)]
 pub struct Control<'a> {
     stop: &'a AtomicBool,
-    /// Who is told how far it is.
+    /// Where progress goes.
     pub progress: &'a dyn Progress,
 }
 
 impl<'a> Control<'a> {
-    /// Steers by `stop` (set it to true to stop) and reports to `progress`.
+    /// Stops when `stop` is true, and reports to `progress`.
     pub fn new(stop: &'a AtomicBool, progress: &'a dyn Progress) -> Self {
         Control { stop, progress }
     }
 
-    /// What is set when somebody asks to stop, for those who look from another thread.
+    /// The stop flag, for other threads.
     pub fn flag(&self) -> &'a AtomicBool {
         self.stop
     }
 
-    /// Whether somebody asked to stop.
+    /// Whether to stop.
     pub fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }

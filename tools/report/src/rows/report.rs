@@ -5,9 +5,9 @@
 //!  "rows":[{"subject":"quiescent","case":"empty","metric":"cpu_ns","unit":"ns/pair","n":5,"median":1.4,"min":1.3,"max":1.9}]}
 //! ```
 //!
-//! `subject` is who was measured, `case` the variant in words, `metric` what; a single value is `n: 1` with
-//! `median = min = max`. Percentiles are metrics of their own. A report that breaks these rules is refused on
-//! reading ([`Report::from_json`]), so that a script finds out at once.
+//! `subject` is what was measured, `case` the variant in words, `metric` the quantity. A single value has `n: 1` and
+//! `median = min = max`. A percentile is a metric of its own. [`Report::from_json`] refuses a report that breaks these rules. Each field is
+//! described in `docs/tools.md`, "Rows".
 
 use super::{Host, stats};
 use crate::Error;

@@ -226,7 +226,6 @@ impl Options {
         Expedite {
             expedited: self.expedited,
             normal: self.normal,
-            ..Expedite::up()
         }
     }
 

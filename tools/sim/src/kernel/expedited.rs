@@ -13,7 +13,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use quiescent_engine::exp::{Choice, Climb, ExpBegin, ExpNext, ExpPhase, Interrupted};
+use quiescent_engine::exp::{Climb, ExpBegin, ExpNext, ExpPhase, Interrupted};
 use quiescent_engine::polled::GpKind;
 use quiescent_engine::{CpuId, Seq};
 
@@ -53,8 +53,8 @@ impl Machine {
     pub(crate) fn synchronize(&mut self, cpu: CpuId, task: usize, asked: GpKind) -> Act {
         self.waits_for_gp(task, asked == GpKind::Expedited);
         match self.rcu.global.choose(asked) {
-            Choice::Expedited => self.expedite(cpu, task),
-            Choice::Nothing | Choice::Normal => self.synchronize_normal(cpu, task),
+            GpKind::Expedited => self.expedite(cpu, task),
+            GpKind::Normal => self.synchronize_normal(cpu, task),
         }
     }
 

@@ -67,7 +67,7 @@ impl Counted {
         self.sole = counts.sole;
         self.scans = counts.scans;
         self.steps = counts.steps;
-        self.usurped = counts.usurped;
+        self.usurped = counts.takeovers;
         self.stalls = counts.stalls;
         self.over_budget = counts.over_budget;
         self.flushes = Cause::ALL.map(|cause| counts.flushes.of(cause));

@@ -231,7 +231,7 @@ impl Threads {
                 self.arm_and_kick(&refill);
                 let cpu = self.threads[me].slot.map(|slot| slot as u32);
                 if refill.drive && self.global.try_drive(cpu, Interest::Passing) {
-                    let driven = Some((self.global.reign(), self.root()));
+                    let driven = Some((self.global.driver_epoch(), self.root()));
                     self.push(me, Frame::Carry(Carry { driven, ..carry }));
                     self.push(me, Frame::Drive(Drive::begin(self, Interest::Passing)));
                     return Flow::Go;

@@ -55,7 +55,7 @@ impl Drive {
     pub fn begin(machine: &Threads, interest: Interest) -> Drive {
         let fresh = machine.global.phase() == Phase::Idle;
         Drive {
-            reign: machine.global.reign(),
+            reign: machine.global.driver_epoch(),
             clock: match interest {
                 Interest::Waiter(_) if fresh => 0,
                 _ => machine.coarse(),

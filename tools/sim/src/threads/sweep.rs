@@ -5,8 +5,8 @@
 use std::ops::Range;
 
 use quiescent_engine::credit::Cause;
-use quiescent_engine::crew::TurnId;
 use quiescent_engine::owner::MOST_TAKEN;
+use quiescent_engine::pool::TurnId;
 use quiescent_engine::{CbList, Cpu, Lane as Which, Pos};
 
 use super::Threads;

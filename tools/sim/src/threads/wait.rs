@@ -1,6 +1,6 @@
 //! Waiting for a grace period: driving it if nobody does, else sleeping until one's turn.
 
-use quiescent_engine::usurp::Look;
+use quiescent_engine::takeover::Look;
 use quiescent_engine::{Interest, Pos};
 
 use super::Threads;
@@ -94,7 +94,7 @@ impl Threads {
         let sleeping = self.sleeper != NOBODY;
         let look = match self.global.try_drive(cpu, interest) {
             true => Look::Yours,
-            false => self.global.usurp(cpu, interest, self.clock(), sleeping),
+            false => self.global.take_over(cpu, interest, self.clock(), sleeping),
         };
         match look {
             Look::At(look) => {
@@ -104,10 +104,10 @@ impl Threads {
             }
             taken => {
                 self.waiters.remove(&it.ticket);
-                if taken == Look::Usurped {
+                if taken == Look::TakenOver {
                     self.wake_sleeper();
                 }
-                it.drives = Some(self.global.reign());
+                it.drives = Some(self.global.driver_epoch());
                 self.push(me, Frame::Wait(it));
                 self.push(me, Frame::Drive(Drive::begin(self, interest)));
             }

@@ -1,7 +1,7 @@
-//! Cookies, polling, the knobs, boot, and replay.
+//! Cookies, polling, the knobs, and replay.
 
 use super::machine;
-use quiescent_engine::exp::{Boot, Choice, ExpNext, Expedite};
+use quiescent_engine::exp::{ExpNext, Expedite};
 use quiescent_engine::polled::GpKind;
 use quiescent_engine::{Config, FullCookie, Global};
 use quiescent_harness::host::{Doing, TestHost};
@@ -117,31 +117,14 @@ fn the_work_asked_for_moves_to_a_larger_tree() {
 
 #[test]
 fn the_knobs_choose_as_the_table_says() {
-    use Choice::{Expedited, Normal, Nothing};
-    let up = Expedite::up();
-    let set = |normal, expedited, nesting| Expedite {
-        normal,
-        expedited,
-        nesting,
-        ..up
-    };
+    use GpKind::{Expedited, Normal};
+    let set = |normal, expedited| Expedite { normal, expedited };
     // Asked for a normal one; asked for an expedited one.
     let table = [
-        (up, [Normal, Expedited]),
-        (set(true, false, 0), [Normal, Normal]),
-        (set(false, true, 0), [Expedited, Expedited]),
-        (set(false, false, 2), [Expedited, Expedited]),
-        (set(true, true, 1), [Normal, Normal]),
-        (Expedite::booting(), [Nothing, Nothing]),
-        (
-            Expedite {
-                boot: Boot::Middle,
-                ..set(true, false, 1)
-            },
-            [Expedited, Expedited],
-        ),
-        (Expedite::booting().boot_ended(false), [Normal, Expedited]),
-        (Expedite::booting().boot_ended(true), [Normal, Normal]),
+        (Expedite::up(), [Normal, Expedited]),
+        (set(true, false), [Normal, Normal]),
+        (set(false, true), [Expedited, Expedited]),
+        (set(true, true), [Normal, Normal]),
     ];
     for (knobs, want) in table {
         let mut engine = Global::new(Config::kernel_6_12(4, 1000));
@@ -149,27 +132,6 @@ fn the_knobs_choose_as_the_table_says() {
         let got = [GpKind::Normal, GpKind::Expedited].map(|kind| engine.choose(kind));
         assert_eq!(got, want, "{knobs:?}");
     }
-}
-
-#[test]
-fn a_grace_period_with_one_task_moves_all_counters_and_looks_at_nobody() {
-    let mut engine = Global::new(Config::kernel_6_12(4, 1000));
-    engine.set_expedite(Expedite::booting());
-    let tree = Global::new_tree(engine.config(), 4).expect("a small tree");
-    assert!(engine.grow(tree).is_ok());
-    let cookie = FullCookie::take(engine.published().global, engine.exp_seq());
-    let merged = engine.polled().state();
-    let published = engine.pass_boot_gp();
-    assert_eq!(published.global, published.root);
-    assert!(engine.poll(cookie) && engine.polled().poll(merged));
-    assert!(engine.exp_done(cookie.exp) && !engine.busy());
-}
-
-#[test]
-#[should_panic(expected = "somebody may read")]
-fn a_grace_period_that_looks_at_nobody_is_refused_once_there_are_more_tasks() {
-    let mut engine = Global::new(Config::kernel_6_12(4, 1000));
-    engine.pass_boot_gp();
 }
 
 #[test]

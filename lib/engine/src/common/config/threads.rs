@@ -40,10 +40,10 @@ impl Defer {
     pub(crate) const PRESSURE_NS: u64 = 100_000_000;
 }
 
-/// Numbers of the crew. This project's own choice, but for the limits, which are the kernel's `qhimark` and
+/// Numbers of the worker pool. This project's own choice, but for the limits, which are the kernel's `qhimark` and
 /// `qlowmark`: there they lift and restore the limit of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Crew {
+pub struct Pool {
     /// Workers that may invoke at a time: one, or two.
     pub workers: u32,
     /// With more untended than this the second worker is called.
@@ -52,10 +52,10 @@ pub struct Crew {
     pub below: u64,
 }
 
-impl Crew {
+impl Pool {
     /// Two; 10 000 and 100.
-    pub const fn threads() -> Crew {
-        Crew {
+    pub const fn threads() -> Pool {
+        Pool {
             workers: 2,
             above: 10_000,
             below: 100,

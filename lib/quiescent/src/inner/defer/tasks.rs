@@ -79,7 +79,8 @@ impl<W> Tasks<W> {
 
     /// Wakes all of them: each looks for itself.
     pub(crate) fn wake(&self) {
-        Chosen(std::mem::take(&mut self.lock().waiting)).wake();
+        let all = Chosen(std::mem::take(&mut self.lock().waiting));
+        all.wake(); // with the lock given back: they may poll
     }
 }
 

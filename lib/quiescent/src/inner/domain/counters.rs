@@ -164,7 +164,7 @@ impl State {
             reader_wakeups: value(&c.reader_wakeups),
             sleeps: value(&c.sleeps),
             hand_overs: value(&c.hand_overs),
-            usurped: counts.usurped,
+            usurped: counts.takeovers,
             fences_take: value(&c.fences_take),
             fences_issued: self.env().fences.issued(),
             fences_shared: value(&c.fences_shared),

@@ -17,8 +17,8 @@ use crate::inner::domain::{Domain, Readers};
 use crate::inner::gp::fences::{Fences, Whose};
 use crate::inner::prim::alarm::Alarm;
 use crate::inner::prim::{
-    self, AtomicU32, CELL_CROWD, CELL_EXIT, CELL_FENCED, LEAF_SLOTS, MutexGuard, Ordering,
-    const_new, full_fence,
+    self, AtomicU32, CELL_CROWD, CELL_CROWDS, CELL_EXIT, CELL_FENCED, LEAF_SLOTS, MutexGuard,
+    Ordering, const_new, full_fence,
 };
 use crate::inner::reader::threads::{Slot, Slots};
 use crate::inner::reader::word::{self, Reader};
@@ -194,7 +194,7 @@ impl Env {
 
     // Registration.
 
-    /// This thread's slot; registers the thread if it has none. `None`: no slot is to be had, or the thread is in the crowd,
+    /// This thread's slot; registers the thread if it has none. `None`: no slot is to be had, or the thread is in a crowd,
     /// inside a section: a grace period that is under way would not wait for what goes on in a new slot.
     ///
     /// Idempotent under re-entry by a signal handler at any instruction: whoever stores the thread-local first wins, the other gives its claim back.
@@ -203,7 +203,7 @@ impl Env {
             return Some(slot);
         }
         self.resolve_mode();
-        let outside = prim::tls_get(CELL_CROWD) == 0;
+        let outside = prim::tls_get(CELL_CROWD) == 0 && prim::tls_get(CELL_CROWDS) == 0;
         let Some(slot) = outside.then(|| self.slots.claim()).flatten() else {
             count(&self.state.counters.crowd_sections);
             return None;

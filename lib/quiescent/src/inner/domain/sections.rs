@@ -75,11 +75,14 @@ impl Domain {
     #[cold]
     #[inline(never)]
     fn lock_slowly(&'static self, env: &'static Env) -> &'static Reader {
+        let inside = prim::tls_get(CELL_CROWDS);
         let slot = env.own_slot_or_register();
-        let spot = slot.and_then(|slot| Some((slot, self.spots().of_slot(self, slot)?)));
+        let spot = slot.and_then(|slot| match inside {
+            0 => Some((slot, self.spots().of_slot(self, slot)?)),
+            _ => Some((slot, slot.spots.spot(self.number)?)),
+        });
         let Some((slot, spot)) = spot else {
-            let side = word::join_crowd(CELL_CROWDS, self.spots().crowd_side());
-            return self.spots().crowd_enter(side);
+            return self.lock_crowd(inside);
         };
         if !std::ptr::eq(prim::reader(), &raw const slot.seat.reader) {
             return spot.seat.lock_fenced();
@@ -88,13 +91,25 @@ impl Domain {
         spot.seat.lock()
     }
 
+    /// A section without a record. `inside`: what the cell counts.
+    #[cfg_attr(feature = "locations", track_caller)]
+    fn lock_crowd(&'static self, inside: usize) -> &'static Reader {
+        // Before it joins: a handler that comes from here on joins the same side, and does not register.
+        let side = word::join_crowd(CELL_CROWDS, self.spots().crowd_side());
+        if inside == 0 && self.own_spot().is_some() {
+            prim::tls_set(CELL_CROWDS, inside); // one has read here just before
+            return self.lock_anew();
+        }
+        self.spots().crowd_enter(side)
+    }
+
     /// Ends a section and begins another, if a driver waits for that; returns the new word. Only an outermost one.
     #[cfg_attr(feature = "locations", track_caller)]
     #[cold]
     #[inline(never)]
     pub(crate) fn repin_slowly(&'static self, reader: &'static Reader) -> &'static Reader {
-        // In the crowd each is a section by itself.
-        let crowd = |sink| (self.spots().crowd_flagged(sink), 1);
+        let nested = |side| word::crowd_sections(CELL_CROWDS, side);
+        let crowd = |sink| (self.spots().crowd_flagged(sink), nested(0) + nested(1));
         if !Seat::is_in_the_way(reader, crowd) {
             return reader;
         }

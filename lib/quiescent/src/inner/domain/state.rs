@@ -22,6 +22,7 @@ use crate::inner::domain::{Domain, Readers};
 use crate::inner::gp::calls::Part;
 use crate::inner::gp::readers::ReaderSet;
 use crate::inner::gp::waiters::WaitList;
+use crate::inner::prim::teller::Teller;
 use crate::inner::prim::{
     self, AtomicPtr, AtomicU32, AtomicU64, LEAF_SLOTS, Mutex, MutexGuard, Ordering, const_new,
 };
@@ -78,7 +79,7 @@ pub struct State {
     /// The `errno` with which the worker was refused its fence; 0 if it was not.
     refused: AtomicU32,
     /// A stall is being reported.
-    pub(crate) telling: AtomicU32,
+    pub(crate) telling: Teller,
     /// What the program is to be told: bits of [`budget`](crate::inner::defer::budget).
     pub(crate) untold: AtomicU32,
     /// Owners run their callbacks themselves.
@@ -145,7 +146,7 @@ impl State {
                 drain_turn: AtomicU32::new(0),
                 drained: AtomicU32::new(0),
                 refused: AtomicU32::new(0),
-                telling: AtomicU32::new(0),
+                telling: Teller::new(),
                 untold: AtomicU32::new(0),
                 inline: AtomicU32::new(0),
                 level: crate::inner::defer::budget::LevelWord::new(),
@@ -462,15 +463,10 @@ impl State {
         core.forked();
         self.counters.forked();
         self.sleeper.store(SLEEPER_NOBODY, Ordering::Relaxed);
-        for word in [
-            &self.telling,
-            &self.untold,
-            &self.drainers,
-            &self.interested,
-            &self.called,
-        ] {
+        for word in [&self.untold, &self.drainers, &self.interested, &self.called] {
             word.store(0, Ordering::Relaxed);
         }
         self.look_at.store(0, Ordering::Relaxed);
+        self.telling.end();
     }
 }

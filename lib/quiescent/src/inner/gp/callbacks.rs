@@ -8,7 +8,7 @@ use std::ops::Range;
 use quiescent_engine::barrier::{Barrier, Begin, Visit};
 use quiescent_engine::cpu::{Cpu, LANES, Lane};
 use quiescent_engine::credit::{Cause, Queued, Refill, Urgency};
-use quiescent_engine::crew::TurnId;
+use quiescent_engine::pool::TurnId;
 use quiescent_engine::pressure::Low;
 use quiescent_engine::record::{BarrierInput, CpuInput, Input, Output};
 use quiescent_engine::{Now, Pos, Seq};

@@ -168,7 +168,7 @@ impl Core {
         )
     }
 
-    pub(crate) fn usurp(
+    pub(crate) fn take_over(
         &mut self,
         cpu: Option<CpuId>,
         interest: Interest,
@@ -176,20 +176,22 @@ impl Core {
         sleeping: bool,
     ) -> Look {
         straight!(
-            Input::Usurp {
+            Input::TakeOver {
                 cpu,
                 interest,
                 now_ns,
                 sleeping
             },
             |r: &Look| Output::Look(*r),
-            self.engine.inner().usurp(cpu, interest, now_ns, sleeping)
+            self.engine
+                .inner()
+                .take_over(cpu, interest, now_ns, sleeping)
         )
     }
 
     pub(crate) fn resume(&mut self, reign: u32) -> bool {
         straight!(
-            Input::Resume { reign },
+            Input::Resume { epoch: reign },
             |r: &bool| Output::Done(*r),
             self.engine.inner().resume(reign)
         )

@@ -108,7 +108,7 @@ impl<'a> Turn<'a> {
     fn new(state: &'a State, core: MutexGuard<'a, Core>) -> Turn<'a> {
         Turn {
             state,
-            reign: core.engine.reign(),
+            reign: core.engine.driver_epoch(),
             core: Some(core),
             wakes: Wakes::new(),
             steps: 0,
@@ -123,7 +123,7 @@ impl<'a> Turn<'a> {
     #[inline] // it is large
     pub(crate) fn begin(state: &'a State, core: MutexGuard<'a, Core>, taken: Look) -> Turn<'a> {
         let mut turn = Turn::new(state, core);
-        if taken == Look::Usurped {
+        if taken == Look::TakenOver {
             // At most one driver sleeps, and a reader that wakes one wakes the one that drives.
             turn.unlocked(|state| prim::futex_wake(&state.sleeper));
         }

@@ -1,7 +1,7 @@
 //! Waiting for one's turn: what a caller of `synchronize` does until it is satisfied.
 //!
 //! It drives if nobody does ([`drive`](crate::inner::gp::driver)), and else sleeps on a word of its own. From time to time it wakes up by
-//! itself and looks at the driver ([`quiescent_engine::usurp`]): one that is stopped, or starved, loses its
+//! itself and looks at the driver ([`quiescent_engine::takeover`]): one that is stopped, or starved, loses its
 //! role, and is found at its old place in the list when it comes back. A look also finds what such a driver did
 //! not come to say: that the caller is satisfied, or that nobody drives since somebody else was asked to
 //! and does not run.
@@ -68,7 +68,7 @@ impl State {
             return Look::Yours;
         }
         let sleeping = self.sleeper.load(Ordering::Acquire) != SLEEPER_NOBODY;
-        core.usurp(cpu, interest, prim::now_ns(), sleeping)
+        core.take_over(cpu, interest, prim::now_ns(), sleeping)
     }
 
     /// Sleeps until satisfied (`None`), asked to drive or it is time to `look` (the lock), or the deadline.

@@ -90,6 +90,9 @@ pub(crate) const CELL_WATCHED: usize = 7;
 /// Cell that counts this thread's open sections in the crowds of the program's own domains.
 #[cfg(not(quiescent_model))]
 pub(crate) const CELL_CROWDS: usize = 8;
+/// Cell that holds this thread's [number](write_lock).
+#[cfg(not(quiescent_model))]
+pub(crate) const CELL_NUMBER: usize = 9;
 /// The same in models, which have nobody in the place of the role.
 #[cfg(quiescent_model)]
 pub(crate) const CELL_CROWDS: usize = 4;
@@ -102,5 +105,8 @@ pub(crate) mod growing;
 mod model;
 #[cfg(not(quiescent_model))]
 mod native;
+pub(crate) mod teller;
 #[cfg(quiescent_tsan)]
 mod tsan;
+#[cfg(not(quiescent_model))]
+pub(crate) mod write_lock;

@@ -210,3 +210,27 @@ impl<T> Turn<T> {
         guard.unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
+
+/// The lock between writers; a model does not fork.
+pub(crate) mod write_lock {
+    use std::sync::PoisonError;
+
+    use crate::inner::prim::{Mutex, MutexGuard};
+
+    #[derive(Debug)]
+    pub(crate) struct WriteLock(Mutex<()>);
+
+    pub(crate) type Taken<'a> = MutexGuard<'a, ()>;
+
+    impl WriteLock {
+        const_new! {
+            pub(crate) fn new() -> WriteLock {
+                WriteLock(Mutex::new(()))
+            }
+        }
+
+        pub(crate) fn take(&self) -> Taken<'_> {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        }
+    }
+}

@@ -217,7 +217,7 @@ thread_local! {
     static COUNTS: AtomicPtr<Counted> = const { AtomicPtr::new(std::ptr::null_mut()) };
     static TALLY: AtomicPtr<Tally> = const { AtomicPtr::new(std::ptr::null_mut()) };
     static SPOT: AtomicPtr<Spot> = const { AtomicPtr::new((&raw const NO_SPOT).cast_mut()) };
-    static CELLS: [AtomicUsize; 9] = const { [const { AtomicUsize::new(0) }; 9] };
+    static CELLS: [AtomicUsize; 10] = const { [const { AtomicUsize::new(0) }; 10] };
 }
 
 static DUMMY_BLOCK: Block = Block::new();

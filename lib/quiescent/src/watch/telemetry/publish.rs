@@ -91,7 +91,7 @@ fn values() -> [u64; NAMES.len()] {
         value(&c.reader_wakeups),
         value(&c.sleeps),
         value(&c.hand_overs),
-        counts.usurped,
+        counts.takeovers,
         value(&c.callbacks),
         value(&c.panics),
         value(&c.exits),

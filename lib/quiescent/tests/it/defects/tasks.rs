@@ -3,11 +3,11 @@
 use std::future::Future;
 use std::panic::panic_any;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 
-use quiescent::{Domain, Srcu, grace_period};
+use quiescent::{Domain, Srcu, barrier_async, grace_period};
 
 use crate::common::tasks::{Bell, block_on};
 use crate::common::{Reader, isolated, until};
@@ -168,5 +168,62 @@ fn a_dropped_future_of_a_domain_keeps_no_waker() {
             drop(end);
         });
         domain.synchronize();
+    });
+}
+
+/// Polls a future of its own when it is woken, then and there, as an executor may.
+struct Polls<F: FnMut(&Waker) + Send>(Mutex<F>, AtomicU32);
+
+impl<F: FnMut(&Waker) + Send + 'static> Wake for Polls<F> {
+    fn wake(self: Arc<Self>) {
+        let waker = Waker::from(Arc::clone(&self));
+        (self.0.lock().expect("no panic"))(&waker);
+        self.1.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+/// Polls `first` with a waker that makes another one and polls that, again and again until there were three.
+fn polls_when_woken<F: Future + Unpin + Send + 'static>(mut first: F, another: fn() -> F) {
+    let next = Mutex::new(Vec::new());
+    let poll_another = move |waker: &Waker| {
+        let mut future = another();
+        let mut futures = next.lock().expect("no panic");
+        if futures.len() < 3 {
+            let _ = poll(&mut future, waker);
+            futures.push(future);
+        }
+    };
+    let polls = Arc::new(Polls(Mutex::new(poll_another), AtomicU32::new(0)));
+    let waker = Waker::from(Arc::clone(&polls));
+    assert!(poll(&mut first, &waker).is_pending());
+    GO_ON.store(true, Ordering::Release);
+    until("it is woken", || polls.1.load(Ordering::Acquire) > 0);
+    quiescent::barrier();
+}
+
+/// What keeps the first future waiting may end.
+static GO_ON: AtomicBool = AtomicBool::new(false);
+
+#[test]
+fn a_waker_polls_another_barrier() {
+    isolated(|| {
+        quiescent::defer_hurry(|| until("the barrier waits", || is(&GO_ON)));
+        polls_when_woken(barrier_async(), || {
+            quiescent::defer_hurry(|| ());
+            barrier_async()
+        });
+    });
+}
+
+#[test]
+fn a_waker_polls_another_barrier_of_an_srcu() {
+    isolated(|| {
+        static SRCU: Srcu = Srcu::new();
+        SRCU.defer_hurry(|| until("the barrier waits", || is(&GO_ON)));
+        polls_when_woken(SRCU.barrier_async(), || {
+            SRCU.defer_hurry(|| ());
+            SRCU.barrier_async()
+        });
+        SRCU.barrier();
     });
 }

@@ -8,7 +8,7 @@
 //! engine, the allocator's own) is not in it; what the allocator keeps of what was freed is. Huge pages are off: one of them would be twice
 //! the target.
 
-use crate::measure::{crew, process};
+use crate::measure::{process, threads};
 use quiescent::stats::DomainStatistics;
 use quiescent::{Domain, RcuCell};
 use quiescent_report::rows::Figure;
@@ -126,7 +126,7 @@ impl Second {
     fn start(first: &'static Domain, all: &'static [Domain]) -> Result<Second, String> {
         let (go, orders) = channel::<()>();
         let (say, done) = channel();
-        let thread = crew::thread("second", move || {
+        let thread = threads::spawn("second", move || {
             drop(first.read_lock());
             // An error means that the main thread has given up.
             let _ = say.send(());
@@ -138,13 +138,13 @@ impl Second {
             }
         })?;
         let second = Second { go, done, thread };
-        second.done.recv().map_err(|_| crew::DIED)?;
+        second.done.recv().map_err(|_| threads::DIED)?;
         Ok(second)
     }
 
     fn read(&self) -> Result<(), String> {
-        self.go.send(()).map_err(|_| crew::DIED)?;
-        self.done.recv().map_err(|_| crew::DIED.into())
+        self.go.send(()).map_err(|_| threads::DIED)?;
+        self.done.recv().map_err(|_| threads::DIED.into())
     }
 
     fn end(self) {
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn all_of_them_are_used_and_come_to_rest() {
-        let _alone = crate::measure::tally::ALONE.lock().unwrap();
+        let _alone = crate::measure::freed::ALONE.lock().unwrap();
         for at_once in [false, true] {
             let figures = measure(9, at_once, Duration::from_millis(1)).unwrap();
             let value = |metric: &str| {

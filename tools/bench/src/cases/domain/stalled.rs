@@ -9,7 +9,7 @@
 //! not ended then, of as many phases: without them there was no stall. Times are for information.
 
 use super::child::PROCESS;
-use crate::measure::crew;
+use crate::measure::threads;
 use quiescent::{Cookie, Domain};
 use quiescent_report::rows::Figure;
 use quiescent_report::rows::stats;
@@ -172,13 +172,13 @@ impl Bystander {
     fn start(domain: &'static Domain) -> Result<Bystander, String> {
         let (over, is_over) = channel();
         let (say, has_read) = channel();
-        let thread = crew::thread("bystander", move || {
+        let thread = threads::spawn("bystander", move || {
             drop((domain.read_lock(), quiescent::read_lock()));
             // Errors mean that the main thread has given up.
             let _ = say.send(());
             let _ = is_over.recv();
         })?;
-        has_read.recv().map_err(|_| crew::DIED)?;
+        has_read.recv().map_err(|_| threads::DIED)?;
         Ok(Bystander { over, thread })
     }
 
@@ -204,17 +204,17 @@ impl Stall {
         let (over, is_over) = channel();
         let (say, inside) = channel();
         let sleeps = domain.statistics().sleeps;
-        let reader = crew::thread("stalled", move || {
+        let reader = threads::spawn("stalled", move || {
             let guard = domain.read_lock();
             // Errors mean that the main thread has given up.
             let _ = say.send(());
             let _ = is_over.recv();
             drop(guard);
         })?;
-        inside.recv().map_err(|_| crew::DIED)?;
+        inside.recv().map_err(|_| threads::DIED)?;
         let cookie = domain.start_grace_period();
         domain.defer(|| ());
-        let waiter = crew::thread("waiter", || domain.synchronize())?;
+        let waiter = threads::spawn("waiter", || domain.synchronize())?;
         let begin = Instant::now();
         while domain.statistics().sleeps == sleeps {
             if begin.elapsed() > PATIENCE {
@@ -235,8 +235,8 @@ impl Stall {
     fn end(self) -> Result<bool, String> {
         let held_up = !self.cookie.is_done();
         drop(self.over);
-        self.reader.join().map_err(|_| crew::DIED)?;
-        self.waiter.join().map_err(|_| crew::DIED)?;
+        self.reader.join().map_err(|_| threads::DIED)?;
+        self.waiter.join().map_err(|_| threads::DIED)?;
         self.domain.barrier();
         Ok(held_up)
     }
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn who_is_stalled_is_held_up_and_nobody_else() {
-        let _alone = crate::measure::tally::ALONE.lock().unwrap();
+        let _alone = crate::measure::freed::ALONE.lock().unwrap();
         let figures = measure(20).unwrap();
         let value = |case: &str, metric: &str| {
             let of_both = |it: &&Figure| it.case == case && it.metric == metric;

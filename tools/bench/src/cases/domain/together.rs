@@ -8,7 +8,7 @@
 //! A counted fence is none. Here nothing needs it: the other thread sleeps, outside any section.
 
 use crate::cases::sync::fence_count;
-use crate::measure::crew;
+use crate::measure::threads;
 use quiescent::Domain;
 use quiescent::stats::DomainStatistics;
 use quiescent::tuning::FlushTimes;
@@ -43,13 +43,13 @@ fn count(domains: u64, counting: bool) -> Result<Vec<Figure>, String> {
     let all: &'static [Domain] = made.leak();
     let (over, is_over) = channel::<()>();
     let (say, has_read) = channel();
-    let other = crew::thread("other", move || {
+    let other = threads::spawn("other", move || {
         all.iter().for_each(|domain| drop(domain.read_lock()));
         // Errors mean that the main thread has given up.
         let _ = say.send(());
         let _ = is_over.recv();
     })?;
-    has_read.recv().map_err(|_| crew::DIED)?;
+    has_read.recv().map_err(|_| threads::DIED)?;
     for domain in all {
         domain.set_flush_times(FlushTimes {
             lazy: FLUSH,
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn each_domain_has_a_grace_period() {
-        let _alone = crate::measure::tally::ALONE.lock().unwrap();
+        let _alone = crate::measure::freed::ALONE.lock().unwrap();
         let figures = count(5, false).unwrap();
         let value = |metric: &str| figures.iter().find(|it| it.metric == metric).unwrap().value;
         assert!(value("grace_periods") >= 5.0 && value("looks") >= 5.0);

@@ -3,7 +3,7 @@
 use super::{READ, UPDATE, case_name};
 use crate::deferral;
 use crate::measure::once::Question;
-use crate::measure::{clock, crew, process};
+use crate::measure::{clock, process, threads};
 use crate::subjects::ReaderControl;
 use quiescent_report::rows::Figure;
 use serde::{Deserialize, Serialize};
@@ -75,7 +75,7 @@ fn measure(ask: &MixedAsk) -> Result<Vec<Figure>, String> {
             control.stop.0.store(1, Relaxed);
         }
     };
-    let ran = crew::run(&subject, members, |_| (), work, stop_in_time)?;
+    let ran = threads::run(&subject, members, |_| (), work, stop_in_time)?;
     let (updater, readers) = ran.results.split_first().ok_or("nobody measured")?;
     Ok(figures(ask.readers, updater, readers, ran.cpu_ns))
 }
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn every_subject_reads_and_updates() {
-        let _alone = crate::measure::tally::ALONE.lock().unwrap();
+        let _alone = crate::measure::freed::ALONE.lock().unwrap();
         for subject in deferral::all() {
             let ask = MixedAsk {
                 subject: subject.name.into(),

@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn what_is_held_goes_and_the_first_before_the_last() {
-        let _alone = crate::measure::tally::ALONE.lock().unwrap();
+        let _alone = crate::measure::freed::ALONE.lock().unwrap();
         let ask = PressureAsk {
             holders: 2,
             objects: 100,

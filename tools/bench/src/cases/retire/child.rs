@@ -3,8 +3,8 @@
 use super::RetireCase;
 use crate::deferral::rest;
 use crate::deferral::{self, Blocks, Deferring};
-use crate::measure::crew;
 use crate::measure::once::Question;
+use crate::measure::threads;
 use crate::measure::{clock, process};
 use hdrhistogram::Histogram;
 use quiescent_report::rows::Figure;
@@ -99,7 +99,7 @@ fn push(subject: Deferring, objects: u64) -> Result<Vec<Figure>, String> {
         }
         (making, retiring, batches * BATCH.min(objects))
     };
-    let ran = crew::run(&subject, 1, |_| warm(subject, objects), work, || ())?;
+    let ran = threads::run(&subject, 1, |_| warm(subject, objects), work, || ())?;
     let (making, retiring, calls) = ran.results[0];
     let of_call = |ns: u64| ns as f64 / calls as f64;
     let case = RetireCase::Push.name();
@@ -127,7 +127,7 @@ fn latency(subject: Deferring, objects: u64) -> Result<Vec<Figure>, String> {
         }
         Ok(stamps)
     };
-    let mut ran = crew::run(&subject, 1, |_| warm(subject, objects), work, || ())?;
+    let mut ran = threads::run(&subject, 1, |_| warm(subject, objects), work, || ())?;
     let stamps: Histogram<u64> = ran.results.remove(0)?;
     let stamps_per_us = clock::stamps_per_us() as f64;
     let case = RetireCase::Push.name();
@@ -154,7 +154,7 @@ fn enqueue(subject: Deferring, objects: u64, producers: u64) -> Result<Vec<Figur
         blocks.retire();
         clock::thread_cpu_ns() - begin
     };
-    let ran = crew::run(&subject, producers as usize, ahead, work, || ())?;
+    let ran = threads::run(&subject, producers as usize, ahead, work, || ())?;
     let ns: u64 = ran.results.iter().sum();
     let of_call = ns as f64 / (share * producers) as f64;
     let case = RetireCase::Enqueue(producers).name();
@@ -171,7 +171,7 @@ fn all_in(
     let start_rss = process::peak_rss_bytes();
     let share = objects.div_ceil(producers);
     let work = |_, ()| make_and_retire(share);
-    let ran = crew::run(&subject, producers as usize, |_| (), work, || ())?;
+    let ran = threads::run(&subject, producers as usize, |_| (), work, || ())?;
     let objects = (share * producers) as f64;
     let per_second = objects * 1e9 / ran.wall_ns.max(1) as f64;
     let mut figures = vec![
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn every_subject_in_every_case() {
-        let _alone = crate::measure::tally::ALONE.lock().unwrap();
+        let _alone = crate::measure::freed::ALONE.lock().unwrap();
         for subject in deferral::all() {
             for case in RetireCase::ALL {
                 let ask = RetireAsk {

@@ -1,7 +1,7 @@
 //! A measuring process of `bench scale`: one subject, one number of threads, once.
 
 use super::case_name;
-use super::crowd::{Cost, Crowd, Step, bare_exit_ns, of};
+use super::threads::{Cost, Sleepers, Step, bare_exit_ns, of};
 use crate::measure::once::Question;
 use crate::measure::{clock, process};
 use crate::subjects::{self, Counters, Waiting};
@@ -58,23 +58,23 @@ fn measure(ask: &ScaleAsk) -> Result<Vec<Figure>, String> {
     let bare = bare_exit_ns(BARE);
     (subject.attach)();
     let others = ask.threads.saturating_sub(1) as usize;
-    let mut crowd = Crowd::start(others, Some(subject), ours.then_some(retire));
+    let mut sleepers = Sleepers::start(others, Some(subject), ours.then_some(retire));
     // What a first grace period sets up for one thread is not the others'.
     (waiting.sync)();
     let before = process::anonymous_bytes();
-    crowd.step(Step::Register);
+    sleepers.step(Step::Register);
     (waiting.sync)();
     let registered = process::anonymous_bytes();
-    let mut case = Case::of(ask, &crowd);
+    let mut case = Case::of(ask, &sleepers);
     case.grace_periods(waiting, ask.calls);
-    crowd.step(Step::Retire);
+    sleepers.step(Step::Retire);
     let retired = process::anonymous_bytes();
-    crowd.step(Step::End);
-    let (reached, retirers) = (crowd.reached(), crowd.reached() / 2);
+    sleepers.step(Step::End);
+    let (reached, retirers) = (sleepers.reached(), sleepers.reached() / 2);
     case.memory("reader_bytes", before, registered, reached);
     let retirers = if ours { retirers } else { 0 };
     case.memory("retirer_bytes", registered, retired, retirers);
-    case.costs(crowd.costs(), bare, ours);
+    case.costs(sleepers.costs(), bare, ours);
     (subject.detach)();
     Ok(case.figures)
 }
@@ -91,9 +91,9 @@ struct Case {
 }
 
 impl Case {
-    fn of(ask: &ScaleAsk, crowd: &Crowd) -> Case {
-        let reached = 1 + crowd.reached() as u64;
-        let name = match &crowd.refused {
+    fn of(ask: &ScaleAsk, sleepers: &Sleepers) -> Case {
+        let reached = 1 + sleepers.reached() as u64;
+        let name = match &sleepers.refused {
             None => case_name(ask.threads),
             Some(why) => format!("{} (reached {reached}: {why})", case_name(ask.threads)),
         };
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn every_subject_that_waits_is_measured() {
-        let _alone = crate::measure::tally::ALONE.lock().unwrap();
+        let _alone = crate::measure::freed::ALONE.lock().unwrap();
         for subject in subjects::all() {
             if subject.waiting.is_none() {
                 assert!(ask(subject.name, 2).unwrap_err().contains("grace period"));

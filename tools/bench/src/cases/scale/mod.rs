@@ -15,7 +15,7 @@
 //! Where the system refuses threads, the case says how many there were and why.
 
 pub mod child;
-pub mod crowd;
+pub mod threads;
 
 use crate::measure::once::{self, Ask};
 use crate::subjects;

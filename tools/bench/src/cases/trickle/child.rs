@@ -4,7 +4,7 @@
 //! program's, every other thread is the library's. Wake-ups are counted from a little after the first block on, so that
 //! the start of a library's thread is not taken for one.
 //!
-//! What becomes of the blocks: most tell when they are freed ([`crate::measure::tally`]). Plain ones of ours are freed without a
+//! What becomes of the blocks: most tell when they are freed ([`crate::measure::freed`]). Plain ones of ours are freed without a
 //! word, in the order in which they were retired; for them the main thread asks the library how many are left, every few
 //! milliseconds, and takes those that are missing for freed just then. A delay counts from just before the call.
 //!
@@ -14,7 +14,7 @@
 use crate::deferral::rest;
 use crate::deferral::{self, Deferring, Verb};
 use crate::measure::once::Question;
-use crate::measure::{clock, crew, process, tally};
+use crate::measure::{clock, freed, process, threads};
 use hdrhistogram::Histogram;
 use quiescent_report::rows::Figure;
 use serde::{Deserialize, Serialize};
@@ -92,7 +92,7 @@ impl Question for TrickleAsk {
 fn measure(ask: &TrickleAsk) -> Result<Vec<Figure>, String> {
     let subject = deferral::find(&ask.subject)?;
     let verb = subject.verb(&ask.verb)?;
-    tally::take_delays();
+    freed::take_delays();
     let mut watch = Watch::new(verb, ask);
     let (start_rss, counted) = (process::rss_bytes(), rest::counters(&subject));
     let producer = Producer::start(subject, verb, ask.clone(), watch.handed.clone())?;
@@ -108,7 +108,7 @@ fn measure(ask: &TrickleAsk) -> Result<Vec<Figure>, String> {
             Ok(made) => break made,
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
-                return Err(crew::DIED.into());
+                return Err(threads::DIED.into());
             }
         }
     };
@@ -163,7 +163,7 @@ impl Producer {
         handed: Arc<Handed>,
     ) -> Result<Self, String> {
         let ((done, is_done), (stay, stays), (here, is_here)) = (channel(), channel(), channel());
-        let thread = crew::thread(PRODUCER, move || {
+        let thread = threads::spawn(PRODUCER, move || {
             (subject.attach)();
             let stamps_per_us = clock::stamps_per_us() as f64;
             let _ = here.send(process::this_thread());
@@ -178,7 +178,7 @@ impl Producer {
                 let _ = done.send(found);
             }
         })?;
-        let number = is_here.recv().map_err(|_| crew::DIED)?;
+        let number = is_here.recv().map_err(|_| threads::DIED)?;
         Ok(Producer {
             number,
             began: Instant::now(),
@@ -311,7 +311,7 @@ struct Watch<'a> {
     verb: Verb,
     ask: &'a TrickleAsk,
     handed: Arc<Handed>,
-    told_before: u64,
+    freed_before: u64,
     freed: u64,
     most_held: u64,
 }
@@ -322,7 +322,7 @@ impl<'a> Watch<'a> {
             verb,
             ask,
             handed: Arc::new(Handed::room(verb.silent.map_or(0, |_| ask.blocks()))),
-            told_before: tally::count(),
+            freed_before: freed::count(),
             freed: 0,
             most_held: 0,
         }
@@ -333,12 +333,12 @@ impl<'a> Watch<'a> {
         let made = self.handed.blocks.load(Acquire);
         let freed = match self.verb.silent {
             Some(held) => made.saturating_sub(held().0),
-            None => tally::count() - self.told_before,
+            None => freed::count() - self.freed_before,
         };
         if self.verb.silent.is_some() && freed > self.freed {
             let now = clock::monotonic_ns();
             for time in &self.handed.times[self.freed as usize..freed as usize] {
-                tally::delayed(now.saturating_sub(time.load(Relaxed)), 1);
+                freed::delayed(now.saturating_sub(time.load(Relaxed)), 1);
             }
         }
         self.freed = self.freed.max(freed);
@@ -364,7 +364,7 @@ impl<'a> Watch<'a> {
         if self.ask.blocks() == 0 {
             return Vec::new();
         }
-        let delays = tally::take_delays();
+        let delays = freed::take_delays();
         let never_run = self.ask.blocks().saturating_sub(self.freed);
         let mut figures = vec![
             Figure::new(case, "never_run", "blocks", never_run as f64),

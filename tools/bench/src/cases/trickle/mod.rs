@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn every_verb_has_few_blocks_freed_in_the_end() {
-        let _alone = crate::measure::tally::ALONE.lock().unwrap();
+        let _alone = crate::measure::freed::ALONE.lock().unwrap();
         for (name, mut ask) in TrickleOptions::new("true".into()).asks(&deferral::all()) {
             if ask.rate != 100 {
                 continue;

@@ -78,12 +78,12 @@ fn silent_driver() {
     let reign = loop {
         let mut core = domain.lock();
         if core.try_drive(None, Interest::Poller) {
-            break core.engine.reign();
+            break core.engine.driver_epoch();
         }
         drop(core);
         std::thread::yield_now();
     };
-    while domain.lock().engine.reign() == reign {
+    while domain.lock().engine.driver_epoch() == reign {
         std::thread::sleep(Duration::from_millis(1));
     }
     assert!(!domain.lock().resume(reign), "it drives no more");
@@ -101,7 +101,7 @@ fn landmarks(run: &Run) -> [usize; 5] {
         }),
         before(|e| matches!(e.input, Input::Cpu(_, CpuInput::Ran { .. }))),
         // A driver that was silent lost its role, and came back.
-        before(|e| e.output == Output::Look(Look::Usurped)),
+        before(|e| e.output == Output::Look(Look::TakenOver)),
         before(|e| matches!(e.input, Input::Resume { .. }) && e.output == Output::Done(false)),
     ]
 }

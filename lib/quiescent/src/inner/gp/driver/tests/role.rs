@@ -14,12 +14,12 @@ fn usurp(double: &Double, turn: &mut Turn<'static>) {
     let long = 1_000_000_000_000;
     let at = prim::now_ns() + long;
     assert!(matches!(
-        core.usurp(None, Interest::Poller, at, false),
+        core.take_over(None, Interest::Poller, at, false),
         Look::At(_)
     ));
     assert_eq!(
-        core.usurp(None, Interest::Poller, at + long, false),
-        Look::Usurped
+        core.take_over(None, Interest::Poller, at + long, false),
+        Look::TakenOver
     );
 }
 
@@ -74,7 +74,7 @@ fn who_takes_the_role_from_somebody_wakes_him() {
     let turn = double.turn(Interest::Poller);
     assert!(turn.core.is_some());
     drop(turn);
-    let turn = Turn::begin(double.state, double.state.lock(), Look::Usurped);
+    let turn = Turn::begin(double.state, double.state.lock(), Look::TakenOver);
     assert!(turn.core.is_none());
 }
 

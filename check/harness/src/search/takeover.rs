@@ -12,12 +12,12 @@ use crate::search::model::{Caller, Role, State, Task};
 
 impl State {
     /// Who may take the driver's role from it.
-    pub fn usurp_actions(&self, bounds: &Bounds, all: &mut Vec<Action>) {
+    pub fn takeover_actions(&self, bounds: &Bounds, all: &mut Vec<Action>) {
         let Some(role) = self.role else { return };
         // Flags are set, and told, in one hold of the lock.
         let in_lock = matches!(role.task, Task::Flag { .. });
         let threads = bounds.flavour == Flavour::Threads;
-        if !threads || in_lock || self.budget.usurps == 0 || self.stale.is_some() {
+        if !threads || in_lock || self.budget.takeovers == 0 || self.stale.is_some() {
             return;
         }
         for (i, caller) in self.callers.iter().enumerate() {
@@ -27,14 +27,14 @@ impl State {
             if matches!(caller, Caller::Asleep(_))
                 || (may_help && wanted && present && self.is_free(i))
             {
-                all.push(Action::Usurp(i as u8));
+                all.push(Action::TakeOver(i as u8));
             }
         }
     }
 
     /// A waiter looks at the driver after a long time, or a poller does: it has been silent meanwhile.
-    pub fn usurp(&mut self, agent: usize, pad: &Pad) {
-        self.budget.usurps -= 1;
+    pub fn take_over(&mut self, agent: usize, pad: &Pad) {
+        self.budget.takeovers -= 1;
         let interest = match self.callers[agent] {
             Caller::Asleep(ticket) => Interest::Waiter(ticket),
             _ => {
@@ -46,12 +46,12 @@ impl State {
         let asleep = matches!(old.task, Task::Do(Next::Sleep(Until::Ns(_))));
         let cpu = (agent < self.machine.cpus.len()).then_some(agent as u32);
         let sleeping = asleep && self.armed;
-        match self.engine.usurp(cpu, interest, 0, sleeping) {
-            Look::At(_) => pad.set_if(Mark::UsurpRefused, sleeping),
+        match self.engine.take_over(cpu, interest, 0, sleeping) {
+            Look::At(_) => pad.set_if(Mark::TakeoverRefused, sleeping),
             Look::Yours => unreachable!("somebody drove"),
-            Look::Usurped => {
-                pad.set(Mark::Usurped);
-                pad.set_if(Mark::UsurpedWoken, asleep);
+            Look::TakenOver => {
+                pad.set(Mark::TakenOver);
+                pad.set_if(Mark::TakenOverWoken, asleep);
                 if let Interest::Waiter(ticket) = interest {
                     self.callers[agent] = Caller::Driving(ticket);
                 }
@@ -60,7 +60,7 @@ impl State {
                     agent,
                     interest,
                     task: Task::Do(Next::Again),
-                    reign: self.engine.reign(),
+                    epoch: self.engine.driver_epoch(),
                 });
             }
         }
@@ -69,7 +69,7 @@ impl State {
     /// It comes back.
     pub fn come_back(&mut self, pad: &Pad) -> Result<(), String> {
         let stale = self.stale.take().expect("a driver is away");
-        if self.engine.resume(stale.reign) || self.broken == Broken::Oblivious {
+        if self.engine.resume(stale.epoch) || self.broken == Broken::Oblivious {
             return self.carry_on(stale, pad);
         }
         let fenced = matches!(stale.task, Task::Do(Next::Fence(_)));
@@ -80,7 +80,7 @@ impl State {
             }
         }
         let home = matches!(stale.task, Task::Do(Next::Done | Next::HandOver));
-        pad.set_if(Mark::UsurpedAtTheEnd, home);
+        pad.set_if(Mark::TakenOverAtTheEnd, home);
         self.callers[stale.agent] = match stale.interest {
             Interest::Waiter(ticket) => Caller::Awake(ticket),
             _ => Caller::No,

@@ -1,13 +1,13 @@
 //! Blocks whose end is noticed, for `bench trickle`, `bench flood` and `bench stall`.
 //!
-//! A [`Noted`] is a block of 64 bytes with a destructor that says so to [`crate::measure::tally`]. A library that frees plain memory
+//! A [`Noted`] is a block of 64 bytes with a destructor that says so to [`crate::measure::freed`]. A library that frees plain memory
 //! without running any code of ours (`quiescent` retires such blocks on a path of their own) has counters instead,
 //! [`Verb::silent`]. C libraries free through a callback, which tells as well: `one`, `many` and `hold` in
 //! `shims/retire.h` are the functions of this file over again.
 
 use super::Verb;
 use super::loops::DeferBeside;
-use crate::measure::{clock, tally};
+use crate::measure::{clock, freed};
 use crate::subjects::ReaderControl;
 use crate::subjects::loops::{turn, used};
 use std::mem::MaybeUninit;
@@ -22,7 +22,7 @@ pub(super) struct Noted {
 }
 
 impl Noted {
-    /// A new one, to be given to [`tally::told`] with this at its end.
+    /// A new one, to be given to [`freed::note`] with this at its end.
     pub(super) fn boxed(handed_over: u64) -> Box<Self> {
         Box::new(Noted {
             handed_over,
@@ -33,7 +33,7 @@ impl Noted {
 
 impl Drop for Noted {
     fn drop(&mut self) {
-        tally::told(self.handed_over);
+        freed::note(self.handed_over);
     }
 }
 
@@ -41,7 +41,7 @@ impl Drop for Noted {
 pub(super) trait HandOver {
     /// What is handed over; made outside what is timed.
     type Object;
-    /// A new one; what [`tally::told`] is to be given at its end.
+    /// A new one; what [`freed::note`] is to be given at its end.
     fn make(handed_over: u64) -> Self::Object;
     /// Hands it over.
     fn hand_over(object: Self::Object);
@@ -124,8 +124,8 @@ pub(super) fn hold<P: DeferBeside>(control: &ReaderControl) {
 mod tests {
     use super::*;
     use crate::deferral;
-    use crate::measure::crew;
-    use crate::measure::tally::ALONE;
+    use crate::measure::freed::ALONE;
+    use crate::measure::threads;
 
     #[test]
     fn a_noted_block_is_a_block() {
@@ -137,10 +137,10 @@ mod tests {
         let _alone = ALONE.lock().unwrap();
         for subject in deferral::all() {
             for verb in subject.verbs {
-                let before = tally::count();
-                tally::take_delays();
+                let before = freed::count();
+                freed::take_delays();
                 // Joined, so that its thread-locals are gone too: some libraries hand their bags over there.
-                let producer = crew::thread("producer", move || {
+                let producer = threads::spawn("producer", move || {
                     (subject.attach)();
                     (verb.one)(clock::monotonic_ns());
                     (verb.many)(300);
@@ -149,9 +149,9 @@ mod tests {
                 });
                 producer.unwrap().join().unwrap();
                 (subject.settle)();
-                let (name, freed) = (subject.name, tally::count() - before);
+                let (name, freed) = (subject.name, freed::count() - before);
                 match verb.silent {
-                    None => assert_eq!((freed, tally::take_delays().len()), (301, 1), "{name}"),
+                    None => assert_eq!((freed, freed::take_delays().len()), (301, 1), "{name}"),
                     Some(held) => assert_eq!((freed, held().0), (0, 0), "{name}"),
                 }
             }

@@ -1,13 +1,13 @@
 use quiescent_engine::cpu::LANES;
 use quiescent_engine::credit::{Queued, Refill, Urgency};
-use quiescent_engine::crew::*;
 use quiescent_engine::host::Now;
 use quiescent_engine::host::Pos;
+use quiescent_engine::pool::*;
 use quiescent_engine::{Cpu, Lane};
 use quiescent_harness::host::{Silent, TestHost};
 
-const ABOVE: u64 = Crew::threads().above;
-const BELOW: u64 = Crew::threads().below;
+const ABOVE: u64 = Pool::threads().above;
+const BELOW: u64 = Pool::threads().below;
 const CODE: usize = Lane::Code as usize;
 const PLAIN: usize = Lane::Plain as usize;
 

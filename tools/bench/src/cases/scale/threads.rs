@@ -1,4 +1,4 @@
-//! Threads that are there, and sleep: they do what they are told together, each says what it cost, and sleep again.
+//! Threads that sleep: they make each step together, each measures its own cost, and they sleep again.
 //!
 //! What registration costs is CPU time on the thread's own clock, what reading that clock costs subtracted.
 //!
@@ -83,7 +83,7 @@ impl Shared {
 
 /// The threads. Dropping it ends and joins them.
 #[derive(Debug)]
-pub struct Crowd {
+pub struct Sleepers {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
     costs: Arc<Vec<Cost>>,
@@ -92,10 +92,10 @@ pub struct Crowd {
     pub refused: Option<std::io::Error>,
 }
 
-impl Crowd {
+impl Sleepers {
     /// Starts `wanted` threads, or as many as the system grants; `subject` is who they use (nobody: they are bare),
     /// `retire` what every second one of them is to do.
-    pub fn start(wanted: usize, subject: Option<Subject>, retire: Option<fn()>) -> Crowd {
+    pub fn start(wanted: usize, subject: Option<Subject>, retire: Option<fn()>) -> Sleepers {
         let now = Now {
             step: Step::Start,
             left: wanted,
@@ -107,7 +107,7 @@ impl Crowd {
         });
         clock_ns();
         let costs: Arc<Vec<Cost>> = Arc::new((0..wanted).map(|_| Cost::default()).collect());
-        let mut crowd = Crowd {
+        let mut sleepers = Sleepers {
             shared,
             threads: Vec::with_capacity(wanted),
             costs,
@@ -115,23 +115,23 @@ impl Crowd {
             refused: None,
         };
         for number in 0..wanted {
-            let (shared, costs) = (crowd.shared.clone(), crowd.costs.clone());
+            let (shared, costs) = (sleepers.shared.clone(), sleepers.costs.clone());
             let retire = retire.filter(|_| number % 2 == 1);
             let thread = Builder::new()
                 .stack_size(STACK)
                 .spawn(move || live(&shared, &costs, number, subject, retire));
             match thread {
-                Ok(thread) => crowd.threads.push(thread),
+                Ok(thread) => sleepers.threads.push(thread),
                 Err(why) => {
-                    crowd.refused = Some(why);
-                    crowd.shared.lock().left -= wanted - number;
+                    sleepers.refused = Some(why);
+                    sleepers.shared.lock().left -= wanted - number;
                     break;
                 }
             }
         }
-        crowd.reached = crowd.threads.len();
-        crowd.wait();
-        crowd
+        sleepers.reached = sleepers.threads.len();
+        sleepers.wait();
+        sleepers
     }
 
     /// Threads that were to be had.
@@ -176,7 +176,7 @@ impl Crowd {
     }
 }
 
-impl Drop for Crowd {
+impl Drop for Sleepers {
     fn drop(&mut self) {
         if !self.threads.is_empty() {
             self.step(Step::End);
@@ -186,9 +186,9 @@ impl Drop for Crowd {
 
 /// CPU ns that the end of a thread takes which no library knows: the median of so many.
 pub fn bare_exit_ns(threads: usize) -> f64 {
-    let mut crowd = Crowd::start(threads, None, None);
-    crowd.step(Step::End);
-    let costs: Vec<f64> = crowd.costs().iter().map(|c| of(&c.exit_ns)).collect();
+    let mut sleepers = Sleepers::start(threads, None, None);
+    sleepers.step(Step::End);
+    let costs: Vec<f64> = sleepers.costs().iter().map(|c| of(&c.exit_ns)).collect();
     stats::summary(&costs).map_or(0.0, |summary| summary.median)
 }
 
@@ -343,18 +343,21 @@ mod tests {
         };
         for subject in subjects::all() {
             RETIRED.store(0, Relaxed);
-            let mut crowd = Crowd::start(7, Some(subject), Some(retire));
-            assert_eq!((crowd.reached(), RETIRED.load(Relaxed)), (7, 0));
-            crowd.step(Step::Register);
-            crowd.step(Step::Retire);
+            let mut sleepers = Sleepers::start(7, Some(subject), Some(retire));
+            assert_eq!((sleepers.reached(), RETIRED.load(Relaxed)), (7, 0));
+            sleepers.step(Step::Register);
+            sleepers.step(Step::Retire);
             assert_eq!(RETIRED.load(Relaxed), 3, "every second one");
-            crowd.step(Step::End);
-            assert!(crowd.threads.is_empty(), "all were joined");
-            assert_eq!(crowd.costs().len(), 7);
+            sleepers.step(Step::End);
+            assert!(sleepers.threads.is_empty(), "all were joined");
+            assert_eq!(sleepers.costs().len(), 7);
             // Where nothing is registered, a section may cost less than the clock tells.
-            let registering = crowd.costs().iter().any(|cost| of(&cost.register_ns) > 0.0);
+            let registering = sleepers
+                .costs()
+                .iter()
+                .any(|cost| of(&cost.register_ns) > 0.0);
             assert!(registering || subject.name != OURS);
-            for cost in crowd.costs() {
+            for cost in sleepers.costs() {
                 assert!(cost.exit_ns.load(Relaxed) > 0, "{}", subject.name);
             }
         }
@@ -363,6 +366,6 @@ mod tests {
     #[test]
     fn an_end_without_a_library_costs_something() {
         assert!(bare_exit_ns(5) > 0.0);
-        drop(Crowd::start(3, None, None)); // ends them
+        drop(Sleepers::start(3, None, None)); // ends them
     }
 }

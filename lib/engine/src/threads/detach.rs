@@ -1,4 +1,4 @@
-//! Giving the tree up: for an engine that goes to other readers.
+//! Detaching the tree, for an engine that goes to other readers.
 //!
 //! A tree remembers who was at its leaves, and where sparse ([`Config::skip_empty`](crate::Config::skip_empty)) its host promises not to
 //! clear a bit of [`occupied`](crate::Host::occupied) before the engine has found the leaf empty. A host that lends an idle engine to
@@ -14,7 +14,7 @@ use crate::common::tree::Tree;
 impl Global {
     /// Takes the tree out, to be freed with no lock held, and forgets what was said. `None`, and nothing happens, if a grace period is in flight
     /// or wanted, or somebody drives; `None` also if there is no tree.
-    pub fn uproot(&mut self) -> Option<Tree> {
+    pub fn detach(&mut self) -> Option<Tree> {
         let idle = self.phase == Phase::Idle && !self.busy() && !self.is_driven();
         if !idle || self.exp_in_flight() {
             return None;
@@ -89,8 +89,8 @@ mod tests {
         assert_eq!(whole(&mut global, &many), 1);
         assert_eq!(whole(&mut global, &many), 0);
         let before = global.published().global;
-        assert!(global.uproot().is_some());
-        assert!(global.uproot().is_none(), "it is gone");
+        assert!(global.detach().is_some());
+        assert!(global.detach().is_none(), "it is gone");
         assert_eq!(global.published().global, before);
         assert_eq!(whole(&mut global, &few), 1);
         assert_ne!(global.published().global, before);
@@ -103,9 +103,9 @@ mod tests {
         let host = Outside(3);
         whole(&mut global, &host);
         let _ = global.start_poll(0, &host);
-        assert!(global.uproot().is_none(), "a grace period is wanted");
+        assert!(global.detach().is_none(), "a grace period is wanted");
         assert!(global.try_drive(None, Interest::Passing));
-        assert!(global.uproot().is_none(), "somebody drives");
+        assert!(global.detach().is_none(), "somebody drives");
     }
 
     #[test]
@@ -113,7 +113,7 @@ mod tests {
         let mut global = Global::new(Config::threads());
         assert!(global.memory_low(Now::default()).kick);
         assert!(!global.memory_low(Now::default()).kick, "on its way");
-        let _ = global.uproot();
+        let _ = global.detach();
         assert!(!global.memory_is_said_low());
         assert!(global.memory_low(Now::default()).kick);
     }

@@ -1,11 +1,10 @@
-//! What has been freed: how much of it, and how late.
+//! Counts blocks that were freed, and how late.
 //!
-//! Blocks that can tell when they are freed say so to [`told`]: with the time at which they were handed over, or with 0
-//! when they are only counted. A thread counts on a cache line of its own, so that counting costs a flood no traffic
-//! between processors. Times go into one histogram behind a lock; who hands over a few thousand blocks a second does
-//! not feel it.
+//! A block with a destructor reports its end to [`note`]: with the time at which it was handed over, or with 0 when it is only counted. A thread
+//! counts on a cache line of its own, so counting adds no traffic between processors. Delays go into one histogram behind a lock: a
+//! few thousand blocks a second do not contend for it.
 //!
-//! All of this is a measuring process's: it counts from its start, and there is nothing to reset.
+//! The counts belong to a measuring process: they begin at its start, and are never reset.
 
 use crate::measure::clock;
 use hdrhistogram::Histogram;
@@ -40,7 +39,7 @@ fn delays() -> Histogram<u64> {
 }
 
 /// A block was freed that was handed over at this time ([`clock::monotonic_ns`]); 0 when it is only to be counted.
-pub extern "C" fn told(handed_over: u64) {
+pub extern "C" fn note(handed_over: u64) {
     let mine = MINE.get();
     let mine = match mine < LINES {
         true => mine,
@@ -92,7 +91,7 @@ mod tests {
         let before = count();
         std::thread::scope(|scope| {
             for _ in 0..2 * LINES {
-                scope.spawn(|| (0..10).for_each(|_| told(0)));
+                scope.spawn(|| (0..10).for_each(|_| note(0)));
             }
         });
         assert_eq!(count() - before, 20 * LINES as u64);
@@ -102,7 +101,7 @@ mod tests {
     fn delays_are_from_the_time_that_was_told() {
         let _alone = ALONE.lock().unwrap();
         take_delays();
-        told(clock::monotonic_ns() - 5_000_000);
+        note(clock::monotonic_ns() - 5_000_000);
         delayed(0, 2);
         delayed(u64::MAX, 1);
         let delays = take_delays();

@@ -1,15 +1,15 @@
-//! Threads that do something together while the whole process is measured.
+//! Threads that work together while the whole process is measured.
 //!
-//! Each member attaches itself to the library and prepares; when all are ready, the clocks are read and all go. A
-//! member's end, and what is done when all have ended ([`Member::settle`]), belong to what is
-//! measured: a library that leaves its work to the end must not look cheap.
+//! Each thread attaches itself to the library and prepares. When all are ready, the clocks are read and all start. A thread's end, and what is
+//! done when all have ended ([`Member::settle`]), are part of the measurement: a library that leaves its work to the end must not look
+//! cheap.
 
 use crate::measure::clock;
 use std::sync::mpsc::channel;
 use std::thread::{Builder, JoinHandle};
 use std::time::Instant;
 
-/// What a crew did.
+/// What the threads did.
 #[derive(Debug)]
 pub struct Ran<T> {
     /// What each member gave, in order.
@@ -33,11 +33,11 @@ pub trait Member: Sync {
 /// What is said of a thread that panicked.
 pub const DIED: &str = "a measuring thread died; its panic message is above";
 
-/// Starts a thread that is no member of a crew.
+/// Starts a single thread.
 ///
 /// # Errors
 /// A text with the reason and the remedy.
-pub fn thread<T: Send + 'static>(
+pub fn spawn<T: Send + 'static>(
     name: &str,
     body: impl FnOnce() -> T + Send + 'static,
 ) -> Result<JoinHandle<T>, String> {

@@ -7,17 +7,17 @@
 //!   look ── nobody drives ──────────────────────────────────────────► the caller's, at once
 //!     │     the driver sleeps, and no reader has woken it ──────────► look again, after some of these times
 //!     │     it has made a call since the last look ─────────────────► look again, after one
-//!     └──── silent since a look at least `usurp_after_ns` ago ──────► the caller's: the *reign* goes up by one
+//!     └──── silent since a look at least `takeover_after_ns` ago ──────► the caller's: the *driver epoch* is incremented
 //! ```
 //!
 //! * A driver that runs proves it by its calls, which wipe the suspicion out; it needs no clock for that. So a
-//!   take-over needs two looks, one `usurp_after_ns` after the other, and no call in between: a bound in looks.
+//!   take-over needs two looks, one `takeover_after_ns` after the other, and no call in between: a bound in looks.
 //! * Where everything is slow, so that no fence is over in that time, each driver would lose the role before its fence has ended, and no
 //!   grace period would ever end. So the patience doubles with each driver in a row that has lost the role, up to 64 times, and is what it was
 //!   as soon as one has come back from a fence in time. (The machine of threads found that, `quiescent-sim`.)
-//! * Each driver remembers the reign it took the role in. Whenever it has taken the host's lock again it asks
+//! * Each driver remembers the epoch it took the role in. Whenever it has taken the host's lock again it asks
 //!   [`resume`](Global::resume) first; if that says no it makes no other call. Its fence, its tree, its leaving are of another
-//!   reign: a fence that began before a later grace period started must not pass for that one's.
+//!   epoch: a fence that began before a later grace period started must not pass for that one's.
 //!
 //! # Why it is right
 //! To take the role is what [`leave`](Global::leave) by the old driver and [`try_drive`](Global::try_drive) by the new one would
@@ -45,7 +45,7 @@ pub enum Look {
     Yours,
     /// The caller drives from now on, and somebody else believes that it does. If that one sleeps it is to be woken
     /// before this one sleeps, so that whoever wakes a driver wakes the right one.
-    Usurped,
+    TakenOver,
     /// Somebody drives: look again at this time, in nanoseconds, unless satisfied by then.
     At(u64),
 }
@@ -55,7 +55,7 @@ impl Global {
     ///
     /// `sleeping` is what the host knows of a driver that was told to sleep: it declared itself asleep, and nobody
     /// has woken it since. (Once it is woken it has to come back.)
-    pub fn usurp(
+    pub fn take_over(
         &mut self,
         cpu: Option<CpuId>,
         interest: Interest,
@@ -67,7 +67,7 @@ impl Global {
         if self.try_drive(cpu, interest) {
             return Look::Yours;
         }
-        let Some(patience) = self.config.usurp_after_ns else {
+        let Some(patience) = self.config.takeover_after_ns else {
             return Look::At(u64::MAX);
         };
         if sleeping && self.phase == Phase::Wait(Wait::Asleep) {
@@ -82,16 +82,16 @@ impl Global {
         }
         self.silent_since = None;
         self.lost_in_row = (self.lost_in_row + 1).min(MOST_DOUBLED);
-        self.reign = self.reign.wrapping_add(1);
-        self.counts.usurped += 1;
+        self.driver_epoch = self.driver_epoch.wrapping_add(1);
+        self.counts.takeovers += 1;
         self.driver = Some(Driver { cpu, interest });
-        Look::Usurped
+        Look::TakenOver
     }
 
-    /// The driver that took the role in `reign` has taken the host's lock again. False: somebody else has the role
+    /// The driver that took the role in this epoch has taken the host's lock again. False: somebody else has the role
     /// since, and nothing of what it was asked for counts any more.
-    pub fn resume(&mut self, reign: u32) -> bool {
-        let resumed = self.reign == reign;
+    pub fn resume(&mut self, epoch: u32) -> bool {
+        let resumed = self.driver_epoch == epoch;
         if resumed {
             self.silent_since = None;
         }
@@ -99,8 +99,8 @@ impl Global {
     }
 
     /// How often the role was taken from a driver so far: who gets it now remembers this.
-    pub fn reign(&self) -> u32 {
-        self.reign
+    pub fn driver_epoch(&self) -> u32 {
+        self.driver_epoch
     }
 }
 
@@ -115,7 +115,7 @@ mod tests {
 
     fn driven() -> Global {
         let mut engine = Global::new(Config::threads());
-        assert_eq!(engine.config.usurp_after_ns, Some(PATIENCE));
+        assert_eq!(engine.config.takeover_after_ns, Some(PATIENCE));
         assert!(engine.try_drive(None, ME));
         engine
     }
@@ -123,31 +123,31 @@ mod tests {
     #[test]
     fn a_free_role_is_taken_at_the_first_look() {
         let mut engine = Global::new(Config::threads());
-        assert_eq!(engine.usurp(None, YOU, 5, false), Look::Yours);
-        assert_eq!((engine.counts.usurped, engine.reign()), (0, 0));
+        assert_eq!(engine.take_over(None, YOU, 5, false), Look::Yours);
+        assert_eq!((engine.counts.takeovers, engine.driver_epoch()), (0, 0));
     }
 
     #[test]
     fn two_looks_with_silence_between_them_are_enough_and_one_is_not() {
         let mut engine = driven();
-        let reign = engine.reign();
+        let epoch = engine.driver_epoch();
         let first = 7 * PATIENCE;
         assert_eq!(
-            engine.usurp(None, YOU, first, false),
+            engine.take_over(None, YOU, first, false),
             Look::At(first + PATIENCE)
         );
         let early = first + PATIENCE - 1;
         assert_eq!(
-            engine.usurp(None, YOU, early, false),
+            engine.take_over(None, YOU, early, false),
             Look::At(first + PATIENCE)
         );
         assert_eq!(
-            engine.usurp(None, YOU, first + PATIENCE, false),
-            Look::Usurped
+            engine.take_over(None, YOU, first + PATIENCE, false),
+            Look::TakenOver
         );
-        assert_eq!(engine.counts.usurped, 1);
-        assert!(!engine.resume(reign), "the old driver has lost the role");
-        assert!(engine.resume(engine.reign()), "the new one has it");
+        assert_eq!(engine.counts.takeovers, 1);
+        assert!(!engine.resume(epoch), "the old driver has lost the role");
+        assert!(engine.resume(engine.driver_epoch()), "the new one has it");
     }
 
     #[test]
@@ -157,34 +157,34 @@ mod tests {
         for turn in 0..10 {
             let patience = PATIENCE << turn.min(MOST_DOUBLED);
             let due = now + patience;
-            assert_eq!(engine.usurp(None, YOU, now, false), Look::At(due));
-            assert_eq!(engine.usurp(None, YOU, due - 1, false), Look::At(due));
-            assert_eq!(engine.usurp(None, YOU, due, false), Look::Usurped);
+            assert_eq!(engine.take_over(None, YOU, now, false), Look::At(due));
+            assert_eq!(engine.take_over(None, YOU, due - 1, false), Look::At(due));
+            assert_eq!(engine.take_over(None, YOU, due, false), Look::TakenOver);
             now = due;
         }
         assert!(
-            engine.resume(engine.reign()),
+            engine.resume(engine.driver_epoch()),
             "the last one has had the time"
         );
         engine.phase = Phase::Fence;
         let _ = engine.fenced();
         let due = now + PATIENCE;
-        assert_eq!(engine.usurp(None, YOU, now, false), Look::At(due));
+        assert_eq!(engine.take_over(None, YOU, now, false), Look::At(due));
     }
 
     #[test]
     fn a_driver_that_runs_is_left_alone() {
         let mut engine = driven();
-        let reign = engine.reign();
+        let epoch = engine.driver_epoch();
         for turn in 1..50 {
             let now = turn * PATIENCE;
             assert_eq!(
-                engine.usurp(None, YOU, now, false),
+                engine.take_over(None, YOU, now, false),
                 Look::At(now + PATIENCE)
             );
-            assert!(engine.resume(reign));
+            assert!(engine.resume(epoch));
         }
-        assert_eq!(engine.counts.usurped, 0);
+        assert_eq!(engine.counts.takeovers, 0);
     }
 
     #[test]
@@ -194,34 +194,37 @@ mod tests {
         for turn in 1..50 {
             let now = turn * PATIENCE;
             assert_eq!(
-                engine.usurp(None, YOU, now, true),
+                engine.take_over(None, YOU, now, true),
                 Look::At(now + RESTING * PATIENCE)
             );
         }
         let woken = 50 * PATIENCE;
         assert_eq!(
-            engine.usurp(None, YOU, woken, false),
+            engine.take_over(None, YOU, woken, false),
             Look::At(woken + PATIENCE)
         );
         assert_eq!(
-            engine.usurp(None, YOU, woken + PATIENCE, false),
-            Look::Usurped
+            engine.take_over(None, YOU, woken + PATIENCE, false),
+            Look::TakenOver
         );
         // In any other phase it was not told to sleep, whatever its host believes.
         let mut engine = driven();
-        assert_eq!(engine.usurp(None, YOU, 0, true), Look::At(PATIENCE));
-        assert_eq!(engine.usurp(None, YOU, PATIENCE, true), Look::Usurped);
+        assert_eq!(engine.take_over(None, YOU, 0, true), Look::At(PATIENCE));
+        assert_eq!(engine.take_over(None, YOU, PATIENCE, true), Look::TakenOver);
     }
 
     #[test]
     fn who_takes_a_role_that_was_left_does_not_inherit_the_suspicion() {
         let mut engine = driven();
-        assert_eq!(engine.usurp(None, YOU, 1, false), Look::At(1 + PATIENCE));
+        assert_eq!(
+            engine.take_over(None, YOU, 1, false),
+            Look::At(1 + PATIENCE)
+        );
         let _ = engine.leave();
         assert!(engine.try_drive(None, ME));
         let now = 3 * PATIENCE;
         assert_eq!(
-            engine.usurp(None, YOU, now, false),
+            engine.take_over(None, YOU, now, false),
             Look::At(now + PATIENCE)
         );
     }
@@ -231,7 +234,7 @@ mod tests {
         let mut engine = Global::new(Config::kernel_6_12(4, 1000));
         assert!(engine.try_drive(None, Interest::GpThread));
         for now in [0, u64::MAX / 2, u64::MAX] {
-            assert_eq!(engine.usurp(None, YOU, now, false), Look::At(u64::MAX));
+            assert_eq!(engine.take_over(None, YOU, now, false), Look::At(u64::MAX));
         }
     }
 }
