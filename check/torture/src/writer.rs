@@ -301,7 +301,7 @@ fn give_back(hand: &mut Hand, mut retired: Retired<Dropping>, kind: Kind) {
     match (kind, hand.numbers.below(8)) {
         (Kind::RetiredWait, 0..4) => drop(retired.wait()),
         (Kind::RetiredWait, _) => {
-            // Short deadlines would never do beside busy readers: each defer wants a new grace period.
+            // Short deadlines would never do beside busy readers: each call wants a new grace period.
             let mut patience = Duration::from_micros(20);
             while let Err(refused) = retired.wait_timeout(patience) {
                 retired = refused.object;

@@ -5,13 +5,19 @@
 //! [`Global`] under one lock, answers the few questions of [`Host`], and carries out the [`Effects`].
 //! The thread host (crate `quiescent`) and the machine model run this same code.
 //!
-//! Ground floor first: [`seq`] (arithmetic of sequence numbers), [`polled`] (cookies), [`watching`]
-//! (the context-tracking word), [`geometry`] (shape of the tree), [`event`] (trace events),
-//! [`config`] (tunables), [`host`] (the border), then the tree, the grace period and its scans,
-//! [`blocked`] (preempted readers), [`indexed`] (readers that may sleep), [`exp`] (expedited grace periods), the waiters, what a kernel's CPU
-//! does by itself ([`report`], [`tick`], [`fast_no_hz`], [`flood`], [`urgency`]), what others do for it
-//! ([`offload`]), [`stall`] (who is in the way for too long), and [`record`] (inputs as values). `docs/architecture.md`
-//! tells the whole picture.
+//! # Folders
+//! * `common`: what both kinds of hosts run. Numbers, shapes and the border: [`seq`], [`polled`] (cookies),
+//!   [`geometry`], [`event`] (trace events), [`config`], [`host`]. The tree, the grace period and its scans,
+//!   [`exp`] (expedited grace periods), [`blocked`] (preempted readers), [`waiters`], [`takeover`] (of the driver
+//!   role), [`stall`], [`cblist`], [`barrier`]. What [`Cpu`] and [`Global`] keep for the folders above.
+//! * `kernel`: what a kernel's CPU does by itself ([`callbacks`], [`report`], [`tick`], [`fast_no_hz`], [`flood`],
+//!   [`urgency`], [`watching`]), and what its offload threads do for it ([`offload`]).
+//! * `threads`: the policy of the thread host: [`credit`], [`budget`], [`pool`] (workers), [`pressure`] (low
+//!   memory), [`owner`], [`indexed`] (readers that may sleep).
+//! * [`record`]: calls and answers as values.
+//!
+//! `record` imports `kernel` and `threads`, these import `common` and not each other. `docs/architecture.md` has the
+//! whole picture.
 //!
 //! ```
 //! use quiescent_engine::{Config, CpuId, Global, Host, Interest, LeafId, Next, Now, Seen};

@@ -178,7 +178,7 @@ fn a_barrier_in_fenced_mode() {
 /// The owner is in the middle of a callback that it runs itself: the barrier waits for that too.
 #[test]
 fn a_barrier_against_an_owner_that_runs_its_callbacks() {
-    check("barrier and inline owner", 2, 1, || {
+    check("barrier and inline owner", 1, 1, || {
         let world = reclaiming(Domain::patient(1).inline());
         let owner = world.inline_owner();
         world.domain.enter();

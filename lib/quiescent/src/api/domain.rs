@@ -103,7 +103,7 @@ impl<K: Kind> RcuDomain<(), K> {
     const_new! {
         /// A new one, without a tag (with one: [`tagged`](Domain::tagged)). Nothing is allocated before it is used.
         pub fn new() -> RcuDomain<(), K> {
-            RcuDomain { place: AtomicPtr::new(std::ptr::null_mut()), is: PhantomData }
+            RcuDomain::nowhere()
         }
     }
 }
@@ -112,7 +112,7 @@ impl<Tag: 'static> RcuDomain<Tag, PerThread> {
     const_new! {
         /// A new one with a tag: a type of its own, which its guards and cells have in common.
         pub fn tagged() -> RcuDomain<Tag, PerThread> {
-            RcuDomain { place: AtomicPtr::new(std::ptr::null_mut()), is: PhantomData }
+            RcuDomain::nowhere()
         }
     }
 }
@@ -125,14 +125,18 @@ impl<S: Singleton> RcuDomain<S, Single> {
     /// Called once.
     #[doc(hidden)]
     pub const unsafe fn single() -> RcuDomain<S, Single> {
-        RcuDomain {
-            place: AtomicPtr::new(std::ptr::null_mut()),
-            is: PhantomData,
-        }
+        RcuDomain::nowhere()
     }
 }
 
 impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
+    const_new! {
+        /// One that is nowhere yet.
+        pub(crate) fn nowhere() -> RcuDomain<Tag, K> {
+            RcuDomain { place: AtomicPtr::new(std::ptr::null_mut()), is: PhantomData }
+        }
+    }
+
     /// In a model.
     #[cfg(quiescent_model)]
     pub(crate) fn of(place: *const ()) -> RcuDomain<Tag, K> {
@@ -146,6 +150,11 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
     #[inline(always)]
     pub(crate) fn place(&self) -> *const () {
         self.place.load(Ordering::Acquire)
+    }
+
+    #[inline(always)]
+    pub(crate) fn place_word(&self) -> &AtomicPtr<()> {
+        &self.place
     }
 
     pub(crate) fn backend(&self) -> K::Backend {

@@ -207,14 +207,14 @@ impl<Tag: 'static, K: Kind> Sealed for RcuDomain<Tag, K> {
     #[inline(always)]
     unsafe fn close_section(&self, section: &K::Section) {
         // SAFETY: the caller's promise: a section was opened here, so there is a place.
-        unsafe { K::close(self.place(), section) };
+        unsafe { K::close(self.place_word(), section) };
     }
 
     #[cfg_attr(feature = "locations", track_caller)]
     #[inline(always)]
     unsafe fn repin_section(&self, section: &mut K::Section) {
         // SAFETY: as above.
-        unsafe { K::repin(self.place(), section) };
+        unsafe { K::repin(self.place_word(), section) };
     }
 }
 

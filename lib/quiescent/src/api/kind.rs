@@ -6,7 +6,7 @@ use std::ptr;
 
 use super::backend::{Backend, OfCounts, OfThreads};
 use crate::inner::domain::{self, Domain};
-use crate::inner::prim as sync;
+use crate::inner::prim::{self as sync, AtomicPtr, Ordering};
 use crate::inner::reader::word::{self as reader, Reader};
 
 /// Readers are threads, each with a word of its own: a section belongs to its thread. The kind of [`Domain`](crate::Domain).
@@ -53,15 +53,17 @@ pub trait Readers: Sized + 'static {
     /// Opens a section.
     fn open_slowly(backend: Self::Backend) -> Self::Section;
 
+    /// The place is looked at only where something is waited for.
+    ///
     /// # Safety
     /// The section is open at this place, and not used again.
-    unsafe fn close(place: *const (), section: &Self::Section);
+    unsafe fn close(place: &AtomicPtr<()>, section: &Self::Section);
 
     /// Lets a waiting grace period pass.
     ///
     /// # Safety
     /// The section is open at this place.
-    unsafe fn repin(place: *const (), section: &mut Self::Section);
+    unsafe fn repin(place: &AtomicPtr<()>, section: &mut Self::Section);
 
     /// One more handle leads to the place.
     fn retain(backend: Self::Backend);
@@ -72,6 +74,12 @@ pub trait Readers: Sized + 'static {
 
     /// One less. The last one hands over what is queued; it never waits.
     fn release(backend: Self::Backend);
+}
+
+/// The place.
+#[inline(always)]
+pub(super) fn at(place: &AtomicPtr<()>) -> *const () {
+    place.load(Ordering::Acquire)
 }
 
 /// An open section of the calling thread.
@@ -143,10 +151,10 @@ impl Readers for PerThread {
     }
 
     #[inline(always)]
-    unsafe fn close(place: *const (), section: &ThreadSection) {
+    unsafe fn close(place: &AtomicPtr<()>, section: &ThreadSection) {
         if reader::end(section.reader) {
             // SAFETY: the caller's promise.
-            unsafe { PerThread::backend(place) }
+            unsafe { PerThread::backend(at(place)) }
                 .0
                 .unlock_slowly(section.reader);
         }
@@ -154,10 +162,10 @@ impl Readers for PerThread {
 
     #[cfg_attr(feature = "locations", track_caller)]
     #[inline(always)]
-    unsafe fn repin(place: *const (), section: &mut ThreadSection) {
+    unsafe fn repin(place: &AtomicPtr<()>, section: &mut ThreadSection) {
         if sync::is_flagged(section.reader) {
             // SAFETY: the caller's promise.
-            let domain = unsafe { PerThread::backend(place) }.0;
+            let domain = unsafe { PerThread::backend(at(place)) }.0;
             section.reader = domain.repin_slowly(section.reader);
         }
     }
@@ -207,14 +215,14 @@ impl Readers for Single {
     }
 
     #[inline(always)]
-    unsafe fn close(place: *const (), section: &ThreadSection) {
+    unsafe fn close(place: &AtomicPtr<()>, section: &ThreadSection) {
         // SAFETY: the caller's promise.
         unsafe { PerThread::close(place, section) };
     }
 
     #[cfg_attr(feature = "locations", track_caller)]
     #[inline(always)]
-    unsafe fn repin(place: *const (), section: &mut ThreadSection) {
+    unsafe fn repin(place: &AtomicPtr<()>, section: &mut ThreadSection) {
         // SAFETY: the caller's promise.
         unsafe { PerThread::repin(place, section) };
     }
@@ -268,9 +276,9 @@ impl Readers for Counted {
     }
 
     #[inline(always)]
-    unsafe fn close(place: *const (), section: &CountedSection) {
+    unsafe fn close(place: &AtomicPtr<()>, section: &CountedSection) {
         // SAFETY: the caller's promise.
-        let OfCounts(domain) = unsafe { Counted::backend(place) };
+        let OfCounts(domain) = unsafe { Counted::backend(at(place)) };
         if counted(domain).leave(section.count)
             && let Some(state) = domain.state_if_any()
         {
@@ -278,11 +286,11 @@ impl Readers for Counted {
         }
     }
 
-    unsafe fn repin(place: *const (), section: &mut CountedSection) {
+    unsafe fn repin(place: &AtomicPtr<()>, section: &mut CountedSection) {
         // SAFETY: the caller's promise; the new section takes the place of the old one.
         unsafe {
             Counted::close(place, section);
-            *section = Counted::open_slowly(Counted::backend(place));
+            *section = Counted::open_slowly(Counted::backend(at(place)));
         }
     }
 

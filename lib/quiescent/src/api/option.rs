@@ -27,7 +27,6 @@ pub struct RcuOption<T: Send + Sync + 'static, D: Handle = Global> {
 }
 
 /// A value that was not exchanged: the cell held another object than expected.
-#[derive(Debug)]
 pub struct Exchanged<N, C> {
     /// The new value, back.
     pub new: N,
@@ -41,7 +40,13 @@ impl<N, C> fmt::Display for Exchanged<N, C> {
     }
 }
 
-impl<N: fmt::Debug, C: fmt::Debug> std::error::Error for Exchanged<N, C> {}
+impl<N, C> fmt::Debug for Exchanged<N, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Exchanged").finish_non_exhaustive()
+    }
+}
+
+impl<N, C> std::error::Error for Exchanged<N, C> {}
 
 /// What [`RcuOption::compare_exchange`] gives back when it does not.
 pub type ExchangedOption<'g, T> = Exchanged<Option<T>, Option<&'g T>>;

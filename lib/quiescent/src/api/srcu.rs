@@ -2,6 +2,7 @@
 
 use super::domain::RcuDomain;
 use super::kind::Counted;
+use crate::inner::prim::const_new;
 
 /// Grace periods of its own, for readers that may sleep, wait, and go to another thread in the middle of a section.
 ///
@@ -48,4 +49,21 @@ use super::kind::Counted;
 /// Never waits. What is queued is run all the same, later.
 pub type Srcu<Tag = ()> = RcuDomain<Tag, Counted>;
 
-impl<Tag: 'static> RcuDomain<Tag, Counted> {}
+impl<Tag: 'static> RcuDomain<Tag, Counted> {
+    const_new! {
+        /// A new one with a tag: a type of its own, which its guards and cells have in common.
+        ///
+        /// ```compile_fail,E0277
+        /// use quiescent::{RcuCell, Srcu};
+        ///
+        /// struct Sessions;
+        /// static SESSIONS: Srcu<Sessions> = Srcu::tagged();
+        /// static OTHER: Srcu = Srcu::new();
+        /// let cell = RcuCell::new_in(1, &SESSIONS);
+        /// OTHER.read(|guard| *cell.load(guard));
+        /// ```
+        pub fn tagged() -> RcuDomain<Tag, Counted> {
+            RcuDomain::nowhere()
+        }
+    }
+}

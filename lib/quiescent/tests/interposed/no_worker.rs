@@ -108,7 +108,7 @@ fn without_a_thread_at_first() {
 #[test]
 fn one_refusal_is_no_more_than_one() {
     in_both_modes(|| {
-        // A thread that is asked for nothing else: its next defer, however long after, is enough.
+        // A thread that is asked for nothing else: its next call, however long after, is enough.
         let ledger = Ledger::new(2);
         REFUSED.store(1, Ordering::Release);
         queue_somehow(ledger.thing(0), 2);

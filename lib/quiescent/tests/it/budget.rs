@@ -111,7 +111,7 @@ fn a_stalled_reader_holds_no_more_than_the_budget_of_those_who_ask() {
         assert!(now.refused > 0 && now.over_budget == 0, "{now:?}");
         assert!(now.oldest > Duration::ZERO);
         reader.end();
-        // It is over by itself: no defer of ours but those that try.
+        // It is over by itself: no call of ours but those that try.
         until("there is room again", try_one);
         nothing_is_held();
     });

@@ -1,4 +1,4 @@
-//! The list: what each defer does, a model of it in one thread, and readers beside writers with an oracle
+//! The list: what each call does, a model of it in one thread, and readers beside writers with an oracle
 //! that knows what an iteration must have seen, must not have seen, and what must not be freed yet.
 
 mod oracle;

@@ -24,6 +24,7 @@ mod exit;
 mod forgotten;
 mod futures;
 mod hand_over;
+mod handles;
 mod list;
 mod membarrier;
 mod misuse;

@@ -215,10 +215,10 @@ const VERBS: &[Verb] = &[
         trickled: false,
         ..noted::verb::<Plain<RetireWait>>("retire_wait")
     },
-    noted::verb::<Call>("defer"),
+    noted::verb::<Call>("call"),
     Verb {
         massed: false, // a wake-up each
-        ..noted::verb::<CallHurry>("defer_hurry")
+        ..noted::verb::<CallHurry>("call_hurry")
     },
 ];
 

@@ -38,7 +38,7 @@ pub mod held;
 #[cfg(have_liburcu)]
 mod liburcu;
 pub(crate) mod loops;
-pub mod pairs;
+pub(crate) mod pairs;
 pub mod pool;
 mod quiescent;
 #[cfg(feature = "peers")]

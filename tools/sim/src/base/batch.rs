@@ -1,7 +1,6 @@
 //! Many runs on a few threads.
 //!
-//! Runs know nothing of each other, so what comes out does not depend on how many threads there are: results are put
-//! where they belong, and not in the order in which they are ready.
+//! Runs are independent and each result is stored at its run's index, so the output does not depend on the number of threads.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;

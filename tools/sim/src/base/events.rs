@@ -1,8 +1,8 @@
-//! The event queue: what happens next.
+//! The event queue.
 //!
-//! One queue for the whole machine, ordered by time and, at one time, by the order in which things were put in. That
-//! is all the determinism there is to get right: nothing else in the model depends on addresses, hashing or the host's
-//! clock. An event cannot be taken out; whoever put it in notices that it is stale (a number that has moved on).
+//! One queue for the whole machine, ordered by time and, at the same time, by the order of insertion. With it runs are
+//! deterministic: nothing in the model depends on addresses, hashing or the host's clock. An event cannot be taken out; it carries a
+//! number, and its receiver ignores it if that number is no longer current.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -11,12 +11,12 @@ use std::collections::BTreeMap;
 use quiescent_engine::event::{CallbackEvent, Event};
 use serde::Deserialize;
 
-use super::claims::{Bound, Named, Shown};
+use super::claims::Bound::{AtMost, Between};
+use super::claims::{Named, Shown, shown};
 use super::data::published;
-use super::loads::{notes, run};
-use super::{Basis, Comparison, Line, Listing, Outcome, Source, mean, median};
+use super::loads::{self, notes, run};
+use super::{Basis, Judged, Line, Listing, Outcome, mean, median};
 use crate::kernel::machine::Machine;
-use crate::load::workload::Workload;
 use crate::record::notes::What;
 use crate::record::stats::Stats;
 
@@ -109,37 +109,22 @@ fn busiest(stats: &Stats) -> f64 {
     of(true).fold(0.0, f64::max) / of(false).fold(f64::INFINITY, f64::min)
 }
 
-fn claims(offload: &Stats, lazy: &Stats) -> Vec<Shown> {
+fn claims(offload: &Stats, lazy: &Stats, outcome: &mut Outcome) {
     let cases = ["rcu=offload", "rcu=lazy"].map(|it| format!("{NAME} {it}"));
     let callbacks: Named = ("callbacks_per_wakeup", "callbacks");
     let per_s = |it: &Stats| it.wakeups_of("rcu") as f64 / it.seconds();
     let rate: Named = ("rcu_wakeups_per_s", "1/s");
-    vec![
-        Shown::claimed(
-            &cases[0],
-            ("rank_of_rcu", "place of four"),
-            rank(offload),
-            "RCU's threads together are the second largest waker, after the daemon",
-            Bound::Between(2.0, 2.0),
-        ),
-        Shown::claimed(
-            &cases[0],
-            callbacks,
-            each(offload),
-            "a wake-up is for 1 to 10 callbacks",
-            Bound::Between(1.0, 10.0),
-        ),
-        Shown::claimed(
-            &cases[1],
-            ("busiest_rcu_thread_ratio", "of the least woken other"),
-            busiest(lazy),
-            "lazy callbacks move every thread of RCU's to the bottom",
-            Bound::AtMost(1.0),
-        ),
-        Shown::beside(&cases[0], rate, per_s(offload)),
-        Shown::beside(&cases[1], rate, per_s(lazy)),
-        Shown::beside(&cases[1], callbacks, each(lazy)),
-    ]
+    shown! { outcome;
+        &cases[0], ("rank_of_rcu", "place of four") => rank(offload),
+            Between(2.0, 2.0) => "RCU's threads together are the second largest waker, after the daemon";
+        &cases[0], callbacks => each(offload),
+            Between(1.0, 10.0) => "a wake-up is for 1 to 10 callbacks";
+        &cases[1], ("busiest_rcu_thread_ratio", "of the least woken other") => busiest(lazy),
+            AtMost(1.0) => "lazy callbacks move every thread of RCU's to the bottom";
+        &cases[0], rate => per_s(offload);
+        &cases[1], rate => per_s(lazy);
+        &cases[1], callbacks => each(lazy);
+    }
 }
 
 /// The table, offloaded and lazy.
@@ -148,10 +133,8 @@ pub fn static_image(seed: u64) -> Outcome {
     let seed = seed.to_string();
     let [offload, lazy] =
         ["offload", "lazy"].map(|rcu| run(NAME, &[("rcu", rcu), ("seed", &seed)]));
-    let mut outcome = Outcome {
-        shown: claims(&offload, &lazy),
-        ..Outcome::default()
-    };
+    let mut outcome = Outcome::default();
+    claims(&offload, &lazy, &mut outcome);
     for threads in ["rcu_preempt", "rcuog/", "rcuop/"] {
         let theirs = published.threads.iter();
         let theirs = theirs.filter(|it| it.0.starts_with(threads));
@@ -159,17 +142,11 @@ pub fn static_image(seed: u64) -> Outcome {
             true => format!("threads {threads}*"),
             false => format!("thread {threads}"),
         };
-        outcome.comparisons.push(Comparison {
-            experiment: NAME,
-            case: format!("{NAME} rcu=offload, {whose}"),
-            metric: "wakeups",
-            unit: "wake-ups",
-            source: Source::Published,
-            real: theirs.map(|it| it.2).sum(),
-            model: offload.wakeups_of(threads) as f64,
-            allowed: ALLOWED,
-            basis: Basis::Assumed,
-        });
+        let case = format!("{NAME} rcu=offload, {whose}");
+        let real = theirs.map(|it| it.2).sum();
+        let by = Judged::published(NAME, ALLOWED, Basis::Assumed);
+        let model = offload.wakeups_of(threads) as f64;
+        outcome.compare(by, case, ("wakeups", "wake-ups"), [real, model]);
     }
     for (rcu, stats) in [("offload", &offload), ("lazy", &lazy)] {
         let case = format!("{NAME} rcu={rcu}");
@@ -229,9 +206,8 @@ fn spacings(all: &[Batch]) -> Vec<f64> {
 
 /// The load of `android-static-image`, two seconds of it traced.
 fn traced(seed: u64) -> Vec<Batch> {
-    let workload = Workload::named(NAME).expect("it is built in");
     let seed = seed.to_string();
-    let mut plan = workload.plan(&[("seed", &seed)]).expect("a test runs it");
+    let mut plan = loads::plan(NAME, &[("seed", &seed)]);
     (plan.warm_up, plan.length) = (0, 2_000_000_000);
     let mut machine = plan.machine();
     machine.keep_trace();
@@ -248,40 +224,20 @@ pub fn android_batches(seed: u64) -> Outcome {
     let model = traced(seed);
     let owed = |all: &[Batch]| mean(all.iter().map(|it| it.2));
     let mut outcome = Outcome::default();
-    let mut compare = |case: &str, metric, unit, real, model| {
-        outcome.comparisons.push(Comparison {
-            experiment: BATCHES,
-            case: format!("{BATCHES} {case}"),
-            metric,
-            unit,
-            source: Source::Published,
-            real,
-            model,
-            allowed: ALLOWED,
-            basis: Basis::Assumed,
-        });
-    };
+    let by = Judged::published(BATCHES, ALLOWED, Basis::Assumed);
+    let mut compare =
+        |case: &str, named, both| outcome.compare(by, format!("{BATCHES} {case}"), named, both);
     let apart = [&published.rows, &model].map(|it| median(spacings(it)));
-    compare("a thread's", "apart_ms_median", "ms", apart[0], apart[1]);
+    compare("a thread's", ("apart_ms_median", "ms"), apart);
     let owes = [&published.rows, &model].map(|it| owed(it));
-    compare(
-        "at a start",
-        "owed_callbacks",
-        "callbacks",
-        owes[0],
-        owes[1],
-    );
+    compare("at a start", ("owed_callbacks", "callbacks"), owes);
     let ends = published.rows.iter().map(|it| it.2);
     let ends = ends.fold((f64::MAX, 0.0), |(least, most), it| {
         (f64::min(least, it), f64::max(most, it))
     });
     let inside = model.iter().filter(|it| (ends.0..=ends.1).contains(&it.2));
     let share = 100.0 * inside.count() as f64 / model.len() as f64;
-    outcome.shown.push(Shown::beside(
-        &format!("{BATCHES} at a start"),
-        ("in_published_range_pct", "%"),
-        share,
-    ));
+    shown! { outcome; &format!("{BATCHES} at a start"), ("in_published_range_pct", "%") => share; }
     let row = |it: &Batch| format!("{:.6} {} {}", it.0, it.1, it.2);
     // As many rows as were published, from the middle.
     let rows = model.iter().skip(model.len() / 2).map(row);

@@ -13,9 +13,10 @@
 
 use serde::Deserialize;
 
+use super::claims::Named;
 use super::data::published;
-use super::loads::{latencies_ms, notes, run};
-use super::{Basis, Comparison, Outcome, Source, mean, median};
+use super::loads::{latencies_ms, notes, run, runs};
+use super::{Basis, Judged, Outcome, mean, median};
 use crate::record::stats::Stats;
 
 /// Runs of a variant.
@@ -147,16 +148,8 @@ pub fn default_at(point: &Point) -> Figures {
 
 /// A variant of the workload.
 fn variant((early_qs, wake): (&str, &str), seed: u64) -> Figures {
-    let runs = (0..RUNS).map(|n| {
-        let seed = seed.wrapping_mul(1000).wrapping_add(n).to_string();
-        let sets = [
-            ("early_qs", early_qs),
-            ("rcu_normal_wake_from_gp", wake),
-            ("seed", &*seed),
-        ];
-        run("bridge", &sets)
-    });
-    Figures::of(&runs.collect::<Vec<_>>())
+    let sets = [("early_qs", early_qs), ("rcu_normal_wake_from_gp", wake)];
+    Figures::of(&runs("bridge", RUNS, seed, &sets))
 }
 
 /// The default variant beside what it was fitted to, and the others' medians over the default's, which are predictions.
@@ -164,18 +157,9 @@ pub fn bridge(seed: u64) -> Outcome {
     let ratios = published::<Bridge>("bridge").ratios_of_medians_to_default;
     let figures = VARIANTS.map(|it| variant(it, seed));
     let mut outcome = Outcome::default();
-    let push = |case: &str, metric, unit, real, model, basis| {
-        outcome.comparisons.push(Comparison {
-            experiment: "bridge",
-            case: format!("bridge {case}"),
-            metric,
-            unit,
-            source: Source::Published,
-            real,
-            model,
-            allowed: 0.15,
-            basis,
-        });
+    let push = |case: &str, named, both, basis| {
+        let by = Judged::published("bridge", 0.15, basis);
+        outcome.compare(by, format!("bridge {case}"), named, both);
     };
     push_all(push, &figures, &ratios);
     for ((early_qs, wake), it) in VARIANTS.into_iter().zip(figures) {
@@ -192,24 +176,22 @@ pub fn bridge(seed: u64) -> Outcome {
 }
 
 fn push_all(
-    mut push: impl FnMut(&str, &'static str, &'static str, f64, f64, Basis),
+    mut push: impl FnMut(&str, Named, [f64; 2], Basis),
     figures: &[Figures; 4],
     ratios: &Ratios,
 ) {
     let real = Figures::published().four();
     for ((metric, model), (_, real)) in figures[0].four().into_iter().zip(real) {
         let unit = if metric == "total_s" { "s" } else { "ms" };
-        push("default", metric, unit, real, model, Basis::Fitted);
+        push("default", (metric, unit), [real, model], Basis::Fitted);
     }
     let reals = [ratios.early_qs, ratios.both, ratios.wake_from_gp];
     let variants = VARIANTS[1..].iter().zip(&figures[1..]);
     for ((&(early_qs, wake), it), real) in variants.zip(reals) {
         push(
             &format!("early_qs={early_qs} rcu_normal_wake_from_gp={wake}"),
-            "ratio_to_default",
-            "of the default's median",
-            real,
-            it.median_ms / figures[0].median_ms,
+            ("ratio_to_default", "of the default's median"),
+            [real, it.median_ms / figures[0].median_ms],
             Basis::Predicted,
         );
     }
@@ -222,34 +204,19 @@ pub fn cpu_overhead(seed: u64) -> Outcome {
     let [default, early] = [VARIANTS[0], VARIANTS[1]].map(|it| variant(it, seed).rcu_s);
     let system = middle(published.default_s);
     let mut outcome = Outcome::default();
-    let mut push = |metric, unit, real, model| {
-        outcome.comparisons.push(Comparison {
-            experiment: "cpu-overhead",
-            case: "cpu-overhead early_qs=init".into(),
-            metric,
-            unit,
-            source: Source::Published,
-            real,
-            model,
-            allowed: 0.02,
-            basis: Basis::Assumed,
-        });
+    let mut push = |named, both| {
+        let by = Judged::published("cpu-overhead", 0.02, Basis::Assumed);
+        outcome.compare(by, "cpu-overhead early_qs=init", named, both);
     };
-    let real = middle(published.early_qs_s) / system;
-    let model = 1.0 + (early - default) / system;
-    push(
+    let system_time = (
         "system_time_ratio_to_default",
         "of the default's system time",
-        real,
-        model,
     );
+    let real = middle(published.early_qs_s) / system;
+    push(system_time, [real, 1.0 + (early - default) / system]);
     // Published as "no measurable increase".
-    push(
-        "rcu_time_ratio_to_default",
-        "of the default's RCU time",
-        1.0,
-        early / default,
-    );
+    let rcu_time = ("rcu_time_ratio_to_default", "of the default's RCU time");
+    push(rcu_time, [1.0, early / default]);
     outcome.notes.push(format!(
         "RCU's own CPU time in a run of `bridge`: {:.0} ms without the early report, {:.0} ms with it; published is the \
          whole system's, {:.1} to {:.1} s without, and \"no measurable increase\": the model has RCU's part alone, and the rest is \

@@ -5,6 +5,10 @@
 use quiescent_report::Control;
 
 use super::{Comparison, Listing, Outcome, Shown};
+use super::{
+    android, bridge, chromeos_idle, early_qs, fast_no_hz, idle, loads, memory_pressure, nohz_full,
+    percpu_ref, pipeline, replays, swipe, synchronize, waits, what_if,
+};
 
 /// An experiment as it is run.
 struct Experiment {
@@ -13,128 +17,56 @@ struct Experiment {
     run: fn(u64) -> Outcome,
 }
 
-const EXPERIMENTS: [Experiment; 24] = [
-    Experiment {
-        name: "kernel synchronize",
-        what: "synchronize_rcu on Linux 6.12, idle, 108 configurations (measured)",
-        run: |_| super::synchronize::all(),
-    },
-    Experiment {
-        name: "kernel callbacks",
-        what: "callbacks on Linux 6.12, eight traces replayed (measured)",
-        run: |_| super::replays::all(),
-    },
-    Experiment {
-        name: "whatif as recorded",
-        what: "the same traces as `whatif` replays them, with all threads (measured)",
-        run: |_| super::what_if::as_recorded(),
-    },
-    Experiment {
-        name: "whatif",
-        what: "changes predicted from the trace without them, held against the trace with them (measured)",
-        run: |_| super::what_if::changed(),
-    },
-    Experiment {
-        name: "early-qs-v2",
-        what: "the early report, 32 CPUs (published)",
-        run: super::early_qs::v2,
-    },
-    Experiment {
-        name: "early-qs-rfc",
-        what: "the same, first version (published)",
-        run: super::early_qs::rfc,
-    },
-    Experiment {
-        name: "accelerate",
-        what: "stamping asks only for what is new, ten runs of five seconds (published)",
-        run: super::loads::accelerate,
-    },
-    Experiment {
-        name: "tab-switch",
-        what: "jiffies from 3 to 32, a switch (published)",
-        run: super::loads::tab_switch,
-    },
-    Experiment {
-        name: "bridge",
-        what: "variants over the default, 64 CPUs (published)",
-        run: super::bridge::bridge,
-    },
-    Experiment {
-        name: "cpu-overhead",
-        what: "CPU time of the same with the early report (published)",
-        run: super::bridge::cpu_overhead,
-    },
-    Experiment {
-        name: "fast-no-hz",
-        what: "how often an idle CPU looks at its callbacks (told)",
-        run: super::fast_no_hz::fast_no_hz,
-    },
-    Experiment {
-        name: "boot-selinux",
-        what: "a boot that waits again and again, jiffies raised, and expedited (told)",
-        run: super::waits::boot_selinux,
-    },
-    Experiment {
-        name: "ftrace-start-stop",
-        what: "the same of starting and stopping the function tracer (told)",
-        run: super::waits::ftrace_start_stop,
-    },
-    Experiment {
-        name: "percpu-ref",
-        what: "the mode switch before a runtime suspend: raised jiffies, lazy, hurried (told)",
-        run: super::percpu_ref::percpu_ref,
-    },
-    Experiment {
-        name: "memory-pressure",
-        what: "lazy callbacks and the shrinker (told)",
-        run: super::memory_pressure::memory_pressure,
-    },
-    Experiment {
-        name: "nohz-full",
-        what: "CPUs that run without a tick, and who turns it on (the rules)",
-        run: super::nohz_full::nohz_full,
-    },
-    Experiment {
-        name: "local-video",
-        what: "wake-ups and package states while a video is played, in sentences (published)",
-        run: super::idle::local_video,
-    },
-    Experiment {
-        name: "lazy-power",
-        what: "lazy callbacks on top of offloading, the screen off (published)",
-        run: super::idle::lazy_power,
-    },
-    Experiment {
-        name: "jiffies-power",
-        what: "power that raised jiffies save while a video is played (published)",
-        run: super::idle::jiffies_power,
-    },
-    Experiment {
-        name: "display-pipeline",
-        what: "buffers closed at every frame: each callback and the system call that queued it (told)",
-        run: super::pipeline::display_pipeline,
-    },
-    Experiment {
-        name: "home-screen-swipe",
-        what: "power that lazy callbacks save while a phone's home screen is swiped (published)",
-        run: super::swipe::home_screen_swipe,
-    },
-    Experiment {
-        name: "chromeos-idle",
-        what: "callbacks by function, queued and executed in five idle seconds (published)",
-        run: super::chromeos_idle::chromeos_idle,
-    },
-    Experiment {
-        name: "android-static-image",
-        what: "who is woken how often while a still image is shown and a daemon logs (published)",
-        run: super::android::static_image,
-    },
-    Experiment {
-        name: "android-batches",
-        what: "batches of callbacks in the same: how far apart, and what is owed (published)",
-        run: super::android::android_batches,
-    },
-];
+macro_rules! experiments {
+    ($($name:literal, $run:expr => $what:literal;)+) => {
+        &[$(Experiment { name: $name, what: $what, run: $run }),+]
+    };
+}
+
+const EXPERIMENTS: &[Experiment] = experiments! {
+    "kernel synchronize", |_| synchronize::all()
+        => "synchronize_rcu on Linux 6.12, idle, 108 configurations (measured)";
+    "kernel callbacks", |_| replays::all()
+        => "callbacks on Linux 6.12, eight traces replayed (measured)";
+    "whatif as recorded", |_| what_if::as_recorded()
+        => "the same traces as `whatif` replays them, with all threads (measured)";
+    "whatif", |_| what_if::changed()
+        => "changes predicted from the trace without them, held against the trace with them (measured)";
+    "early-qs-v2", early_qs::v2 => "the early report, 32 CPUs (published)";
+    "early-qs-rfc", early_qs::rfc => "the same, first version (published)";
+    "accelerate", loads::accelerate
+        => "stamping asks only for what is new, ten runs of five seconds (published)";
+    "tab-switch", loads::tab_switch => "jiffies from 3 to 32, a switch (published)";
+    "bridge", bridge::bridge => "variants over the default, 64 CPUs (published)";
+    "cpu-overhead", bridge::cpu_overhead
+        => "CPU time of the same with the early report (published)";
+    "fast-no-hz", fast_no_hz::fast_no_hz => "how often an idle CPU looks at its callbacks (told)";
+    "boot-selinux", waits::boot_selinux
+        => "a boot that waits again and again, jiffies raised, and expedited (told)";
+    "ftrace-start-stop", waits::ftrace_start_stop
+        => "the same of starting and stopping the function tracer (told)";
+    "percpu-ref", percpu_ref::percpu_ref
+        => "the mode switch before a runtime suspend: raised jiffies, lazy, hurried (told)";
+    "memory-pressure", memory_pressure::memory_pressure => "lazy callbacks and the shrinker (told)";
+    "nohz-full", nohz_full::nohz_full
+        => "CPUs that run without a tick, and who turns it on (the rules)";
+    "local-video", idle::local_video
+        => "wake-ups and package states while a video is played, in sentences (published)";
+    "lazy-power", idle::lazy_power
+        => "lazy callbacks on top of offloading, the screen off (published)";
+    "jiffies-power", idle::jiffies_power
+        => "power that raised jiffies save while a video is played (published)";
+    "display-pipeline", pipeline::display_pipeline
+        => "buffers closed at every frame: each callback and the system call that queued it (told)";
+    "home-screen-swipe", swipe::home_screen_swipe
+        => "power that lazy callbacks save while a phone's home screen is swiped (published)";
+    "chromeos-idle", chromeos_idle::chromeos_idle
+        => "callbacks by function, queued and executed in five idle seconds (published)";
+    "android-static-image", android::static_image
+        => "who is woken how often while a still image is shown and a daemon logs (published)";
+    "android-batches", android::android_batches
+        => "batches of callbacks in the same: how far apart, and what is owed (published)";
+};
 
 /// What the experiments have shown.
 #[derive(Debug, Clone, Default)]
@@ -156,7 +88,7 @@ pub struct Part {
 /// Runs all experiments, or as many as there is time for.
 pub fn run(seed: u64, control: Control<'_>) -> Modelled {
     let mut modelled = Modelled::default();
-    for experiment in &EXPERIMENTS {
+    for experiment in EXPERIMENTS {
         if control.stopped() {
             break;
         }

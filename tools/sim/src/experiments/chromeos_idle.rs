@@ -11,10 +11,11 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::claims::{Bound, Named, Shown};
+use super::claims::Bound::{self, AtMost};
+use super::claims::{Named, Shown, shown};
 use super::data::published;
-use super::loads::{notes, run};
-use super::{Basis, Comparison, Line, Listing, Outcome, Source, mean};
+use super::loads::{notes, run, runs};
+use super::{Basis, Judged, Line, Listing, Outcome, mean};
 use crate::record::stats::Stats;
 
 /// Windows, each with its own seed.
@@ -43,9 +44,7 @@ const LONGEST: Named = ("delay_ms_max", "ms");
 
 /// Windows with these settings.
 fn windows(seed: u64, sets: &[(&str, &str)]) -> Vec<Stats> {
-    let seeds = (0..WINDOWS).map(|n| seed.wrapping_mul(1000).wrapping_add(n).to_string());
-    let one = |seed: String| run("chromeos-idle", &[sets, &[("seed", &*seed)]].concat());
-    seeds.map(one).collect()
+    runs("chromeos-idle", WINDOWS, seed, sets)
 }
 
 /// All callbacks of a window that were queued, or executed.
@@ -102,17 +101,9 @@ fn before(seed: u64, published: &BTreeMap<String, [f64; 2]>, outcome: &mut Outco
             sum(1) - sum(0),
             sum(0),
         ));
-        outcome.comparisons.push(Comparison {
-            experiment: "chromeos-idle",
-            case: case.clone(),
-            metric: "executed_ratio_to_queued",
-            unit: "of the queued",
-            source: Source::Published,
-            real: sum(1) / sum(0),
-            model: ratio(&runs),
-            allowed: 0.1,
-            basis: Basis::Assumed,
-        });
+        let by = Judged::published("chromeos-idle", 0.1, Basis::Assumed);
+        let named = ("executed_ratio_to_queued", "of the queued");
+        outcome.compare(by, &*case, named, [sum(1) / sum(0), ratio(&runs)]);
         outcome.listings.push(listing(&case, published, &runs));
     }
 }
@@ -123,26 +114,20 @@ fn lazy(seed: u64, published: &BTreeMap<String, [f64; 2]>, outcome: &mut Outcome
     let runs = windows(seed, &LAZY);
     let executed = runs.iter().map(|it| count(it, |it| it.invoked));
     outcome.listings.push(listing(case, published, &runs));
-    outcome.shown.push(Shown::claimed(
-        case,
-        EXECUTED,
-        executed.fold(0.0, f64::max),
-        "with lazy callbacks nothing is executed in five seconds",
-        Bound::AtMost(0.0),
-    ));
+    shown! { outcome;
+        case, EXECUTED => executed.fold(0.0, f64::max),
+            AtMost(0.0) => "with lazy callbacks nothing is executed in five seconds";
+    }
     for policy in ["kernel-6.12", "quiescent"] {
         let case = format!("chromeos-idle rcu=lazy policy={policy}");
         // Five seconds that queue, and the flush time and a fifth after them.
         let sets = [("stop", "5s"), ("window", "17"), ("policy", policy)];
         let runs = windows(seed, &[&LAZY[..], &sets].concat());
         let left = |it: &Stats| count(it, |it| it.queued) - count(it, |it| it.invoked);
-        outcome.shown.push(Shown::claimed(
-            &case,
-            LEFT,
-            runs.iter().map(left).fold(0.0, f64::max),
-            "and once the flush time and a fifth of it have passed everything has been",
-            Bound::AtMost(0.0),
-        ));
+        shown! { outcome;
+            &case, LEFT => runs.iter().map(left).fold(0.0, f64::max),
+                AtMost(0.0) => "and once the flush time and a fifth of it have passed everything has been";
+        }
         let delays = runs.iter().flat_map(|it| &it.funcs);
         let longest = delays.flat_map(|it| &it.delays).max().copied();
         let longest = longest.unwrap_or(0) as f64 / 1e6;
@@ -172,16 +157,10 @@ fn long(seed: u64, outcome: &mut Outcome) {
     let none = |it: &&Stats| count(it, |it| it.invoked) == 0.0;
     let share = 100.0 * runs.iter().filter(none).count() as f64 / runs.len() as f64;
     let case = "chromeos-idle rcu=lazy, for long";
-    outcome.shown.push(Shown::beside(
-        case,
-        ("windows_without_executed_pct", "%"),
-        share,
-    ));
-    outcome.shown.push(Shown::beside(
-        case,
-        ("executed_ratio_to_queued", "of the queued"),
-        ratio(&runs),
-    ));
+    shown! { outcome;
+        case, ("windows_without_executed_pct", "%") => share;
+        case, ("executed_ratio_to_queued", "of the queued") => ratio(&runs);
+    }
 }
 
 /// Both tables.

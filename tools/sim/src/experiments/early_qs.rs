@@ -15,7 +15,7 @@ use quiescent_engine::{CpuId, EarlyQs};
 use serde::Deserialize;
 
 use super::data::published;
-use super::{Basis, Comparison, Outcome, mean};
+use super::{Basis, Judged, LATENCY_MS, Outcome, mean};
 use crate::base::chance::Chance;
 use crate::input::options::Options;
 use crate::input::work::{Caller, Queued, Queuer};
@@ -57,9 +57,8 @@ fn background(machine: &mut Machine, every: u64, chance: &mut Chance) {
             vary: true,
             times: 1,
             callbacks: vec![Queued {
-                func,
                 lazy: false,
-                can_wake: true,
+                ..Queued::of(func)
             }],
             work: 20_000,
             between: 0,
@@ -162,10 +161,8 @@ impl Version {
                 EarlyQs::Off => self.before,
                 _ => Basis::Assumed,
             };
-            outcome.comparisons.push(Comparison {
-                basis,
-                ..Comparison::published_ms(self.name, case, real, all.mean())
-            });
+            let by = Judged::published(self.name, 0.05, basis);
+            outcome.compare(by, case, LATENCY_MS, [real, all.mean()]);
             let limit = self.two_waits;
             let longer = runs.iter().filter(|it| it.share_above(limit) > 0.0);
             let published_longer = published.iter().filter(|it| it.max_ms > limit);
@@ -243,8 +240,8 @@ fn placed(version: &Version, experiment: &Experiment, outcome: &mut Outcome) {
             };
             let latencies = Latencies::of(&options, cpu, experiment.calls_per_run, None);
             let case = format!("{} early_qs={name}, both on {place}", version.name);
-            let it = Comparison::published_ms(version.name, case, real, latencies.mean());
-            outcome.comparisons.push(it);
+            let by = Judged::published(version.name, 0.05, Basis::Assumed);
+            outcome.compare(by, case, LATENCY_MS, [real, latencies.mean()]);
         }
     }
     outcome.notes.push(

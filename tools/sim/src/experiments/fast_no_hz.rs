@@ -1,14 +1,15 @@
 //! `fast-no-hz`: how often an idle CPU looks at the callbacks that it owes, under the rules of three generations of kernels.
 //!
-//! Published is a sentence (idle CPUs "look again every 4 jiffies", "6 or so" when all are lazy), and its numbers are rough: `behaviour §4.4` has
-//! the dated facts, and these are what is claimed here. A sleep is the time from a halt to the interrupt that ends it, on a CPU that
+//! Published is a sentence (idle CPUs "look again every 4 jiffies", "6 or so" when all are lazy), and its numbers are rough. What is claimed here
+//! are the numbers of the kernels in question: 4 to 7 jiffies, and about six seconds for lazy callbacks up to 5.6. A sleep is the time from a halt to the interrupt that ends it, on a CPU that
 //! owes callbacks ([`Stats::looks`](crate::Stats)); the workload `idle-callbacks` leaves nothing but the CPU's own clock to end it. That it does so
 //! is the machine's business and not the rule's: a clock that rings a jiffy late, or one that is lost to another timer,
 //! would show here.
 
-use super::claims::Named;
+use super::Outcome;
+use super::claims::Bound::{AtLeast, AtMost};
+use super::claims::{Named, Shown, shown};
 use super::loads::{notes, run};
-use super::{Bound, Outcome, Shown};
 use crate::record::stats::Stats;
 
 const LEAST: Named = ("idle_look_ticks_min", "ticks");
@@ -50,73 +51,34 @@ pub fn fast_no_hz(seed: u64) -> Outcome {
     };
     let (tick, fast) = (of("off", &[]), of("v5.10", &[]));
     let (old, newer) = (of("v5.6", &SELDOM), of("v5.10", &SELDOM));
-    let claimed = Shown::claimed;
-    let mut shown = vec![
-        claimed(
-            "fast-no-hz off",
-            MOST,
-            tick.most,
-            "today an idle CPU with callbacks keeps its tick: it looks at every one",
-            Bound::AtMost(1.0),
-        ),
-        claimed(
-            "fast-no-hz v5.10",
-            LEAST,
-            fast.least,
-            "with RCU_FAST_NO_HZ it sleeps 4 ticks at least",
-            Bound::AtLeast(4.0),
-        ),
-        claimed(
-            "fast-no-hz v5.10",
-            MOST,
-            fast.most,
-            "and 7 at most",
-            Bound::AtMost(7.0),
-        ),
+    let mut outcome = Outcome::default();
+    shown! { outcome;
+        "fast-no-hz off", MOST => tick.most,
+            AtMost(1.0) => "today an idle CPU with callbacks keeps its tick: it looks at every one";
+        "fast-no-hz v5.10", LEAST => fast.least,
+            AtLeast(4.0) => "with RCU_FAST_NO_HZ it sleeps 4 ticks at least";
+        "fast-no-hz v5.10", MOST => fast.most, AtMost(7.0) => "and 7 at most";
         // At least half: a callback is done after a look or two, and its tick was on for a grace period and two edges.
-        claimed(
-            "fast-no-hz v5.10",
-            ("idle_ticks_ratio_to_off", "of today's idle ticks"),
-            fast.ticks / tick.ticks,
-            "instead of every tick",
-            Bound::AtMost(0.5),
-        ),
+        "fast-no-hz v5.10", ("idle_ticks_ratio_to_off", "of today's idle ticks") => fast.ticks / tick.ticks,
+            AtMost(0.5) => "instead of every tick";
         // Six seconds, rounded to a whole one: back by less than a quarter of it, or forth (engine, `fast_no_hz`).
-        claimed(
-            "fast-no-hz v5.6 lazy",
-            LEAST,
-            old.least,
-            "up to 5.6 a CPU whose callbacks only free memory sleeps about six seconds",
-            Bound::AtLeast(5750.0),
-        ),
-        claimed(
-            "fast-no-hz v5.6 lazy",
-            MOST,
-            old.most,
-            "and no longer",
-            Bound::AtMost(6750.0),
-        ),
-        claimed(
-            "fast-no-hz v5.10 lazy",
-            MOST,
-            newer.most,
-            "later kernels know no such laziness",
-            Bound::AtMost(7.0),
-        ),
-    ];
+        "fast-no-hz v5.6 lazy", LEAST => old.least,
+            AtLeast(5750.0) => "up to 5.6 a CPU whose callbacks only free memory sleeps about six seconds";
+        "fast-no-hz v5.6 lazy", MOST => old.most, AtMost(6750.0) => "and no longer";
+        "fast-no-hz v5.10 lazy", MOST => newer.most,
+            AtMost(7.0) => "later kernels know no such laziness";
+    }
     for (case, it) in [
         ("fast-no-hz off", &tick),
         ("fast-no-hz v5.10", &fast),
         ("fast-no-hz v5.6 lazy", &old),
         ("fast-no-hz v5.10 lazy", &newer),
     ] {
-        shown.push(Shown::beside(case, TICKS, it.ticks));
-        shown.push(Shown::beside(case, DELAY, it.delay_ms));
+        shown! { outcome;
+            case, TICKS => it.ticks;
+            case, DELAY => it.delay_ms;
+        }
     }
-    let mut outcome = Outcome {
-        shown,
-        ..Outcome::default()
-    };
     outcome.notes.push(
         "told are \"4 jiffies (6 or so when all are kfree callbacks)\"; the dated facts are 4 to 7 jiffies, and about six seconds up to 5.6".into(),
     );

@@ -5,10 +5,11 @@
 
 use serde::Deserialize;
 
-use super::claims::{Bound, Named, Shown};
+use super::claims::Bound::{self, AtLeast, AtMost};
+use super::claims::{Named, Shown, shown};
 use super::data::published;
 use super::loads::{latencies_ms, notes, run};
-use super::{Basis, Comparison, Outcome, Source, States, mean};
+use super::{Basis, Judged, Outcome, States, mean};
 use crate::idling::Idled;
 use crate::record::stats::Stats;
 
@@ -89,58 +90,27 @@ pub fn local_video(seed: u64) -> Outcome {
         .each_ref()
         .map(|it| it.totals.rcu_ns as f64 / 1e7 / it.seconds());
     let mut outcome = Outcome::default();
-    let mut claim = |case, named, model, says, bound| {
-        outcome
-            .shown
-            .push(Shown::claimed(case, named, model, says, bound));
-    };
-    claim(
-        "rcu=default",
-        WAKES,
-        wakes[0],
-        "the default wakes CPUs more than 2500 times a second",
-        Bound::AtLeast(2500.0),
-    );
-    claim(
-        "rcu=offload",
-        ("fewer_wakeups_per_s", "1/s"),
-        wakes[0] - wakes[1],
-        "offloading lowers wake-ups",
-        MORE,
-    );
-    claim(
-        "rcu=lazy",
-        ("fewer_wakeups_per_s", "1/s"),
-        wakes[1] - wakes[2],
-        "lazy callbacks remove more than 300 a second more",
-        Bound::AtLeast(300.0),
-    );
+    let fewer: Named = ("fewer_wakeups_per_s", "1/s");
+    let more: Named = ("more_package_c8_pct", "%");
+    shown! { outcome;
+        "rcu=default", WAKES => wakes[0],
+            AtLeast(2500.0) => "the default wakes CPUs more than 2500 times a second";
+        "rcu=offload", fewer => wakes[0] - wakes[1], MORE => "offloading lowers wake-ups";
+        "rcu=lazy", fewer => wakes[1] - wakes[2],
+            AtLeast(300.0) => "lazy callbacks remove more than 300 a second more";
+    }
     for (case, load) in ["rcu=default", "rcu=offload", "rcu=lazy"]
         .into_iter()
         .zip(load)
     {
-        claim(
-            case,
-            ("rcu_pct_of_cpu", "%"),
-            load,
-            "RCU takes less than 2 % of a CPU",
-            Bound::AtMost(2.0),
-        );
+        shown! { outcome;
+            case, ("rcu_pct_of_cpu", "%") => load, AtMost(2.0) => "RCU takes less than 2 % of a CPU";
+        }
     }
-    claim(
-        "rcu=offload",
-        ("more_package_c8_pct", "%"),
-        deep[1] - deep[0],
-        "offloading raises PC8",
-        MORE,
-    );
-    claim(
-        "rcu=lazy",
-        ("more_package_c8_pct", "%"),
-        deep[2] - deep[1],
-        "lazy callbacks raise it more",
-        MORE,
-    );
+    shown! { outcome;
+        "rcu=offload", more => deep[1] - deep[0], MORE => "offloading raises PC8";
+        "rcu=lazy", more => deep[2] - deep[1], MORE => "lazy callbacks raise it more";
+    }
     for (index, rcu) in kinds.into_iter().enumerate() {
         let it = idled(&runs[index]);
         outcome
@@ -173,29 +143,18 @@ pub fn lazy_power(seed: u64) -> Outcome {
         outcome.states.push(states(format!("rcu={rcu}"), &stats));
         let energy = it.energy.as_ref().expect("it has a profile");
         let (low, high) = energy.watts();
-        let mut push = |metric, unit, real: f64, model, allowed| {
-            outcome.comparisons.push(Comparison {
-                experiment: "lazy-power",
-                case: format!("lazy-power rcu={rcu}"),
-                metric,
-                unit,
-                source: Source::Published,
-                real,
-                model,
-                allowed,
-                basis: Basis::Fitted,
-            });
+        let mut push = |named, both, allowed| {
+            let by = Judged::published("lazy-power", allowed, Basis::Fitted);
+            outcome.compare(by, format!("lazy-power rcu={rcu}"), named, both);
         };
         let deep = it.package_pct(OFF);
-        // Three points.
+        let three_points = 3.0 / residency;
         push(
-            "package_c10_residency_pct",
-            "%",
-            residency,
-            deep,
-            3.0 / residency,
+            ("package_c10_residency_pct", "%"),
+            [residency, deep],
+            three_points,
         );
-        push("package_watts", "W", power, (low + high) / 2.0, 0.25);
+        push(("package_watts", "W"), [power, (low + high) / 2.0], 0.25);
         outcome.notes.push(format!(
             "rcu={rcu}: PC10 {deep:.1} %; {low:.2} to {high:.2} W by the profile `{}` (FITTED to the published pair); kept out of PC10 by RCU {:.1} %",
             energy.profile,
@@ -244,17 +203,9 @@ pub fn jiffies_power(seed: u64) -> Outcome {
         outcome
             .states
             .push(states(format!("jiffies={jiffies}"), &stats));
-        outcome.comparisons.push(Comparison {
-            experiment: "jiffies-power",
-            case: format!("jiffies-power jiffies={jiffies}"),
-            metric: "saving_pct",
-            unit: "%",
-            source: Source::Published,
-            real,
-            model,
-            allowed: 0.5,
-            basis: Basis::Assumed,
-        });
+        let by = Judged::published("jiffies-power", 0.5, Basis::Assumed);
+        let case = format!("jiffies-power jiffies={jiffies}");
+        outcome.compare(by, case, ("saving_pct", "%"), [real, model]);
     }
     let rises = savings[0] < savings[1] && savings[1] < savings[2];
     let levels = (savings[3] - savings[2]).abs() <= 0.5;

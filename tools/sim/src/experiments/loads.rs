@@ -6,8 +6,8 @@
 use serde::Deserialize;
 
 use super::data::published;
-use super::{Basis, Comparison, Outcome, Source, mean, median};
-use crate::load::workload::Workload;
+use super::{Basis, Judged, LATENCY_MS, Outcome, mean, median};
+use crate::load::workload::{Plan, Workload};
 use crate::record::stats::Stats;
 
 /// Runs of a variant of `accelerate`, as published.
@@ -32,11 +32,24 @@ struct TabSwitch {
     latency_ms: [f64; 2],
 }
 
-/// What a workload that is built in shows with these settings.
-pub(super) fn run(workload: &str, sets: &[(&str, &str)]) -> Stats {
+/// A workload that is built in, with these settings.
+pub(super) fn plan(workload: &str, sets: &[(&str, &str)]) -> Plan {
     let workload = Workload::named(workload).expect("it is built in");
-    let plan = workload.plan(sets).expect("a test runs it");
+    workload.plan(sets).expect("a test runs it")
+}
+
+/// What it shows.
+pub(super) fn run(workload: &str, sets: &[(&str, &str)]) -> Stats {
+    let plan = plan(workload, sets);
     plan.run(|| false).expect("nobody stops it")
+}
+
+/// What it shows with each of `n` seeds that follow from this one.
+pub(super) fn runs(workload: &str, n: u64, seed: u64, sets: &[(&str, &str)]) -> Vec<Stats> {
+    let seeds = (0..n).map(|n| seed.wrapping_mul(1000).wrapping_add(n).to_string());
+    seeds
+        .map(|seed| run(workload, &[sets, &[("seed", &*seed)]].concat()))
+        .collect()
 }
 
 /// The latencies of all calls, in milliseconds.
@@ -58,47 +71,26 @@ pub fn accelerate(seed: u64) -> Outcome {
     let of = |figure: fn(&Run) -> f64| mean(published.iter().map(figure));
     let fewer = |with: f64, without: f64| 100.0 * (1.0 - with / without);
     let counts = |only_new: &str| {
-        let seeds = (0..SEEDS).map(|n| seed.wrapping_mul(1000).wrapping_add(n).to_string());
-        let runs: Vec<Stats> = seeds
-            .map(|seed| {
-                run(
-                    "torture5s",
-                    &[("accelerate_only_new", only_new), ("seed", &seed)],
-                )
-            })
-            .collect();
+        let runs = runs(
+            "torture5s",
+            SEEDS,
+            seed,
+            &[("accelerate_only_new", only_new)],
+        );
         let gps = mean(runs.iter().map(|it| it.grace_periods.len() as f64));
-        (
-            gps,
-            mean(runs.iter().map(|it| it.wakeups_of("rcu_preempt") as f64)),
-        )
+        let woken = runs.iter().map(|it| it.wakeups_of("rcu_preempt") as f64);
+        (gps, mean(woken))
     };
     let (with, without) = (counts("1"), counts("0"));
-    let real = [
-        fewer(of(|it| it.gps_with), of(|it| it.gps_without)),
-        fewer(of(|it| it.wakeups_with), of(|it| it.wakeups_without)),
-    ];
-    let model = [fewer(with.0, without.0), fewer(with.1, without.1)];
     let mut outcome = Outcome::default();
-    for ((metric, real), model) in [
-        ("fewer_grace_periods_pct", real[0]),
-        ("fewer_wakeups_pct", real[1]),
-    ]
-    .into_iter()
-    .zip(model)
-    {
-        outcome.comparisons.push(Comparison {
-            experiment: "accelerate",
-            case: "accelerate".into(),
-            metric,
-            unit: "%",
-            source: Source::Published,
-            real,
-            model,
-            allowed: 8.0 / real, // eight points
-            basis: Basis::Assumed,
-        });
-    }
+    let mut compare = |metric, real, model| {
+        let by = Judged::published("accelerate", 8.0 / real, Basis::Assumed); // eight points
+        outcome.compare(by, "accelerate", (metric, "%"), [real, model]);
+    };
+    let real = fewer(of(|it| it.gps_with), of(|it| it.gps_without));
+    compare("fewer_grace_periods_pct", real, fewer(with.0, without.0));
+    let real = fewer(of(|it| it.wakeups_with), of(|it| it.wakeups_without));
+    compare("fewer_wakeups_pct", real, fewer(with.1, without.1));
     notes("torture5s", &mut outcome);
     outcome
 }
@@ -117,17 +109,9 @@ pub fn tab_switch(seed: u64) -> Outcome {
         ];
         let stats = run("tab-switch", &sets);
         let call = mean(latencies_ms(&stats));
-        outcome.comparisons.push(Comparison {
-            experiment: "tab-switch",
-            case: format!("tab-switch jiffies={jiffies}"),
-            metric: "latency_ms",
-            unit: "ms",
-            source: Source::Published,
-            real,
-            model: 3.0 * call,
-            allowed: 0.5,
-            basis: Basis::Fitted,
-        });
+        let by = Judged::published("tab-switch", 0.5, Basis::Fitted);
+        let case = format!("tab-switch jiffies={jiffies}");
+        outcome.compare(by, case, LATENCY_MS, [real, 3.0 * call]);
     }
     let sets = [
         ("jiffies_till_first_fqs", "32"),

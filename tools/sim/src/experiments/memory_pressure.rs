@@ -4,10 +4,9 @@
 //! is queued from then until those callbacks have been invoked. Judged is also that a flush loses nothing and lets nobody go too
 //! early: the machine's oracle looks at each callback.
 
-use super::claims::Named;
-use super::loads::notes;
-use super::{Bound, Outcome, Shown};
-use crate::load::workload::Workload;
+use super::claims::Bound::{AtLeast, AtMost};
+use super::claims::{Named, Shown, shown};
+use super::{Outcome, loads};
 
 /// How much more than the limit there may be: at 1.3 MB/s, a look every 10 ms and some 10 ms for the grace period and what follows it, it
 /// is some 25 KB of 512 KiB.
@@ -36,9 +35,8 @@ struct Figures {
 impl Figures {
     /// With looks at memory so often.
     fn of(every: &str, seed: &str) -> Figures {
-        let workload = Workload::named("memory-pressure").expect("it is built in");
         let sets = [("every", every), ("seed", seed)];
-        let plan = workload.plan(&sets).expect("a test runs it");
+        let plan = loads::plan("memory-pressure", &sets);
         let mut machine = plan.machine();
         assert!(plan.run_on(&mut machine, || false), "nobody stops it");
         let stats = machine.stats();
@@ -62,56 +60,33 @@ pub fn memory_pressure(seed: u64) -> Outcome {
     let seed = seed.to_string();
     let (with, without) = (Figures::of("10ms", &seed), Figures::of("0", &seed));
     let (shrunk, control) = ("memory-pressure", "memory-pressure without the shrinker");
-    let mut shown = vec![
-        Shown::claimed(
-            shrunk,
-            HELD,
-            with.held,
-            "lazy memory is bounded by the shrinker",
-            Bound::AtMost(SLACK),
-        ),
-        Shown::claimed(
-            control,
-            HELD,
-            without.held,
-            "without it they hold what ten seconds bring",
-            Bound::AtLeast(CONTROL),
-        ),
-    ];
+    let mut outcome = Outcome::default();
+    shown! { outcome;
+        shrunk, HELD => with.held, AtMost(SLACK) => "lazy memory is bounded by the shrinker";
+        control, HELD => without.held,
+            AtLeast(CONTROL) => "without it they hold what ten seconds bring";
+    }
     for (case, it) in [(shrunk, &with), (control, &without)] {
-        shown.push(Shown::claimed(
-            case,
-            LOST,
-            it.lost,
-            "nothing is lost",
-            Bound::AtMost(0.0),
-        ));
-        shown.push(Shown::claimed(
-            case,
-            EARLY,
-            it.early,
-            "and nothing is invoked before its time",
-            Bound::AtMost(0.0),
-        ));
+        shown! { outcome;
+            case, LOST => it.lost, AtMost(0.0) => "nothing is lost";
+            case, EARLY => it.early, AtMost(0.0) => "and nothing is invoked before its time";
+        }
         for (named, value) in [(FLUSHED, it.flushed), (GPS, it.gps), (DELAY, it.delay_ms)] {
-            shown.push(Shown::beside(case, named, value));
+            shown! { outcome; case, named => value; }
         }
     }
-    let mut outcome = Outcome {
-        shown,
-        ..Outcome::default()
-    };
     outcome.notes.push(format!(
         "{} callbacks are queued; the shrinker flushes {:.0} of them before their ten seconds are over",
         with.queued, with.flushed
     ));
-    notes("memory-pressure", &mut outcome);
+    loads::notes("memory-pressure", &mut outcome);
     outcome
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Workload;
 
     #[test]
     fn the_shrinker_bounds_what_is_lazy_and_loses_nothing() {

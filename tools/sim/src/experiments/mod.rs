@@ -92,22 +92,63 @@ pub struct Comparison {
     pub basis: Basis,
 }
 
-impl Comparison {
-    /// A published figure in milliseconds, and the model's.
-    fn published_ms(experiment: &'static str, case: String, real: f64, model: f64) -> Comparison {
-        Comparison {
+/// What comparisons of an experiment have in common.
+#[derive(Clone, Copy, Debug)]
+struct Judged {
+    experiment: &'static str,
+    source: Source,
+    /// How far the model may be off, as a share of the real figure.
+    allowed: f64,
+    basis: Basis,
+}
+
+impl Judged {
+    /// A published experiment's.
+    const fn published(experiment: &'static str, allowed: f64, basis: Basis) -> Judged {
+        Judged {
             experiment,
-            case,
-            metric: "latency_ms",
-            unit: "ms",
             source: Source::Published,
-            real,
-            model,
-            allowed: 0.05,
-            basis: Basis::Assumed,
+            allowed,
+            basis,
         }
     }
 
+    /// The same of a kernel that was measured for this project.
+    const fn kernel(experiment: &'static str, allowed: f64, basis: Basis) -> Judged {
+        Judged {
+            source: Source::Kernel,
+            ..Judged::published(experiment, allowed, basis)
+        }
+    }
+}
+
+/// A latency in milliseconds.
+const LATENCY_MS: claims::Named = ("latency_ms", "ms");
+
+impl Outcome {
+    /// Puts the model's figure beside the real one.
+    fn compare(
+        &mut self,
+        by: Judged,
+        case: impl Into<String>,
+        (metric, unit): claims::Named,
+        [real, model]: [f64; 2],
+    ) {
+        self.comparisons.push(Comparison {
+            experiment: by.experiment,
+            case: case.into(),
+            metric,
+            unit,
+            source: by.source,
+            real,
+            model,
+            allowed: by.allowed,
+            basis: by.basis,
+        });
+    }
+}
+
+impl Comparison {
     /// The model's figure over the real one; 1 where both are nothing.
     pub fn ratio(&self) -> f64 {
         match self.model == self.real {

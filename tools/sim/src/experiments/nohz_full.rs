@@ -1,15 +1,16 @@
 //! `nohz-full`: CPUs that run without a tick while one task runs there, and who has it on all the same.
 //!
-//! Nothing is published with numbers; what is claimed are the rules (behaviour §4.4): user space needs no tick and holds no grace period up; in the
+//! Nothing is published with numbers; what is claimed are the rules: user space needs no tick and holds no grace period up; in the
 //! kernel the tick is on while a grace period asks, and then only.
 //!
 //! A first version claimed that grace periods get no longer. The run contradicted it: busy CPUs with a tick report themselves within
 //! one, and a grace period that waits for nobody else is over before its first scan (2 ms); without ticks there is nobody but that scan, after
 //! a whole wait (4 ms). Both lengths are shown.
 
-use super::claims::Named;
+use super::claims::Bound::{AtLeast, AtMost};
+use super::claims::{Named, Shown, shown};
 use super::loads::{notes, run};
-use super::{Bound, Outcome, Shown, mean};
+use super::{Outcome, mean};
 use crate::record::stats::Stats;
 
 const TICKS: Named = ("nohz_full_ticks_per_s", "1/s");
@@ -32,55 +33,30 @@ pub fn nohz_full(seed: u64) -> Outcome {
     let ticks = |it: &Stats| it.full.unwrap_or_default();
     let per_s = |it: &Stats, count: u64| count as f64 / it.seconds();
     let (all, asked) = (ticks(&kernel).ticks, ticks(&kernel).rcu);
-    let mut shown = vec![
-        Shown::claimed(
-            "nohz-full",
-            TICKS,
-            per_s(&user, ticks(&user).ticks),
-            "a CPU that computes in user space takes no ticks",
-            Bound::AtMost(0.0),
-        ),
-        Shown::claimed(
-            "nohz-full",
-            ("scans_per_gp", "scans"),
-            mean(user.grace_periods.iter().map(|gp| f64::from(gp.scans))),
-            "a grace period sees it there with its first scan",
-            Bound::AtMost(1.0),
-        ),
-        Shown::claimed(
-            "nohz-full readers=1",
-            RCU,
-            per_s(&kernel, asked),
-            "in the kernel a grace period has its tick turned on",
-            Bound::AtLeast(1.0),
-        ),
-        Shown::claimed(
-            "nohz-full readers=1",
-            ("ticks_for_nobody_pct", "% of ticks there"),
-            100.0 * (all - asked) as f64 / all.max(1) as f64,
-            "until it has reported, and nothing else turns it on",
-            // The tick that finds the request answered stops it: one for each that reports in another way than by a tick.
-            Bound::AtMost(50.0),
-        ),
-    ];
+    let mut outcome = Outcome::default();
+    shown! { outcome;
+        "nohz-full", TICKS => per_s(&user, ticks(&user).ticks),
+            AtMost(0.0) => "a CPU that computes in user space takes no ticks";
+        "nohz-full", ("scans_per_gp", "scans") => mean(user.grace_periods.iter().map(|gp| f64::from(gp.scans))),
+            AtMost(1.0) => "a grace period sees it there with its first scan";
+        "nohz-full readers=1", RCU => per_s(&kernel, asked),
+            AtLeast(1.0) => "in the kernel a grace period has its tick turned on";
+        // The tick that finds the request answered stops it: one for each that reports in another way than by a tick.
+        "nohz-full readers=1", ("ticks_for_nobody_pct", "% of ticks there") => 100.0 * (all - asked) as f64 / all.max(1) as f64,
+            AtMost(50.0) => "until it has reported, and nothing else turns it on";
+    }
     for (case, it) in [
         ("nohz-full nohz_full=none", &ordinary),
         ("nohz-full", &user),
         ("nohz-full readers=1", &kernel),
     ] {
         let busy = per_s(it, it.totals.busy_ticks);
-        shown.push(Shown::beside(case, BUSY, busy));
-        shown.push(Shown::beside(case, DURATION, gp_ms(it)));
+        shown! { outcome;
+            case, BUSY => busy;
+            case, DURATION => gp_ms(it);
+        }
     }
-    shown.push(Shown::beside(
-        "nohz-full readers=1",
-        TICKS,
-        per_s(&kernel, all),
-    ));
-    let mut outcome = Outcome {
-        shown,
-        ..Outcome::default()
-    };
+    shown! { outcome; "nohz-full readers=1", TICKS => per_s(&kernel, all); }
     notes("nohz-full", &mut outcome);
     outcome
 }

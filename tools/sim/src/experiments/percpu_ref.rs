@@ -3,9 +3,10 @@
 //! Told, without numbers: lazy callbacks delayed suspends by seconds until that one was queued with `call_rcu_hurry`. A hurried
 //! callback still needs its grace period, so raised jiffies delay it as they delay any: laziness is all that hurrying takes away.
 
-use super::claims::Named;
+use super::claims::Bound::{AtLeast, Between};
+use super::claims::{Named, Shown, shown};
 use super::loads::{latencies_ms, notes, run};
-use super::{Bound, Outcome, Shown, mean};
+use super::{Outcome, mean};
 
 const LATENCY: Named = ("switch_ms_mean", "ms");
 const LONGEST: Named = ("switch_ms_max", "ms");
@@ -35,44 +36,28 @@ pub fn percpu_ref(seed: u64) -> Outcome {
     let of = |jiffies, enabled, lazy| switch(jiffies, enabled, lazy, &seed);
     let (plain, hurried) = (of("3", "0", "0"), of("3", "1", "0"));
     let (lazy, raised) = (of("3", "1", "1"), of("32", "1", "0"));
-    let mut shown = vec![
-        Shown::claimed(
-            "percpu-ref lazy",
-            ("added_ms", "ms"),
-            lazy.0 - plain.0,
-            "a lazy callback delays the switch by seconds",
-            Bound::AtLeast(1000.0),
-        ),
+    let mut outcome = Outcome::default();
+    shown! { outcome;
+        "percpu-ref lazy", ("added_ms", "ms") => lazy.0 - plain.0,
+            AtLeast(1000.0) => "a lazy callback delays the switch by seconds";
         // A jiffy: where in one it is queued is a matter of chance.
-        Shown::claimed(
-            "percpu-ref hurried",
-            ("added_ms", "ms"),
-            hurried.0 - plain.0,
-            "a hurried one does not",
-            Bound::Between(-1.0, 1.0),
-        ),
+        "percpu-ref hurried", ("added_ms", "ms") => hurried.0 - plain.0,
+            Between(-1.0, 1.0) => "a hurried one does not";
         // One or two waits of the own grace period, and as many of one in flight.
-        Shown::claimed(
-            "percpu-ref hurried jiffies=32",
-            ("longer_waits_per_switch", "waits/switch"),
-            (raised.0 - hurried.0) / LONGER,
-            "raised jiffies delay it by the wait",
-            Bound::Between(1.0, 4.0),
-        ),
-    ];
+        "percpu-ref hurried jiffies=32", ("longer_waits_per_switch", "waits/switch") => (raised.0 - hurried.0) / LONGER,
+            Between(1.0, 4.0) => "raised jiffies delay it by the wait";
+    }
     for (case, it) in [
         ("percpu-ref rcu_lazy=0", plain),
         ("percpu-ref hurried", hurried),
         ("percpu-ref lazy", lazy),
         ("percpu-ref hurried jiffies=32", raised),
     ] {
-        shown.push(Shown::beside(case, LATENCY, it.0));
-        shown.push(Shown::beside(case, LONGEST, it.1));
+        shown! { outcome;
+            case, LATENCY => it.0;
+            case, LONGEST => it.1;
+        }
     }
-    let mut outcome = Outcome {
-        shown,
-        ..Outcome::default()
-    };
     outcome.notes.push(
         "a lazy one may take twice the ten seconds: Linux 6.12 begins the time anew when another CPU of the group queues its first lazy callback (`policy=quiescent` does not)".into(),
     );
@@ -106,10 +91,10 @@ mod tests {
             let all = latencies_ms(&run("percpu-ref", &sets));
             all.into_iter().fold(0.0, f64::max)
         };
-        // The wheel rounds far timers up (W3): by 64 ticks here; and two grace periods.
+        // The wheel rounds far timers up, by 64 ticks here; and two grace periods.
         let ours = longest("quiescent");
         assert!((1900.0..2150.0).contains(&ours), "{ours}");
-        // The kernel's deadline begins anew when another CPU of the group queues its first lazy callback (behaviour §7.3).
+        // The kernel's deadline begins anew when another CPU of the group queues its first lazy callback.
         let kernels = longest("kernel-6.12");
         assert!((1900.0..4300.0).contains(&kernels), "{kernels}");
         assert!(kernels > ours, "{kernels} {ours}");

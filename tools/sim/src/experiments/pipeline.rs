@@ -11,11 +11,10 @@
 
 use std::collections::BTreeMap;
 
-use super::claims::Named;
+use super::claims::Bound::{self, Between};
+use super::claims::{Named, Shown, shown};
 use super::idle::{idled, states, wakeups};
-use super::loads::notes;
-use super::{Bound, Outcome, Shown};
-use crate::load::workload::Workload;
+use super::{Outcome, loads};
 use crate::record::stats::Stats;
 use crate::record::syscalls::SysCall;
 use crate::record::syscalls::{JoinedCall, join};
@@ -41,10 +40,9 @@ struct Shot {
 }
 
 fn shoot(rcu: &str, seed: &str) -> Shot {
-    let workload = Workload::named("display-pipeline").expect("it is built in");
     let stop = format!("{}s", FRAMES.1 / SECOND);
     let sets = [("rcu", rcu), ("seed", seed), ("stop", &*stop)];
-    let plan = workload.plan(&sets).expect("a test runs it");
+    let plan = loads::plan("display-pipeline", &sets);
     let mut machine = plan.machine();
     machine.window(FRAMES.0, FRAMES.1);
     machine.keep_calls();
@@ -133,17 +131,14 @@ pub fn display_pipeline(seed: u64) -> Outcome {
     let mut outcome = Outcome::default();
     for (rcu, shot) in kinds.into_iter().zip(&shots) {
         let case = format!("display-pipeline rcu={rcu}");
-        outcome.shown.push(Shown::claimed(
-            &case,
-            JOINED,
-            shot.joined_pct(),
-            "every closed buffer's callbacks are joined to their system call",
-            Bound::Between(100.0, 100.0),
-        ));
+        shown! { outcome;
+            &case, JOINED => shot.joined_pct(),
+                Between(100.0, 100.0) => "every closed buffer's callbacks are joined to their system call";
+        }
         let freed = shot.freed_ms();
         let longest = freed.last().copied().unwrap_or(f64::NAN);
         // Two grace periods of three ticks each, twice as much if a second wait is needed, and a tick until somebody looks: within
-        // 20 ms or so. Lazily ten seconds, up to 0.512 s that the wheel rounds up by (W3), and the grace period.
+        // 20 ms or so. Lazily ten seconds, up to 0.512 s that the wheel rounds up by, and the grace period.
         let (says, most) = match rcu {
             "lazy" => (
                 "no callback waits longer than until the next flush",
@@ -157,7 +152,7 @@ pub fn display_pipeline(seed: u64) -> Outcome {
         let longest = Shown::claimed(&case, LONGEST, longest, says, Bound::AtMost(most));
         outcome.shown.push(longest);
         let median = freed.get(freed.len() / 2).copied().unwrap_or(f64::NAN);
-        outcome.shown.push(Shown::beside(&case, MEDIAN, median));
+        shown! { outcome; &case, MEDIAN => median; }
         let flush = ("flush_every_s", "s");
         outcome.shown.push(match rcu {
             // The same half second, and the time until a frame's first callback starts the next ten.
@@ -171,22 +166,18 @@ pub fn display_pipeline(seed: u64) -> Outcome {
             _ => Shown::beside(&case, flush, shot.flush_every_s()),
         });
         for (named, figure) in shot.rcu_per_s() {
-            outcome.shown.push(Shown::beside(&case, named, figure));
+            shown! { outcome; &case, named => figure; }
         }
         let wakes = ("wakeups_per_s", "1/s");
-        outcome
-            .shown
-            .push(Shown::beside(&case, wakes, wakeups(&shot.stats)));
+        shown! { outcome; &case, wakes => wakeups(&shot.stats); }
         let held = shot.stats.held.most.1 as f64;
-        outcome
-            .shown
-            .push(Shown::beside(&case, ("held_bytes_max", "bytes"), held));
+        shown! { outcome; &case, ("held_bytes_max", "bytes") => held; }
         outcome
             .states
             .push(states(format!("rcu={rcu}"), &shot.stats));
         outcome.notes.push(note(rcu, shot));
     }
-    notes("display-pipeline", &mut outcome);
+    loads::notes("display-pipeline", &mut outcome);
     outcome
 }
 

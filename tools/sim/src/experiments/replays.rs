@@ -5,13 +5,13 @@
 //! callbacks: the trace of an idle machine tells how many ticks and idle entries that is, and they are added.
 //!
 //! Offloaded callbacks show one thing that no rule predicts: where two CPUs tick at the same instant and one CPU executes at a
-//! time, one of them may be found inside its handler and hold the grace period up (machine-facts, Q5). With a
+//! time, one of them may be found inside its handler and hold the grace period up. With a
 //! share of 0.22, which was *fitted* to these traces, the model is nearer; that is shown beside it, as a fit.
 
 use quiescent_engine::EarlyQs;
 use quiescent_trace::{Figures, Recorded, from_read};
 
-use super::{Basis, Comparison, Outcome, Source, mean};
+use super::{Basis, Judged, Outcome, mean};
 use crate::input::options::{IdleLoop, Options, Smp};
 use crate::record::stats::Stats;
 use crate::whatif::replay;
@@ -207,17 +207,9 @@ fn compare(trace: &Trace, background: &Background, outcome: &mut Outcome) {
             scans(stats.grace_periods.iter().map(|gp| gp.scans))
         ));
         for (metric, unit, real, model) in pairs(&figures, &stats, background) {
-            outcome.comparisons.push(Comparison {
-                experiment: "kernel callbacks",
-                case: case.clone(),
-                metric,
-                unit,
-                source: Source::Kernel,
-                real,
-                model,
-                allowed: if trace.offloaded { 0.15 } else { 0.05 },
-                basis,
-            });
+            let allowed = if trace.offloaded { 0.15 } else { 0.05 };
+            let by = Judged::kernel("kernel callbacks", allowed, basis);
+            outcome.compare(by, &*case, (metric, unit), [real, model]);
         }
     }
 }

@@ -9,12 +9,16 @@
 
 use serde::Deserialize;
 
+use super::claims::Bound;
+use super::claims::{Named, Shown, shown};
 use super::data::published;
 use super::idle::{idled, states, wakeups};
 use super::loads::{notes, run};
-use super::{Basis, Bound, Comparison, Outcome, Shown, Source};
+use super::{Basis, Judged, Outcome};
 use crate::idling::Energy;
 use crate::record::stats::Stats;
+
+const SAVING: Named = ("saving_pct", "%");
 
 /// Low single digits of per cent.
 const LOW: (f64, f64) = (1.0, 5.0);
@@ -54,26 +58,17 @@ pub fn home_screen_swipe(seed: u64) -> Outcome {
             run("home-screen-swipe", &sets)
         });
         let (low, high) = saved(&runs[0], &runs[1]);
-        outcome.comparisons.push(Comparison {
-            experiment: "home-screen-swipe",
-            case: case.clone(),
-            metric: "saving_pct",
-            unit: "%",
-            source: Source::Published,
-            real,
-            model: (low + high) / 2.0,
-            allowed: (real - LOW.0) / real,
-            basis: Basis::Assumed,
-        });
+        let allowed = (real - LOW.0) / real;
+        let by = Judged::published("home-screen-swipe", allowed, Basis::Assumed);
+        outcome.compare(by, &*case, SAVING, [real, (low + high) / 2.0]);
         for (end, saved) in [("lower", low), ("upper", high)] {
             let case = format!("{case}, {end} ends of the profile");
-            let figure = ("saving_pct", "%");
             let says = "lazy callbacks save in the low single digits of per cent";
             let bound = Bound::Between(LOW.0, LOW.1);
             outcome.shown.push(match moves {
                 // The verdict on these stands with the comparison.
-                "never" => Shown::beside(&case, figure, saved),
-                _ => Shown::claimed(&case, figure, saved, says, bound),
+                "never" => Shown::beside(&case, SAVING, saved),
+                _ => Shown::claimed(&case, SAVING, saved, says, bound),
             });
         }
         for (rcu, stats) in ["offload", "lazy"].into_iter().zip(&runs) {
@@ -103,7 +98,7 @@ fn shows(outcome: &mut Outcome, case: &str, stats: &Stats) {
         (("callback_threads_woken_per_s", "1/s"), per_s("rcuo")),
         (("rcu_preempt_woken_per_s", "1/s"), per_s("rcu_preempt")),
     ] {
-        outcome.shown.push(Shown::beside(case, named, figure));
+        shown! { outcome; case, named => figure; }
     }
 }
 

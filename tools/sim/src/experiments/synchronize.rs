@@ -11,7 +11,7 @@ use quiescent_engine::EarlyQs;
 
 use super::data::{Measured, Measurement, measurements};
 use super::loads::latencies_ms;
-use super::{Basis, Comparison, Outcome, Source, mean, median};
+use super::{Basis, Judged, LATENCY_MS, Outcome, mean, median};
 use crate::input::options::{IdleLoop, Options, Smp};
 use crate::input::work::Caller;
 use crate::kernel::machine::Machine;
@@ -121,17 +121,9 @@ pub fn all() -> Outcome {
             Some(2..) => two += 1,
             _ => one += 1,
         }
-        outcome.comparisons.push(Comparison {
-            experiment: "kernel synchronize",
-            case: row.case(),
-            metric: "latency_ms",
-            unit: "ms",
-            source: Source::Kernel,
-            real: row.mean_ms,
-            model: mean(latencies.iter().copied()),
-            allowed: 0.025,
-            basis: Basis::Predicted,
-        });
+        let by = Judged::kernel("kernel synchronize", 0.025, Basis::Predicted);
+        let model = mean(latencies.iter().copied());
+        outcome.compare(by, row.case(), LATENCY_MS, [row.mean_ms, model]);
         medians.push((median(latencies) / row.median_ms - 1.0).abs());
     }
     let worst = medians.into_iter().fold(0.0, f64::max);

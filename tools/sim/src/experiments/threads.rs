@@ -8,6 +8,7 @@ use quiescent_engine::owner;
 
 use crate::input::op::{Op, Work};
 use crate::input::options::Options;
+use crate::input::work::Queued;
 use crate::threads::{Threads, Verb};
 
 /// A trickle.
@@ -72,11 +73,7 @@ impl Work for Producer {
             true => Op::SleepUntil(self.handed * 1_000_000_000 / rate),
             false => {
                 self.handed += 1;
-                Op::Call {
-                    func: self.func,
-                    lazy: true,
-                    can_wake: true,
-                }
+                Queued::of(self.func).call()
             }
         }
     }

@@ -10,9 +10,10 @@
 //!
 //! The price of the last stands beside it: interrupts to other CPUs, and the longest interruption of any.
 
-use super::claims::Named;
+use super::claims::Bound;
+use super::claims::{Named, Shown, shown};
 use super::loads::{latencies_ms, notes, run};
-use super::{Bound, Outcome, Shown, mean};
+use super::{Outcome, mean};
 use crate::record::stats::Stats;
 
 /// The kernel's own number, and what the talk tried.
@@ -74,33 +75,16 @@ impl Waiting {
         let calls = last.calls.len() as f64;
         let raised = self.case(JIFFIES[4], false);
         let hurried = self.case(JIFFIES[4], true);
-        let mut shown = vec![
-            Shown::claimed(
-                &raised,
-                (
-                    "added_by_twice_the_waits_ratio",
-                    "of what once the waits add",
-                ),
-                twice / once,
-                "raising jiffies lengthens it in proportion to the number of waits",
-                TWICE,
-            ),
-            Shown::claimed(
-                &raised,
-                ("longer_waits_per_call", "waits/call"),
-                1000.0 * lengthened / calls / LONGER,
-                "each call takes one to four of the longer waits",
-                EACH,
-            ),
-            Shown::claimed(
-                &hurried,
-                ("added_pct_of_normal", "%"),
-                100.0 * added(&expedited[0], &expedited[1]) / lengthened,
-                "expedited removes it",
-                LEFT,
-            ),
-        ];
-        let beside = |shown: &mut Vec<Shown>, case: &str, it: &Stats| {
+        let mut outcome = Outcome::default();
+        shown! { outcome;
+            &raised, ("added_by_twice_the_waits_ratio", "of what once the waits add") => twice / once,
+                TWICE => "raising jiffies lengthens it in proportion to the number of waits";
+            &raised, ("longer_waits_per_call", "waits/call") => 1000.0 * lengthened / calls / LONGER,
+                EACH => "each call takes one to four of the longer waits";
+            &hurried, ("added_pct_of_normal", "%") => 100.0 * added(&expedited[0], &expedited[1]) / lengthened,
+                LEFT => "expedited removes it";
+        }
+        let mut beside = |case: &str, it: &Stats| {
             let worst = it.interruptions.iter().max().copied().unwrap_or(0);
             for (named, value) in [
                 (DURATION, it.seconds()),
@@ -108,17 +92,13 @@ impl Waiting {
                 (IPIS, it.totals.ipis as f64 / it.seconds()),
                 (WORST, worst as f64 / 1e3),
             ] {
-                shown.push(Shown::beside(case, named, value));
+                shown! { outcome; case, named => value; }
             }
         };
         for (jiffies, it) in JIFFIES.iter().zip(&normal) {
-            beside(&mut shown, &self.case(jiffies, false), it);
+            beside(&self.case(jiffies, false), it);
         }
-        beside(&mut shown, &hurried, &expedited[1]);
-        let mut outcome = Outcome {
-            shown,
-            ..Outcome::default()
-        };
+        beside(&hurried, &expedited[1]);
         notes(self.name, &mut outcome);
         outcome
     }

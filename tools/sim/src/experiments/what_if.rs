@@ -13,7 +13,7 @@
 use quiescent_trace::{Options as Known, Recorded, Window, from_read};
 
 use super::replays::{TRACES, Trace};
-use super::{Basis, Comparison, Outcome, Source};
+use super::{Basis, Judged, Outcome};
 use crate::input::options::Options;
 use crate::load::settings;
 use crate::whatif::{self, Line};
@@ -103,17 +103,9 @@ fn lines(trace: &whatif::Trace, options: &Options, real: &whatif::Trace) -> Vec<
 
 fn add(outcome: &mut Outcome, case: &str, lines: &[Line], allowed: f64, basis: Basis) {
     for line in lines.iter().filter(|it| it.decides) {
-        outcome.comparisons.push(Comparison {
-            experiment: "whatif",
-            case: case.into(),
-            metric: line.metric,
-            unit: line.unit,
-            source: Source::Kernel,
-            real: line.recorded.unwrap_or(0.0),
-            model: line.changed,
-            allowed,
-            basis,
-        });
+        let by = Judged::kernel("whatif", allowed, basis);
+        let both = [line.recorded.unwrap_or(0.0), line.changed];
+        outcome.compare(by, case, (line.metric, line.unit), both);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Governors: which state a CPU that goes idle asks for, and whether its tick goes on.
 //!
-//! [`Menu`] is the kernel's `menu`, by what its administrators' guide says (`admin-guide/pm/cpuidle`) and what was noted of Linux 6.12
-//! (`reference/traces-and-power.md`, C2). It guesses how long the CPU will be idle:
+//! [`Menu`] is the kernel's `menu`, by what its administrators' guide says (`admin-guide/pm/cpuidle`) and what was observed on Linux 6.12.
+//! It guesses how long the CPU will be idle:
 //!
 //! 1. *Typical interval*: of the last eight idle times the average, if they hardly vary: by 20 us at most (a variance of
 //!    400 us²), or if the average is more than six standard deviations. Otherwise the longest one is left out, and so on while six are left. If

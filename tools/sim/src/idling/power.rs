@@ -25,17 +25,10 @@ use std::sync::Arc;
 use super::shown::{Energy, Idled, Residency};
 use crate::base::error::Error;
 use crate::idling::Table;
-use crate::text::sheet::{Form, Sheet, text_of};
+use crate::text::sheet::{BuiltIn, Form, Sheet, built_in, text_of};
 
 /// The files that are part of the program.
-const BUILT_IN: &[(&str, &str)] = &[
-    (
-        "two-states",
-        include_str!("../../../../data/power/two-states.toml"),
-    ),
-    ("video", include_str!("../../../../data/power/video.toml")),
-    ("phone", include_str!("../../../../data/power/phone.toml")),
-];
+const BUILT_IN: BuiltIn = built_in!["power": "two-states" "video" "phone"];
 
 const FORM: Form = Form {
     what: "a profile of power",
@@ -89,11 +82,7 @@ impl Profile {
     /// # Errors
     /// If there is neither, or the file is wrong.
     pub fn named(name: &str) -> Result<Arc<Profile>, Error> {
-        let text = text_of(("power", "`none`, "), name, BUILT_IN)?;
-        let file = match BUILT_IN.iter().any(|it| it.0 == name) {
-            true => format!("data/power/{name}.toml"),
-            false => name.to_owned(),
-        };
+        let (file, text) = text_of("power", "power", name, BUILT_IN)?;
         Profile::read(name, &file, &text).map(Arc::new)
     }
 

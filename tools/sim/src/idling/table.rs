@@ -29,7 +29,7 @@
 use std::sync::Arc;
 
 use crate::base::error::Error;
-use crate::text::sheet::{Form, Sheet, text_of};
+use crate::text::sheet::{BuiltIn, Form, Sheet, built_in, text_of};
 
 /// The name of the package's state in which anything may run.
 pub const AWAKE: &str = "PC0";
@@ -37,33 +37,13 @@ pub const AWAKE: &str = "PC0";
 /// The name of the state of a CPU, or of a core, that is not idle; waking up is part of it.
 pub const BUSY: &str = "C0";
 
-macro_rules! built_in {
-    ($($name:literal),+ $(,)?) => {
-        &[$(($name, include_str!(concat!("../../../../data/idle/", $name, ".toml")))),+]
-    };
-}
-
 /// The files that are part of the program.
-const BUILT_IN: &[(&str, &str)] = built_in![
-    "nehalem",
-    "sandy-bridge",
-    "ivy-bridge",
-    "haswell",
-    "broadwell",
-    "skylake",
-    "alder-lake",
-    "alder-lake-2p8e",
-    "alder-lake-l",
-    "meteor-lake-l",
-    "gracemont",
-    "sapphire-rapids",
-    "ice-lake-x",
-    "granite-rapids",
-    "sierra-forest",
-    "sm8550",
-    "gs101",
-    "mt8195",
-];
+const BUILT_IN: BuiltIn = built_in! {
+    "idle":
+    "nehalem" "sandy-bridge" "ivy-bridge" "haswell" "broadwell" "skylake" "alder-lake"
+    "alder-lake-2p8e" "alder-lake-l" "meteor-lake-l" "gracemont" "sapphire-rapids" "ice-lake-x"
+    "granite-rapids" "sierra-forest" "sm8550" "gs101" "mt8195"
+};
 
 const FORM: Form = Form {
     what: "a table of idle states",
@@ -142,11 +122,7 @@ impl Table {
     /// # Errors
     /// If there is neither, or the file is wrong.
     pub fn named(name: &str) -> Result<Arc<Table>, Error> {
-        let text = text_of(("idle_table", "`none`, "), name, BUILT_IN)?;
-        let file = match BUILT_IN.iter().any(|it| it.0 == name) {
-            true => format!("data/idle/{name}.toml"),
-            false => name.to_owned(),
-        };
+        let (file, text) = text_of("idle_table", "idle", name, BUILT_IN)?;
         Table::read(name, &file, &text).map(Arc::new)
     }
 

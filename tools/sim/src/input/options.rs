@@ -66,7 +66,7 @@ pub struct Costs {
 }
 
 impl Costs {
-    /// Of the traces (`reference/machine-facts.md`, M3); the interrupt's 5 µs are an assumption.
+    /// As the shared traces show them; the interrupt's 5 µs are an assumption.
     pub const fn traced() -> Costs {
         Costs {
             tick: 3000,
@@ -143,7 +143,7 @@ pub struct Options {
     /// from its next wake-up on. None: a thread wakes up where it ran last.
     pub moves: Option<u64>,
     /// Of 1000 scans for which a CPU and its substitute tick at the same instant, so many find one of them in its
-    /// handler (machine-facts, Q5). 0 unless it is fitted.
+    /// handler. 0 unless it is fitted.
     pub frozen_permille: u32,
     /// RCU's threads, and barriers, do their work step by step, so that whatever else the machine does comes in between, if CPUs
     /// are parallel. For tests: no figure needs it, and costs are counted too often.

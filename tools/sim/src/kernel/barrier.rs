@@ -1,9 +1,8 @@
 //! `rcu_barrier`: waits for every callback queued so far.
 //!
-//! One barrier at a time. Its caller visits all CPUs; where callbacks are owed, the engine puts one of the
-//! barrier's behind them ([`quiescent_engine::barrier`]). A CPU that looks after its own callbacks is interrupted for that. The
-//! caller sleeps until the last of these callbacks has been invoked; then the next caller has its turn, and often finds that
-//! a whole barrier has passed since it came.
+//! One barrier runs at a time. Its caller visits all CPUs; where callbacks are queued, the engine puts one of the barrier's own behind
+//! them ([`quiescent_engine::barrier`]). A CPU that is not offloaded is interrupted for that. The caller sleeps until the last of these
+//! callbacks has been invoked. Then the next caller has its turn, and often finds that a whole barrier has passed since it came.
 
 use std::collections::VecDeque;
 

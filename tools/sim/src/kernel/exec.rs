@@ -3,7 +3,7 @@
 //! A CPU does one piece of work after the other. What a piece changes, it changes at its beginning; then the CPU is busy
 //! for what it costs. Interrupts that arrive meanwhile are taken between two pieces; what a program computes is the only
 //! piece that they cut short. Within one tick the timers' soft interrupt comes before RCU's, and a task that either of them
-//! woke runs after both (machine-facts, K2).
+//! woke runs after both.
 
 use quiescent_engine::CpuId;
 use quiescent_engine::tick::{At, Interrupted};

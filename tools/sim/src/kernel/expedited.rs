@@ -1,15 +1,14 @@
-//! Expedited grace periods: who calls, who drives, and what interrupts find.
+//! Expedited grace periods: callers, the worker that drives them, and what interrupts find.
 //!
-//! A caller takes a cookie and climbs the engine's funnel ([`quiescent_engine::exp`]). One that finds somebody ahead sleeps at
-//! that node. One that gets to the root hands the job to `kworker/rcu_exp`, at once or when the role is free, and
-//! sleeps too, as callers do since a caller's own priority must not hold up the others (behaviour §10). The worker is the only
-//! driver: it takes the engine's steps, interrupts those who are neither idle nor quiescent, sleeps until the last
-//! report, and wakes whoever waits.
+//! A caller takes a cookie and climbs the engine's funnel ([`quiescent_engine::exp`]). If another caller is ahead of it at a node, it sleeps
+//! there. A caller that reaches the root hands the job to `kworker/rcu_exp`, at once or when the role is free, and sleeps
+//! too, so that its own priority does not delay the others. The worker is the only driver: it takes the engine's steps, interrupts CPUs
+//! that are neither idle nor quiescent, sleeps until the last report, and wakes all waiters.
 //!
 //! # Invariants
 //! * A job is in `jobs`, or is the one that the worker drives: then its caller has the role. All others that contend are in
 //!   `contenders`.
-//! * Whoever sleeps at a node has a cookie that is not done: the end of each grace period wakes the queue at every node.
+//! * A task that sleeps at a node has a cookie that is not done: the end of each grace period wakes the queue at every node.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -101,7 +100,7 @@ impl Machine {
         let (global, _, _, view) = self.rcu.parts();
         match global.exp_begin(cookie, &view) {
             ExpBegin::Begun => {
-                self.tally.exp_starts(&self.oracle);
+                self.tally.starts(true, &self.oracle);
                 self.exp.stage = Stage::Drives(ExpNext::Again);
             }
             ExpBegin::Done => {
@@ -128,7 +127,7 @@ impl Machine {
                 ExpNext::Again | ExpNext::Fence | ExpNext::Ask { .. } => {
                     let next = self.exp_step(cpu, next, &mut cost);
                     if next == ExpNext::Done {
-                        self.tally.exp_ends(&mut self.oracle);
+                        self.tally.ends(true, &mut self.oracle);
                         self.stats.totals.expedited += u64::from(self.stats.counts(self.now));
                     }
                     next

@@ -1,13 +1,13 @@
-//! What goes wrong with a machine, if that is asked for.
+//! Faults that are injected into a machine on request.
 //!
-//! Nothing that happens here may make a grace period too short: an engine that is told late, or not at all, waits longer. And
-//! whatever was held up has to go on when the faults end ([`Machine::calm`]), for nothing is taken away for ever.
+//! No fault may make a grace period too short: an engine that learns of something late, or never, waits longer. And everything
+//! that was held up must go on when the faults end ([`Machine::calm`]), since no fault lasts for ever.
 //!
 //! | fault | what |
 //! |---|---|
 //! | late | a wake-up of one of RCU's threads arrives some jiffies later |
 //! | starved | the same, seconds later: others had the CPU |
-//! | lost | it does not arrive, until somebody wakes the thread again or the faults end |
+//! | lost | it does not arrive, until the thread is woken again or the faults end |
 //! | late interrupt | an interrupt from another CPU takes up to a jiffy (CPUs that run in parallel) |
 //! | lost interrupt | it does not arrive until the faults end |
 //! | standstill | a CPU stops in the middle of what it does, as a virtual one whose host is busy |

@@ -1,11 +1,10 @@
-//! A film: what every CPU did, and where the package was, in one short stretch of a run.
+//! Films a stretch of a run: what every CPU did, and where the package was.
 //!
-//! For pictures. While it is on, a CPU's *doing* is noted whenever it changes: which kind of task runs, an interrupt, a soft interrupt of RCU's, the
-//! scheduler and the idle loop, waking up, or an idle state by its depth. The package's states are noted where they are accounted for. What comes out
-//! are spans that cover the stretch without a gap and without an overlap, for each CPU and for the package; nothing is drawn that
-//! was not recorded, and nothing of a run is changed by it.
+//! While the camera is on, each change of a CPU's *doing* is recorded: the kind of task that runs, an interrupt, RCU's soft interrupt, the
+//! scheduler and the idle loop, waking up, or an idle state by its depth. The package's states are recorded where they are accounted for.
+//! The result ([`Film`]) covers the stretch without gaps and without overlaps. Filming changes nothing in a run.
 //!
-//! A span is as coarse as the machine's pieces of work are: the look of a thread and the batch that it finds are one piece.
+//! A span is as long as a piece of work: a thread's check for work and the batch that it finds are one piece.
 
 use quiescent_engine::CpuId;
 

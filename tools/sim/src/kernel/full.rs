@@ -1,24 +1,24 @@
 //! `nohz_full`: CPUs that run without a tick while one task runs there.
 //!
-//! An ordinary CPU has its tick whenever it is not idle. One of the set `nohz_full` has it only while somebody wants it (behaviour §4.4):
+//! An ordinary CPU has its tick whenever it is not idle. One of the set `nohz_full` has it only for one of these reasons:
 //!
-//! | who wants it | while |
+//! | reason | while |
 //! |---|---|
 //! | the scheduler | a second task is ready, so that they take turns |
 //! | RCU | a grace period has waited for this CPU, has asked it to hurry, and it has not reported |
 //! | an expedited grace period | it has waited for this CPU for a tick |
 //!
-//! Nothing of RCU runs there by itself then, so the rules that make grace periods end without it are:
+//! Without a tick the CPU does no RCU work of its own. Grace periods end all the same, by these rules:
 //!
 //! * its callbacks are offloaded, whatever `rcu_nocbs` says ([`Options::offloaded`](crate::Options::offloaded));
 //! * user space is an extended quiescent state there, which scans see. (On other CPUs it is not: their tick notes it.);
-//! * in the kernel, without a tick, a scan has it interrupted; the interrupt that finds it so turns the tick on
+//! * a CPU in the kernel without a tick is interrupted by a scan; that interrupt turns the tick on
 //!   ([`Cpu::irq_enter`](quiescent_engine::Cpu::irq_enter)), and the tick reports.
 //!
 //! # Housekeeping
 //! The first CPU outside of the set keeps the time for those in it: its tick never stops, and it does not go offline
-//! (documented in the kernel's `no_hz.rst`). RCU's threads run outside of the set; so `gp_cpu` has to be there. Left out is that the tick of all stays
-//! on while a CPU comes or goes: here that takes no time.
+//! (documented in the kernel's `no_hz.rst`). RCU's threads run outside of the set, so `gp_cpu` must be outside. Not modelled: a kernel keeps the
+//! ticks of all CPUs on while a CPU comes or goes; in the model that takes no time.
 //!
 //! # Invariants
 //! * A CPU of the set is in user space only while it computes there: whatever else it does begins with [`leave_user`](Machine::leave_user).

@@ -1,17 +1,17 @@
-//! CPUs that go, and come back.
+//! CPUs that go offline, and come back.
 //!
-//! A CPU goes between two pieces of work, when its interrupts and soft interrupts are done. What it leaves behind goes to
-//! the last CPU before it that is online (behaviour §7.8):
+//! A CPU goes offline between two pieces of work, after its interrupts and soft interrupts. The nearest online CPU below it is its
+//! heir; below CPU 0 comes the last one. What happens, in this order:
 //!
-//! * its tasks, the kernel's threads among them; one that is in a section is queued in the tree first;
-//! * a wake-up of an offload thread that it has put off is delivered;
-//! * it is reported quiescent to both kinds of grace period, and *then* counts as absent;
-//! * its callbacks, unless they are offloaded: then its threads go on elsewhere;
-//! * its timers and clocks, and sleeps that end there.
+//! * its tasks move to the heir, kernel threads included; a task in a section is queued in the engine's tree first;
+//! * a wake-up of an offload thread that the CPU has put off is delivered;
+//! * the CPU is reported quiescent to both kinds of grace period, and *then* counts as absent;
+//! * its callbacks move to the heir, unless they are offloaded: then its threads run elsewhere;
+//! * its timers and clocks move, and sleeps that end there.
 //!
-//! Whoever is heir to callbacks is interrupted: it may idle without a tick, and would not look.
+//! The heir of callbacks is interrupted, because it may idle without a tick and would not see them.
 //!
-//! A CPU that comes back knows what its leaf shows, owes nothing, and takes a tick before it idles. The last CPU does not go.
+//! A CPU that comes back knows the state of its leaf, owes nothing, and takes a tick before it idles. The last online CPU does not go.
 
 use quiescent_engine::CpuId;
 use quiescent_engine::offload::Todo;

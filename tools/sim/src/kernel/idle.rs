@@ -5,12 +5,12 @@
 //!
 //! | the engine says | the CPU |
 //! |---|---|
-//! | nothing | stops its tick; the last one to do so sets its clock for everybody's timers ([`wheel`](crate::wheel)) |
+//! | nothing | stops its tick; the last one to do so sets its clock for everybody's timers (`wheel`) |
 //! | tick | keeps its tick |
 //! | wake up in so many ticks (`RCU_FAST_NO_HZ`) | stops its tick, and sets its clock for itself |
 //! | soft interrupt | runs it first |
 //!
-//! Where the machine has idle states, the governor is asked as well, and may keep a tick that runs ([`idling`](crate::idling)).
+//! Where the machine has idle states, the governor is asked as well, and may keep a tick that runs (`idling`).
 //!
 //! Just before it halts the engine has everything stamped, and when an interrupt ends the halt it may
 //! find that callbacks have become ready; both are for `RCU_FAST_NO_HZ` only.

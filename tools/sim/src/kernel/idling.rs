@@ -1,18 +1,17 @@
-//! Idle states: what CPUs that halt do, what it takes to wake them, and what the package makes of it.
+//! Idle states of a machine: what a CPU that halts does, what wakes it, and what the package does.
 //!
-//! All of it is there only where a table of idle states was chosen (`idle_table`); without one nothing here runs, and a machine is what it is
-//! without this file.
+//! This exists only if a table of idle states was chosen (`idle_table`). Without one no code here runs.
 //!
-//! * **A CPU that goes idle** asks the governor (`governor`), which knows the time to the CPU's next timer with the tick stopped, the time to the
-//!   next tick, and how long the CPU was idle before. It chooses a state, and may keep the tick. Of the wheel's timers a CPU
-//!   counts what it would set its clock for: its own and, if its is the last tick to stop, everybody's.
-//! * **A CPU that wakes** does nothing for as long as its state takes to be left, and the first of all besides for what the package's takes; what
-//!   arrives meanwhile is taken after that. To RCU it is idle until then. What it was woken for is noted (`blame`).
-//! * **The package** follows (`package`).
+//! * **A CPU that goes idle** asks the governor, which knows the time to the CPU's next timer with the tick stopped, the time to the next tick,
+//!   and how long the CPU was idle before. The governor chooses a state, and may keep the tick. Of the wheel's timers those count for which
+//!   the CPU would set its clock: its own, and all others if its tick is the last to stop.
+//! * **A CPU that wakes** does nothing during its state's exit latency; the first CPU to wake also waits for the package's. What arrives
+//!   meanwhile is taken after that. To RCU the CPU is idle until then. The cause of the wake-up is recorded (`blame`).
+//! * **The package** follows ([`package`](crate::idling::package)).
 //!
-//! CPUs have been idle since ever when the machine has booted, in their deepest states; an offline CPU is in its deepest state as well.
-//! A core is in the shallowest state of its threads. Time counts from the instant at which a CPU halts to the one at which
-//! something wakes it; the exit counts as [`BUSY`]. So for CPUs, for cores and for the package states and their times add up to all time there is.
+//! A machine boots with all CPUs in their deepest states, as if they had been idle before; an offline CPU is in its deepest state. A core
+//! is in the shallowest state of its threads. Time in a state runs from the halt to the wake-up; the exit latency counts as
+//! [`BUSY`](crate::idling::BUSY). So the times of all states add up to the whole time, for CPUs, for cores and for the package.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;

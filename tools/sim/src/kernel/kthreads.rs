@@ -121,7 +121,7 @@ impl Machine {
     fn note_edges(&mut self) {
         self.tally.step(&self.rcu, &self.oracle);
         if self.rcu.told.ended.take() {
-            self.tally.gp_ends(&mut self.oracle);
+            self.tally.ends(false, &mut self.oracle);
             let ended = GracePeriod {
                 end: self.now,
                 scans: self.rcu.told.scans.get(),
@@ -132,7 +132,7 @@ impl Machine {
             }
         }
         if self.rcu.told.started.take() {
-            self.tally.gp_starts(&self.oracle);
+            self.tally.starts(false, &self.oracle);
             self.in_flight.start = self.now;
             self.in_flight.holdouts.clear();
         }

@@ -1,4 +1,4 @@
-//! What reaches a machine from outside and is nobody's in it: an input, as recorded arrivals are.
+//! Ticks and interrupts of a recorded machine that are not the model's: an input, like recorded arrivals.
 
 use quiescent_engine::CpuId;
 

@@ -1,4 +1,4 @@
-//! What is still to be done, in words: for whoever looks at a machine that does not come to rest.
+//! What is still to be done, in words, for a machine that does not come to rest.
 
 use quiescent_engine::exp::ExpPhase;
 use quiescent_engine::{Lane, Phase};

@@ -3,7 +3,7 @@
 //! [`Rcu`] keeps the engine's state apart from the rest of the machine, so that a call can have the engine's parts and
 //! the [`View`] that answers its questions at the same time. What a call asks for is carried out after it has returned: a
 //! task that is woken so may queue callbacks, and never re-enters the engine. A kernel's locks need not be modelled: a piece of work
-//! ([`exec`](crate::exec)) is never interrupted by another CPU's.
+//! (`exec`) is never interrupted by another CPU's.
 
 use std::cell::Cell;
 

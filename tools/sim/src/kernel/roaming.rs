@@ -1,8 +1,8 @@
-//! Tasks that a scheduler puts anywhere: at each wake-up on one of some CPUs, as chance has it.
+//! Tasks that run, from each wake-up on, on any of some CPUs, chosen by chance.
 //!
 //! A scheduler that looks for an idle CPU spreads one thread's callbacks over the lists of many CPUs, and so the work of
-//! RCU's threads: a daemon that stayed on one CPU would need one of them only. Which CPU is idle best is not modelled; each is as
-//! likely as any, and whoever is woken elsewhere costs an interrupt there. RCU's own threads stay, or move by `moves`.
+//! RCU's threads. Which CPU the scheduler prefers is not modelled: each is equally likely, and a wake-up on another CPU costs an interrupt
+//! there. RCU's own threads stay on their CPU, or move by `moves`.
 
 use quiescent_engine::CpuId;
 

@@ -1,8 +1,8 @@
-//! Who executes: CPUs run at the same time, or one at a time.
+//! Which CPUs execute: all at the same time, or one at a time.
 //!
-//! A CPU that has something to do *waits*, and begins when it may: at once where CPUs are parallel; where they are serial, when
-//! the one that executes halts or computes, and then the next number after it goes first (machine-facts, M1).
-//! An interrupt from another CPU makes a CPU wait; it takes its time where CPUs are parallel.
+//! A CPU that has work *waits* for its turn. Where CPUs are parallel it begins at once. Where they are serial it begins when the CPU that
+//! executes halts or computes; the CPU with the next higher number has its turn first. An interrupt from another CPU gives a CPU work;
+//! where CPUs are parallel it takes some time to arrive.
 
 use quiescent_engine::CpuId;
 

@@ -1,9 +1,8 @@
-//! RCU's soft interrupt: its look, its batch, and the thread that goes on when there is no end to it.
+//! RCU's soft interrupt, the batches that it invokes, and `ksoftirqd`.
 //!
-//! A tick raises it; a batch that was stopped raises it again. It runs at the end of the interrupt, round after round. After
-//! ten rounds, or two milliseconds, or when a task wants the CPU, what is left is handed to `ksoftirqd`, a task that shares
-//! the CPU with others. So a flood of callbacks costs a CPU's programs time, and never all of it. The next interrupt
-//! begins anew.
+//! A tick raises it; a batch that was stopped raises it again. It runs at the end of the interrupt, round after round. After ten
+//! rounds, or two milliseconds, or when a task wants the CPU, the rest is handed to `ksoftirqd`, a task that shares the CPU with others. So
+//! a flood of callbacks delays a CPU's programs, but does not stop them. The count of rounds begins again with the next interrupt.
 //!
 //! # Invariant
 //! While the soft interrupt is raised, the CPU is in an interrupt that will run it, or its `ksoftirqd` is awake, or it is

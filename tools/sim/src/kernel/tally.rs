@@ -1,12 +1,12 @@
-//! How much a run has tested: grace periods that somebody looked at, and the situations in which the machine was.
+//! How much a run has tested: grace periods that the oracle checked, and the states that the machine was in.
 //!
-//! A grace period is *looked at*: when it begins, the sections that are open are noted by the number of the next one; when it
-//! ends, the oracle sees that none of them is left. One that begins while a section is open is *spanned*: only
-//! those could have been too short. This is always on.
+//! A grace period is *looked at*: when it begins, the number of the next section is noted; when it ends, the oracle checks that no
+//! older section is open. A grace period that begins while a section is open is *spanned*: only such a one could have been too
+//! short. These two counts are always kept.
 //!
-//! *States* and *trace points* are counted if asked for ([`Machine::keep_tally`](crate::Machine::keep_tally)). A state is what can be said of the
-//! machine without numbers that only grow: phases, how many CPUs are in the way, how many are there, whether anybody waits. Two runs
-//! that reach the same states need not have been the same; but a kind of run that reaches no new ones has been run often enough.
+//! *States* and *trace points* are counted on request ([`Machine::keep_tally`](crate::Machine::keep_tally)). A state is a hash of everything in the
+//! machine that does not grow without bound: phases, holdouts, open sections, which lists have callbacks. Two different runs can reach
+//! the same states; but when further runs of a kind reach no new ones, there have been enough runs of that kind.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -28,34 +28,20 @@ pub(crate) struct Tally {
     pub spanned: u64,
     pub toggles: u64,
     pub shrunk: u64,
-    gp: Option<u64>,
-    exp: Option<u64>,
+    /// The first section that the normal one under way, and the expedited one, need not wait for.
+    under_way: [Option<u64>; 2],
 }
 
 impl Tally {
-    /// A grace period begins.
-    pub fn gp_starts(&mut self, oracle: &Oracle) {
-        self.gp = Some(oracle.since());
+    /// A grace period begins, expedited or not.
+    pub fn starts(&mut self, expedited: bool, oracle: &Oracle) {
+        self.under_way[usize::from(expedited)] = Some(oracle.since());
         self.spanned += u64::from(oracle.is_open());
     }
 
     /// It ends: it is looked at.
-    pub fn gp_ends(&mut self, oracle: &mut Oracle) {
-        if let Some(since) = self.gp.take() {
-            oracle.waited(since);
-            self.looked += 1;
-        }
-    }
-
-    /// An expedited one begins.
-    pub fn exp_starts(&mut self, oracle: &Oracle) {
-        self.exp = Some(oracle.since());
-        self.spanned += u64::from(oracle.is_open());
-    }
-
-    /// It ends.
-    pub fn exp_ends(&mut self, oracle: &mut Oracle) {
-        if let Some(since) = self.exp.take() {
+    pub fn ends(&mut self, expedited: bool, oracle: &mut Oracle) {
+        if let Some(since) = self.under_way[usize::from(expedited)].take() {
             oracle.waited(since);
             self.looked += 1;
         }

@@ -1,8 +1,8 @@
-//! A CPU's callbacks are offloaded, or taken back, at run time; and memory runs low.
+//! Offloading a CPU's callbacks, and taking them back, at run time; and the shrinker, when memory runs low.
 //!
-//! Both are the engine's ([`quiescent_engine::offload`]): the machine calls it for a task, and wakes whom it wants woken. A
-//! CPU that was not in `nocbs` at boot has no threads, and is refused; one that is online is, unless `online_toggle` is set; one of
-//! `nohz_full` is not taken back.
+//! The engine does both ([`quiescent_engine::offload`]): the machine calls it for a task, and wakes the threads that it names. A CPU that
+//! was not in `nocbs` at boot has no threads, and is refused. An online CPU is refused too, unless `online_toggle` is set. A CPU of
+//! `nohz_full` is never taken back.
 
 use quiescent_engine::CpuId;
 use quiescent_engine::offload::{Shrink, Shrinkable, shrinkable};

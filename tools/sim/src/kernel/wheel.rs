@@ -6,9 +6,9 @@
 //! serves `63·8ⁿ⁻¹` jiffies and more in steps of `8ⁿ`, counted from jiffy 0, rounded up.
 //!
 //! # Who takes it
-//! A CPU whose tick runs takes its own timers in its own ticks. All other CPUs' timers are common property, and one CPU
-//! has the duty to look at them:
-//! * while any tick runs, the *migrator*: whoever was the first with a running tick, and if its tick stops, the one
+//! A CPU whose tick runs takes its own timers in its own ticks. The timers of all other CPUs are in one pool, and one CPU
+//! takes what is due there:
+//! * while any tick runs, the *migrator*: the first CPU with a running tick, and if its tick stops, the one
 //!   with the lowest number among the others;
 //! * when the last tick stops, the CPU on which it did: it sets its clock to the earliest timer of all. CPUs that
 //!   stopped before it have set nothing.
@@ -16,9 +16,8 @@
 //! A clock that was set so is not stopped when another CPU wakes later; so two CPUs may tick at the same instant. If the
 //! owner of a timer is one of them it takes the timer itself.
 //!
-//! The rules are those that traces of Linux 6.12 show (`reference/machine-facts.md`, W1-W3, T1-T8). It decides much: who
-//! takes the grace-period thread's timer decides whether that thread's CPU has a tick, and so whether a grace period
-//! takes one wait or two.
+//! These rules are read from traces of Linux 6.12. They have a large effect: the CPU that takes the grace-period thread's
+//! timer decides whether that thread's CPU has a tick, and so whether a grace period takes one wait or two.
 
 use std::collections::{BTreeMap, BTreeSet};
 

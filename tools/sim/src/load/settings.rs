@@ -17,14 +17,12 @@
 //! ```
 
 mod checks;
-mod idle;
-#[macro_use]
 mod table;
 mod threads;
 
 pub use checks::{MOST_CPUS, bytes_per_cpu, warnings};
-pub use table::{SETTINGS, Setting};
-pub use threads::{BOTH, THREAD_SETTINGS};
+pub use table::{SETTINGS, Setting, THREAD_SETTINGS};
+pub use threads::BOTH;
 
 use crate::base::error::{Error, nearest};
 use crate::input::options::Options;

@@ -45,9 +45,9 @@
 //! ```
 
 mod function;
-mod kernel_work;
 mod plan;
 mod stage;
+mod work;
 
 pub use crate::text::file::Parameter;
 pub use plan::Plan;
@@ -57,89 +57,16 @@ use crate::input::options::Options;
 use crate::load::settings;
 use crate::text::fields::Fields;
 use crate::text::file::{Contents, Place};
+use crate::text::sheet::{BuiltIn, built_in};
 use plan::Group;
 
 /// The files that are part of the program.
-const BUILT_IN: [(&str, &str); 21] = [
-    ("sync", include_str!("../../../../data/workloads/sync.toml")),
-    (
-        "churn",
-        include_str!("../../../../data/workloads/churn.toml"),
-    ),
-    ("fork", include_str!("../../../../data/workloads/fork.toml")),
-    (
-        "flood",
-        include_str!("../../../../data/workloads/flood.toml"),
-    ),
-    (
-        "tab-switch",
-        include_str!("../../../../data/workloads/tab-switch.toml"),
-    ),
-    (
-        "bridge",
-        include_str!("../../../../data/workloads/bridge.toml"),
-    ),
-    (
-        "torture5s",
-        include_str!("../../../../data/workloads/torture5s.toml"),
-    ),
-    (
-        "idle-callbacks",
-        include_str!("../../../../data/workloads/idle-callbacks.toml"),
-    ),
-    (
-        "boot-selinux",
-        include_str!("../../../../data/workloads/boot-selinux.toml"),
-    ),
-    (
-        "ftrace-start-stop",
-        include_str!("../../../../data/workloads/ftrace-start-stop.toml"),
-    ),
-    (
-        "percpu-ref",
-        include_str!("../../../../data/workloads/percpu-ref.toml"),
-    ),
-    (
-        "memory-pressure",
-        include_str!("../../../../data/workloads/memory-pressure.toml"),
-    ),
-    (
-        "nohz-full",
-        include_str!("../../../../data/workloads/nohz-full.toml"),
-    ),
-    (
-        "trickle",
-        include_str!("../../../../data/workloads/trickle.toml"),
-    ),
-    (
-        "waiters",
-        include_str!("../../../../data/workloads/waiters.toml"),
-    ),
-    (
-        "local-video",
-        include_str!("../../../../data/workloads/local-video.toml"),
-    ),
-    (
-        "screen-off",
-        include_str!("../../../../data/workloads/screen-off.toml"),
-    ),
-    (
-        "display-pipeline",
-        include_str!("../../../../data/workloads/display-pipeline.toml"),
-    ),
-    (
-        "home-screen-swipe",
-        include_str!("../../../../data/workloads/home-screen-swipe.toml"),
-    ),
-    (
-        "chromeos-idle",
-        include_str!("../../../../data/workloads/chromeos-idle.toml"),
-    ),
-    (
-        "android-static-image",
-        include_str!("../../../../data/workloads/android-static-image.toml"),
-    ),
-];
+const BUILT_IN: BuiltIn = built_in! {
+    "workloads":
+    "sync" "churn" "fork" "flood" "tab-switch" "bridge" "torture5s" "idle-callbacks" "boot-selinux"
+    "ftrace-start-stop" "percpu-ref" "memory-pressure" "nohz-full" "trickle" "waiters" "local-video"
+    "screen-off" "display-pipeline" "home-screen-swipe" "chromeos-idle" "android-static-image"
+};
 
 /// A workload, as its file has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -163,7 +90,11 @@ impl Workload {
         let text = std::fs::read_to_string(name).map_err(|why| Error::NoWorkload {
             name: name.into(),
             why: why.to_string(),
-            known: BUILT_IN.map(|it| it.0).join(", "),
+            known: BUILT_IN
+                .iter()
+                .map(|it| it.0)
+                .collect::<Vec<_>>()
+                .join(", "),
         })?;
         let stem = std::path::Path::new(name).file_stem();
         let stem = stem.map_or(name.into(), |it| it.to_string_lossy());
@@ -173,7 +104,7 @@ impl Workload {
     /// Those that are part of the program.
     pub fn built_in() -> impl Iterator<Item = Workload> {
         let read = |it: &str| Workload::named(it).expect("a test reads them all");
-        BUILT_IN.into_iter().map(move |it| read(it.0))
+        BUILT_IN.iter().map(move |it| read(it.0))
     }
 
     /// Reads the text of a file.

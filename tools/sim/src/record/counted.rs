@@ -76,29 +76,18 @@ impl Counted {
 
     /// What was counted since `before`.
     pub fn since(&self, before: &Counted) -> Counted {
-        let flushes = std::array::from_fn(|n| self.flushes[n] - before.flushes[n]);
-        Counted {
-            grace_periods: self.grace_periods - before.grace_periods,
-            sole: self.sole - before.sole,
-            scans: self.scans - before.scans,
-            steps: self.steps - before.steps,
-            fences_gp: self.fences_gp - before.fences_gp,
-            fences_flag: self.fences_flag - before.fences_flag,
-            fences_take: self.fences_take - before.fences_take,
-            sleeps: self.sleeps - before.sleeps,
-            reader_wakeups: self.reader_wakeups - before.reader_wakeups,
-            hand_overs: self.hand_overs - before.hand_overs,
-            usurped: self.usurped - before.usurped,
-            stalls: self.stalls - before.stalls,
-            refills: self.refills - before.refills,
-            helped: self.helped - before.helped,
-            gave_way: self.gave_way - before.gave_way,
-            over_budget: self.over_budget - before.over_budget,
-            woken_timer: self.woken_timer - before.woken_timer,
-            woken_kick: self.woken_kick - before.woken_kick,
-            worker_passes: self.worker_passes - before.worker_passes,
-            barriers: self.barriers - before.barriers,
-            flushes,
+        macro_rules! less {
+            ($($field:ident)+) => {
+                Counted {
+                    $($field: self.$field - before.$field,)+
+                    flushes: std::array::from_fn(|n| self.flushes[n] - before.flushes[n]),
+                }
+            };
+        }
+        less! {
+            grace_periods sole scans steps fences_gp fences_flag fences_take sleeps
+            reader_wakeups hand_overs usurped stalls refills helped gave_way over_budget
+            woken_timer woken_kick worker_passes barriers
         }
     }
 }

@@ -1,8 +1,8 @@
-//! What is noted while the machine runs: which event credited which CPU, and, if asked for, every trace event.
+//! What is recorded while the machine runs: which event credited which CPU and, on request, every trace event.
 //!
-//! The engine tells its events through the [`View`](crate::rcu) that answers its questions; the machine tells here,
-//! before it lets a CPU do something, which CPU that is and when. So a line knows its place without the
-//! engine knowing one. Everything is in cells because a question of the engine has the machine's parts on loan.
+//! The engine reports its events through the view that answers its questions. Before a CPU does something, the machine says here
+//! which CPU that is and when. So a line has a place without the engine knowing one. Everything is in cells, because the
+//! machine's parts are borrowed while the engine asks.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;

@@ -1,9 +1,8 @@
-//! The oracle: has anything come too early?
+//! The oracle: checks that nothing comes too early.
 //!
-//! Sections are numbered as they are opened. Who waits, or queues a callback, takes the number of the next one: what it
-//! must outlive are exactly the sections that are open with a smaller number. So one comparison with the oldest
-//! section still open tells, at every wake-up and every callback, whether the engine has kept its promise. It costs so
-//! little that it is always on.
+//! Sections are numbered as they are opened. A task that waits, or queues a callback, notes the number of the next section: it has to
+//! outlive exactly the open sections with a smaller number. At each wake-up and each callback one comparison with the oldest
+//! open section checks that. It is always on.
 //!
 //! A barrier promises more: every callback queued before it has been invoked. Callbacks are numbered too.
 

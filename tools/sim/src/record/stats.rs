@@ -1,4 +1,4 @@
-//! What a run has shown.
+//! What a run has shown: grace periods, calls, callbacks by function, counters.
 
 use std::collections::BTreeMap;
 

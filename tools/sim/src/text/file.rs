@@ -77,11 +77,15 @@ pub(crate) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn contents(&self) -> Result<Contents, Error> {
-        let table = DeTable::parse(self.text).map_err(|why| {
+    pub fn parse(&self) -> Result<Spanned<DeTable<'_>>, Error> {
+        DeTable::parse(self.text).map_err(|why| {
             let at = why.span().map_or(0, |it| it.start);
             self.wrong(at, why.message().to_owned())
-        })?;
+        })
+    }
+
+    fn contents(&self) -> Result<Contents, Error> {
+        let table = self.parse()?;
         let mut it = Contents::default();
         for (key, value) in table.get_ref() {
             let at = value.span().start;

@@ -2,8 +2,6 @@
 //!
 //! What a sheet may contain is its [`Form`]; whoever reads one takes the values out as it needs them ([`Fields`]).
 
-use toml::de::DeTable;
-
 use super::fields::Fields;
 use super::file::{Field, Place, Reader};
 use crate::base::error::{Error, nearest};
@@ -37,10 +35,7 @@ impl Sheet {
     /// If it is no TOML, or something in it is not of the form.
     pub fn read(file: &str, text: &str, form: &Form) -> Result<Sheet, Error> {
         let reader = Reader { name: file, text };
-        let table = DeTable::parse(text).map_err(|why| {
-            let at = why.span().map_or(0, |it| it.start);
-            reader.wrong(at, why.message().to_owned())
-        })?;
+        let table = reader.parse()?;
         let mut it = Sheet {
             file: file.into(),
             top: Vec::new(),
@@ -113,24 +108,39 @@ impl Fields<'_> {
     }
 }
 
-/// The text of a file that is part of the program, or of the file of this path.
+/// Files of `data` that are part of the program: names and texts.
+pub(crate) type BuiltIn = &'static [(&'static str, &'static str)];
+
+/// Files of a folder of `data`, by their names.
+macro_rules! built_in {
+    ($folder:literal: $($name:literal)+) => {
+        &[$(($name, include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"), "/../../data/", $folder, "/", $name, ".toml"
+        )))),+]
+    };
+}
+pub(crate) use built_in;
+
+/// The path and the text of a file that is part of the program, or of the file of this path.
 ///
 /// # Errors
 /// If it is neither.
 pub(crate) fn text_of(
-    (key, allowed): (&str, &str),
+    key: &str,
+    folder: &str,
     name: &str,
-    built_in: &[(&str, &'static str)],
-) -> Result<String, Error> {
+    built_in: BuiltIn,
+) -> Result<(String, String), Error> {
     if let Some(it) = built_in.iter().find(|it| it.0 == name) {
-        return Ok(it.1.to_owned());
+        return Ok((format!("data/{folder}/{name}.toml"), it.1.to_owned()));
     }
-    std::fs::read_to_string(name).map_err(|why| {
+    let text = std::fs::read_to_string(name).map_err(|why| {
         let known: Vec<&str> = built_in.iter().map(|it| it.0).collect();
         let allowed = format!(
-            "{allowed}one of {}, or the path of a file (as a file: {why})",
+            "`none`, one of {}, or the path of a file (as a file: {why})",
             known.join(", ")
         );
         Error::value(key, name, allowed)
-    })
+    })?;
+    Ok((name.to_owned(), text))
 }

@@ -19,7 +19,7 @@
 //!
 //! # What a change makes of the input
 //! Where `rcu_preempt` ran is kept. Threads that the trace does not have (`rcuog`, `rcuop` of a trace without offloading) begin where the model has them begin, CPU `gp_cpu` and
-//! the CPU that wakes them first, and stay; machine-facts P1 and P2 say that those of a real machine nearly do. Those that the change takes away are not there.
+//! the CPU that wakes them first, and stay; on the machine of the shared traces they nearly do. Those that the change takes away are not there.
 //! Work that a callback starts (a work item that it queues) happens when it did.
 //!
 //! ```

@@ -6,7 +6,6 @@ use std::time::Duration;
 use quiescent_models::shuttle::Ordering::{Acquire, Relaxed};
 use quiescent_models::shuttle::{clock, nap, random, yield_now};
 use quiescent_on_shuttle as rcu;
-use rcu::Refusal;
 use rcu::check::NEST_LIMIT;
 use rcu::intrusive::Head;
 use rcu::tuning::FlushTimes;
@@ -314,16 +313,14 @@ impl World {
                 Way::Call => rcu::defer(move || handle.end()),
                 Way::CallHurry => rcu::defer_hurry(move || handle.end()),
                 Way::CallLazy => rcu::defer_lazy(move || handle.end()),
-                Way::Try => self.offer(
-                    thing,
-                    rcu::Retired::from_raw(plain)
-                        .try_retire()
-                        .map_err(|r| r.reason),
-                ),
+                Way::Try => {
+                    let result = rcu::Retired::from_raw(plain).try_retire();
+                    self.offer(thing, result);
+                }
                 Way::Wait => {
                     let limit = Duration::from_nanos(random() % 200_000);
                     let result = rcu::Retired::from_raw(plain).retire_wait(limit);
-                    self.offer(thing, result.map_err(|r| r.reason));
+                    self.offer(thing, result);
                 }
                 _ => unreachable!("it waits"),
             }
@@ -331,9 +328,10 @@ impl World {
         self.books.queued(thing);
     }
 
-    /// What was refused is queued all the same then, by somebody who does not ask.
-    fn offer(&'static self, thing: usize, result: Result<(), Refusal>) {
-        if result.is_err() {
+    /// What was refused is queued all the same then, by a call that does not ask.
+    fn offer<T>(&'static self, thing: usize, result: Result<(), rcu::Refused<T>>) {
+        if let Err(refused) = result {
+            std::mem::forget(refused.object); // dropped, it would be retired
             self.books.refused(thing);
             self.give_up(thing, Way::CallLazy);
         }

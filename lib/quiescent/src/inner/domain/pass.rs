@@ -327,6 +327,7 @@ impl State {
 impl Env {
     /// Looks at these domains, and does what is due there. The calling thread is the worker.
     pub(crate) fn look_after(&'static self, states: impl Iterator<Item = &'static State>) {
+        self.look_at_overflow(); // the timer may have been set for that, and nothing be due
         let mut due = states.filter(|state| state.is_due()).fuse();
         let mut passes = [const { None }; TOGETHER];
         loop {

@@ -4,7 +4,7 @@ use crate::base::chance::Chance;
 use crate::input::op::{Op, Work};
 
 /// Calls `synchronize_rcu` in rounds: some calls with pauses after them, then a rest.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rounds {
     /// Rounds that are left.
     pub rounds: u64,
@@ -78,7 +78,7 @@ impl Work for Rounds {
 }
 
 /// Computes and sleeps by turns, for ever.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Turns {
     /// Nanoseconds that it computes.
     pub compute: u64,

@@ -7,14 +7,13 @@
 
 use super::Queued;
 use crate::base::chance::Chance;
-use crate::input::op::SysCallName;
-use crate::input::op::{Op, Work};
+use crate::input::op::{Op, SysCallName, Work};
 
 /// The first descriptor that is not standard input, output or error.
 const FIRST: u64 = 3;
 
 /// Sleeps until the next frame, draws it, closes buffers, and sleeps again.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Closer {
     /// Nanoseconds between two frames.
     pub every: u64,
@@ -110,11 +109,7 @@ impl Work for Closer {
                         return Op::Leave;
                     };
                     self.at.step = Step::Queue(buffer, done + 1);
-                    return Op::Call {
-                        func: it.func,
-                        lazy: it.lazy,
-                        can_wake: it.can_wake,
-                    };
+                    return it.call();
                 }
             }
         }

@@ -14,8 +14,28 @@ pub struct Queued {
     pub can_wake: bool,
 }
 
+impl Queued {
+    /// A lazy callback of this function, queued where threads can be woken.
+    pub const fn of(func: usize) -> Queued {
+        Queued {
+            func,
+            lazy: true,
+            can_wake: true,
+        }
+    }
+
+    /// It is queued.
+    pub(crate) const fn call(self) -> Op {
+        Op::Call {
+            func: self.func,
+            lazy: self.lazy,
+            can_wake: self.can_wake,
+        }
+    }
+}
+
 /// Sleeps, works, queues callbacks, and sleeps again.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Queuer {
     /// Nanoseconds between two arrivals.
     pub every: u64,
@@ -83,16 +103,7 @@ impl Work for Queuer {
                 }
                 Step::Queue(index) if index < n * self.times => {
                     self.at.step = Step::Between(index + 1);
-                    let Queued {
-                        func,
-                        lazy,
-                        can_wake,
-                    } = self.callbacks[(index % n) as usize];
-                    return Op::Call {
-                        func,
-                        lazy,
-                        can_wake,
-                    };
+                    return self.callbacks[(index % n) as usize].call();
                 }
                 Step::Queue(_) => self.at.step = Step::Sleep,
                 Step::Between(index) => {

@@ -4,7 +4,7 @@ use crate::base::chance::Chance;
 use crate::input::op::{Op, Work};
 
 /// Reads in sections.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reads {
     /// Sections; 0: for ever.
     pub sections: u64,

@@ -8,7 +8,7 @@ use crate::base::chance::Chance;
 use crate::input::op::{Op, Work};
 
 /// Queues a callback, waits until it has been invoked, rests, and again.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Switcher {
     /// Switches that are left.
     pub times: u64,
@@ -72,7 +72,7 @@ impl Work for Switcher {
 }
 
 /// Looks now and then how much memory callbacks hold, and asks the shrinker if it is too much.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reclaimer {
     /// Nanoseconds between two looks; 0: it never looks.
     pub every: u64,

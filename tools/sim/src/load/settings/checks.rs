@@ -48,18 +48,16 @@ pub(super) fn check(options: &Options) -> Result<(), Error> {
     if !(1..=MOST_HZ).contains(&hz) {
         return machine(format!("`hz={hz}`: give 1 to {MOST_HZ} ticks a second"));
     }
-    let outside = options.nocbs.iter().find(|&&it| it >= cpus);
-    if let Some(cpu) = outside {
-        return machine(format!(
-            "`rcu_nocbs`: there is no CPU {cpu}: the last one is {}",
-            cpus - 1
-        ));
-    }
-    if let Some(cpu) = options.nohz_full.iter().find(|&&it| it >= cpus) {
-        return machine(format!(
-            "`nohz_full`: there is no CPU {cpu}: the last one is {}",
-            cpus - 1
-        ));
+    let lists = [
+        ("rcu_nocbs", &options.nocbs),
+        ("nohz_full", &options.nohz_full),
+    ];
+    for (key, list) in lists {
+        if let Some(cpu) = list.iter().find(|&&it| it >= cpus) {
+            let last = cpus - 1;
+            let why = format!("`{key}`: there is no CPU {cpu}: the last one is {last}");
+            return machine(why);
+        }
     }
     if options.nohz_full.contains(&options.gp_cpu) {
         return machine(format!(

@@ -1,8 +1,10 @@
-//! The table of settings: a line for each field of [`Options`].
+//! The table of settings: a row for each field of [`Options`].
+//!
+//! A row is `kind "key" (field, what the kind needs) "what it is about";`. The kinds are the macros below; `own` and `any` have
+//! functions of their own that read and write the value.
 
-use super::idle::{self, NONE};
 use crate::base::error::Error;
-use crate::idling::{Profile, Table};
+use crate::idling::{Governor, Profile, Table};
 use crate::input::options::{IdleLoop, MachineKind, Options, Smp};
 use crate::text::values::{cpu_list, cpu_list_text, number, switch, time, time_text};
 use quiescent_engine::EarlyQs;
@@ -20,8 +22,8 @@ pub struct Setting {
     pub about: &'static str,
     /// The values that it takes, in words.
     pub allowed: &'static str,
-    pub(super) read: fn(&mut Options, &str) -> Option<()>,
-    pub(super) write: fn(&Options) -> String,
+    read: fn(&mut Options, &str) -> Option<()>,
+    write: fn(&Options) -> String,
 }
 
 impl Setting {
@@ -50,12 +52,14 @@ impl Setting {
     }
 }
 
-/// Words and what they stand for.
-pub(super) fn word<T: Copy>(text: &str, words: &[(&str, T)]) -> Option<T> {
+/// Nothing of a kind.
+const NONE: &str = "none";
+
+fn word<T: Copy>(text: &str, words: &[(&str, T)]) -> Option<T> {
     words.iter().find(|it| it.0 == text).map(|it| it.1)
 }
 
-pub(super) fn word_of<T: Copy + PartialEq>(value: T, words: &[(&str, T)]) -> String {
+fn word_of<T: Copy + PartialEq>(value: T, words: &[(&str, T)]) -> String {
     let found = words.iter().find(|it| it.1 == value);
     found.expect("every value has a word").0.to_owned()
 }
@@ -76,210 +80,156 @@ const POLICY: &[(&str, Policy)] = &[
     ("kernel-6.12", Policy::Kernel612),
     ("quiescent", Policy::Quiescent),
 ];
+const GOVERNOR: &[(&str, Governor)] = &[
+    ("menu", Governor::Menu),
+    ("deepest", Governor::Deepest),
+    ("shallowest", Governor::Shallowest),
+];
 
-/// The setting of a plain number that is within bounds.
+/// A setting by what reads its field's value and what writes it.
+macro_rules! own {
+    ($key:literal, $about:literal, $($field:ident).+, $allowed:expr, |$it:ident, $text:ident| $read:expr, |$of:ident| $write:expr) => {
+        any!($key, $about, $allowed, |$it, $text| { $it.$($field).+ = $read; Some(()) }, |$of| $write)
+    };
+}
+
+/// A setting of more than one field.
+macro_rules! any {
+    ($key:literal, $about:literal, $allowed:expr, $read:expr, $write:expr) => {
+        Setting {
+            key: $key,
+            about: $about,
+            allowed: $allowed,
+            read: $read,
+            write: $write,
+        }
+    };
+}
+
+/// A plain number within bounds.
 macro_rules! number {
-    ($key:literal, $($field:ident).+, $range:expr, $allowed:literal, $about:literal) => {
-        Setting {
-            key: $key,
-            about: $about,
-            allowed: $allowed,
-            read: |it, text| {
-                it.$($field).+ = number(text).filter(|n| $range.contains(n))?;
-                Some(())
-            },
-            write: |it| it.$($field).+.to_string(),
-        }
+    ($key:literal, $about:literal, $($field:ident).+, $range:expr, $allowed:literal) => {
+        own!($key, $about, $($field).+, $allowed,
+            |it, text| number(text).filter(|n| $range.contains(n))?, |it| it.$($field).+.to_string())
     };
 }
 
-/// The setting of one of some words.
+/// One of some words.
 macro_rules! words {
-    ($key:literal, $field:ident, $words:ident, $allowed:literal, $about:literal) => {
-        Setting {
-            key: $key,
-            about: $about,
-            allowed: $allowed,
-            read: |it, text| {
-                it.$field = word(text, $words)?;
-                Some(())
-            },
-            write: |it| word_of(it.$field, $words),
-        }
+    ($key:literal, $about:literal, $($field:ident).+, $words:ident, $allowed:literal) => {
+        own!($key, $about, $($field).+, $allowed, |it, text| word(text, $words)?, |it| word_of(it.$($field).+, $words))
     };
 }
 
-/// The setting of a switch.
 macro_rules! flag {
-    ($key:literal, $field:ident, $about:literal) => {
-        Setting {
-            key: $key,
-            about: $about,
-            allowed: "1 or 0",
-            read: |it, text| {
-                it.$field = switch(text)?;
-                Some(())
-            },
-            write: |it| u8::from(it.$field).to_string(),
-        }
+    ($key:literal, $about:literal, $($field:ident).+) => {
+        own!($key, $about, $($field).+, "1 or 0", |it, text| switch(text)?, |it| u8::from(it.$($field).+).to_string())
     };
 }
 
-/// The setting of ticks that have a default of the kernel's.
+/// A value, or a word for none.
+macro_rules! option {
+    ($key:literal, $about:literal, $($field:ident).+, $none:literal, |$text:ident| $read:expr, $write:expr, $allowed:literal) => {
+        own!($key, $about, $($field).+, $allowed,
+            |it, text| match text { $none => None, $text => Some($read?) },
+            |it| it.$($field).+.as_ref().map_or($none.into(), $write))
+    };
+}
+
+/// Ticks that have a default of the kernel's.
 macro_rules! ticks {
-    ($key:literal, $field:ident, $about:literal) => {
-        Setting {
-            key: $key,
-            about: $about,
-            allowed: "ticks, 0 to 100000, or `default`",
-            read: |it, text| {
-                it.$field = match text {
-                    "default" => None,
-                    text => Some(number(text).filter(|n| (0..=100_000).contains(n))?),
-                };
-                Some(())
-            },
-            write: |it| it.$field.map_or("default".into(), |it| it.to_string()),
-        }
-    };
-}
-
-/// The setting of a cost in nanoseconds.
-macro_rules! cost {
-    ($key:literal, $($field:ident).+, $about:literal) => {
-        number!(
+    ($key:literal, $about:literal, $field:ident) => {
+        option!(
             $key,
-            $($field).+,
-            0..=1_000_000_000,
-            "nanoseconds, up to 1000000000",
-            $about
+            $about,
+            $field,
+            "default",
+            |text| number(text).filter(|n| (0..=100_000).contains(n)),
+            |it| it.to_string(),
+            "ticks, 0 to 100000, or `default`"
         )
     };
 }
 
+/// A time, within bounds of nanoseconds.
+macro_rules! time {
+    ($key:literal, $about:literal, $($field:ident).+) => {
+        own!($key, $about, $($field).+, "a time such as 50ms or 0.5s, up to 1000min",
+            |it, text| time(text).filter(|ns| *ns <= 60_000_000_000_000)?, |it| time_text(it.$($field).+))
+    };
+}
+
+macro_rules! cost {
+    ($key:literal, $about:literal, $($field:ident).+) => {
+        number!($key, $about, $($field).+, 0..=1_000_000_000, "nanoseconds, up to 1000000000")
+    };
+}
+
+/// What a file says: one that is part of the program, or any other by its path.
+macro_rules! file {
+    ($key:literal, $about:literal, $($field:ident).+, $of:ty, $allowed:literal) => {
+        option!($key, $about, $($field).+, "none", |text| <$of>::named(text).ok(), |it| it.name.clone(), $allowed)
+    };
+}
+
+macro_rules! table {
+    ($($kind:ident $key:literal ($($of:tt)*) $about:literal;)*) => { &[$($kind!($key, $about, $($of)*)),*] };
+}
+
 /// All settings, in the order in which they are carried out: what others depend on comes first.
-pub static SETTINGS: &[Setting] = &[
-    words!(
-        "machine",
-        kind,
-        KIND,
-        "kernel or threads",
-        "CPUs under a kernel, or threads of a program that uses the library"
-    ),
-    number!("cpus", cpus, 1..=MOST_CPUS, "1 to 1048576", "CPUs"),
-    Setting {
-        key: "hz",
-        about: "ticks a second; the jiffy counter starts 300 seconds before it wraps at 32 bits, as a kernel's",
-        allowed: "1 to 10000",
-        read: |it, text| {
+pub static SETTINGS: &[Setting] = table! {
+    words "machine" (kind, KIND, "kernel or threads")
+        "CPUs under a kernel, or threads of a program that uses the library";
+    number "cpus" (cpus, 1..=MOST_CPUS, "1 to 1048576") "CPUs";
+    any "hz" ("1 to 10000", |it, text| {
             it.hz = number(text).filter(|n| (1..=MOST_HZ).contains(n))?;
             it.jiffies = Options::kernel_6_12(1, it.hz).jiffies;
             Some(())
-        },
-        write: |it| it.hz.to_string(),
-    },
-    number!(
-        "seed",
-        seed,
-        0..=u64::MAX,
-        "a number",
-        "of everything that is chosen by chance"
-    ),
-    words!(
-        "smp",
-        smp,
-        SMP,
-        "parallel or serial",
-        "do CPUs execute at the same time, as hardware, or one at a time, as the virtual machine of the shared traces"
-    ),
-    words!(
-        "idle_loop",
-        idle_loop,
-        IDLE_LOOP,
-        "classic or retain",
-        "an idle CPU's tick stops at each idle entry, or when one more tick has arrived"
-    ),
-    Setting {
-        key: "fast_no_hz",
-        about: "an idle CPU with callbacks keeps its tick, or sleeps and looks (RCU_FAST_NO_HZ)",
-        allowed: "off, v5.6 (lazy callbacks sleep longer) or v5.10",
-        read: |it, text| {
-            it.idle_rule = match text {
-                "off" => IdleRule::Tick,
-                "v5.6" => IdleRule::FastNoHz(FastNoHz::v5_6(it.hz)),
-                "v5.10" => IdleRule::FastNoHz(FastNoHz::v5_10(it.hz)),
-                _ => return None,
-            };
-            Some(())
-        },
-        write: |it| {
-            match it.idle_rule {
-                IdleRule::Tick => "off",
-                IdleRule::FastNoHz(rule) if rule == FastNoHz::v5_10(it.hz) => "v5.10",
-                IdleRule::FastNoHz(_) => "v5.6",
-            }
-            .into()
-        },
-    },
-    idle::TABLE,
-    idle::GOVERNOR,
-    idle::LATENCY,
-    idle::PACKAGE_LIMIT,
-    idle::POWER,
-    words!(
-        "policy",
-        policy,
-        POLICY,
-        "kernel-6.12 or quiescent",
-        "whose rules offloaded and lazy callbacks follow"
-    ),
-    flag!(
-        "online_toggle",
-        online_toggle,
-        "a CPU may be offloaded, and taken back, while it is online (Linux 5.12 to 6.11)"
-    ),
-    words!(
-        "early_qs",
-        early_qs,
-        EARLY_QS,
-        "off, scan or init",
-        "when the grace-period thread reports its own CPU: as others, at the first scan, or at the end of initialisation"
-    ),
-    flag!(
-        "accelerate_only_new",
-        accelerate_only_new,
-        "a callback list asks for a grace period only for what is new in it"
-    ),
-    ticks!(
-        "jiffies_till_first_fqs",
-        first_fqs,
-        "ticks from the start of a grace period to its first scan"
-    ),
-    ticks!(
-        "jiffies_till_next_fqs",
-        next_fqs,
-        "ticks from one scan to the next"
-    ),
-    flag!(
-        "rcu_normal_wake_from_gp",
-        wake_from_gp,
-        "who calls synchronize_rcu is woken by the grace-period thread and not by a callback"
-    ),
-    flag!(
-        "rcu_expedited",
-        expedited,
-        "who calls synchronize_rcu gets an expedited grace period"
-    ),
-    flag!(
-        "rcu_normal",
-        normal,
-        "nobody does, not even who asks for one"
-    ),
-    Setting {
-        key: "rcu",
-        about: "three usual machines: short for rcu_nocbs and rcu_lazy, which count more",
-        allowed: "default (neither), offload (rcu_nocbs=all), lazy (and rcu_lazy=1), or `mixed` (whatever these two say)",
-        read: |it, text| {
+        }, |it| it.hz.to_string())
+        "ticks a second; the jiffy counter starts 300 seconds before it wraps at 32 bits, as a kernel's";
+    number "seed" (seed, 0..=u64::MAX, "a number") "of everything that is chosen by chance";
+    words "smp" (smp, SMP, "parallel or serial")
+        "do CPUs execute at the same time, as hardware, or one at a time, as the virtual machine of the shared traces";
+    words "idle_loop" (idle_loop, IDLE_LOOP, "classic or retain")
+        "an idle CPU's tick stops at each idle entry, or when one more tick has arrived";
+    own "fast_no_hz" (idle_rule, "off, v5.6 (lazy callbacks sleep longer) or v5.10", |it, text| match text {
+            "off" => IdleRule::Tick,
+            "v5.6" => IdleRule::FastNoHz(FastNoHz::v5_6(it.hz)),
+            "v5.10" => IdleRule::FastNoHz(FastNoHz::v5_10(it.hz)),
+            _ => return None,
+        }, |it| match it.idle_rule {
+            IdleRule::Tick => "off".into(),
+            IdleRule::FastNoHz(rule) if rule == FastNoHz::v5_10(it.hz) => "v5.10".into(),
+            IdleRule::FastNoHz(_) => "v5.6".into(),
+        })
+        "an idle CPU with callbacks keeps its tick, or sleeps and looks (RCU_FAST_NO_HZ)";
+    file "idle_table" (idle.table, Table, "`none`, a name such as alder-lake or sandy-bridge, or the path of a file")
+        "idle states of CPUs and of the package; none: a CPU that halts wakes at once (data/idle has them, with what each assumes)";
+    words "governor" (idle.governor, GOVERNOR, "menu (the kernel's), deepest or shallowest (always the same; the tick stops)")
+        "who chooses among a CPU's idle states, and whether its tick goes on";
+    option "cpu_dma_latency" (idle.latency_limit, "any", |text| time(text).filter(|ns| *ns <= 60_000_000_000),
+            |it| time_text(*it), "a time such as 50us, or `any`")
+        "no idle state is chosen that takes longer to leave (PM QoS)";
+    option "package_limit" (idle.package_limit, "none", |text| Some(text.to_owned()), String::clone,
+            "`none`, or a state of the table such as PC8")
+        "the deepest state of the package that devices allow, such as a screen that is on";
+    file "power" (idle.power, Profile, "`none`, a name such as two-states, or the path of a file")
+        "what states cost: a profile of power (data/power has them, with what each assumes)";
+    words "policy" (policy, POLICY, "kernel-6.12 or quiescent") "whose rules offloaded and lazy callbacks follow";
+    flag "online_toggle" (online_toggle)
+        "a CPU may be offloaded, and taken back, while it is online (Linux 5.12 to 6.11)";
+    words "early_qs" (early_qs, EARLY_QS, "off, scan or init")
+        "when the grace-period thread reports its own CPU: as others, at the first scan, or at the end of initialisation";
+    flag "accelerate_only_new" (accelerate_only_new)
+        "a callback list asks for a grace period only for what is new in it";
+    ticks "jiffies_till_first_fqs" (first_fqs) "ticks from the start of a grace period to its first scan";
+    ticks "jiffies_till_next_fqs" (next_fqs) "ticks from one scan to the next";
+    flag "rcu_normal_wake_from_gp" (wake_from_gp)
+        "who calls synchronize_rcu is woken by the grace-period thread and not by a callback";
+    flag "rcu_expedited" (expedited) "who calls synchronize_rcu gets an expedited grace period";
+    flag "rcu_normal" (normal) "nobody does, not even who asks for one";
+    any "rcu" ("default (neither), offload (rcu_nocbs=all), lazy (and rcu_lazy=1), or `mixed` (whatever these two say)",
+        |it, text| {
             (it.nocbs, it.lazy) = match text {
                 "default" => (Vec::new(), false),
                 "offload" => ((0..it.cpus).collect(), false),
@@ -288,160 +238,79 @@ pub static SETTINGS: &[Setting] = &[
                 _ => return None,
             };
             Some(())
-        },
-        write: |it| {
-            let all = it.nocbs.len() == it.cpus as usize;
-            match (it.nocbs.is_empty(), all, it.lazy) {
-                (true, _, false) => "default",
-                (_, true, false) => "offload",
-                (_, true, true) => "lazy",
-                _ => "mixed",
-            }
-            .into()
-        },
-    },
-    Setting {
-        key: "rcu_nocbs",
-        about: "CPUs whose callbacks are offloaded",
-        allowed: "a list of CPUs of the machine such as 0-3,8, or `all` or `none`",
-        read: |it, text| {
-            it.nocbs = cpu_list(text, it.cpus)?;
-            Some(())
-        },
-        write: |it| cpu_list_text(&it.nocbs, it.cpus),
-    },
-    Setting {
-        key: "nohz_full",
-        about: "CPUs that run without a tick while one task runs there; their callbacks are offloaded, and user space there is quiescent",
-        allowed: "a list of CPUs of the machine such as 1-7, or `none`; one at least is left out, to keep the time",
-        read: |it, text| {
-            it.nohz_full = cpu_list(text, it.cpus)?;
-            Some(())
-        },
-        write: |it| cpu_list_text(&it.nohz_full, it.cpus),
-    },
-    number!(
-        "nohz_full_patience_delay",
-        patience_ms,
-        0..=5000,
-        "milliseconds, up to 5000",
-        "a CPU of nohz_full that is in the kernel is left alone by its tick for so long"
-    ),
-    flag!(
-        "rcu_lazy",
-        lazy,
-        "callbacks that nobody waits for may be lazy (also `enable_rcu_lazy`)"
-    ),
-    Setting {
-        key: "lazy_flush",
-        about: "lazy callbacks wait so long at most",
-        allowed: "a time such as 10s or 500ms, or a number of ticks; an hour at most",
-        read: |it, text| {
+        }, |it| match (it.nocbs.is_empty(), it.nocbs.len() == it.cpus as usize, it.lazy) {
+            (true, _, false) => "default".into(),
+            (_, true, false) => "offload".into(),
+            (_, true, true) => "lazy".into(),
+            _ => "mixed".into(),
+        })
+        "three usual machines: short for rcu_nocbs and rcu_lazy, which count more";
+    own "rcu_nocbs" (nocbs, "a list of CPUs of the machine such as 0-3,8, or `all` or `none`",
+            |it, text| cpu_list(text, it.cpus)?, |it| cpu_list_text(&it.nocbs, it.cpus))
+        "CPUs whose callbacks are offloaded";
+    own "nohz_full" (nohz_full,
+            "a list of CPUs of the machine such as 1-7, or `none`; one at least is left out, to keep the time",
+            |it, text| cpu_list(text, it.cpus)?, |it| cpu_list_text(&it.nohz_full, it.cpus))
+        "CPUs that run without a tick while one task runs there; their callbacks are offloaded, and user space there is quiescent";
+    number "nohz_full_patience_delay" (patience_ms, 0..=5000, "milliseconds, up to 5000")
+        "a CPU of nohz_full that is in the kernel is left alone by its tick for so long";
+    flag "rcu_lazy" (lazy) "callbacks that nobody waits for may be lazy (also `enable_rcu_lazy`)";
+    own "lazy_flush" (lazy_flush_ms, "a time such as 10s or 500ms, or a number of ticks; an hour at most", |it, text| {
             let ms = match number::<u64>(text) {
                 Some(ticks) => ticks.checked_mul(1000)?.div_ceil(it.hz.into()),
                 None => time(text)?.div_ceil(1_000_000),
             };
-            it.lazy_flush_ms = Some(ms).filter(|ms| (1..=3_600_000).contains(ms))?;
-            Some(())
-        },
-        write: |it| time_text(it.lazy_flush_ms * 1_000_000),
-    },
-    number!(
-        "rcu_fanout_leaf",
-        leaf_fanout,
-        2..=64,
-        "2 to 64",
-        "CPUs of a leaf of the tree"
-    ),
-    number!(
-        "rcu_fanout",
-        fanout,
-        2..=64,
-        "2 to 64",
-        "children of an inner node of the tree"
-    ),
-    number!(
-        "gp_cpu",
-        gp_cpu,
-        0..=MOST_CPUS,
-        "the number of a CPU",
-        "where the grace-period thread and the offload groups' threads start"
-    ),
-    Setting {
-        key: "moves",
-        about: "the scheduler moves each of RCU's threads to any CPU so often, on average",
-        allowed: "a time such as 1s, an hour at most, or `never`",
-        read: |it, text| {
-            it.moves = match text {
-                "never" => None,
-                text => Some(time(text).filter(|ns| (1..=3_600_000_000_000).contains(ns))?),
-            };
-            Some(())
-        },
-        write: |it| it.moves.map_or("never".into(), time_text),
-    },
-    number!(
-        "jiffies",
-        jiffies,
-        1..=u64::MAX >> 16,
-        "a number from 1",
-        "the jiffy counter at time 0"
-    ),
-    flag!(
-        "stepwise",
-        stepwise,
-        "FOR TESTS: RCU's threads do their work step by step, others in between; costs are counted too often"
-    ),
-    number!(
-        "frozen",
-        frozen_permille,
-        0..=1000,
-        "0 to 1000",
-        "FITTED: so many of 1000 times that two idle CPUs tick at one instant, a scan finds one of them in its handler (smp=serial)"
-    ),
-    cost!(
-        "cost.tick_ns",
-        costs.tick,
-        "from the beginning of a tick to its first soft interrupt"
-    ),
-    cost!("cost.irq_ns", costs.irq, "another interrupt"),
-    cost!("cost.timers_ns", costs.timers, "the timer soft interrupt"),
-    cost!(
-        "cost.softirq_ns",
-        costs.softirq,
-        "the RCU soft interrupt, without callbacks"
-    ),
-    cost!("cost.callback_ns", costs.callback, "a callback"),
-    cost!("cost.switch_ns", costs.switch, "a context switch"),
-    cost!("cost.idle_ns", costs.idle, "a pass of the idle loop"),
-    cost!(
-        "cost.gp_thread_ns",
-        costs.gp_thread,
-        "the grace-period thread, each time it is woken"
-    ),
-    cost!(
-        "cost.scan_ns",
-        costs.scan,
-        "the same, for each CPU that a scan looks at"
-    ),
-    cost!(
-        "cost.rcuog_ns",
-        costs.rcuog,
-        "an offload group's thread: one look at its members"
-    ),
-    cost!(
-        "cost.rcuop_ns",
-        costs.rcuop,
-        "a thread that invokes offloaded callbacks, without them"
-    ),
-    cost!(
-        "cost.work_ns",
-        costs.work,
-        "work before the first callback of an arrival, where a workload does not say otherwise"
-    ),
-    cost!(
-        "cost.ipi_ns",
-        costs.ipi,
-        "how long an interrupt takes to reach another CPU (smp=parallel)"
-    ),
-];
+            Some(ms).filter(|ms| (1..=3_600_000).contains(ms))?
+        }, |it| time_text(it.lazy_flush_ms * 1_000_000))
+        "lazy callbacks wait so long at most";
+    number "rcu_fanout_leaf" (leaf_fanout, 2..=64, "2 to 64") "CPUs of a leaf of the tree";
+    number "rcu_fanout" (fanout, 2..=64, "2 to 64") "children of an inner node of the tree";
+    number "gp_cpu" (gp_cpu, 0..=MOST_CPUS, "the number of a CPU")
+        "where the grace-period thread and the offload groups' threads start";
+    option "moves" (moves, "never", |text| time(text).filter(|ns| (1..=3_600_000_000_000).contains(ns)),
+            |it| time_text(*it), "a time such as 1s, an hour at most, or `never`")
+        "the scheduler moves each of RCU's threads to any CPU so often, on average";
+    number "jiffies" (jiffies, 1..=u64::MAX >> 16, "a number from 1") "the jiffy counter at time 0";
+    flag "stepwise" (stepwise)
+        "FOR TESTS: RCU's threads do their work step by step, others in between; costs are counted too often";
+    number "frozen" (frozen_permille, 0..=1000, "0 to 1000")
+        "FITTED: so many of 1000 times that two idle CPUs tick at one instant, a scan finds one of them in its handler (smp=serial)";
+    cost "cost.tick_ns" (costs.tick) "from the beginning of a tick to its first soft interrupt";
+    cost "cost.irq_ns" (costs.irq) "another interrupt";
+    cost "cost.timers_ns" (costs.timers) "the timer soft interrupt";
+    cost "cost.softirq_ns" (costs.softirq) "the RCU soft interrupt, without callbacks";
+    cost "cost.callback_ns" (costs.callback) "a callback";
+    cost "cost.switch_ns" (costs.switch) "a context switch";
+    cost "cost.idle_ns" (costs.idle) "a pass of the idle loop";
+    cost "cost.gp_thread_ns" (costs.gp_thread) "the grace-period thread, each time it is woken";
+    cost "cost.scan_ns" (costs.scan) "the same, for each CPU that a scan looks at";
+    cost "cost.rcuog_ns" (costs.rcuog) "an offload group's thread: one look at its members";
+    cost "cost.rcuop_ns" (costs.rcuop) "a thread that invokes offloaded callbacks, without them";
+    cost "cost.work_ns" (costs.work)
+        "work before the first callback of an arrival, where a workload does not say otherwise";
+    cost "cost.ipi_ns" (costs.ipi) "how long an interrupt takes to reach another CPU (smp=parallel)";
+};
+
+/// Settings that only a machine of threads has, in the order in which they are carried out.
+pub static THREAD_SETTINGS: &[Setting] = table! {
+    time "prompt_flush" (threads.prompt_ns)
+        "prompt callbacks wait so long at most for company (the library's set_flush_times)";
+    number "batch" (threads.batch, 1..=1_000_000, "1 to 1000000") "so many callbacks of a lane make a batch";
+    number "batch_bytes" (threads.batch_bytes, 1..=1 << 40, "bytes, from 1") "so many bytes make one";
+    number "budget_bytes" (threads.budget_bytes, 0..=u64::MAX, "a number of bytes")
+        "so much may be queued (the library's set_budget)";
+    number "budget_callbacks" (threads.budget_callbacks, 0..=u64::MAX, "a number") "so many callbacks may be";
+    flag "offload" (threads.offload)
+        "the worker frees what threads retire, and not they (the library's set_offload)";
+    time "stall_after" (threads.stall_ns) "readers that are in the way for so long are reported; 0s: never";
+    option "clock" (threads.clock, "any", |text| time(text).filter(|ns| *ns <= u64::MAX >> 1), |it| time_text(*it),
+            "a time such as 1000.5s, or `any`")
+        "what the monotonic clock shows at the beginning: deadlines lie on its whole seconds; `any`: drawn from the seed";
+    cost "cost.fence_ns" (threads.prices.fence) "a process-wide fence";
+    cost "cost.wake_ns" (threads.prices.wake) "from the wake-up of a thread until it runs";
+    cost "cost.start_ns" (threads.prices.start) "from the start of a thread until it runs";
+    cost "cost.step_ns" (threads.prices.step) "a step of a grace period";
+    cost "cost.spin_ns" (threads.prices.spin) "a spin of a driver between two scans";
+    cost "cost.push_ns" (threads.prices.push) "a push, or one end of a section";
+    cost "cost.help_ns" (threads.prices.help) "a trip of an owner to the locks";
+};

@@ -2,13 +2,11 @@
 
 use super::Workload;
 use super::function::Function;
-use super::kernel_work::{CLOSE, KernelWork, RECLAIM, SWITCH};
-use super::stage::Stage;
+use super::stage::{Begin, Stage};
+use super::work::Pattern;
 use crate::base::chance::Chance;
 use crate::base::error::Error;
-use crate::input::options::MachineKind;
-use crate::input::options::Options;
-use crate::input::work::{Queuer, Reads, Rounds, Turns};
+use crate::input::options::{MachineKind, Options};
 use crate::kernel::machine::Machine;
 use crate::record::stats::Stats;
 use crate::text::fields::{Cpus, Fields};
@@ -45,44 +43,10 @@ pub(super) struct Group {
     tasks: u64,
     cpus: Cpus,
     start: Option<u64>,
-    work: Kind,
+    work: Pattern,
     endless: bool,
     registered: bool,
     roams: bool,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Kind {
-    Rounds {
-        rounds: u64,
-        calls: u64,
-        pause: u64,
-        compute: u64,
-        rest: u64,
-        vary: bool,
-    },
-    Turns {
-        compute: u64,
-        sleep: u64,
-        vary: bool,
-    },
-    Queue {
-        every: u64,
-        vary: bool,
-        times: u64,
-        work: u64,
-        between: u64,
-        stop: u64,
-        callbacks: Vec<Function>,
-    },
-    Read {
-        sections: u64,
-        inside: u64,
-        outside: u64,
-        sleeps: usize,
-        vary: bool,
-    },
-    Kernel(KernelWork),
 }
 
 const COMMON: [&str; 8] = [
@@ -95,11 +59,6 @@ const COMMON: [&str; 8] = [
     "endless",
     "registered",
 ];
-const WORKS: [&str; 7] = [
-    "rounds", "turns", "queue", "read", "switch", "reclaim", "close",
-];
-/// Where a reader sleeps, rather than compute.
-const SLEEPS: [&str; 4] = ["outside", "inside", "both", "never"];
 
 impl Group {
     /// What a section of the file asks for.
@@ -124,32 +83,7 @@ impl Group {
             let all = section.callbacks.iter().map(function);
             all.collect::<Result<Vec<_>, _>>()
         };
-        let word = it.word("work", &WORKS)?;
-        let (known, work): (&[&str], _) = match word {
-            Some(0) => (
-                &["rounds", "calls", "pause", "compute", "rest", "vary"],
-                rounds(it)?,
-            ),
-            Some(1) => (&["compute", "sleep", "vary"], turns(it)?),
-            Some(2) => {
-                let known = &["rate", "vary", "times", "compute", "between", "stop"];
-                (known, queue(it, callbacks()?, options.costs.work)?)
-            }
-            Some(3) => (
-                &["sections", "inside", "outside", "sleeps", "vary"],
-                read(it)?,
-            ),
-            Some(4) => {
-                let work = KernelWork::switch(it, callbacks()?, options)?;
-                (&SWITCH, Kind::Kernel(work))
-            }
-            Some(5) => (&RECLAIM, Kind::Kernel(KernelWork::reclaim(it, options)?)),
-            Some(6) => {
-                let work = KernelWork::close(it, callbacks()?, options)?;
-                (&CLOSE, Kind::Kernel(work))
-            }
-            _ => return Err(it.need("work").expect_err("it is not there")),
-        };
+        let (known, work) = Pattern::read(it, callbacks, options)?;
         it.check_names(&[&COMMON, known].concat())?;
         let cpus = it.cpus("cpu")?;
         let roams = it.flag("roams", false)?;
@@ -192,12 +126,14 @@ impl Group {
                 1 => self.name.clone(),
                 _ => format!("{}/{index}", self.name),
             };
-            let work = self.work(machine, own);
-            let which = (cpu, self.registered);
-            match self.endless {
-                true => machine.enter_endless(&name, which, start, work),
-                false => machine.enter(&name, which, start, work),
-            }
+            let work = self.work.work(machine, own);
+            let begin = Begin {
+                cpu,
+                start,
+                endless: self.endless,
+                registered: self.registered,
+            };
+            machine.enter(&name, begin, work);
             if self.roams {
                 let cpus = match &self.cpus {
                     Cpus::These(list) => list.clone(),
@@ -207,131 +143,6 @@ impl Group {
             }
         }
     }
-
-    fn work(&self, machine: &mut impl Stage, chance: Chance) -> Box<dyn crate::input::op::Work> {
-        match self.work.clone() {
-            Kind::Rounds {
-                rounds,
-                calls,
-                pause,
-                compute,
-                rest,
-                vary,
-            } => Box::new(Rounds {
-                rounds,
-                calls,
-                pause,
-                compute,
-                rest,
-                vary,
-                chance,
-                at: Default::default(),
-            }),
-            Kind::Turns {
-                compute,
-                sleep,
-                vary,
-            } => Box::new(Turns {
-                compute,
-                sleep,
-                vary,
-                chance,
-                computed: false,
-            }),
-            Kind::Queue {
-                every,
-                vary,
-                times,
-                work,
-                between,
-                stop,
-                callbacks,
-            } => Box::new(Queuer {
-                every,
-                vary,
-                times,
-                callbacks: callbacks.iter().map(|it| it.queued(machine)).collect(),
-                work,
-                between,
-                stop,
-                chance,
-                at: Default::default(),
-            }),
-            Kind::Read {
-                sections,
-                inside,
-                outside,
-                sleeps,
-                vary,
-            } => Box::new(Reads {
-                sections,
-                inside,
-                outside,
-                sleeps_inside: matches!(SLEEPS[sleeps], "inside" | "both"),
-                sleeps_outside: matches!(SLEEPS[sleeps], "outside" | "both"),
-                vary,
-                chance,
-                at: Default::default(),
-            }),
-            Kind::Kernel(work) => work.work(machine, chance),
-        }
-    }
-}
-
-impl Kind {
-    /// Is it never over, or waited for by nobody, unless the file says otherwise?
-    fn is_endless(&self) -> bool {
-        match self {
-            Kind::Rounds { .. } => false,
-            Kind::Kernel(work) => work.is_endless(),
-            _ => true,
-        }
-    }
-}
-
-fn rounds(it: &Fields<'_>) -> Result<Kind, Error> {
-    Ok(Kind::Rounds {
-        rounds: it.count("rounds", 1)?,
-        calls: it.count("calls", 1)?,
-        pause: it.time("pause", 0)?,
-        compute: it.time("compute", 0)?,
-        rest: it.time("rest", 0)?,
-        vary: it.flag("vary", false)?,
-    })
-}
-
-fn turns(it: &Fields<'_>) -> Result<Kind, Error> {
-    Ok(Kind::Turns {
-        compute: it.time("compute", 1_000_000_000)?,
-        sleep: it.time("sleep", 0)?,
-        vary: it.flag("vary", false)?,
-    })
-}
-
-fn queue(it: &Fields<'_>, callbacks: Vec<Function>, work: u64) -> Result<Kind, Error> {
-    if callbacks.is_empty() {
-        let why = "work = \"queue\" has callbacks = [{ func = \"…\" }]";
-        return Err(it.place.wrong(it.file, why.into()));
-    }
-    Ok(Kind::Queue {
-        every: it.rate("rate")?,
-        vary: it.flag("vary", true)?,
-        times: it.count("times", 1)?,
-        work: it.time("compute", work)?,
-        between: it.time("between", 0)?,
-        stop: it.time("stop", u64::MAX)?,
-        callbacks,
-    })
-}
-
-fn read(it: &Fields<'_>) -> Result<Kind, Error> {
-    Ok(Kind::Read {
-        sections: it.count("sections", 0)?,
-        inside: it.time("inside", 1000)?,
-        outside: it.time("outside", 1000)?,
-        sleeps: it.word("sleeps", &SLEEPS)?.unwrap_or(0),
-        vary: it.flag("vary", false)?,
-    })
 }
 
 impl Plan {

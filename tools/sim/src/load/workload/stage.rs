@@ -8,16 +8,27 @@ use crate::input::op::Work;
 use crate::kernel::machine::Machine;
 use crate::threads::Threads;
 
+/// How a task begins.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Begin {
+    /// On which CPU; threads are on none.
+    pub cpu: CpuId,
+    /// When, in nanoseconds.
+    pub start: u64,
+    /// No run waits for its end.
+    pub endless: bool,
+    /// Of threads: it has read before.
+    pub registered: bool,
+}
+
 /// A machine that tasks can be put on.
 pub(super) trait Stage {
     /// The number of a callback's function.
     fn function(&mut self, function: &Function) -> usize;
-    /// A task that starts at `start`: on which CPU; and, of threads, whether it has read before.
-    fn enter(&mut self, name: &str, which: (CpuId, bool), start: u64, work: Box<dyn Work>);
-    /// The same, of one that nobody waits for.
-    fn enter_endless(&mut self, name: &str, which: (CpuId, bool), start: u64, work: Box<dyn Work>);
-    /// The task that was put there last runs on any of these CPUs, from each wake-up on. Threads are on no CPU.
-    fn roams(&mut self, _cpus: Vec<CpuId>, _chance: Chance) {}
+    /// A task.
+    fn enter(&mut self, name: &str, begin: Begin, work: Box<dyn Work>);
+    /// The task that was put there last runs on any of these CPUs, from each wake-up on.
+    fn roams(&mut self, cpus: Vec<CpuId>, chance: Chance);
     /// Lets time pass.
     fn pass(&mut self, until: u64);
     /// Lets time pass until all tasks are over; false if it has not come to that.
@@ -29,18 +40,11 @@ impl Stage for Machine {
         self.func_of(&function.name, function.bytes)
     }
 
-    fn enter(&mut self, name: &str, (cpu, _): (CpuId, bool), start: u64, work: Box<dyn Work>) {
-        self.spawn(name, cpu, start, work);
-    }
-
-    fn enter_endless(
-        &mut self,
-        name: &str,
-        (cpu, _): (CpuId, bool),
-        start: u64,
-        work: Box<dyn Work>,
-    ) {
-        self.spawn_endless(name, cpu, start, work);
+    fn enter(&mut self, name: &str, begin: Begin, work: Box<dyn Work>) {
+        match begin.endless {
+            true => self.spawn_endless(name, begin.cpu, begin.start, work),
+            false => self.spawn(name, begin.cpu, begin.start, work),
+        }
     }
 
     fn roams(&mut self, cpus: Vec<CpuId>, chance: Chance) {
@@ -61,25 +65,14 @@ impl Stage for Threads {
         self.func(&function.name, function.bytes, function.verb)
     }
 
-    fn enter(
-        &mut self,
-        name: &str,
-        (_, registered): (CpuId, bool),
-        start: u64,
-        work: Box<dyn Work>,
-    ) {
-        self.spawn(name, start, registered, work);
+    fn enter(&mut self, name: &str, begin: Begin, work: Box<dyn Work>) {
+        match begin.endless {
+            true => self.spawn_endless(name, begin.start, begin.registered, work),
+            false => self.spawn(name, begin.start, begin.registered, work),
+        }
     }
 
-    fn enter_endless(
-        &mut self,
-        name: &str,
-        (_, registered): (CpuId, bool),
-        start: u64,
-        work: Box<dyn Work>,
-    ) {
-        self.spawn_endless(name, start, registered, work);
-    }
+    fn roams(&mut self, _: Vec<CpuId>, _: Chance) {}
 
     fn pass(&mut self, until: u64) {
         self.run(until);

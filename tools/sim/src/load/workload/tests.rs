@@ -37,7 +37,7 @@ fn every_workload_that_is_part_of_the_program_runs() {
         assert!(!stats.grace_periods.is_empty(), "{}", it.name);
         names.push(it.name);
     }
-    assert_eq!(names, BUILT_IN.map(|it| it.0));
+    assert_eq!(names, BUILT_IN.iter().map(|it| it.0).collect::<Vec<_>>());
 }
 
 #[test]

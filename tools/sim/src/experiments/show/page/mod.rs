@@ -5,7 +5,7 @@
 //! | shape | chart |
 //! |---|---|
 //! | cases that differ in one number (`NAME key=3`, `NAME key=32`) | lines over that number |
-//! | one metric, up to [`FEW`] cases | two bars a case |
+//! | one metric, up to twelve cases | two bars a case |
 //! | one metric, more cases | the model's figure over the real one, and their ratio over the real figure |
 //! | several metrics | the ratio of each, a panel a case |
 //!
@@ -121,7 +121,7 @@ fn charts(name: &str, all: &[Comparison]) -> Vec<Markup> {
     }
     match all.len() <= FEW {
         true => vec![bars(name, all)],
-        false => vec![diagonal(name, all), level(name, all)],
+        false => scattered(name, all),
     }
 }
 
@@ -312,39 +312,30 @@ fn widest(all: &[Comparison]) -> f64 {
     all.iter().map(|it| it.allowed).fold(0.0, f64::max)
 }
 
-fn diagonal(name: &str, all: &[Comparison]) -> Markup {
+/// The model's figures over the real ones, and how far off they are.
+fn scattered(name: &str, all: &[Comparison]) -> Vec<Markup> {
     let (metric, unit) = (words(&all[0]), all[0].unit);
     let share = widest(all);
-    Points {
-        title: format!("{name}: the model over the real machine"),
-        about: format!(
-            "{} points; on the diagonal the model is right; the band is ± {} %",
-            all.len(),
-            figure(100.0 * share)
-        ),
-        x: Axis::new(&format!("{metric}, {}", subject(all[0].source)), unit),
-        y: Axis::new(&format!("{metric}, model"), unit),
-        guide: Some(Guide::Diagonal(share)),
-        series: series(all, |it| it.model),
-    }
-    .render()
-}
-
-fn level(name: &str, all: &[Comparison]) -> Markup {
-    let (metric, unit) = (words(&all[0]), all[0].unit);
-    let share = widest(all);
-    Points {
-        title: format!("{name}: how far off"),
-        about: format!(
-            "the model's figure over the real one; at 1 the model is right; the band is ± {} %",
-            figure(100.0 * share)
-        ),
-        x: Axis::new(&format!("{metric}, {}", subject(all[0].source)), unit),
-        y: Axis::new("model over real", ""),
-        guide: Some(Guide::One(share)),
-        series: series(all, Comparison::ratio),
-    }
-    .render()
+    let chart = |title: &str, about, y, guide, up| {
+        let chart = Points {
+            title: format!("{name}: {title}"),
+            about: format!("{about}; the band is ± {} %", figure(100.0 * share)),
+            x: Axis::new(&format!("{metric}, {}", subject(all[0].source)), unit),
+            y,
+            guide: Some(guide),
+            series: series(all, up),
+        };
+        chart.render()
+    };
+    let points = format!("{} points; on the diagonal the model is right", all.len());
+    let off = "the model's figure over the real one; at 1 the model is right".to_owned();
+    let y = Axis::new(&format!("{metric}, model"), unit);
+    let title = "the model over the real machine";
+    let over = Axis::new("model over real", "");
+    vec![
+        chart(title, points, y, Guide::Diagonal(share), |it| it.model),
+        chart("how far off", off, over, Guide::One(share), |it| it.ratio()),
+    ]
 }
 
 fn ratios(name: &str, all: &[Comparison]) -> Markup {

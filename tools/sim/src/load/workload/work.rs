@@ -1,0 +1,212 @@
+//! What a task of a workload does, as its section of the file says it: a pattern, which every task of the section copies.
+//!
+//! The last three kinds need a kernel: they wait for a callback of their own, have memory reclaimed, or close buffers by system
+//! calls. A program that uses the library has none of that, so a machine of threads refuses them.
+
+use super::function::Function;
+use super::stage::Stage;
+use crate::base::chance::Chance;
+use crate::base::error::Error;
+use crate::input::op::Work;
+use crate::input::options::{MachineKind, Options};
+use crate::input::work::{Closer, Queued, Queuer, Reads, Reclaimer, Rounds, Switcher, Turns};
+use crate::text::fields::Fields;
+
+/// The values of `work`.
+const WORKS: [&str; 7] = [
+    "rounds", "turns", "queue", "read", "switch", "reclaim", "close",
+];
+
+/// Where a reader sleeps, rather than compute.
+const SLEEPS: [&str; 4] = ["outside", "inside", "both", "never"];
+
+/// So many lazy callbacks are asked for if the file does not say: all.
+const ALL: u64 = 1_000_000_000;
+
+/// A pattern: its callbacks' functions have no number yet, and its chance is not the task's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Pattern {
+    Rounds(Rounds),
+    Turns(Turns),
+    Queue(Queuer, Vec<Function>),
+    Read(Reads),
+    Switch(Switcher, Function),
+    Reclaim(Reclaimer),
+    Close(Closer, Vec<Function>),
+}
+
+type Found = (&'static [&'static str], Pattern);
+
+impl Pattern {
+    /// The pattern of a section, and the fields that are its own.
+    pub fn read(
+        it: &Fields<'_>,
+        callbacks: impl Fn() -> Result<Vec<Function>, Error>,
+        options: &Options,
+    ) -> Result<Found, Error> {
+        let word = it.word("work", &WORKS)?;
+        if let Some(index @ 4..) = word
+            && options.kind != MachineKind::Kernel
+        {
+            let work = WORKS[index];
+            let why = format!("work = \"{work}\" is a kernel's: set machine=kernel");
+            return Err(it.wrong(why));
+        }
+        match word {
+            Some(0) => rounds(it),
+            Some(1) => turns(it),
+            Some(2) => queue(it, callbacks()?, options.costs.work),
+            Some(3) => read(it),
+            Some(4) => switch(it, callbacks()?),
+            Some(5) => reclaim(it),
+            Some(6) => close(it, callbacks()?),
+            _ => Err(it.need("work").expect_err("it is not there")),
+        }
+    }
+
+    /// A task's own copy, on this machine.
+    pub fn work(&self, machine: &mut impl Stage, chance: Chance) -> Box<dyn Work> {
+        let mut queued = |all: Vec<Function>| all.iter().map(|it| it.queued(machine)).collect();
+        match self.clone() {
+            Pattern::Rounds(it) => Box::new(Rounds { chance, ..it }),
+            Pattern::Turns(it) => Box::new(Turns { chance, ..it }),
+            Pattern::Queue(it, all) => Box::new(Queuer {
+                chance,
+                callbacks: queued(all),
+                ..it
+            }),
+            Pattern::Read(it) => Box::new(Reads { chance, ..it }),
+            Pattern::Switch(it, function) => Box::new(Switcher {
+                chance,
+                callback: function.queued(machine),
+                ..it
+            }),
+            Pattern::Reclaim(it) => Box::new(it),
+            Pattern::Close(it, all) => Box::new(Closer {
+                chance,
+                callbacks: queued(all),
+                ..it
+            }),
+        }
+    }
+
+    /// Is it never over, or does no run wait for it, unless the file says otherwise?
+    pub fn is_endless(&self) -> bool {
+        !matches!(self, Pattern::Rounds(_) | Pattern::Switch(..))
+    }
+}
+
+/// What a pattern's chance is before a task has its own.
+const NO_CHANCE: Chance = Chance::new(0);
+
+fn rounds(it: &Fields<'_>) -> Result<Found, Error> {
+    let pattern = Rounds {
+        rounds: it.count("rounds", 1)?,
+        calls: it.count("calls", 1)?,
+        pause: it.time("pause", 0)?,
+        compute: it.time("compute", 0)?,
+        rest: it.time("rest", 0)?,
+        vary: it.flag("vary", false)?,
+        chance: NO_CHANCE,
+        at: Default::default(),
+    };
+    let known = &["rounds", "calls", "pause", "compute", "rest", "vary"];
+    Ok((known, Pattern::Rounds(pattern)))
+}
+
+fn turns(it: &Fields<'_>) -> Result<Found, Error> {
+    let pattern = Turns {
+        compute: it.time("compute", 1_000_000_000)?,
+        sleep: it.time("sleep", 0)?,
+        vary: it.flag("vary", false)?,
+        chance: NO_CHANCE,
+        computed: false,
+    };
+    Ok((&["compute", "sleep", "vary"], Pattern::Turns(pattern)))
+}
+
+fn queue(it: &Fields<'_>, functions: Vec<Function>, work: u64) -> Result<Found, Error> {
+    if functions.is_empty() {
+        let why = "work = \"queue\" has callbacks = [{ func = \"…\" }]";
+        return Err(it.wrong(why.into()));
+    }
+    let pattern = Queuer {
+        every: it.rate("rate")?,
+        vary: it.flag("vary", true)?,
+        times: it.count("times", 1)?,
+        callbacks: Vec::new(),
+        work: it.time("compute", work)?,
+        between: it.time("between", 0)?,
+        stop: it.time("stop", u64::MAX)?,
+        chance: NO_CHANCE,
+        at: Default::default(),
+    };
+    let known = &["rate", "vary", "times", "compute", "between", "stop"];
+    Ok((known, Pattern::Queue(pattern, functions)))
+}
+
+fn read(it: &Fields<'_>) -> Result<Found, Error> {
+    let (sections, inside) = (it.count("sections", 0)?, it.time("inside", 1000)?);
+    let outside = it.time("outside", 1000)?;
+    let sleeps = SLEEPS[it.word("sleeps", &SLEEPS)?.unwrap_or(0)];
+    let pattern = Reads {
+        sections,
+        inside,
+        outside,
+        sleeps_inside: matches!(sleeps, "inside" | "both"),
+        sleeps_outside: matches!(sleeps, "outside" | "both"),
+        vary: it.flag("vary", false)?,
+        chance: NO_CHANCE,
+        at: Default::default(),
+    };
+    let known = &["sections", "inside", "outside", "sleeps", "vary"];
+    Ok((known, Pattern::Read(pattern)))
+}
+
+fn switch(it: &Fields<'_>, mut functions: Vec<Function>) -> Result<Found, Error> {
+    let (Some(function), true) = (functions.pop(), functions.is_empty()) else {
+        let why = "work = \"switch\" has one callback: callbacks = [{ func = \"…\" }]";
+        return Err(it.wrong(why.into()));
+    };
+    let pattern = Switcher {
+        times: it.count("times", 1)?,
+        callback: Queued::of(0),
+        compute: it.time("compute", 0)?,
+        rest: it.time("rest", 0)?,
+        vary: it.flag("vary", false)?,
+        chance: NO_CHANCE,
+        at: Default::default(),
+    };
+    let known = &["times", "compute", "rest", "vary"];
+    Ok((known, Pattern::Switch(pattern, function)))
+}
+
+fn reclaim(it: &Fields<'_>) -> Result<Found, Error> {
+    let pattern = Reclaimer {
+        every: it.time("every", 10_000_000)?,
+        above: it.count("above", 0)?,
+        lazy: it.count("lazy", ALL)?,
+        slept: false,
+    };
+    Ok((&["every", "above", "lazy"], Pattern::Reclaim(pattern)))
+}
+
+fn close(it: &Fields<'_>, functions: Vec<Function>) -> Result<Found, Error> {
+    if functions.is_empty() {
+        let why = "work = \"close\" has callbacks, which each call queues: callbacks = [{ func = \"…\" }]";
+        return Err(it.wrong(why.into()));
+    }
+    let pattern = Closer {
+        every: it.rate("rate")?,
+        vary: it.flag("vary", false)?,
+        buffers: it.count("buffers", 1)?,
+        callbacks: Vec::new(),
+        draw: it.time("compute", 0)?,
+        close: it.time("close", 2000)?,
+        stop: it.time("stop", u64::MAX)?,
+        chance: NO_CHANCE,
+        at: Default::default(),
+    };
+    let known = &["rate", "vary", "buffers", "compute", "close", "stop"];
+    Ok((known, Pattern::Close(pattern, functions)))
+}
