@@ -400,6 +400,7 @@ mod real {
                 self.watch.note_stuck();
                 self.end_turns(turn_of_second(stuck.role));
                 self.stand_all_down();
+                self.states().for_each(State::call); // what it leaves is ours
                 self.watch.tell(self, (stuck.name)(), stuck.running);
             }
         }
