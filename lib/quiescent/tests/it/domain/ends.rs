@@ -53,6 +53,11 @@ fn what_a_drained_domain_leaves_is_run_though_nobody_drains_it() {
         let dropped = Arc::new(AtomicU32::new(0));
         let domain = Domain::new();
         domain.set_drained(true);
+        // What goes, goes because nobody is left who could drain, and not for its time.
+        let hour = Duration::from_secs(3600);
+        let (lazy, prompt) = (hour, hour);
+        domain.set_flush_times(FlushTimes { lazy, prompt });
+        quiescent::tuning::set_flush_times(FlushTimes { lazy, prompt });
         let cell = RcuCell::new_in(Noisy(Arc::clone(&dropped)), domain.clone());
         drop(domain);
         cell.store(Noisy(Arc::clone(&dropped))).retire_hurry();
