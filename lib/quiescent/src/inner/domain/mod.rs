@@ -41,6 +41,7 @@ pub(crate) mod counters;
 pub(crate) mod env;
 pub(crate) mod numbers;
 pub(crate) mod pass;
+mod readers;
 pub(crate) mod registry;
 mod sections;
 pub(crate) mod settings;

@@ -84,6 +84,19 @@ enum Stage {
 }
 
 impl Pass {
+    fn of(state: &'static State) -> Pass {
+        Pass {
+            state,
+            busy: false,
+            stage: Stage::Over,
+            turn: None,
+            before: 0,
+            flagged: None,
+            report: None,
+            look: None,
+        }
+    }
+
     /// Begins: chooses queues.
     fn begin(&mut self) {
         let state = self.state;
@@ -328,46 +341,59 @@ impl Env {
     /// Looks at these domains, and does what is due there. The calling thread is the worker.
     pub(crate) fn look_after(&'static self, states: impl Iterator<Item = &'static State>) {
         self.look_at_overflow(); // the timer may have been set for that, and nothing be due
-        let mut due = states.filter(|state| state.is_due()).fuse();
-        let mut passes = [const { None }; TOGETHER];
-        loop {
-            for place in &mut passes {
-                *place = due.next().map(|state| Pass {
-                    state,
-                    busy: false,
-                    stage: Stage::Over,
-                    turn: None,
-                    before: 0,
-                    flagged: None,
-                    report: None,
-                    look: None,
-                });
-            }
-            if passes[0].is_none() {
-                break;
-            }
-            let mut rounds = 0;
-            while passes.iter().any(Option::is_some) {
-                rounds += 1;
-                passes.iter_mut().flatten().for_each(Pass::begin);
-                self.advance_together(&mut passes);
-                for place in &mut passes {
-                    let Some(pass) = place else { continue };
-                    let again = pass.end();
-                    if self.watch.is_dismissed() {
-                        return;
-                    }
-                    if again && rounds >= PASSES {
-                        pass.state.call(); // after the others
-                        pass.state.rest_until(false, None);
-                    }
-                    if !again || rounds >= PASSES {
-                        *place = None;
-                    }
-                }
+        let mut due = states.filter(|state| state.is_due()).map(Pass::of).fuse();
+        // Nearly always one is due. The worker may be a thread with a small stack.
+        while let Some(first) = due.next() {
+            let goes_on = match due.next() {
+                None => self.work_through(&mut [Some(first)]),
+                Some(second) => self.work_together(first, second, &mut due),
+            };
+            if !goes_on {
+                return;
             }
         }
         telemetry::publish_if_on();
+    }
+
+    /// As many as may be in hand. In a function of its own, for the stack.
+    #[inline(never)]
+    fn work_together(
+        &'static self,
+        first: Pass,
+        second: Pass,
+        others: &mut impl Iterator<Item = Pass>,
+    ) -> bool {
+        let mut passes = [const { None }; TOGETHER];
+        let all = [first, second].into_iter().chain(others);
+        for (place, pass) in passes.iter_mut().zip(all) {
+            *place = Some(pass);
+        }
+        self.work_through(&mut passes)
+    }
+
+    /// Passes over these domains until nothing is left to do there. False: another worker has taken over.
+    fn work_through(&'static self, passes: &mut [Option<Pass>]) -> bool {
+        let mut rounds = 0;
+        while passes.iter().any(Option::is_some) {
+            rounds += 1;
+            passes.iter_mut().flatten().for_each(Pass::begin);
+            self.advance_together(passes);
+            for place in &mut *passes {
+                let Some(pass) = place else { continue };
+                let again = pass.end();
+                if self.watch.is_dismissed() {
+                    return false;
+                }
+                if again && rounds >= PASSES {
+                    pass.state.call(); // after the others
+                    pass.state.rest_until(false, None);
+                }
+                if !again || rounds >= PASSES {
+                    *place = None;
+                }
+            }
+        }
+        true
     }
 
     /// Rounds: all go as far as they need a fence, until none needs one.

@@ -112,9 +112,13 @@ fn what_the_worker_had_taken_over_is_freed_by_the_child() {
         unsafe {
             quiescent::Retired::from_raw(NonNull::from(Box::leak(Box::new(1u64)))).retire_hurry()
         };
-        super::until("the worker waits for the reader", || {
-            statistics().sleeps > 0
-        });
+        super::until(
+            "the worker has taken it over, and the reader is in the way",
+            || {
+                let now = statistics();
+                now.fences_take > 0 && now.scans > 0
+            },
+        );
         in_child(|| {
             assert!(statistics().queued > 100);
             defer(|| ()); // the first need: it brings a worker, and the worker looks at everything
