@@ -189,7 +189,7 @@ impl State {
     /// Is a queue used so much that its thread is to push to it without the lock? A queue without an owner gives
     /// its blocks back when it is empty, so a domain in which little happens is small at rest.
     fn is_busy(&self, queue: &Queue) -> bool {
-        self.is_home() || queue.pushed() >= prim::ATTACH_AFTER
+        self.is_home() || (prim::ATTACH_AFTER..).contains(&queue.pushed())
     }
 
     /// Asks the engine whether an entry fits into the budget.

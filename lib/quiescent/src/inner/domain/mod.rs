@@ -53,8 +53,10 @@ const OWNED: u32 = 1;
 /// None does any more.
 const LEFT: u32 = 0;
 
-/// Where the readers of a domain are found.
+/// Where the readers of a domain are found. In place, since domains live for ever: a box would be one more step for
+/// each reader.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant)]
 pub(crate) enum Readers {
     /// The process's domain: a record for each thread, found through a thread-local.
     Threads,

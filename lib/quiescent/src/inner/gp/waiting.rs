@@ -125,12 +125,9 @@ impl State {
 /// and the waiter has to go on waiting.
 fn drive_for(turn: &mut Turn<'static>, ticket: Pos, how: How) -> Option<Result<(), SyncError>> {
     let end = turn.drive(Interest::Waiter(ticket), how.deadline);
-    match end {
-        Drive::Stalled(stalled) => {
-            turn.tell(stalled);
-            return None;
-        }
-        _ => {}
+    if let Drive::Stalled(stalled) = end {
+        turn.tell(stalled);
+        return None;
     }
     // While the engine still knows them:
     let timed_out = end == Drive::GaveUp;

@@ -77,6 +77,7 @@ impl<T> Mutex<T> {
 }
 
 /// Gives the lock up when it is dropped.
+#[derive(Debug)]
 pub(crate) struct MutexGuard<'a, T> {
     handed_over: &'a AtomicU32,
     lock: sync::MutexGuard<'a, T>,
