@@ -152,10 +152,7 @@ impl State {
     pub(crate) fn run_left(&'static self, most: u64, until: Until) -> u64 {
         let mut ran = 0;
         for queue in self.queues() {
-            let [plain, closures, heads] = self.ready(queue);
-            ran += self.free_plain(queue, plain.min(most - ran), until);
-            ran += self.run_code(queue, closures.min(most - ran), until);
-            ran += self.run_heads(queue, heads.min(most - ran), until);
+            ran += self.run_queue(queue, most - ran, until, true);
         }
         ran
     }
@@ -164,6 +161,7 @@ impl State {
     /// that what callbacks queue gets its turn after everything else. Returns how much that was. Without
     /// `code`, and inside a callback, it frees memory only.
     pub(crate) fn run_ready(&'static self, until: Until, code: bool) -> u64 {
+        let code = code && !run::in_callback();
         let mut ran = 0;
         for queue in self.queues() {
             if until.is_over() {
@@ -189,11 +187,11 @@ impl State {
         ran
     }
 
-    /// Runs and frees at most `most` of what is done in this queue; code only where that is allowed.
+    /// Runs and frees at most `most` of what is done in this queue; without `code`, it frees memory only.
     fn run_queue(&'static self, queue: &'static Queue, most: u64, until: Until, code: bool) -> u64 {
         let [plain, closures, heads] = self.ready(queue);
         let mut ran = self.free_plain(queue, plain.min(most), until);
-        if code && !run::in_callback() {
+        if code {
             ran += self.run_code(queue, closures.min(most - ran), until);
             ran += self.run_heads(queue, heads.min(most - ran), until);
         }
@@ -312,7 +310,7 @@ impl State {
         }
     }
 
-    /// As [`report_ran`](Process::report_ran); but what forked while it ran was taken out by the parent, and
+    /// As [`report_ran`](State::report_ran); but what forked while it ran was taken out by the parent, and
     /// in the child nobody knows of it.
     pub(crate) fn report_ran_since(
         &'static self,
@@ -391,13 +389,14 @@ impl State {
         let first = self.drain_turn.load(Ordering::Relaxed) as usize;
         let behind = self.queues().enumerate().skip(first);
         let before = self.queues().enumerate().take(first);
+        let code = !run::in_callback();
         let mut ran = 0;
         for (index, queue) in behind.chain(before) {
             self.drain_turn.store(index as u32, Ordering::Relaxed);
             if ran == most || until.is_over() {
                 break;
             }
-            ran += self.run_queue(queue, most - ran, until, true);
+            ran += self.run_queue(queue, most - ran, until, code);
         }
         ran
     }

@@ -66,6 +66,13 @@ pub(crate) enum Readers {
     Counted(Counted),
 }
 
+impl Readers {
+    /// Is it an `Srcu`'s?
+    pub(crate) fn is_counted(&self) -> bool {
+        matches!(self, Readers::Counted(_))
+    }
+}
+
 /// A domain.
 #[derive(Debug)]
 pub struct Domain {

@@ -82,15 +82,14 @@ impl Domain {
     /// A domain of threads for a new owner: one that was left, or a new one.
     pub(crate) fn found() -> &'static Domain {
         Domain::find(
-            |readers| matches!(readers, Readers::Spots(_)),
+            |readers| !readers.is_counted(),
             || Readers::Spots(Spots::new()),
         )
     }
 
     /// The same with counted readers.
     pub(crate) fn found_counted() -> &'static Domain {
-        let new = || Readers::Counted(Counted::new());
-        Domain::find(|readers| matches!(readers, Readers::Counted(_)), new)
+        Domain::find(Readers::is_counted, || Readers::Counted(Counted::new()))
     }
 
     fn find(fits: fn(&Readers) -> bool, new: fn() -> Readers) -> &'static Domain {
@@ -111,10 +110,9 @@ impl Domain {
         let place = place.cast::<Domain>().as_ptr();
         let registry = &prim::env().registry;
         let number = registry.made.fetch_add(1, Ordering::Relaxed) as u32;
-        let is_counted = |readers: &Readers| matches!(readers, Readers::Counted(_));
-        let in_telemetry = match is_counted(&readers) {
+        let in_telemetry = match readers.is_counted() {
             true => {
-                let others = registry.all().filter(|it| is_counted(&it.readers));
+                let others = registry.all().filter(|it| it.readers.is_counted());
                 telemetry::SRCUS + others.count() as u32
             }
             false => telemetry::UNNAMED,

@@ -182,7 +182,7 @@ impl State {
     /// A state for a domain of the program, for ever.
     pub(crate) fn leak(domain: &'static Domain) -> &'static State {
         let mut config = State::config();
-        if let Readers::Counted(_) = domain.readers {
+        if domain.readers.is_counted() {
             config = Config {
                 pace: config.pace,
                 ..Config::sleepable()
