@@ -269,7 +269,6 @@ pub fn apply(global: &mut Global, input: Input, host: &impl Host) -> Output {
             global.set_drained(drained);
             Output::Done(true)
         }
-        Input::Detach => Output::Done(global.detach().is_some()),
         Input::MemoryLow { now } => Output::Low(global.memory_low(now)),
         Input::TakePressure { now } => Output::Done(global.take_pressure(now)),
         Input::Calm => {

@@ -362,16 +362,16 @@ mod lent;
 mod random;
 
 #[test]
-fn who_gets_the_engine_next_has_everything_taken_over_anew() {
+fn the_child_of_a_fork_has_everything_taken_over_anew() {
     let mut rig = Rig::new(1, 1000, 1000);
     assert!(rig.retire(0, 1, 900).kick, "near the budget");
     rig.taken(0, false);
     rig.grace_period();
     assert_eq!(rig.run(0, Lane::Plain, 9), 1);
-    // Whoever was woken comes too late, and finds nothing that is anybody's.
-    let _ = rig.machine.engine_mut().detach();
+    // The thread that was woken is in the parent.
+    rig.machine.engine_mut().forked();
     assert!(
         rig.retire(0, 1, 900).kick,
-        "that the last one has been woken is no use"
+        "the thread that was woken is not here"
     );
 }

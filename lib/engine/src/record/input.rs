@@ -107,7 +107,6 @@ pub enum Input {
     SetDrained {
         drained: bool,
     },
-    Detach,
     MemoryLow {
         now: Now,
     },

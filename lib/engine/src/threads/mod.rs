@@ -2,7 +2,6 @@
 
 pub mod budget;
 pub mod credit;
-pub(crate) mod detach;
 pub mod indexed;
 pub mod owner;
 pub mod pool;

@@ -166,7 +166,7 @@ impl Holding {
         }
     }
 
-    /// In the child of a fork, and where the engine goes to somebody else: whoever was woken is not here.
+    /// In the child of a fork: the thread that was woken is not here.
     pub(crate) fn unsaid(&mut self) {
         self.sweep = false;
         self.kick = false;
@@ -305,10 +305,5 @@ impl Pressure {
             said: Said::No,
             not_before: 0,
         }
-    }
-
-    /// The engine goes to somebody else, of whom nothing was said.
-    pub(crate) fn unsaid(&mut self) {
-        self.said = Said::No;
     }
 }
