@@ -1,4 +1,4 @@
-//! Domains of the program's own on the store-buffer machine: the edges of `spots.rs` and `grounds/sections.rs`, which are those of the
+//! Domains of the program's own on the store-buffer machine: the edges of `spots.rs` and `domain/sections.rs`, which are those of the
 //! process's readers once more, at another seat; threads that come, change between domains, leave, and share the crowd.
 
 use crate::common::{World, check, join_all};
@@ -194,10 +194,10 @@ fn a_thread_that_left_and_comes_back() {
     });
 }
 
-/// The caretaker finds a reader in its way, and is told when it is not.
+/// The worker finds a reader in its way, and is told when it is not.
 #[test]
-fn the_caretaker_is_told() {
-    check("domain: caretaker", 2, 1, || {
+fn the_worker_is_told() {
+    check("domain: worker", 2, 1, || {
         let world = World::new(Model::patient(8));
         let domain = world.domain.grounds(0);
         let reader = world.thread(|w| {

@@ -1,4 +1,4 @@
-//! Counted readers on the store-buffer machine: every edge of `counted.rs` and of the caretaker, with readers that end their sections
+//! Counted readers on the store-buffer machine: every edge of `counted.rs` and of the worker, with readers that end their sections
 //! on other threads, and the turning over of the counts.
 
 use std::sync::Arc;
@@ -219,10 +219,10 @@ fn readers_without_a_slot() {
     });
 }
 
-/// Something is due in two at the same time: the caretaker has one fence for both.
+/// Something is due in two at the same time: the worker has one fence for both.
 #[test]
-fn the_caretaker_looks_after_two() {
-    check("srcu: caretaker of two", 2, 1, || {
+fn the_worker_looks_after_two() {
+    check("srcu: worker of two", 2, 1, || {
         let world = World::new(Domain::deferring(8));
         let srcus = [world.domain.srcu(), world.domain.srcu()];
         let reader = world.thread(move |w| {
@@ -250,10 +250,10 @@ fn the_caretaker_looks_after_two() {
     });
 }
 
-/// The caretaker finds a reader in its way, and is told when it is not.
+/// The worker finds a reader in its way, and is told when it is not.
 #[test]
-fn the_caretaker_is_told() {
-    check("srcu: caretaker", 2, 1, || {
+fn the_worker_is_told() {
+    check("srcu: worker", 2, 1, || {
         let world = World::new(Domain::patient(8));
         let srcu = world.domain.srcu();
         let reader = world.thread(|w| {

@@ -73,9 +73,9 @@ mod waiting;
 /// measures both. A thread pays for a domain once it has read in it, with 128 bytes.
 ///
 /// A domain that was never used is a word; one at rest is less than a kilobyte, for two threads' words; it has no thread, no timer and no
-/// wake-up. While something is queued or waited for, it borrows an engine (some kilobytes). What domains queue goes through one lock each, and
-/// is freed and run by one thread for all of them, the *caretaker*, which waits for no reader, and shares its fences among those that
-/// need one.
+/// wake-up. It gets an engine (some kilobytes) once something is queued or waited for there, and keeps it. A thread that
+/// has queued 64 callbacks or objects in a domain has a queue of its own there; until then it takes a lock. What is queued is
+/// freed and run by the process's worker, which waits for no reader, and shares its fences among the domains that need one.
 ///
 /// # Rules
 /// * As [`Guard`]: a guard belongs to its thread; sections nest, without a limit; they may be opened in signal handlers. A
@@ -88,8 +88,8 @@ mod waiting;
 ///
 /// # Dropping it
 /// Never waits. What is queued becomes a callback of the process's domain, which frees and runs it; the process's [`barrier()`](crate::barrier())
-/// and [`drain`](crate::drain()) cover it, and its budget counts it. (Except for what the caretaker is running at that moment, and for what a
-/// forgotten guard, or a cell's `update` that is under way, still holds up: the caretaker keeps that, and nobody waits for it.)
+/// and [`drain`](crate::drain()) cover it, and its budget counts it. (Except for what the worker is running at that moment, and for what a
+/// forgotten guard, or a cell's `update` that is under way, still holds up: the worker keeps that, and nobody waits for it.)
 pub type Domain<Tag = ()> = RcuDomain<Tag, PerThread>;
 
 /// A domain with readers of some kind: [`Domain`] and [`Srcu`](crate::Srcu) are the names to use.

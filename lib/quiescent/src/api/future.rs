@@ -1,7 +1,7 @@
 //! A grace period as a `Future`.
 //!
-//! Polling drives the grace period as far as it goes without waiting; usually that is all the way. If a reader is in the way, somebody
-//! waits for it and wakes the tasks: a [helper thread](crate::workers::helper), or the caretaker.
+//! Polling drives the grace period as far as it goes without waiting; usually that is all the way. If a reader is in the way, the worker
+//! looks after the task ([`pass`](crate::inner::domain::pass)) and wakes it.
 
 use std::fmt;
 use std::future::Future;

@@ -33,7 +33,7 @@ use crate::inner::prim::const_new;
 /// A section is two additions to counts that no other thread writes, without a fence: `quiescent bench srcu` measures it beside the
 /// others. A grace period is one process-wide fence and a sum over the threads that have ever read here (none where only the caller
 /// ever has). An `Srcu` that was never used is a word; then it has about two kilobytes, and one for eight threads' counts.
-/// What it queues goes through one lock; and all of an `Srcu`'s callbacks, and those of every other one, run on one thread, the *caretaker*.
+/// Callbacks are queued as in a [`Domain`](crate::Domain), and run on the process's worker.
 ///
 /// # What it cannot do
 /// * **Not for signal handlers.** A handler that reads may destroy the count of the section that it interrupts.

@@ -251,7 +251,7 @@ fn a_domain_that_only_wants_a_grace_period_which_is_refused_keeps_nobody_busy() 
         });
         let (ran, has_run) = mpsc::channel();
         DOMAIN.defer_hurry(move || ran.send(()).expect("the test listens"));
-        has_run.recv().expect("there is a caretaker now");
+        has_run.recv().expect("there is a worker now");
         sandbox::refuse(libc::SYS_membarrier, libc::EPERM).expect("a filter");
         assert_eq!(DOMAIN.try_synchronize(), Err(FOR_EVER));
         // It tries again at times, if at all.

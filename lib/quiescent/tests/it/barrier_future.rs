@@ -297,7 +297,7 @@ fn inside_a_section_it_refuses_to_wait() {
                     assert!(text.starts_with("BarrierFuture: "), "{text}");
                     assert!(text.contains("drop the guard first"), "{text}");
                 }
-                // It is another one's section: the caretaker runs it meanwhile.
+                // It is another one's section: the worker runs it meanwhile.
                 Place::Under(_) => block_on(place.future()),
             }
             future

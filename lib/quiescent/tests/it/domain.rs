@@ -124,7 +124,7 @@ fn what_is_queued_while_a_section_is_open_runs_when_it_has_ended() {
         let (sender, receiver) = mpsc::channel();
         domain.defer_hurry(move || sender.send(()).expect("somebody listens"));
         late.defer_hurry(|| ());
-        late.barrier(); // the caretaker goes on elsewhere
+        late.barrier(); // the worker goes on elsewhere
         assert!(receiver.try_recv().is_err());
         assert_eq!(dropped.load(Ordering::Relaxed), 0);
         drop(early);
@@ -331,7 +331,7 @@ fn a_drained_domain_runs_code_only_where_the_program_drains_it() {
         assert!(receiver.try_iter().all(|id| id == thread::current().id()));
         domain.set_drained(false);
         domain.defer_hurry(move || sender.send(thread::current().id()).expect("listened to"));
-        let other = receiver.recv_timeout(LONG).expect("the caretaker goes on");
+        let other = receiver.recv_timeout(LONG).expect("the worker goes on");
         assert_ne!(other, thread::current().id());
     });
 }
@@ -413,7 +413,7 @@ fn stalls_are_reported_after_the_domains_own_time() {
         let both = (Stalled::inside(watched), Stalled::inside(other));
         assert!(other.synchronize_timeout(4 * SHORT).is_err());
         assert_eq!(STALLS.load(Ordering::Relaxed), 0);
-        watched.defer_hurry(|| ()); // the caretaker waits for it, and so it reports
+        watched.defer_hurry(|| ()); // the worker waits for it, and so it reports
         until("the stall is told", || STALLS.load(Ordering::Relaxed) > 0);
         drop(both);
         watched.barrier();

@@ -1,4 +1,4 @@
-//! Fences that are shared: by threads that need one at the same time, and by the yards that the caretaker looks after together.
+//! Fences that are shared: by threads that need one at the same time, and by the domains that the worker looks after together.
 //! Fences are counted; nothing is timed.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,14 +16,14 @@ const TOGETHER: u64 = 64;
 /// Longer than anything prompt takes to be due.
 const DUE: Duration = Duration::from_millis(150);
 
-/// An `Srcu` in which another thread than the caretaker has read: its grace periods need a fence.
+/// An `Srcu` in which another thread than the worker has read: its grace periods need a fence.
 fn read_in() -> Srcu {
     let srcu = Srcu::new();
     drop(srcu.read_lock());
     srcu
 }
 
-/// Queues a callback in each of these while the caretaker is kept busy, until all are due. How many have run.
+/// Queues a callback in each of these while the worker is kept busy, until all are due. How many have run.
 fn due_at_the_same_time(srcus: &[Srcu]) -> Arc<AtomicUsize> {
     let ran = Arc::new(AtomicUsize::new(0));
     let busy = Srcu::new();
@@ -33,7 +33,7 @@ fn due_at_the_same_time(srcus: &[Srcu]) -> Arc<AtomicUsize> {
         begins.send(()).expect("the test listens");
         end.recv().expect("the test says when");
     });
-    begun.recv().expect("the caretaker is there");
+    begun.recv().expect("the worker is there");
     for srcu in srcus {
         let ran = Arc::clone(&ran);
         srcu.defer(move || {
@@ -41,8 +41,8 @@ fn due_at_the_same_time(srcus: &[Srcu]) -> Arc<AtomicUsize> {
         });
     }
     thread::sleep(DUE);
-    assert_eq!(ran.load(Ordering::Relaxed), 0, "the caretaker is busy");
-    ends.send(()).expect("the caretaker waits");
+    assert_eq!(ran.load(Ordering::Relaxed), 0, "the worker is busy");
+    ends.send(()).expect("the worker waits");
     ran
 }
 
@@ -59,7 +59,7 @@ fn fences(inside: usize) -> [u64; 2] {
     let began = |srcu: &Srcu| srcu.statistics().fences >= 1;
     until("all have begun", || srcus.iter().all(began));
     some_ran(MANY - inside);
-    until("the caretaker sleeps", || {
+    until("the worker sleeps", || {
         let issued = statistics().fences_issued;
         thread::sleep(Duration::from_millis(20));
         statistics().fences_issued == issued

@@ -206,7 +206,7 @@ fn drain_runs_what_is_queued_here_and_stops_at_a_reader() {
         drop(guard);
         let mut ran = 0;
         while srcu.statistics().queued > 0 {
-            ran += srcu.drain(LONG).ran; // the caretaker may be faster
+            ran += srcu.drain(LONG).ran; // the worker may be faster
         }
         assert!(ran <= 1);
     });

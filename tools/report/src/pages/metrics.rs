@@ -176,7 +176,7 @@ const KNOWN: &[(&str, &str, &str, Better)] = &[
         Less,
     ),
     ("steps", "Steps of the engine", "", Less),
-    ("looks", "Looks of the caretaker", "", Less),
+    ("looks", "Looks of the worker", "", Less),
     ("sleeps", "Sleeps", "of who drives a grace period", Neither),
     ("reader_wakeups", "Wake-ups by readers", "", Neither),
     ("held_up", "Grace periods that were held up", "", Less),

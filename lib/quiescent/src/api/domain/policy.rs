@@ -53,9 +53,9 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
         self.backend().flush_times()
     }
 
-    /// Who runs this domain's closures and destructors: the caretaker, as at first, or the program itself, whenever it calls
+    /// Who runs this domain's closures and destructors: the worker, as at first, or the program itself, whenever it calls
     /// [`drain_ready`](RcuDomain::drain_ready) or [`drain`](RcuDomain::drain). As [`set_drained`](crate::tuning::set_drained) for the process's
-    /// domain: the caretaker still starts grace periods and frees plain memory, and calls [`on_ready`](crate::tuning::on_ready) when there
+    /// domain: the worker still starts grace periods and frees plain memory, and calls [`on_ready`](crate::tuning::on_ready) when there
     /// is something to run. What is left when the domain is dropped is run by the process's worker.
     ///
     /// ```

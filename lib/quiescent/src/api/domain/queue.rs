@@ -13,7 +13,7 @@ use crate::api::error::SyncError;
 use crate::api::kind::Kind;
 
 impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
-    /// Runs `f` after a grace period of this domain, on the caretaker (or where the program drains). Never waits, never fails.
+    /// Runs `f` after a grace period of this domain, on the worker (or where the program drains). Never waits, never fails.
     /// Prompt: see [`defer`](crate::defer()).
     ///
     /// ```
@@ -40,7 +40,7 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
         self.backend().defer(f, Urgency::Hurry);
     }
 
-    /// Waits until everything queued here before this call, by any thread, has been freed or run. The caretaker does that (or the
+    /// Waits until everything queued here before this call, by any thread, has been freed or run. The worker does that (or the
     /// program, in a [drained](RcuDomain::set_drained) domain).
     ///
     /// # Panics
@@ -55,14 +55,14 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
     /// As [`barrier`](RcuDomain::barrier), returning the reason why it cannot.
     ///
     /// # Errors
-    /// Inside a section of this domain or of the process's, or inside a callback; the fence was refused; the caretaker cannot be started.
+    /// Inside a section of this domain or of the process's, or inside a callback; the fence was refused; the worker cannot be started.
     pub fn try_barrier(&self) -> Result<(), SyncError> {
         self.backend().barrier()
     }
 
     /// A future that resolves once everything that was queued here before this call, by any thread, has been freed or run.
     ///
-    /// As [`barrier`](RcuDomain::barrier), for tasks, and as [`barrier_async`](crate::barrier_async()) in everything else. The caretaker
+    /// As [`barrier`](RcuDomain::barrier), for tasks, and as [`barrier_async`](crate::barrier_async()) in everything else. The worker
     /// runs what is queued, and wakes the task.
     ///
     /// # Panics

@@ -96,7 +96,7 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
     /// A future that resolves once every section of this domain that is open now has ended: [`grace_period`](crate::grace_period()) for it.
     ///
     /// It counts from this call, not from the first poll; needs no runtime; is `Send`, and keeps nothing alive. Polling drives the grace
-    /// period as far as it goes without waiting; if a reader is in the way, the caretaker wakes the task. (If that cannot be started, the
+    /// period as far as it goes without waiting; if a reader is in the way, the worker wakes the task. (If that cannot be started, the
     /// task is woken at once, and polls again: busy, but right.) A future that is dropped leaves nothing behind.
     ///
     /// # Panics

@@ -22,7 +22,7 @@ pub struct DomainStatistics {
     pub sleeps: u64,
     /// Sleeping drivers woken by a reader that ended its section.
     pub reader_wakeups: u64,
-    /// Times the caretaker looked.
+    /// Times the worker looked.
     pub looks: u64,
     /// Callbacks and destructors run.
     pub callbacks: u64,

@@ -1,4 +1,4 @@
-//! The barrier: waits until everything queued before it is gone. The process's domain has one, and each yard.
+//! The barrier: waits until everything queued before it is gone. Every domain has one.
 //!
 //! A snapshot of positions over all lanes of all queues (the engine's
 //! [`Barrier`](quiescent_engine::barrier::Barrier)), made by one sweep, with one fence for all of them.
@@ -32,7 +32,7 @@
 //!
 //! # Who wakes tasks
 //! A waker is the program's code, and the end of a barrier may be in somebody's `retire`, under whatever locks he holds. So there
-//! the worker (the caretaker) is asked to wake them. Only who waits for the barrier himself, or begins it in a poll, does it
+//! the worker is asked to wake them. Only who waits for the barrier himself, or begins it in a poll, does it
 //! there and then.
 //!
 //! # Failures

@@ -1,4 +1,4 @@
-//! Tasks that wait: for a barrier, or for a grace period, of the process's domain or of a yard.
+//! Tasks that wait: for a barrier, or for a grace period, of any domain.
 //!
 //! A list of wakers. Each task has a *place* in it: a number that is given once and never again. A task that is polled again keeps its
 //! place, whatever its waker is by then; a future that is dropped gives its place back, and its waker goes at once. Places ascend, so the

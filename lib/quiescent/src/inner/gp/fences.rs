@@ -1,6 +1,6 @@
 //! Whoever needs a heavy fence at the same time as others shares theirs.
 //!
-//! The process's domain and every yard have grace periods of their own, and the fence of each reaches the same threads. So one
+//! Every domain has grace periods of its own, and the fence of each reaches the same threads. So one
 //! that *begins after* somebody came to need one is as good as his own. Fences have numbers, in the order in which they begin:
 //!
 //! ```text

@@ -193,7 +193,7 @@ impl Spots {
         CROWD + self.claimed.load(Ordering::Acquire)
     }
 
-    /// The spot of a slot in these grounds, the calling thread's. Claims one, if it has none. `None`: there is no memory for it.
+    /// The spot of a slot in this domain, the calling thread's. Claims one, if it has none. `None`: there is no memory for it.
     ///
     /// A handler that comes meanwhile may be first; then its spot is the slot's, and the one that was claimed here stays empty for ever.
     pub(crate) fn of_slot(

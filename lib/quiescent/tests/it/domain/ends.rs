@@ -412,9 +412,7 @@ fn what_the_next_owner_has_queued_is_not_taken_for_what_was_left() {
         let (sender, receiver) = mpsc::channel();
         first.defer_hurry(move || sender.send(()).expect("listened to"));
         drop(first);
-        receiver
-            .recv_timeout(LONG)
-            .expect("the caretaker was faster");
+        receiver.recv_timeout(LONG).expect("the worker was faster");
         let mut others = Vec::new();
         let next = loop {
             let next = Domain::new();

@@ -4,7 +4,7 @@
 //! after the other, or all at the same time: then as many engines were needed at once, and those are kept for later.
 //!
 //! Memory is what the kernel counts page by page: anonymous pages of the whole process that are resident, after less before. The first look is
-//! after one domain has been used in the same way, so that what a process with domains has anyway (the caretaker and its stack, one
+//! after one domain has been used in the same way, so that what a process with domains has anyway (the worker and its stack, one
 //! engine, the allocator's own) is not in it; what the allocator keeps of what was freed is. Huge pages are off: one of them would be twice
 //! the target.
 

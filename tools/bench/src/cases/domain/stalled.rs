@@ -1,6 +1,6 @@
 //! A reader that stays in a section of one domain, and what another domain notices of it.
 //!
-//! In the one domain, a reader is inside, a thread waits for it (its driver sleeps), and a callback is queued, so that the caretaker has that
+//! In the one domain, a reader is inside, a thread waits for it (its driver sleeps), and a callback is queued, so that the worker has that
 //! domain to look after, too. In the other one, and in the process's, the calling thread waits for grace periods and has callbacks run
 //! meanwhile, beside a thread that has read there and sleeps. Phases with and without the stall take turns in one process.
 //!
