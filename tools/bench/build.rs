@@ -72,9 +72,9 @@ mod peers {
         }
     }
 
-    /// The compiler set-up of the shims: what a program that cares about its read side would use. `-O2` in every
-    /// Cargo profile; position-independent for an executable, so that a peer's thread-local is one `fs:` load
-    /// away instead of a call (its best case).
+    /// The compiler set-up of the shims: what a program that cares about its read side would use. `-O2` in
+    /// every Cargo profile; position-independent for an executable, so that a peer's thread-local is one
+    /// `fs:` load away instead of a call (its best case).
     fn shim() -> cc::Build {
         let mut build = cc::Build::new();
         build

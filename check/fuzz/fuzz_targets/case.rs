@@ -1,5 +1,5 @@
-//! Text to a case of `torture --sim`: refused, or read, written and read again to the same case, and its machine can be
-//! built and runs for a moment.
+//! Text to a case of `torture --sim`: refused, or read, written and read again to the same case, and its
+//! machine can be built and runs for a moment.
 
 #![no_main]
 
@@ -9,7 +9,8 @@ use quiescent_sim::torture::Case;
 /// A machine with more is not built: it takes the memory it was asked for.
 const CPUS: u32 = 64;
 
-/// So long it runs, in virtual nanoseconds: the actors of the seeds have begun by then, and more takes real time.
+/// So long it runs, in virtual nanoseconds: the actors of the seeds have begun by then, and more takes real
+/// time.
 const MOMENT: u64 = 5_000_000;
 
 fuzz_target!(|bytes: &[u8]| -> Corpus {

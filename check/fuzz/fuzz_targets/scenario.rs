@@ -1,4 +1,5 @@
-//! Text to a scenario of torture: read, with threads in its cast, or refused with a place that is in the text; never a panic.
+//! Text to a scenario of torture: read, with threads in its cast, or refused with a place that is in the
+//! text; never a panic.
 
 #![no_main]
 

@@ -1,5 +1,6 @@
-//! Bytes to a trace, plain or compressed, through every consumer of its records, all analyses and the timeline among them: read to
-//! the end or refused, never a panic. The summary has to add up, and a thread that reads ahead changes nothing in it.
+//! Bytes to a trace, plain or compressed, through every consumer of its records, all analyses and the
+//! timeline among them: read to the end or refused, never a panic. The summary has to add up, and a thread
+//! that reads ahead changes nothing in it.
 
 #![no_main]
 

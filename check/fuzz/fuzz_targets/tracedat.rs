@@ -1,5 +1,5 @@
-//! Bytes to a `trace.dat`, and every line that it stands for to a decoder and to all analyses: read to the end or refused with the byte, never a
-//! panic. A file has no more records than bytes.
+//! Bytes to a `trace.dat`, and every line that it stands for to a decoder and to all analyses: read to the
+//! end or refused with the byte, never a panic. A file has no more records than bytes.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Text to a workload: read, or refused with a place that is in the text; never a panic. What is read can be planned again, and its
-//! machine can be built.
+//! Text to a workload: read, or refused with a place that is in the text; never a panic. What is read can be
+//! planned again, and its machine can be built.
 
 #![no_main]
 

@@ -1,8 +1,8 @@
-//! What the engine of *quiescent* is tested with. Not part of the product.
+//! Test tools for the engine of *quiescent*. Not part of the product.
 //!
-//! | module | |
+//! | module | contents |
 //! |---|---|
-//! | [`replay`] | records of what a host asked the engine and what the engine asked back, and their replay |
+//! | [`replay`] | records of a host's calls and the engine's queries, and their replay |
 //! | [`host`] | a machine around the engine that a test drives by hand |
 //! | [`search`] | a model of that machine, its rules, and the search of every order of its actions |
 //! | [`models`] | models of parts of the engine |

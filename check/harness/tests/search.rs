@@ -1,5 +1,6 @@
 //! Exhaustive search of small configurations: every interleaving of readers (preempted ones too), requests
-//! (expedited ones too), arrivals, departures and the driver's single steps, within bounds, under the rules in `src/search/oracle.rs`.
+//! (expedited ones too), arrivals, departures and the driver's single steps, within bounds, under the rules
+//! in `src/search/oracle.rs`.
 //!
 //! * `cargo test -p quiescent-harness --test search -- --nocapture` prints what was searched.
 //! * `… -- --ignored` searches larger bounds: minutes, and some gigabytes of memory.
@@ -144,7 +145,8 @@ fn planted_defects_of_a_host_are_found() {
     }
 }
 
-/// Found by `ci/fuzz`: the rules said that everybody sleeps, where nobody was left whom a preempted task could go on at.
+/// Found by `ci/fuzz`: the rules said that everybody sleeps, where nobody was left whom a preempted task
+/// could go on at.
 #[test]
 fn the_last_cpu_stays_for_a_preempted_task() {
     let may_depart_after = |absent, actions: &[Action]| {

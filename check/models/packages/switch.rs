@@ -1,10 +1,12 @@
 //! The build script of each package here. It switches the library's primitives (its layer `prim`) to the set
-//! that the end of the package's name says: `quiescent-on-loom` is built with `cfg(quiescent_model, quiescent_loom)`.
+//! that the end of the package's name says: `quiescent-core-on-loom` is built with `cfg(quiescent_model,
+//! quiescent_loom)`.
 
 fn main() {
     let package = std::env::var("CARGO_PKG_NAME").expect("set by cargo");
     let set = package
-        .strip_prefix("quiescent-on-")
+        .rsplit_once("-on-")
+        .map(|(_, set)| set)
         .expect("a name that says which primitives");
     println!("cargo:rustc-cfg=quiescent_model");
     println!("cargo:rustc-cfg=quiescent_{set}");

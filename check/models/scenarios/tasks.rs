@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use crate::primitives::Ordering::{Acquire, Release};
 use crate::primitives::{AtomicU32, futex_wait, futex_wake};
 
-/// The word that the task's thread sleeps on.
+/// The word on which the task's thread sleeps.
 struct Bell(AtomicU32);
 
 // SAFETY: model threads are fibers on one OS thread.
@@ -23,7 +23,7 @@ impl Wake for Bell {
     }
 }
 
-/// Polls it once, with a waker that nobody hears, and gives it up.
+/// Polls it once, with a waker without effect, and drops it.
 pub fn abandon<F: Future>(future: F) {
     let _ = pin!(future).poll(&mut Context::from_waker(Waker::noop()));
 }

@@ -1,4 +1,4 @@
-//! Numbers by chance, the same again for the same seed.
+//! Random numbers, the same for the same seed.
 
 /// SplitMix64 (Steele, Lea and Flood, 2014): enough for choosing schedules, and seeds are plain numbers.
 #[derive(Clone, Debug)]

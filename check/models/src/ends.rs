@@ -1,5 +1,5 @@
-//! What is to be done when an execution is over, on the thread that explores: memory that readers may use for as long as there are
-//! any is given back then. Otherwise a search would be limited by memory.
+//! Work at the end of an execution, on the exploring thread: frees memory that readers may use during the
+//! execution. Otherwise memory would limit a search.
 
 use std::cell::RefCell;
 
@@ -13,7 +13,8 @@ pub(crate) fn add(end: impl FnOnce() + 'static) {
     ENDS.with_borrow_mut(|ends| ends.push(Box::new(end)));
 }
 
-/// The execution is over, and no thread of it goes on. If it failed, threads were left where they were, with references to all.
+/// The execution is over, and no thread of it goes on. If it failed, threads were left where they were, with
+/// references to all.
 pub(crate) fn carry_out(failed: bool) {
     for end in ENDS.take() {
         match failed {

@@ -2,12 +2,12 @@
 //!
 //! | module | memory | schedules | finds |
 //! |---|---|---|---|
-//! | [`explorer`] | a machine with store buffers (TSO, PSO) | all with few preemptions, and walks by chance | missing fences, lost wake-ups |
+//! | [`explorer`] | store buffers (TSO, PSO) | few preemptions: all; random walks | missing fences, lost wake-ups |
 //! | [`loom`] | C11 | all with few preemptions | missing acquire and release |
-//! | [`shuttle`] | sequentially consistent | by chance, of long executions | wrong logic |
+//! | [`shuttle`] | sequentially consistent | random, of long executions | wrong logic |
 //!
-//! The packages in `packages/` are manifests only: each compiles the library's own sources on one module, and runs the scenarios
-//! of that name in `scenarios/`.
+//! The packages in `packages/` are manifests only: each compiles the library's own sources on one module, and
+//! runs the scenarios of that name in `scenarios/`.
 
 pub mod chance;
 mod ends;
@@ -21,7 +21,7 @@ pub const LEAF_SLOTS: usize = 4;
 pub const MAX_LEAVES: usize = 2;
 
 /// Numbered cells of each model thread: its thread-locals.
-const CELLS: usize = 11;
+const CELLS: usize = 2;
 /// Nanoseconds of a model that each look at its clock takes.
 const TICK_NS: u64 = 100;
 

@@ -14,9 +14,9 @@
 //!   full fence, a read-modify-write of *every* word, and a full fence. Read-modify-writes of one word
 //!   are in a total order, and each synchronises with those before it. So for `A; light; B` here and
 //!   `C; heavy; D` there, either B sees C (heavy came first) or D sees A; two light fences share
-//!   nothing, and a light fence orders its own thread's accesses for nobody but heavy fences.
+//!   nothing, and a light fence orders its own thread's accesses only for heavy fences.
 //!
-//! # What loom does not show
+//! # Limits
 //! * SeqCst *accesses* are weaker in loom than in C11 (store buffering with them is reported although
 //!   it cannot happen): so locked instructions that order something by being SeqCst would raise false
 //!   alarms. The product uses explicit fences, and its read-modify-writes are AcqRel.

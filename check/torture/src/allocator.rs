@@ -1,12 +1,11 @@
-//! The global allocator: the system's, and an eye on blocks of the shape of an
-//! [`Element`].
+//! The global allocator: the system's, with a check of blocks of the size and alignment of an [`Element`].
 //!
-//! A block without destructor is freed by the library with no code of ours; here is where it is seen.
-//! When such a block is freed, its mark becomes poison, its entry is completed if it was retired as a
-//! plain one, and it waits in a ring before the system gets it back (so that a late reader meets poison
-//! and not the next owner's data). A block whose mark is poison already is freed for the second time.
+//! The library frees a block without destructor without running code of the program, so the allocator checks
+//! it. When such a block is freed, its mark becomes poison, its entry is completed if it was retired as a
+//! plain one, and it waits in a ring before the system gets it back (so that a late reader loads poison and
+//! not the next owner's data). A block whose mark is poison already is freed for the second time.
 //!
-//! Other users of the same layout are told apart by the mark. Nothing here allocates, locks or panics.
+//! The mark distinguishes other users of the same layout. Nothing here allocates, locks or panics.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
@@ -86,8 +85,8 @@ unsafe fn freed(block: *mut u8) -> *mut u8 {
         }
         _ => return block, // somebody else's
     }
-    // What was on the stack before may be in the block of an empty cell; but an `Option` that is `None` has no kind.
-    // SAFETY: inside the block.
+    // What was on the stack before may be in the block of an empty cell; but an `Option` that is `None` has
+    // no kind. SAFETY: inside the block.
     if usize::from(unsafe { block.add(Element::KIND).read() }) >= KINDS {
         return block;
     }
@@ -101,7 +100,7 @@ unsafe fn freed(block: *mut u8) -> *mut u8 {
     let size = SIZE.load(Ordering::Relaxed);
     let oldest = match size {
         0 => block,
-        // Acquire-release: whoever gets the oldest block writes into it next.
+        // Acquire-release: the thread that gets the oldest block writes into it next.
         _ => RING[NEXT.fetch_add(1, Ordering::Relaxed) % size].swap(block, Ordering::AcqRel),
     };
     if !oldest.is_null() {

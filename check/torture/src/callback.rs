@@ -1,7 +1,7 @@
-//! What happens when a grace period is over: the entry is completed, the block freed, and now and then
-//! the callback goes on to do what callbacks may: read, queue itself again in another way, panic.
+//! The callback after a grace period: it completes the entry, frees the block, and now and then does what
+//! callbacks may do: read, queue itself again in another way, panic.
 //!
-//! Runs on whatever thread the library chooses: the worker, one that drains, one that waits.
+//! It runs on the thread that the library chooses: the worker, a draining one, a waiting one.
 
 use std::panic::resume_unwind;
 use std::ptr::NonNull;
@@ -17,9 +17,9 @@ use crate::kind::Kind;
 use crate::numbers::Numbers;
 use crate::options::Broken;
 use crate::periods::{Periods, Whose};
-use crate::plot;
 use crate::reader;
 use crate::role::Role;
+use crate::target;
 use crate::world::{self, World};
 
 /// Under what a callback can queue itself again.
@@ -35,7 +35,7 @@ pub enum Own {
 impl Own {
     /// What has this number and is always there; else this.
     fn or_static(self, under: u32) -> Own {
-        match (plot::static_srcu(under), plot::static_domain(under)) {
+        match (target::static_srcu(under), target::static_domain(under)) {
             (Some(srcu), _) => Own::Srcu(Whose::Static(srcu)),
             (_, Some(domain)) => Own::Domain(Whose::Static(domain)),
             _ => self,
@@ -123,15 +123,16 @@ fn completed(entry: &'static Entry, word: u64) -> bool {
     completed
 }
 
-/// What a callback does after its duty. It goes on under the same grace periods, if it can: with those that it keeps, or that are always there.
+/// What a callback does after its duty. It goes on under the same grace periods, if it can: with those that
+/// it keeps, or that are always there.
 fn follow(entry: &'static Entry, own: Own) {
     let Some(world) = world::current() else {
         return entry.release();
     };
     let under = entry.under();
-    let stays = plot::static_srcu(under).is_some() || plot::static_domain(under).is_some();
+    let stays = target::static_srcu(under).is_some() || target::static_domain(under).is_some();
     let own = own.or_static(under);
-    // Nobody could ask one that was dropped how many it has counted.
+    // A dropped one can no longer be asked for its count.
     let counted = under == DOMAIN || stays;
     let may_panic = world.options.panics && !entry.kind().waits() && counted;
     let mut numbers = Numbers::new(world.options.seed, entry.word());
@@ -145,7 +146,7 @@ fn follow(entry: &'static Entry, own: Own) {
             Own::Nobody => ask_for_too_much(world, &mut numbers),
         }
     }
-    // Where nobody else has code run elsewhere, this does not either: there may be no thread for it so far.
+    // Only where other actors have callbacks run elsewhere: otherwise there may be no thread for it yet.
     let kinds = &world.options.kinds;
     let elsewhere = kinds.iter().any(|kind| !kind.waits() && !kind.plain());
     if elsewhere && numbers.once_in(4) && entry.age() < OLDEST && !world.stopped() {
@@ -222,7 +223,7 @@ fn queue_again(world: &World, entry: &'static Entry, numbers: &mut Numbers) {
             own: Own::Nobody,
         })))
     };
-    // In a scenario in which nobody is in a hurry, callbacks are not either.
+    // In a scenario without hurried kinds callbacks are not hurried either.
     let hurried = world.options.kinds.contains(&Kind::CallHurry);
     let way = match hurried {
         true => numbers.below(8),

@@ -1,5 +1,5 @@
-//! Scenarios one after the other, a process each: settings of the library are for the life of a process,
-//! and a run that crashes is a finding and not the end of everything.
+//! Scenarios one after the other, a process each: settings of the library are for the life of a process, and
+//! a run that crashes is a finding and does not end the campaign.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;

@@ -1,7 +1,8 @@
-//! The process of one run: it is told what to do by its last argument, prints a line of JSON for each
-//! interval and one at the end, and stops when its standard input ends.
+//! The process of one run: its last argument has its options; it prints a line of JSON for each interval and
+//! one at the end, and stops when its standard input ends.
 //!
-//! It takes no notice of Ctrl-C: the parent does, and closes its input. A parent that dies closes it, too.
+//! It ignores Ctrl-C: the parent handles it, and closes the child's input. The end of the parent closes it,
+//! too.
 
 use std::io::{Read, Write};
 use std::sync::Arc;

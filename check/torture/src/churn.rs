@@ -1,5 +1,5 @@
-//! Threads that live shortly: they read, retire, call, and end with things queued. Some go on doing so
-//! in a destructor of a thread-local, some in one of a thread-specific key, which runs later still.
+//! Short-lived threads: they read, retire, defer, and end with queued entries. Some continue in a destructor
+//! of a thread-local, some in one of a thread-specific key, which runs later still.
 
 use std::cell::RefCell;
 use std::ffi::c_void;
@@ -107,7 +107,8 @@ fn at_the_very_end(last: Box<Last>) {
     assert_eq!(set, 0, "no memory for thread-specific data");
 }
 
-/// The key, made by whoever needs it first. No `OnceLock`: ThreadSanitizer cannot see into std's, and reports its first use.
+/// The key, made when first needed. No `OnceLock`: ThreadSanitizer cannot see into std's, and reports its
+/// first use.
 fn key() -> libc::pthread_key_t {
     /// One more than the key.
     static KEY: AtomicU64 = AtomicU64::new(0);

@@ -1,4 +1,4 @@
-//! Counters that a scenario may want to see moved: paths inside the library that nobody can call.
+//! Counters that a scenario may require to increase: paths inside the library that no call reaches directly.
 
 use quiescent::stats::Statistics;
 
@@ -11,7 +11,7 @@ pub struct Counter {
     pub get: fn(&Statistics) -> u64,
 }
 
-/// All that may be asked for.
+/// All counters that a scenario may name.
 pub const COUNTERS: [Counter; 22] = [
     counter("grace_periods", |s| s.grace_periods),
     counter("grace_periods_sole", |s| s.grace_periods_sole),
@@ -26,8 +26,8 @@ pub const COUNTERS: [Counter; 22] = [
     counter("helped", |s| s.helped),
     counter("callbacks", |s| s.callbacks),
     counter("callback_panics", |s| s.callback_panics),
-    counter("crowd_sections", |s| s.crowd_sections),
-    counter("crowd_queued", |s| s.crowd_queued),
+    counter("unregistered_sections", |s| s.unregistered_sections),
+    counter("unregistered_queued", |s| s.unregistered_queued),
     counter("pressure_passes", |s| s.pressure_passes),
     counter("flushes.lazy", |s| s.flushes.lazy),
     counter("flushes.prompt", |s| s.flushes.prompt),

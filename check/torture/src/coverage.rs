@@ -1,5 +1,5 @@
-//! What a run that was long enough has to have done: every actor has acted, something lazy has run, and the
-//! counters that its scenario names have moved. A run that exercises nothing finds nothing.
+//! The minimum of a run that was long enough: every actor has acted, a lazy callback has run, and the
+//! counters that its scenario names have increased. A run that exercises nothing finds nothing.
 
 use std::sync::atomic::Ordering;
 

@@ -1,4 +1,5 @@
-//! What a program may change about a domain of its own, changed all the time: the budget, flush times, who runs its code.
+//! Changes the settings of a program's own domain all the time: the budget, flush times, the thread that runs
+//! its callbacks.
 
 use std::time::Duration;
 
@@ -8,18 +9,18 @@ use quiescent::tuning::FlushTimes;
 use crate::events::What;
 use crate::hand::Hand;
 use crate::own_writer;
-use crate::plot::Plot;
 use crate::srcu_reader;
+use crate::target::Target;
 
 /// Changes until it is over.
 pub fn run(mut hand: Hand) {
     let first = Domain::new();
     let (times, before) = (first.flush_times(), first.statistics());
     while hand.goes_on() {
-        let Some(plot) = srcu_reader::plot::<Domain>(&mut hand) else {
+        let Some(target) = srcu_reader::target::<Domain>(&mut hand) else {
             break;
         };
-        let domain = &plot.whose;
+        let domain = &target.whose;
         let way = hand.numbers.below(5);
         hand.record(What::Set, None, way as u64);
         match way {
@@ -28,11 +29,11 @@ pub fn run(mut hand: Hand) {
                     1 << (10 + hand.numbers.below(16)),
                     1 << hand.numbers.below(20),
                 );
-                queue_some(&mut hand, &plot);
+                queue_some(&mut hand, &target);
                 rest(&mut hand, 50);
                 domain.set_budget(before.budget_bytes, before.budget_callbacks);
             }
-            1 if hand.world.barriers_allowed() => drained(&mut hand, &plot),
+            1 if hand.world.barriers_allowed() => drained(&mut hand, &target),
             2 => domain.set_stall_after(Duration::from_millis(hand.numbers.next() % 500)),
             _ => {
                 // Never longer than at first: that is what is late.
@@ -49,22 +50,22 @@ pub fn run(mut hand: Hand) {
 }
 
 /// For a while the program runs the domain's callbacks itself: this thread does.
-fn drained(hand: &mut Hand, plot: &Plot<Domain>) {
-    plot.whose.set_drained(true);
+fn drained(hand: &mut Hand, target: &Target<Domain>) {
+    target.whose.set_drained(true);
     for _ in 0..hand.numbers.below(20) {
-        queue_some(hand, plot);
+        queue_some(hand, target);
         let most = hand.numbers.below(200) as u64;
         let limit = Duration::from_micros(hand.numbers.next() % 1000);
-        _ = plot.whose.drain_ready(most, limit);
+        _ = target.whose.drain_ready(most, limit);
         rest(hand, 4);
     }
-    plot.whose.set_drained(false);
+    target.whose.set_drained(false);
 }
 
-fn queue_some(hand: &mut Hand, plot: &Plot<Domain>) {
+fn queue_some(hand: &mut Hand, target: &Target<Domain>) {
     for _ in 0..hand.numbers.below(30) {
         let kind = hand.deferred();
-        own_writer::update(hand, plot, kind, false);
+        own_writer::update(hand, target, kind, false);
     }
 }
 

@@ -1,5 +1,5 @@
-//! Readers under [`Domain`]s of the program's own: as [`srcu_reader`], but sections stay on their thread; they are opened in many
-//! domains by turns and inside one another, repinned, and opened in signal handlers.
+//! Readers under a program's own [`Domain`]s: as [`srcu_reader`], but sections stay on their thread;
+//! they are opened in many domains by turns and inside one another, repinned, and opened in signal handlers.
 
 use std::sync::Arc;
 use std::thread;
@@ -12,9 +12,9 @@ use crate::hand::Hand;
 use crate::kind::Kind;
 use crate::options::Broken;
 use crate::periods::{DOMAINS, Inside, Periods as _};
-use crate::plot::{GROUNDS, Held, Plot};
 use crate::reader::stay;
-use crate::srcu_reader::{asking, end, inside_another, last, nested, plot, updating};
+use crate::srcu_reader::{asking, end, inside_another, last, nested, target, updating};
+use crate::target::{Held, TARGETS, Target};
 use crate::world::World;
 
 /// Reads until it is over.
@@ -33,33 +33,33 @@ pub fn run(mut hand: Hand) {
     }
 }
 
-/// One section in one of several shapes; none where nobody reads under a domain.
+/// One section in one of several shapes; none where the cast has no domains.
 pub fn section(hand: &mut Hand) {
-    let Some(plot) = plot::<Domain>(hand) else {
+    let Some(target) = target::<Domain>(hand) else {
         return;
     };
     hand.had_domain_section();
     match hand.numbers.below(64) {
-        0..6 => nested(hand, &plot),
-        6..14 => repinning(hand, &plot),
+        0..6 => nested(hand, &target),
+        6..14 => repinning(hand, &target),
         14..24 => many(hand),
         24 => waiting_for_another(hand),
-        25 => updating(hand, &plot),
-        26..28 if hand.world.options.kinds.contains(&Kind::Poll) => asking(hand, &plot),
-        28..31 => inside_another(hand, &plot),
-        31 => outliving(hand, plot),
+        25 => updating(hand, &target),
+        26..28 if hand.world.options.kinds.contains(&Kind::Poll) => asking(hand, &target),
+        28..31 => inside_another(hand, &target),
+        31 => outliving(hand, target),
         _ => {
-            let held = plot.hold(hand.numbers.next() as usize);
+            let held = target.hold(hand.numbers.next() as usize);
             last(hand);
             end(hand, held);
         }
     }
 }
 
-fn repinning(hand: &mut Hand, plot: &Plot<Domain>) {
-    let mut guard = Domain::enter(&plot.whose);
+fn repinning(hand: &mut Hand, target: &Target<Domain>) {
+    let mut guard = Domain::enter(&target.whose);
     for _ in 0..20 {
-        let seen = plot.find(hand.numbers.next() as usize, &guard);
+        let seen = target.find(hand.numbers.next() as usize, &guard);
         stay(hand.numbers.below(50));
         if let Some((kind, age)) = seen.map(|seen| seen.judge()) {
             hand.saw(kind, age);
@@ -73,10 +73,12 @@ fn repinning(hand: &mut Hand, plot: &Plot<Domain>) {
 
 /// Sections of all domains at once, which end in any order.
 fn many(hand: &mut Hand) {
-    let plots: Vec<_> = (0..GROUNDS).filter_map(|_| plot::<Domain>(hand)).collect();
+    let targets: Vec<_> = (0..TARGETS)
+        .filter_map(|_| target::<Domain>(hand))
+        .collect();
     let mut open: Vec<Held<Domain>> = Vec::new();
-    for plot in &plots {
-        open.push(plot.hold(hand.numbers.next() as usize));
+    for target in &targets {
+        open.push(target.hold(hand.numbers.next() as usize));
         stay(hand.numbers.below(50));
     }
     while !open.is_empty() {
@@ -86,12 +88,12 @@ fn many(hand: &mut Hand) {
     }
 }
 
-/// Waits for a domain inside a section of an earlier one: so nobody waits in a circle.
+/// Waits for a domain inside a section of an earlier one, which prevents a circle of waiting.
 fn waiting_for_another(hand: &mut Hand) {
-    let earlier = hand.numbers.below(GROUNDS - 1);
-    let later = earlier + 1 + hand.numbers.below(GROUNDS - 1 - earlier);
-    let fields = &hand.world.fields;
-    let (Some(outer), Some(inner)) = (fields[earlier].plot(), fields[later].plot()) else {
+    let earlier = hand.numbers.below(TARGETS - 1);
+    let later = earlier + 1 + hand.numbers.below(TARGETS - 1 - earlier);
+    let slots = &hand.world.domains;
+    let (Some(outer), Some(inner)) = (slots[earlier].target(), slots[later].target()) else {
         return;
     };
     let held = outer.hold(hand.numbers.next() as usize);
@@ -102,11 +104,11 @@ fn waiting_for_another(hand: &mut Hand) {
     end(hand, held);
 }
 
-/// The section, or a cell that is read, outlives the plot: its cells may outlive the domain.
-fn outliving(hand: &mut Hand, plot: Arc<Plot<Domain>>) {
-    let held = plot.hold(hand.numbers.next() as usize);
-    let domain = plot.whose.clone();
-    drop(plot);
+/// The section, or a cell that is read, outlives the target: its cells may outlive the domain.
+fn outliving(hand: &mut Hand, target: Arc<Target<Domain>>) {
+    let held = target.hold(hand.numbers.next() as usize);
+    let domain = target.whose.clone();
+    drop(target);
     stay(hand.numbers.below(1000));
     if !domain.in_section() {
         Finding::TooShort.note(None, 2); // it does not know of its own reader
@@ -117,10 +119,10 @@ fn outliving(hand: &mut Hand, plot: Arc<Plot<Domain>>) {
 
 /// A nested section in a signal handler: nothing but loads and atomic additions.
 pub fn in_handler(world: &'static World, draw: usize) {
-    let Some(plot) = world.fields.first().and_then(|field| field.steady.as_ref()) else {
+    let Some(target) = world.domains.first().and_then(|slot| slot.fixed.as_ref()) else {
         return;
     };
-    let outer = plot.hold(draw);
-    let inner = plot.hold(draw / 7);
+    let outer = target.hold(draw);
+    let inner = target.hold(draw / 7);
     _ = (outer.end(), inner.end());
 }

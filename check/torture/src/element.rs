@@ -1,8 +1,8 @@
-//! The published block of memory, and what a reader checks in it.
+//! The published block of memory, and a reader's checks of it.
 //!
-//! [`Element`] has no destructor: retired as it is, only the allocator sees its end. [`Dropping`] is the
-//! same block with one. Both have a mark that the allocator of this crate turns into poison when the
-//! block is freed, so an early free shows without a sanitizer too.
+//! [`Element`] has no destructor: if it is retired itself, only the allocator sees its end. [`Dropping`] is
+//! the same block with a destructor. Both have a mark that the allocator of this crate turns into poison when
+//! the block is freed, so an early free shows without a sanitizer too.
 
 use std::cell::UnsafeCell;
 use std::mem::{needs_drop, offset_of};
@@ -23,7 +23,7 @@ pub const POISON: u64 = 0xdead_b10c_dead_b10c;
 /// Blocks made so far.
 pub static MADE: AtomicU64 = AtomicU64::new(0);
 
-/// A published block. Its size and alignment are nobody else's, which is how the allocator knows it.
+/// A published block. Its size and alignment are unique, so the allocator recognises it.
 #[derive(Debug)]
 #[repr(C, align(32))]
 pub struct Element {

@@ -1,21 +1,20 @@
 //! The pipe: an entry for everything that is published and queued, never freed itself.
 //!
-//! * **Age** (§ the classic oracle): 0 while published, 1 once removed, one more for each grace period
-//!   that has passed for it. A section that found the element sees 0 or 1 until it ends.
-//! * **Word**: who may complete it. `number << 8 | stage << 2 | phase`. The number is new each time the
-//!   owner queues something, the stage counts how often callbacks queued it again. A callback carries
-//!   the word it was queued with, and completes the entry by exchanging exactly that word: a second run
-//!   finds another one. This is the exactly-once oracle.
-//!
-//! * **Fit** (the classic `mbtest`): set before an element is published, cleared when its entry is over. A
-//!   reader that finds the element unfit has seen a pointer without what was written before it, or an
-//!   element that is gone.
+//! * **Age** (the classic oracle): 0 while published, 1 once removed, one more for each grace period that has
+//!   passed for it. A section that found the element sees 0 or 1 until it ends.
+//! * **Word**: the right to complete it. `number << 8 | stage << 2 | phase`. The number is new each time the
+//!   owner queues an entry, the stage counts how often callbacks queued it again. A callback carries the word
+//!   it was queued with, and completes the entry by exchanging exactly that word: a second run finds another
+//!   one. This is the exactly-once oracle.
+//! * **Fit** (the classic `mbtest`): set before an element is published, cleared at the end of its entry. A
+//!   reader that finds the element unfit has seen a pointer without the earlier stores, or an element that is
+//!   gone.
 //!
 //! # Why right
-//! Accesses to the age are relaxed: it is the grace period under test that orders a section's look
-//! before the increment. An entry is used again only when it is free, and by its owner only; `[TO-1]`
-//! completing is an acquire-release exchange and the owner's look at a free word acquires, so the new
-//! life's stores come after the old one's.
+//! Accesses to the age are relaxed: the grace period under test orders a section's load before the increment.
+//! An entry is used again only when it is free, and by its owner only; `[TO-1]` completing is an
+//! acquire-release exchange and the owner's load of a free word acquires, so the next use's stores come after
+//! the previous one's.
 
 use std::cell::UnsafeCell;
 use std::ptr::NonNull;
@@ -26,7 +25,7 @@ use quiescent::intrusive::Head;
 use crate::finding::Finding;
 use crate::kind::Kind;
 
-/// Nobody's.
+/// Free.
 const FREE: u64 = 0;
 /// Published, or just completed.
 const HELD: u64 = 1;
@@ -38,7 +37,7 @@ const NUMBER: u64 = 1 << 8;
 
 /// Entries whose elements wait for the domain's grace periods.
 pub const DOMAIN: u32 = 0;
-/// The number of what nobody's barrier is to cover.
+/// The number of entries that no barrier has to cover.
 pub const NO_NUMBER: u64 = u64::MAX / NUMBER;
 
 /// Callbacks queue an entry again until its age is this.
@@ -137,7 +136,7 @@ impl Entry {
         }
     }
 
-    /// About to be queued again by whoever completed it; the word to complete it with.
+    /// About to be queued again by the callback that completed it; the word to complete it with.
     pub fn queue_again(&self, now: u32) -> u64 {
         let word = ((self.word.load(Ordering::Relaxed) & !PHASE) + STAGE) | QUEUED;
         self.since.store(now, Ordering::Relaxed);
@@ -145,7 +144,7 @@ impl Entry {
         word
     }
 
-    /// Over. By whoever completed it.
+    /// Done. Called by the callback that completed it.
     pub fn release(&self) {
         self.fit.store(false, Ordering::Relaxed);
         self.word.store(FREE, Ordering::Release); // [TO-1]
@@ -174,7 +173,7 @@ impl Entry {
         queued.then(|| self.since.load(Ordering::Relaxed))
     }
 
-    /// Is it nobody's?
+    /// Is it free?
     pub fn is_free(&self) -> bool {
         self.word.load(Ordering::Acquire) & PHASE == FREE
     }
@@ -189,7 +188,7 @@ impl Entry {
         self.birth.load(Ordering::Relaxed)
     }
 
-    /// Whose grace periods its element waits for: [`DOMAIN`], or the number of a [plot](crate::plot).
+    /// Whose grace periods its element waits for: [`DOMAIN`], or the number of a [target](crate::target).
     pub fn under(&self) -> u32 {
         self.under.load(Ordering::Relaxed)
     }
@@ -199,7 +198,7 @@ impl Entry {
         Kind::ALL[usize::from(self.kind.load(Ordering::Relaxed))]
     }
 
-    /// What the word says, for reports.
+    /// The word in words, for reports.
     pub fn word(&self) -> u64 {
         self.word.load(Ordering::Relaxed)
     }

@@ -1,11 +1,12 @@
-//! The last events of every thread, for when something is found.
+//! The last events of every thread, printed with a finding.
 //!
-//! Each place has a small ring that only its thread writes, and one more is for whatever runs elsewhere
-//! (callbacks on the worker, the allocator). From the first finding on nothing is recorded: what led to it
-//! stays. Entries are two words, not written as one: one that is being written when it is read may be
-//! mixed from two. It is for people, not for an oracle.
+//! Each place has a small ring that only its thread writes, and one more is for other threads (callbacks on
+//! the worker, the allocator). From the first finding on nothing is recorded, so that the events before it
+//! stay. Entries are two words, not written as one: one that is being written when it is read may be mixed
+//! from two. They are for people, not for an oracle.
 //!
-//! Rings may be in memory that outlives the process ([`kept`](crate::kept)): so they have no pointers, and say whose they are.
+//! Rings may be in memory that outlives the process ([`kept`](crate::kept)): so they have no pointers, and
+//! contain their owner's name.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -37,7 +38,7 @@ pub enum What {
     Barrier,
     /// It has returned.
     BarrierEnd,
-    /// A grace period is asked for that nobody needs.
+    /// An unneeded request for a grace period.
     Ask,
     /// A section begins that lasts.
     Stay,
@@ -55,7 +56,7 @@ pub enum What {
     Set,
     /// A flood begins: callbacks.
     Flood,
-    /// Everybody pauses (1), or goes on (0).
+    /// All actors pause (1), or continue (0).
     Pause,
     /// A stall is reported: its age in milliseconds.
     Stalled,
@@ -97,7 +98,7 @@ struct Event {
 /// The last events of one thread. The layout is fixed: another process reads it.
 #[repr(C)]
 pub struct Ring {
-    /// `number << 8 | role + 1`, or elsewhere; 0 for nobody's.
+    /// `number << 8 | role + 1`, or elsewhere; 0 if free.
     whose: AtomicU64,
     next: AtomicU64,
     events: [Event; LENGTH],
@@ -115,7 +116,8 @@ impl Default for Ring {
     }
 }
 
-/// Nothing is recorded any more in this process. For the child of a fork: the memory may still be its parent's.
+/// Nothing is recorded any more in this process. For the child of a fork: the memory may still be its
+/// parent's.
 static SILENT: AtomicBool = AtomicBool::new(false);
 
 /// This process is the child of a fork, and records nothing.

@@ -1,5 +1,5 @@
-//! Fake writers: they ask for grace periods, in every way there is, and have nothing that needs one.
-//! Whoever does have something must get a whole one all the same.
+//! Fake writers: they request grace periods, in every way, and have no object that needs one. A thread with
+//! an object must get a whole one all the same.
 
 use std::time::Duration;
 

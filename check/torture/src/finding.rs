@@ -1,5 +1,5 @@
-//! What went wrong: counters that anybody may add to, from a signal handler and from inside the
-//! allocator too. Statics, since the allocator knows no run.
+//! Findings: counters that any thread may increment, also from a signal handler and from inside the
+//! allocator. Statics, because the allocator does not know the run.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -33,7 +33,7 @@ pub enum Finding {
     DoubleFree,
     /// A block had not been freed when everything was over.
     Leaked,
-    /// Something queued was not run for too long, and nobody waited for it.
+    /// A queued entry was not run for too long, and no thread waited for it.
     Late,
     /// Threads made no progress.
     Hang,
@@ -45,7 +45,7 @@ pub enum Finding {
     NotIdle,
     /// A reader found what was not yet, or no longer, fit to be found (`mbtest`).
     Unfit,
-    /// Readers kept a grace period waiting, and nobody was told.
+    /// Readers blocked a grace period, and there was no report.
     StallUnreported,
     /// A stall was reported before its time.
     StallTooEarly,

@@ -1,8 +1,8 @@
-//! Forward progress: so many callbacks at once that they have to be worked off while more are coming, and
-//! a chain of callbacks each of which queues the next. All of them run, each once.
+//! Forward progress: so many callbacks at once that they have to run while more are coming, and a chain of
+//! callbacks each of which queues the next. All of them run, each once.
 //!
-//! The thread shows a sign of life only when another callback has run: if none does, it hangs, which the
-//! watchdog tells.
+//! The thread reports progress only when another callback has run: if none does, it hangs, which the watchdog
+//! reports.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::hand::Hand;
 use crate::kind::Kind;
 use crate::options::Broken;
 use crate::periods::{DOMAINS, SRCUS};
-use crate::plot::GROUNDS;
+use crate::target::TARGETS;
 
 /// Callbacks of a flood, at most.
 const MOST: usize = 20_000;
@@ -61,13 +61,13 @@ pub fn run(hand: Hand) {
 
 /// The same under an `Srcu`.
 pub fn under_srcus(hand: Hand) {
-    floods(hand, |hand| At::Srcu(&SRCUS[hand.numbers.below(GROUNDS)]));
+    floods(hand, |hand| At::Srcu(&SRCUS[hand.numbers.below(TARGETS)]));
 }
 
 /// The same under a domain of the program's own.
 pub fn under_domains(hand: Hand) {
     floods(hand, |hand| {
-        At::Domain(&DOMAINS[hand.numbers.below(GROUNDS)])
+        At::Domain(&DOMAINS[hand.numbers.below(TARGETS)])
     });
 }
 

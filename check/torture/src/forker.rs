@@ -1,5 +1,5 @@
-//! Forks, with grace periods, callbacks and readers of other threads under way. The child looks whether
-//! the library works in it and has not run what is the parent's to run, and says so by its status.
+//! Forks, while grace periods, callbacks and readers of other threads are in progress. The child checks that
+//! the library works in it and has not run its parent's callbacks, and reports by its status.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -114,7 +114,7 @@ fn code_done(world: &World) -> u64 {
         .sum()
 }
 
-/// Domains of the program's own: nobody else is inside, and they work.
+/// Domains of the program's own: no other reader is inside, and they work.
 fn check_domains(hand: &mut Hand, ran: &'static AtomicU64) -> Result<(), Fault> {
     let patience = hand.world.options.patience;
     ran.store(0, Ordering::Relaxed);

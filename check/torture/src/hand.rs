@@ -1,5 +1,5 @@
-//! What a thread of the run holds: its place, its choices, and what it has seen. Counts are merged now and
-//! then, and when the thread lets go of it.
+//! The state of a thread of the run: its place, its choices, its counts. Counts are merged now and then, and
+//! when the thread drops it.
 
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -19,7 +19,7 @@ const MERGE: u64 = 64;
 pub struct Hand {
     /// The run.
     pub world: &'static World,
-    /// Its place, which is nobody else's as long as the hand lives.
+    /// Its place, exclusively as long as the hand lives.
     pub place: &'static Place,
     /// Which place that is.
     pub number: usize,
@@ -53,7 +53,7 @@ impl Hand {
         &self.place.ledger
     }
 
-    /// A sign of life; pauses when everybody does. False once it is over.
+    /// Reports progress; pauses when all actors do. False at the end.
     pub fn goes_on(&self) -> bool {
         self.beat();
         while self.world.paused() {

@@ -1,9 +1,9 @@
-//! The last events in memory that outlives the process which writes them: a run that is ended by a signal makes no report, and
-//! what led to the crash is what one wants to know.
+//! The last events in memory that outlives the writing process: a run that is ended by a signal makes no
+//! report, and the events before the crash explain it.
 //!
-//! The campaign makes a file in memory for each run, whose process inherits it, maps it, and has its `Ring`s there. When
-//! that process is gone, however it ended, the campaign reads the file. Both are the same program's code, so the layout is theirs
-//! alone. A run without such a file has its rings on the heap.
+//! The campaign makes a file in memory for each run, whose process inherits it, maps it, and has its `Ring`s
+//! there. When that process is gone, however it ended, the campaign reads the file. Both are the same
+//! program's code, so the layout is private. A run without such a file has its rings on the heap.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -22,8 +22,8 @@ impl Kept {
     /// # Errors
     /// The kernel has none to give.
     pub fn new() -> io::Result<Kept> {
-        // Not closed by exec: the run's process has it under the same number. So has any other that is started meanwhile, which is no harm.
-        // SAFETY: a name that ends, and no flags.
+        // Not closed by exec: the run's process has it under the same number. So has any other that is
+        // started meanwhile, which is no harm. SAFETY: a name that ends, and no flags.
         let file = unsafe { libc::memfd_create(c"quiescent-torture".as_ptr(), 0) };
         if file < 0 {
             return Err(io::Error::last_os_error());
@@ -59,7 +59,8 @@ impl Kept {
     }
 }
 
-/// So many rings: in the file with this number, if there is one that can be mapped. For the life of the process.
+/// So many rings: in the file with this number, if there is one that can be mapped. For the life of the
+/// process.
 pub(crate) fn rings(file: Option<RawFd>, count: usize) -> &'static [Ring] {
     match file.and_then(|file| mapped(file, count)) {
         Some(rings) => rings,
@@ -80,8 +81,8 @@ fn mapped(file: RawFd, count: usize) -> Option<&'static [Ring]> {
     if start == libc::MAP_FAILED {
         return None;
     }
-    // SAFETY: as long as the rings, page-aligned, never unmapped; zeroes are rings, all of whose fields are atomic. The file does not shrink:
-    // the other process that has it only reads it, when this one is gone.
+    // SAFETY: as long as the rings, page-aligned, never unmapped; zeroes are rings, all of whose fields are
+    // atomic. The file does not shrink: the other process that has it only reads it, when this one is gone.
     Some(unsafe { std::slice::from_raw_parts(start.cast(), count) })
 }
 

@@ -1,4 +1,4 @@
-//! The ways in which something that was removed can be waited for.
+//! The ways to wait for the disposal of a removed element.
 
 /// How many kinds there are.
 pub const KINDS: usize = 21;
@@ -177,12 +177,12 @@ impl Kind {
         }
     }
 
-    /// Anyone of those that do not wait.
+    /// Any of those that do not wait.
     pub fn deferred(draw: usize) -> Kind {
         Kind::ALL[WAITING + draw % (KINDS - WAITING)]
     }
 
-    /// Anyone of the lazy ones.
+    /// Any of the lazy ones.
     pub fn lazy(draw: usize) -> Kind {
         let mut lazy = Kind::ALL.into_iter().filter(|kind| kind.is_lazy()).cycle();
         lazy.nth(draw % KINDS).unwrap_or(Kind::CallLazy)

@@ -1,5 +1,5 @@
-//! Histograms of times that anybody may add to: four buckets to each power of two, so a percentile is
-//! at most a quarter too large.
+//! Histograms of times that any thread may add to: four buckets to each power of two, so a percentile is at
+//! most a quarter too large.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

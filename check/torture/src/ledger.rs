@@ -1,14 +1,14 @@
-//! What one thread publishes and queues: its entries, its slots, and its promise to itself.
+//! The elements and queued entries of one thread: its entries, its slots, its committed number.
 //!
-//! Only its owner replaces what is in a ledger's slots, so whoever publishes an element also disposes
-//! of it, and "everything that this thread queued" is everything queued in this ledger. A ledger passes
-//! to a new owner when a short-lived thread has been joined.
+//! Only its owner replaces the elements in a ledger's slots, so the thread that publishes an element also
+//! disposes of it, and "everything that this thread queued" is everything queued in this ledger. A ledger
+//! passes to a new owner when a short-lived thread has been joined.
 //!
 //! # The barrier oracle
-//! Each thing that is queued gets the next number. `[TO-2]` once the queuing call has returned, its
-//! number is committed (release). Whoever is about to call `barrier` reads (acquire) what is committed
-//! in every ledger; when it returns, nothing up to that number may still be queued. What callbacks
-//! queue again is left out: they may do so at any time.
+//! Each queued entry gets the next number. `[TO-2]` once the queuing call has returned, its number is
+//! committed (release). A thread about to call `barrier` reads (acquire) the committed number of every
+//! ledger; when `barrier` returns, nothing up to that number may still be queued. Entries that callbacks
+//! queue again are excluded: they may do so at any time.
 
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
@@ -52,7 +52,8 @@ impl Ledger {
         }
     }
 
-    /// A free entry, and the number of the element it is for, which waits for these grace periods. Its owner only.
+    /// A free entry, and the number of the element it is for, which waits for these grace periods. Its owner
+    /// only.
     pub fn take(&'static self, kind: Kind, under: u32) -> Option<(&'static Entry, u64)> {
         let birth = self.number();
         let start = self.cursor.load(Ordering::Relaxed);
@@ -86,7 +87,8 @@ impl Ledger {
     /// A barrier of these grace periods has returned that was called when this was committed.
     pub fn check_barrier(&self, committed: u64, under: u32) {
         for entry in &self.entries {
-            // In this order: an entry that is still queued was taken before `committed` was read, and has been under the same since.
+            // In this order: an entry that is still queued was taken before `committed` was read, and has
+            // been under the same since.
             if entry.under() == under && entry.is_queued_up_to(committed) {
                 Finding::BarrierEarly.note(Some(entry.kind()), entry.word());
             }

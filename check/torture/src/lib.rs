@@ -1,27 +1,28 @@
-//! Torture: threads that use `quiescent` in every way at once, and oracles that notice when it is wrong.
+//! Torture: threads that use `quiescent` in every way at once, and oracles that detect errors.
 //!
-//! | oracle | notices | where |
+//! | oracle | detects | where |
 //! |---|---|---|
 //! | pipe age | a grace period that was too short | [`entry`], [`reader`] |
-//! | mbtest | an element found before it was fit, or after | [`entry`], [`reader`] |
+//! | mbtest | an element found before it was initialised, or after its end | [`entry`], [`reader`] |
 //! | memory | a block freed too early, twice or never | [`element`], [`allocator`] |
 //! | exactly once | a callback that runs twice or never | [`entry`] |
 //! | barrier | a barrier that returns too early | [`ledger`] |
 //! | cookies | a poll that says yes too early or too late | [`reader`], [`writer`] |
-//! | lateness | something queued that nobody comes for | [`watchdog`] |
+//! | lateness | an entry that is never served | [`watchdog`] |
 //! | hang | threads that make no progress | [`watchdog`] |
-//! | forward progress | callbacks that do not run while others come | `flood` |
+//! | forward progress | callbacks that do not run while others arrive | `flood` |
 //! | stalls | a stall that is not reported, or too early | `stall` |
-//! | children | a fork whose child does not work, or runs what is its parent's | `forker` |
-//! | isolation | a stalled section of one `Srcu` or domain that holds up another one, or the process | `own_stall` |
+//! | children | a fork whose child does not work, or runs its parent's callbacks | `forker` |
+//! | isolation | a section of one `Srcu` or domain that delays another one, or the process | `own_stall` |
 //! | coverage | actors that do nothing, laziness that is never exercised | `coverage` |
 //!
-//! Everything shared is either static or leaked with the one run of a process, so that a late reader or
-//! a late callback meets memory that says what is wrong, and not a crash. [`Broken`] makes the *program*
-//! misuse the library, one oracle at a time: the proof that they can fail.
+//! Everything shared is either static or leaked with the one run of a process, so that a late reader or a
+//! late callback loads a mark that shows the error, and does not crash. [`Broken`] makes the *program* misuse
+//! the library, one oracle at a time: the proof that the oracles can fail.
 //!
-//! A program that links it has [`allocator::Watching`] as its global allocator: without it, nothing is known of
-//! plain blocks, and every run leaks. It compares the shape of what is freed, and is the system's allocator else.
+//! A program that links it has [`allocator::Watching`] as its global allocator: without it, plain blocks are
+//! not checked, and every run reports leaks. It checks freed blocks of an element's layout, and is the
+//! system's allocator otherwise.
 //!
 //! A process has one run; [`campaign`] runs scenarios ([`scenario`]), a process each ([`child`]).
 
@@ -55,7 +56,6 @@ mod own_maker;
 mod own_stall;
 mod own_writer;
 pub mod periods;
-pub mod plot;
 mod pool;
 pub mod reader;
 mod report;
@@ -66,6 +66,7 @@ mod srcu_reader;
 mod srcu_task;
 mod stall;
 mod storm;
+pub mod target;
 mod tune;
 mod waiter;
 mod waking;

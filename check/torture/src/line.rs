@@ -1,4 +1,4 @@
-//! The line of an interval: what has been done in it. The legend is in `docs/verification.md`.
+//! The line of an interval: its counts. The legend is in `docs/verification.md`.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -89,7 +89,7 @@ fn broken(text: &str) -> Result<Broken, String> {
     Broken::named(text).ok_or_else(|| format!("no such misuse; there are: {names}"))
 }
 
-/// A seed nobody chose.
+/// A random seed.
 fn draw() -> u64 {
     use std::hash::{BuildHasher, Hasher, RandomState};
     RandomState::new().build_hasher().finish() % 1_000_000_000

@@ -1,4 +1,4 @@
-//! Choices that a seed decides: splitmix64.
+//! Choices by a seed: splitmix64.
 
 /// A small generator of numbers that look random.
 #[derive(Clone, Debug)]

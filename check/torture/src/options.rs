@@ -1,4 +1,4 @@
-//! What a run is asked to do.
+//! The options of a run.
 
 use std::os::fd::RawFd;
 use std::time::Duration;
@@ -88,7 +88,7 @@ pub struct Delays {
     pub writer_us: usize,
     /// The storm of signals rests, for up to so many microseconds.
     pub signal_us: u64,
-    /// Everybody pauses for up to so many milliseconds, every few seconds. Not at all if 0.
+    /// All actors pause for up to this number of milliseconds, every few seconds. Not at all if 0.
     pub pause_ms: u64,
 }
 
@@ -139,7 +139,7 @@ pub enum Broken {
     ChildTwice,
     /// A flood waits for a callback that it did not queue.
     LostFlood,
-    /// Nobody does anything lazily.
+    /// No actor does anything lazily.
     NeverLazy,
     /// Something is queued when everything is over.
     LeftOver,

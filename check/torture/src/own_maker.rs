@@ -1,5 +1,5 @@
-//! Makes and drops `Srcu`s and domains that others use: what they have queued runs all the same, each once; what is open there ends later; the place
-//! of one that is gone goes to the next.
+//! Makes and drops `Srcu`s and domains that others use: their queued entries run all the same, each once;
+//! their open sections end later; the memory of a dropped one goes to the next.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::element::{Dropping, Element};
 use crate::hand::Hand;
 use crate::kind::Kind;
 use crate::periods::{Periods, Whose, give_back};
-use crate::plot::{self, GROUNDS, NOBODYS, Plot};
+use crate::target::{self, NO_TARGET, TARGETS, Target};
 
 /// Makes until it is over.
 pub fn run<P: Periods>(mut hand: Hand) {
@@ -26,15 +26,15 @@ pub fn run<P: Periods>(mut hand: Hand) {
     }
 }
 
-/// Puts a new plot where an old one is. The first ground keeps the one it began with.
+/// Replaces the target of a slot. The first slot keeps its first target.
 fn turn_over<P: Periods>(hand: &mut Hand) {
-    let ground = 1 + hand.numbers.below(GROUNDS - 1);
-    let plot = Arc::new(Plot::<P>::made(hand.world.places.len()));
-    let old = P::grounds(hand.world)[ground].replace(Some(plot));
+    let index = 1 + hand.numbers.below(TARGETS - 1);
+    let target = Arc::new(Target::<P>::made(hand.world.places.len()));
+    let old = P::slots(hand.world)[index].replace(Some(target));
     drop(old); // perhaps the last; if not, whoever has that drops it
 }
 
-/// One that nobody else knows of; its own thread leaves things queued, and the grace period under way.
+/// One that no other thread knows; its own thread leaves entries queued, and the grace period in progress.
 fn short_life<P: Periods>(hand: &mut Hand) {
     static RAN: AtomicU64 = AtomicU64::new(0);
     let own = Whose::Owned(P::made());
@@ -58,7 +58,7 @@ fn short_life<P: Periods>(hand: &mut Hand) {
 /// One whose cell outlives it.
 fn outlived<P: Periods>(hand: &mut Hand) {
     let (world, own) = (hand.world, P::made());
-    let Some((entry, birth)) = hand.ledger().take(Kind::Retired, NOBODYS) else {
+    let Some((entry, birth)) = hand.ledger().take(Kind::Retired, NO_TARGET) else {
         return;
     };
     let cell = own.cell();
@@ -69,7 +69,7 @@ fn outlived<P: Periods>(hand: &mut Hand) {
     drop(own);
     let old = cell.store(None);
     if let Some(dropping) = &*old {
-        plot::note(world, NonNull::from(&dropping.0));
+        target::note(world, NonNull::from(&dropping.0));
     }
     give_back(old, Kind::Retired, hand);
 }

@@ -1,5 +1,5 @@
-//! Isolation: a section of an `Srcu` or of a domain stays open, and sees meanwhile that its own grace periods and callbacks wait for it, and that
-//! nobody else's do: not another one's, nor the process's.
+//! Isolation: a section of an `Srcu` or of a domain stays open, and checks that its own grace periods and
+//! callbacks wait for it, and that no others do: neither another one's, nor the process's.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -52,8 +52,8 @@ fn stall<P: Periods>(hand: &mut Hand) {
         Finding::NotIsolated.note(None, 1);
     }
     hand.beat();
-    if let Some(plot) = srcu_reader::plot::<P>(hand)
-        && is_held_up(&plot.whose.synchronize_timeout(patience))
+    if let Some(target) = srcu_reader::target::<P>(hand)
+        && is_held_up(&target.whose.synchronize_timeout(patience))
     {
         Finding::NotIsolated.note(None, 2);
     }

@@ -1,5 +1,5 @@
-//! Updates under [`Srcu`](quiescent::Srcu)s and [`Domain`](quiescent::Domain)s: as [`writer`], whose protocol around each disposal they share; and those who only ask,
-//! wait for everybody's callbacks, or run them.
+//! Updates under [`Srcu`](quiescent::Srcu)s and [`Domain`](quiescent::Domain)s, with [`writer`]'s protocol
+//! around each disposal; and threads that only request grace periods, wait for all callbacks, or run them.
 
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
@@ -15,8 +15,8 @@ use crate::kind::Kind;
 use crate::ledger::SLOTS;
 use crate::options::Broken;
 use crate::periods::{Content, Periods, Whose, give_back};
-use crate::plot::Plot;
 use crate::srcu_reader;
+use crate::target::Target;
 use crate::waking;
 use crate::writer;
 
@@ -32,56 +32,57 @@ pub fn run<P: Periods>(mut hand: Hand) {
 
 /// An update of any kind, or many of a cheap one; or something else that asks for grace periods.
 pub fn round<P: Periods>(hand: &mut Hand) {
-    let Some(plot) = srcu_reader::plot::<P>(hand) else {
+    let Some(target) = srcu_reader::target::<P>(hand) else {
         return;
     };
     let kinds = &hand.world.options.kinds;
     let kind = P::nearest(kinds[hand.numbers.below(kinds.len())]);
     match hand.numbers.below(200) {
-        0 if kinds.contains(&Kind::RetirePtr) => flood(hand, &plot, Kind::RetirePtr, 1500),
-        1 if !kind.waits() => flood(hand, &plot, kind, 300),
-        2..20 if kinds.contains(&Kind::Synchronize) => ask(hand, &plot),
-        20..22 if hand.world.barriers_allowed() => barrier(hand, &plot),
+        0 if kinds.contains(&Kind::RetirePtr) => flood(hand, &target, Kind::RetirePtr, 1500),
+        1 if !kind.waits() => flood(hand, &target, kind, 300),
+        2..20 if kinds.contains(&Kind::Synchronize) => ask(hand, &target),
+        20..22 if hand.world.barriers_allowed() => barrier(hand, &target),
         22..24 if hand.world.barriers_allowed() => {
             let limit = Duration::from_micros(hand.numbers.next() % 20_000);
-            plot.whose.drain_for(limit);
+            target.whose.drain_for(limit);
         }
-        _ => _ = update(hand, &plot, kind, false),
+        _ => _ = update(hand, &target, kind, false),
     }
 }
 
-fn flood<P: Periods>(hand: &mut Hand, plot: &Plot<P>, kind: Kind, most: usize) {
+fn flood<P: Periods>(hand: &mut Hand, target: &Target<P>, kind: Kind, most: usize) {
     for _ in 0..hand.numbers.below(most) {
-        if !hand.goes_on() || !update(hand, plot, kind, false) {
+        if !hand.goes_on() || !update(hand, target, kind, false) {
             break;
         }
     }
 }
 
-/// Everything that any thread has queued here is over when `barrier` returns, or its future is ready. Some futures are given up.
-fn barrier<P: Periods>(hand: &mut Hand, plot: &Plot<P>) {
+/// Everything that any thread has queued here is over when `barrier` returns, or its future is ready. Some
+/// futures are given up.
+fn barrier<P: Periods>(hand: &mut Hand, target: &Target<P>) {
     let places = &hand.world.places;
     let committed: Vec<u64> = places.iter().map(|it| it.ledger.committed()).collect();
-    hand.record(What::Barrier, None, u64::from(plot.number));
+    hand.record(What::Barrier, None, u64::from(target.number));
     if !hand.world.is_broken(Broken::SkipBarrier) {
         match hand.numbers.below(3) {
-            0 => waking::block_on(&hand.place.bell, plot.whose.barrier_async()),
+            0 => waking::block_on(&hand.place.bell, target.whose.barrier_async()),
             1 => {
-                waking::abandon(&hand.place.bell, plot.whose.barrier_async());
-                plot.whose.barrier();
+                waking::abandon(&hand.place.bell, target.whose.barrier_async());
+                target.whose.barrier();
             }
-            _ => plot.whose.barrier(),
+            _ => target.whose.barrier(),
         }
     }
-    hand.record(What::BarrierEnd, None, u64::from(plot.number));
+    hand.record(What::BarrierEnd, None, u64::from(target.number));
     for (place, committed) in places.iter().zip(committed) {
-        place.ledger.check_barrier(committed, plot.number);
+        place.ledger.check_barrier(committed, target.number);
     }
 }
 
-/// Grace periods that nobody needs.
-fn ask<P: Periods>(hand: &mut Hand, plot: &Plot<P>) {
-    let own = &plot.whose;
+/// Unneeded grace periods.
+fn ask<P: Periods>(hand: &mut Hand, target: &Target<P>) {
+    let own = &target.whose;
     let way = hand.numbers.below(7);
     hand.record(What::Ask, None, way as u64);
     hand.begin(Kind::Synchronize);
@@ -112,14 +113,14 @@ fn ask<P: Periods>(hand: &mut Hand, plot: &Plot<P>) {
     hand.end();
 }
 
-/// Publishes an element of this kind in place of another, and disposes of that one; `inside` a section there nobody waits. False
-/// if everything this thread can have queued is queued.
-pub fn update<P: Periods>(hand: &mut Hand, plot: &Plot<P>, kind: Kind, inside: bool) -> bool {
+/// Publishes an element of this kind in place of another, and disposes of that one; `inside` a section there
+/// is no waiting. False if everything this thread can have queued is queued.
+pub fn update<P: Periods>(hand: &mut Hand, target: &Target<P>, kind: Kind, inside: bool) -> bool {
     let kind = match hand.world.is_broken(Broken::NeverLazy) && kind.is_lazy() {
         true => Kind::CallHurry,
         false => P::nearest(kind),
     };
-    let Some((entry, birth)) = hand.ledger().take(kind, plot.number) else {
+    let Some((entry, birth)) = hand.ledger().take(kind, target.number) else {
         hand.world.full.fetch_add(1, Ordering::Relaxed);
         return false;
     };
@@ -127,27 +128,27 @@ pub fn update<P: Periods>(hand: &mut Hand, plot: &Plot<P>, kind: Kind, inside: b
     if !hand.world.is_broken(Broken::PublishFirst) {
         entry.make_fit();
     }
-    let bed = &plot.beds[hand.number];
+    let elements = &target.per_thread[hand.number];
     if kind.in_cell() {
         let mut new = Some(Dropping(element));
         let old = match hand.numbers.below(2) {
-            0 => bed.cell.store(new),
-            _ => bed.cell.update(|_| new.take()), // nobody else stores here: once
+            0 => elements.cell.store(new),
+            _ => elements.cell.update(|_| new.take()), // nobody else stores here: once
         };
         if old.is_some() {
-            dispose(hand, plot, Old::Owned(old), inside);
+            dispose(hand, target, Old::Owned(old), inside);
         }
         return true;
     }
     let new = Box::into_raw(Box::new(element));
     let slot = hand.numbers.below(SLOTS);
-    let old = bed.raw[slot].swap(new, Ordering::AcqRel); // [TO-3]
+    let old = elements.raw[slot].swap(new, Ordering::AcqRel); // [TO-3]
     if hand.world.is_broken(Broken::PublishFirst) {
         std::thread::yield_now();
         entry.make_fit();
     }
     if let Some(old) = NonNull::new(old) {
-        dispose(hand, plot, Old::Raw(old), inside);
+        dispose(hand, target, Old::Raw(old), inside);
     }
     true
 }
@@ -160,7 +161,7 @@ enum Old<R> {
 
 fn dispose<P: Periods>(
     hand: &mut Hand,
-    plot: &Plot<P>,
+    target: &Target<P>,
     old: Old<quiescent::Retired<Content, P>>,
     inside: bool,
 ) {
@@ -177,7 +178,7 @@ fn dispose<P: Periods>(
         kind if kind.in_cell() => Kind::RetiredHurry, // nobody may wait here
         _ => Kind::CallHurry,
     };
-    let own = &plot.whose;
+    let own = &target.whose;
     let act = |hand: &mut Hand, entry, word| match old {
         Old::Raw(element) if kind.waits() => {
             wait_and_free(hand, &**own, element, entry, word, kind)

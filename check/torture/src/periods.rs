@@ -1,5 +1,5 @@
-//! Grace periods of a program's own, of either kind: what [`Srcu`] and [`Domain`] have in common, so that actors and oracles are
-//! written once.
+//! Grace periods of a program's own, of either kind: the common interface of [`Srcu`] and [`Domain`], so that
+//! actors and oracles are written once.
 
 use std::ops::Deref;
 use std::ptr::NonNull;
@@ -14,20 +14,20 @@ use crate::callback::Own;
 use crate::element::Dropping;
 use crate::hand::Hand;
 use crate::kind::Kind;
-use crate::plot::{GROUNDS, Ground};
+use crate::target::{TARGETS, TargetSlot};
 use crate::world::World;
 
 /// For ever.
-pub static SRCUS: [Srcu; GROUNDS] = [const { Srcu::new() }; GROUNDS];
+pub static SRCUS: [Srcu; TARGETS] = [const { Srcu::new() }; TARGETS];
 /// For ever.
-pub static DOMAINS: [Domain; GROUNDS] = [const { Domain::new() }; GROUNDS];
+pub static DOMAINS: [Domain; TARGETS] = [const { Domain::new() }; TARGETS];
 
 /// Grace periods, and who keeps them.
 #[derive(Debug)]
 pub enum Whose<P: 'static> {
-    /// Nobody has to.
+    /// Never freed.
     Static(&'static P),
-    /// Whoever has one of these.
+    /// Counted.
     Owned(P),
 }
 
@@ -105,7 +105,7 @@ pub trait Periods: Handle + Send + Sync + 'static {
     /// The nearest kind that it has.
     fn nearest(kind: Kind) -> Kind;
     /// Where it is read.
-    fn grounds(world: &World) -> &[Ground<Self>];
+    fn slots(world: &World) -> &[TargetSlot<Self>];
     /// For a callback to keep.
     fn own(whose: Whose<Self>) -> Own;
 }
@@ -214,8 +214,8 @@ impl Periods for Srcu {
         kind.of_srcu()
     }
 
-    fn grounds(world: &World) -> &[Ground<Srcu>] {
-        &world.grounds
+    fn slots(world: &World) -> &[TargetSlot<Srcu>] {
+        &world.srcus
     }
 }
 
@@ -238,7 +238,7 @@ impl Periods for Domain {
         kind.of_domain()
     }
 
-    fn grounds(world: &World) -> &[Ground<Domain>] {
-        &world.fields
+    fn slots(world: &World) -> &[TargetSlot<Domain>] {
+        &world.domains
     }
 }

@@ -1,5 +1,5 @@
-//! A small executor: tasks that any of its threads polls, each only when it was woken. A wake-up that is lost is a task
-//! that is never polled again, which is found.
+//! A small executor: any of its threads polls a task, only when it was woken. A task with a lost wake-up is
+//! never polled again, which is a finding.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -69,7 +69,7 @@ impl Pool {
         lock(&self.woken).pop_front()
     }
 
-    /// Looks for one that nobody has woken for too long.
+    /// Searches for a task that has not been woken for too long.
     pub fn look(&self, world: &World) {
         let patience = (world.options.patience.as_millis() / 100) as u32;
         let now = world.now();

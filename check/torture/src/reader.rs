@@ -1,5 +1,5 @@
-//! Readers: find an element, stay a while, and look at its age at the *end* of the section. Above 1, a
-//! grace period has passed that had to wait for this section.
+//! Readers: find an element, stay a while, and read its age at the *end* of the section. Above 1, a grace
+//! period has passed that had to wait for this section.
 //!
 //! Sections come in several shapes: short, nested with guards dropped in any order, `repin` in a loop,
 //! interrupted by the scheduler, long, with updates and cookies inside. A cookie taken inside a section
@@ -140,7 +140,7 @@ pub fn section(hand: &mut Hand) {
         0..4 => nested(hand),
         4..8 => repinning(hand),
         8 => updating(hand),
-        // Polling drives grace periods: not where nobody is to ask for any.
+        // Polling drives grace periods: not where the scenario has no requests.
         9 if hand.world.options.kinds.contains(&Kind::Poll) => asking(hand),
         shape => plain(hand, shape),
     }

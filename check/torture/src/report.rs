@@ -1,4 +1,4 @@
-//! What a run found, as a table and in the shape that every command shares (schema `quiescent/1`).
+//! The results of a run, as a table and in the shape that every command shares (schema `quiescent/1`).
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -37,7 +37,7 @@ pub struct KindRow {
 /// What a run found.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// What was asked for.
+    /// The options.
     pub options: Options,
     /// How long it took.
     pub elapsed: Duration,

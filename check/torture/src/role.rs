@@ -1,4 +1,4 @@
-//! What the threads of a run do: the actors.
+//! The actors: the roles of the threads of a run.
 
 /// How many roles there are.
 pub const ROLES: usize = 27;
@@ -19,7 +19,7 @@ pub enum Role {
     Drain,
     /// Updates, then does nothing for a while.
     Quiet,
-    /// Queues lazily and waits until somebody has come for it.
+    /// Queues lazily and waits until all of it has been served.
     Lazy,
     /// Starts threads that live shortly.
     Churn,
@@ -43,7 +43,7 @@ pub enum Role {
     SrcuWriter,
     /// As [`Flood`](Role::Flood), under an `Srcu`.
     SrcuFlood,
-    /// Stays in a section of an `Srcu`, and sees that it holds up nobody else.
+    /// Stays in a section of an `Srcu`, and checks that it delays no other domain.
     SrcuStall,
     /// Runs tasks that hold guards while they wait.
     SrcuTask,
@@ -55,7 +55,7 @@ pub enum Role {
     DomainWriter,
     /// As [`Flood`](Role::Flood), under a domain.
     DomainFlood,
-    /// Stays in a section of a domain, and sees that it holds up nobody else.
+    /// Stays in a section of a domain, and checks that it delays no other domain.
     DomainStall,
     /// Makes and drops domains that others use; their cells outlive some.
     DomainMaker,
@@ -177,7 +177,7 @@ impl Cast {
         self.0[role as usize] = count;
     }
 
-    /// Does anybody read under an `Srcu`, or update there?
+    /// Does an actor read under an `Srcu`, or update there?
     pub fn has_srcus(&self) -> bool {
         let roles = Role::SrcuReader as usize..Role::DomainReader as usize;
         self.0[roles].iter().any(|&count| count > 0)
@@ -189,7 +189,8 @@ impl Cast {
         roles.iter().any(|&count| count > 0)
     }
 
-    /// Shares this many threads between readers and writers as they are now; one of each stays that was there.
+    /// Shares this many threads between readers and writers as they are now; one of each stays that was
+    /// there.
     pub fn share(&mut self, threads: usize) {
         let (readers, writers) = (self.of(Role::Reader), self.of(Role::Writer));
         if readers + writers == 0 {

@@ -1,4 +1,4 @@
-//! One run: starts the threads, looks after them, and checks at the end that nothing is left.
+//! One run: starts the threads, watches them, and checks at the end that nothing is left.
 
 use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
@@ -34,7 +34,8 @@ pub struct Moment<'a> {
 /// Runs for as long as asked, or until something is found, or until `tick` (called ten times a second)
 /// says no. Once in the life of a process.
 ///
-/// If the run is long enough and an actor has not acted by then, it goes on until it has, or patience is over.
+/// If the run is long enough and an actor has not acted by then, it goes on until it has, or patience is
+/// over.
 ///
 /// # Errors
 /// The library refuses what it is told at the start.
@@ -177,46 +178,46 @@ fn sweep(world: &'static World, notes: &mut String) -> bool {
         for place in 0..world.places.len() {
             writer::clear(&mut Hand::new(world, place, 1 << 40));
         }
-        end_handed_on(world); // of whatever ground's plot they are
-        clear_grounds(world, &SRCUS);
-        clear_grounds(world, &DOMAINS);
+        end_handed_on(world); // of any target
+        clear_targets(world, &SRCUS);
+        clear_targets(world, &DOMAINS);
         // A callback that was running when the first was called may have queued itself again.
         barrier();
         barrier();
-        // A grace period that was asked for is nobody's to drive once everything that wanted it is gone: who waits next takes it along.
+        // A requested grace period has no driver once all its waiters are gone: the next waiter drives it.
         synchronize();
     });
     end_all(world, vec![sweeper], notes) && come_to_rest(world)
 }
 
-/// Sections that were handed on, and for which nobody comes any more.
+/// Handed-on sections that no thread takes any more.
 fn end_handed_on(world: &World) {
-    let posts = world.posts.iter();
-    for held in posts.flat_map(|post| std::iter::from_fn(|| post.take())) {
+    let handed_on = world.handed_on.iter();
+    for held in handed_on.flat_map(|post| std::iter::from_fn(|| post.take())) {
         held.end();
     }
 }
 
 /// The same under `Srcu`s, or domains.
-fn clear_grounds<P: Periods>(world: &'static World, statics: &'static [P]) {
-    let grounds = P::grounds(world);
-    for ground in grounds {
-        let Some(plot) = ground.replace(None) else {
+fn clear_targets<P: Periods>(world: &'static World, statics: &'static [P]) {
+    let slots = P::slots(world);
+    for slot in slots {
+        let Some(target) = slot.replace(None) else {
             continue;
         };
-        let own = plot.whose.clone();
-        plot.clear(world);
-        drop(plot);
+        let own = target.whose.clone();
+        target.clear(world);
+        drop(target);
         own.barrier();
         own.barrier();
         own.synchronize();
     }
-    let statics = statics.iter().filter(|_| !grounds.is_empty());
+    let statics = statics.iter().filter(|_| !slots.is_empty());
     statics.for_each(P::barrier);
 }
 
-/// What was queued under what is gone comes in its time, and there is nobody to ask for it. (What does not come is
-/// found afterwards.)
+/// Entries queued under dropped domains run in time, and nothing can be asked for them. (Entries that do not
+/// run are found afterwards.)
 fn come_to_rest(world: &World) -> bool {
     let start = Instant::now();
     let left = || {
@@ -224,7 +225,7 @@ fn come_to_rest(world: &World) -> bool {
         entries.any(|entry| !entry.is_free())
             || MADE.load(Ordering::Relaxed) != allocator::FREED.load(Ordering::Relaxed)
     };
-    let own = !world.grounds.is_empty() || !world.fields.is_empty();
+    let own = !world.srcus.is_empty() || !world.domains.is_empty();
     while own && left() && start.elapsed() < world.options.patience {
         thread::sleep(Duration::from_millis(10));
     }
@@ -259,8 +260,8 @@ fn check_idle(world: &World, notes: &mut String) {
     let start = Instant::now();
     let idle = || {
         let now = statistics();
-        let mut srcus = SRCUS.iter().filter(|_| !world.grounds.is_empty());
-        let mut domains = DOMAINS.iter().filter(|_| !world.fields.is_empty());
+        let mut srcus = SRCUS.iter().filter(|_| !world.srcus.is_empty());
+        let mut domains = DOMAINS.iter().filter(|_| !world.domains.is_empty());
         now.queued == 0
             && now.queued_bytes == 0
             && !now.timer_armed
@@ -281,12 +282,12 @@ fn check_idle(world: &World, notes: &mut String) {
         statistics().callback_panics,
     );
     check_panics(planned, counted, notes);
-    if !world.grounds.is_empty() {
+    if !world.srcus.is_empty() {
         let counted = SRCUS.iter().map(|srcu| srcu.statistics().callback_panics);
         let planned = world.srcu_panics.load(Ordering::Relaxed);
         check_panics(planned, counted.sum(), notes);
     }
-    if !world.fields.is_empty() {
+    if !world.domains.is_empty() {
         let counted = DOMAINS.iter().map(|it| it.statistics().callback_panics);
         let planned = world.domain_panics.load(Ordering::Relaxed);
         check_panics(planned, counted.sum(), notes);
@@ -300,7 +301,7 @@ fn check_panics(planned: u64, counted: u64, notes: &mut String) {
     }
 }
 
-/// Who is in the way.
+/// The holdouts.
 fn stuck() -> String {
     let mut text = String::new();
     for holdout in holdouts() {

@@ -1,4 +1,4 @@
-//! Scenarios: files that say who does what in a run, and what that is to stress.
+//! Scenarios: files with the actors of a run, and the parts that it stresses.
 //!
 //! A scenario is a file in TOML. Those in `data/torture` are part of the program; any other can be given by
 //! its path.
@@ -30,8 +30,8 @@
 //! prompt_ms = 50
 //! ```
 //!
-//! The thread host has no fan-outs to choose: its leaves are groups of 64 threads. `slots` says how many of
-//! them there may be, and the number of threads how many are used.
+//! The thread host has no configurable fan-out: its leaves are groups of 64 threads. `slots` limits their
+//! number, and the number of threads decides how many are used.
 
 use std::collections::BTreeMap;
 use std::fmt;

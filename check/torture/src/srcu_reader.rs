@@ -1,5 +1,5 @@
-//! Readers under [`Srcu`](quiescent::Srcu)s: as [`reader`], and beside that they sleep inside, and hand their sections on to
-//! whoever comes, with what was found in them.
+//! Readers under [`Srcu`](quiescent::Srcu)s: as [`reader`]; they also sleep inside, and hand their sections
+//! on to other threads, with the element found in them.
 
 use std::sync::Arc;
 use std::thread;
@@ -13,8 +13,8 @@ use crate::kind::Kind;
 use crate::options::Broken;
 use crate::own_writer;
 use crate::periods::Periods;
-use crate::plot::{Held, Plot};
 use crate::reader::{self, stay};
+use crate::target::{Held, Target};
 
 /// Reads until it is over.
 pub fn run(mut hand: Hand) {
@@ -27,35 +27,33 @@ pub fn run(mut hand: Hand) {
             thread::sleep(Duration::from_micros(50)); // others want to run too
         }
         if turn == 1000 && hand.world.is_broken(Broken::StuckReader) {
-            std::mem::forget(hand.world.grounds[0].plot().map(|plot| plot.hold(0)));
+            std::mem::forget(hand.world.srcus[0].target().map(|target| target.hold(0)));
         }
     }
 }
 
-/// What is at one of the grounds now.
-pub fn plot<P: Periods>(hand: &mut Hand) -> Option<Arc<Plot<P>>> {
-    let grounds = P::grounds(hand.world);
-    grounds
-        .get(hand.numbers.below(grounds.len().max(1)))?
-        .plot()
+/// The target in one of the slots.
+pub fn target<P: Periods>(hand: &mut Hand) -> Option<Arc<Target<P>>> {
+    let slots = P::slots(hand.world);
+    slots.get(hand.numbers.below(slots.len().max(1)))?.target()
 }
 
-/// One section in one of several shapes; none where nobody reads under an `Srcu`.
+/// One section in one of several shapes; none where the cast has no `Srcu`s.
 pub fn section(hand: &mut Hand) {
-    let Some(plot) = plot::<Srcu>(hand) else {
+    let Some(target) = target::<Srcu>(hand) else {
         return;
     };
     hand.had_srcu_section();
     let draw = hand.numbers.next() as usize;
     match hand.numbers.below(64) {
-        0..6 => nested(hand, &plot),
-        6..16 => hand_on(hand, plot),
+        0..6 => nested(hand, &target),
+        6..16 => hand_on(hand, target),
         16..26 => take_over(hand),
-        26 => updating(hand, &plot),
-        27..29 if hand.world.options.kinds.contains(&Kind::Poll) => asking(hand, &plot),
-        29..32 => inside_another(hand, &plot),
+        26 => updating(hand, &target),
+        27..29 if hand.world.options.kinds.contains(&Kind::Poll) => asking(hand, &target),
+        29..32 => inside_another(hand, &target),
         _ => {
-            let held = plot.hold(draw);
+            let held = target.hold(draw);
             last(hand);
             end(hand, held);
         }
@@ -85,49 +83,49 @@ pub fn end<P: Periods>(hand: &mut Hand, held: Held<P>) {
 }
 
 /// Two sections; the outer one ends first.
-pub fn nested<P: Periods>(hand: &mut Hand, plot: &Plot<P>) {
-    let outer = plot.hold(hand.numbers.next() as usize);
-    let inner = plot.hold(hand.numbers.next() as usize);
+pub fn nested<P: Periods>(hand: &mut Hand, target: &Target<P>) {
+    let outer = target.hold(hand.numbers.next() as usize);
+    let inner = target.hold(hand.numbers.next() as usize);
     stay(hand.numbers.below(100));
     end(hand, outer);
     stay(hand.numbers.below(200));
     end(hand, inner);
 }
 
-/// Somebody else ends it, on another thread; this one may have ended by then, and the plot be gone.
-fn hand_on(hand: &mut Hand, plot: Arc<Plot<Srcu>>) {
-    let held = plot.hold(hand.numbers.next() as usize);
-    drop(plot);
-    let ground = hand.numbers.below(hand.world.posts.len());
-    if let Some(held) = hand.world.posts[ground].leave(held) {
+/// Another thread ends it; this one may have ended by then, and the target may be gone.
+fn hand_on(hand: &mut Hand, target: Arc<Target<Srcu>>) {
+    let held = target.hold(hand.numbers.next() as usize);
+    drop(target);
+    let index = hand.numbers.below(hand.world.handed_on.len());
+    if let Some(held) = hand.world.handed_on[index].leave(held) {
         end(hand, held);
     }
 }
 
 fn take_over(hand: &mut Hand) {
-    let ground = hand.numbers.below(hand.world.posts.len());
-    if let Some(held) = hand.world.posts[ground].take() {
+    let index = hand.numbers.below(hand.world.handed_on.len());
+    if let Some(held) = hand.world.handed_on[index].take() {
         last(hand);
         end(hand, held);
     }
 }
 
 /// Updates inside a section.
-pub fn updating<P: Periods>(hand: &mut Hand, plot: &Plot<P>) {
-    let held = plot.hold(hand.numbers.next() as usize);
+pub fn updating<P: Periods>(hand: &mut Hand, target: &Target<P>) {
+    let held = target.hold(hand.numbers.next() as usize);
     let kind = hand.deferred();
-    own_writer::update(hand, plot, kind, true);
+    own_writer::update(hand, target, kind, true);
     end(hand, held);
 }
 
 /// A section of the domain inside, and the other way round: neither minds the other.
-pub fn inside_another<P: Periods>(hand: &mut Hand, plot: &Plot<P>) {
+pub fn inside_another<P: Periods>(hand: &mut Hand, target: &Target<P>) {
     let domain = read_lock();
-    let held = plot.hold(hand.numbers.next() as usize);
+    let held = target.hold(hand.numbers.next() as usize);
     let found = reader::find(hand.world, hand.numbers.next() as usize, &domain);
     stay(hand.numbers.below(200));
     assert!(
-        plot.whose.try_synchronize().is_err(),
+        target.whose.try_synchronize().is_err(),
         "waited inside a section of the process's domain"
     );
     reader::finish(hand, found);
@@ -137,14 +135,14 @@ pub fn inside_another<P: Periods>(hand: &mut Hand, plot: &Plot<P>) {
 }
 
 /// Takes a cookie inside a section; it may not be done there. Nor may a wait succeed.
-pub fn asking<P: Periods>(hand: &mut Hand, plot: &Plot<P>) {
-    let own = &*plot.whose;
+pub fn asking<P: Periods>(hand: &mut Hand, target: &Target<P>) {
+    let own = &*target.whose;
     let earlier = hand.world.is_broken(Broken::FalseCookie).then(|| {
         let cookie = own.start_grace_period();
         cookie.wait();
         cookie
     });
-    let held = plot.hold(hand.numbers.next() as usize);
+    let held = target.hold(hand.numbers.next() as usize);
     let cookie = earlier.unwrap_or_else(|| own.start_grace_period());
     stay(hand.numbers.below(2000));
     if cookie.is_done() {

@@ -1,6 +1,8 @@
-//! Tasks: they hold guards while they wait, go from thread to thread with them, await grace periods, and are dropped half-way.
+//! Tasks: they hold guards while they wait, move between threads with them, await grace periods, and are
+//! dropped half-way.
 //!
-//! A task that holds a section of one ground awaits grace periods of later grounds only: so nobody waits in a circle.
+//! A task that holds a section of one slot awaits grace periods of later slots only, which prevents a circle
+//! of waiting.
 
 use std::pin::pin;
 use std::sync::atomic::Ordering;
@@ -14,7 +16,7 @@ use crate::finding::Finding;
 use crate::hand::Hand;
 use crate::kind::Kind;
 use crate::numbers::Numbers;
-use crate::plot::{GROUNDS, Held};
+use crate::target::{Held, TARGETS};
 use crate::world::{AGES, World};
 
 /// Tasks for each thread that runs them.
@@ -53,12 +55,12 @@ async fn life(world: &'static World, mut numbers: Numbers) {
         if world.stopped() {
             break;
         }
-        let ground = numbers.below(GROUNDS);
+        let index = numbers.below(TARGETS);
         match numbers.below(4) {
-            0 => hold(world, ground, &mut numbers).await,
-            1 => wait(world, ground).await,
-            2 => inside(world, ground, &mut numbers).await,
-            _ => hold_and_wait(world, ground, &mut numbers).await,
+            0 => hold(world, index, &mut numbers).await,
+            1 => wait(world, index).await,
+            2 => inside(world, index, &mut numbers).await,
+            _ => hold_and_wait(world, index, &mut numbers).await,
         }
     }
 }
@@ -83,14 +85,14 @@ fn end(world: &World, held: Option<Held<Srcu>>) {
     }
 }
 
-fn enter(world: &World, ground: usize, numbers: &mut Numbers) -> Option<Held<Srcu>> {
-    let plot = world.grounds[ground].plot()?;
-    Some(plot.hold(numbers.next() as usize))
+fn enter(world: &World, index: usize, numbers: &mut Numbers) -> Option<Held<Srcu>> {
+    let target = world.srcus[index].target()?;
+    Some(target.hold(numbers.next() as usize))
 }
 
 /// A section on several threads, one after the other.
-async fn hold(world: &'static World, ground: usize, numbers: &mut Numbers) {
-    let held = enter(world, ground, numbers);
+async fn hold(world: &'static World, index: usize, numbers: &mut Numbers) {
+    let held = enter(world, index, numbers);
     for _ in 0..numbers.below(12) {
         pass().await;
     }
@@ -98,24 +100,24 @@ async fn hold(world: &'static World, ground: usize, numbers: &mut Numbers) {
 }
 
 /// A grace period; when it has passed, a cookie that was taken before is done.
-async fn wait(world: &'static World, ground: usize) {
-    let Some(plot) = world.grounds[ground].plot() else {
+async fn wait(world: &'static World, index: usize) {
+    let Some(target) = world.srcus[index].target() else {
         return;
     };
-    let cookie = plot.whose.start_grace_period();
-    plot.whose.grace_period().await;
+    let cookie = target.whose.start_grace_period();
+    target.whose.grace_period().await;
     if !cookie.is_done() {
         Finding::Cookie.note(Some(Kind::Future), 1);
     }
 }
 
-/// A grace period of one's own section cannot be over; it is given up half-way, or awaited after the section.
-async fn inside(world: &'static World, ground: usize, numbers: &mut Numbers) {
-    let Some(plot) = world.grounds[ground].plot() else {
+/// A grace period cannot end inside its own section; it is dropped half-way, or awaited after the section.
+async fn inside(world: &'static World, index: usize, numbers: &mut Numbers) {
+    let Some(target) = world.srcus[index].target() else {
         return;
     };
-    let held = plot.hold(numbers.next() as usize);
-    let mut period = pin!(plot.whose.grace_period());
+    let held = target.hold(numbers.next() as usize);
+    let mut period = pin!(target.whose.grace_period());
     let over = std::future::poll_fn(|context| Poll::Ready(period.as_mut().poll(context))).await;
     if over == Poll::Ready(()) {
         Finding::Cookie.note(Some(Kind::Future), 0);
@@ -128,9 +130,9 @@ async fn inside(world: &'static World, ground: usize, numbers: &mut Numbers) {
 }
 
 /// Holds one, and waits for grace periods of others.
-async fn hold_and_wait(world: &'static World, ground: usize, numbers: &mut Numbers) {
-    let held = enter(world, ground, numbers);
-    for later in ground + 1..GROUNDS {
+async fn hold_and_wait(world: &'static World, index: usize, numbers: &mut Numbers) {
+    let held = enter(world, index, numbers);
+    for later in index + 1..TARGETS {
         wait(world, later).await;
     }
     end(world, held);

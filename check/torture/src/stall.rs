@@ -1,5 +1,5 @@
-//! Readers that stay: a section lasts until a report names its thread, with somebody waiting for it all
-//! the time. No report at all is found, and so is one before its time.
+//! Readers that stay: a section lasts until a report names its thread, while other threads wait for it all
+//! the time. A missing report is a finding, and so is one before its time.
 
 use std::sync::atomic::Ordering;
 use std::thread;

@@ -1,5 +1,5 @@
-//! A storm of signals whose handler reads. It goes for every thread of the run, whatever it is doing:
-//! waiting, queuing, ending. Only reading is allowed in a handler, and only reading is done.
+//! A storm of signals whose handler reads. The signals go to every thread of the run, in any state: waiting,
+//! queuing, ending. Only reading is allowed in a handler, and the handler only reads.
 
 use std::mem::zeroed;
 use std::ptr::null_mut;

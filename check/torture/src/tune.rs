@@ -1,5 +1,5 @@
-//! What a running program may change about the library, changed all the time: memory is low, the budget
-//! shrinks and grows, others reclaim, the program runs its callbacks itself, flush times move.
+//! Changes the settings of the running library all the time: memory is low, the budget shrinks and grows,
+//! other threads reclaim, the program runs its callbacks itself, flush times change.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

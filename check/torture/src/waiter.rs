@@ -1,5 +1,5 @@
-//! Threads that wait: for everybody's callbacks (`barrier`), by doing them (`drain`), or for nothing at
-//! all, with things queued that others have to come for (quiet).
+//! Threads that wait: for all callbacks (`barrier`), by running them (`drain`), or idle, with queued entries
+//! that other threads have to serve (quiet).
 
 use std::time::Duration;
 
@@ -13,7 +13,8 @@ use crate::options::Broken;
 use crate::waking;
 use crate::writer;
 
-/// Everything that any thread has queued is over when `barrier` returns, or its future is ready. Some futures are given up.
+/// Everything that any thread has queued is over when `barrier` returns, or its future is ready. Some futures
+/// are given up.
 pub fn barriers(mut hand: Hand) {
     while hand.goes_on() {
         if !hand.world.barriers_allowed() {
@@ -80,8 +81,8 @@ pub fn quiet(mut hand: Hand) {
     }
 }
 
-/// Queues lazily and nothing else, then waits until somebody has come for all of it: at its flush time,
-/// when memory is low, or because of others.
+/// Queues lazily and nothing else, then waits until all of it has been served: at its flush time, when memory
+/// is low, or because of other entries.
 pub fn lazies(mut hand: Hand) {
     let kinds = hand.world.options.kinds.iter().copied();
     let mut lazy: Vec<Kind> = kinds.filter(|kind| kind.is_lazy()).collect();

@@ -1,10 +1,10 @@
-//! Running a future on this thread, which sleeps meanwhile.
+//! Runs a future on this thread, which sleeps meanwhile.
 //!
-//! A waker rings a bell that belongs to a place and is never freed: no counting of references, which
-//! ThreadSanitizer takes for a race, and nothing of the thread that is gone in its last destructors. A bell
-//! that an older future rings late costs one more poll.
+//! A waker rings a bell that belongs to a place and is never freed: this needs no reference count, which
+//! ThreadSanitizer reports as a race, and no state of a thread in its last destructors. A late ring of an
+//! older future costs one more poll.
 //!
-//! `[TO-4]` ringing releases, and the sleeper's look acquires.
+//! `[TO-4]` ringing releases, and the sleeper's load acquires.
 
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,8 +1,8 @@
-//! Looks after the run: the time, pauses, threads that hang, things queued that nobody comes for.
+//! Watches the run: the time, pauses, threads that hang, queued entries that are not served.
 //!
-//! A thread hangs when it shows no sign of life for as long as patience lasts. (No turn of any thread
-//! takes more than half a second by itself; what is longer waits for the library.) Something is late
-//! when it has been queued for that long: a lazy object waits for ten seconds, and a grace period.
+//! A thread hangs when it reports no progress for the patience. (No turn of any thread takes more than half a
+//! second by itself; longer turns wait for the library.) An entry is late when it has been queued for that
+//! long: a lazy object waits for ten seconds, and a grace period.
 
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
@@ -16,14 +16,14 @@ use crate::world::World;
 /// One tick, as the run counts time.
 pub const TICK: Duration = Duration::from_millis(100);
 
-/// Who looks after the run.
+/// The state of the watchdog.
 pub struct Watchdog {
     world: &'static World,
     start: Instant,
     /// Each thread's beat, and when it was new.
     beats: Vec<(u64, Instant)>,
     numbers: Numbers,
-    /// When everybody pauses or goes on next.
+    /// The time of the next pause or continuation.
     turn: Instant,
     paused: bool,
     patience: Duration,
@@ -52,7 +52,7 @@ impl Watchdog {
         self.hanging().or_else(|| self.late())
     }
 
-    /// Everybody pauses together, every few seconds, so that everything goes idle.
+    /// All actors pause together, every few seconds, so that everything becomes idle.
     fn stutter(&mut self) {
         let now = Instant::now();
         let most = self.world.options.delays.pause_ms;

@@ -1,4 +1,4 @@
-//! What all threads of the run share. Leaked: callbacks and handlers may come at any time.
+//! The shared state of all threads of the run. Leaked: callbacks and handlers may come at any time.
 
 use std::sync::atomic::{
     AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering,
@@ -15,9 +15,9 @@ use crate::kind::{KINDS, Kind};
 use crate::latency::Histogram;
 use crate::ledger::Ledger;
 use crate::options::{Broken, Options};
-use crate::plot::{self, GROUNDS, Ground, Post};
 use crate::pool::Pool;
 use crate::role::{ROLES, Role};
+use crate::target::{self, HandedOn, TARGETS, TargetSlot};
 use crate::waking::Bell;
 
 /// Ages that are told apart; the last stands for all beyond.
@@ -60,7 +60,7 @@ pub struct Tally {
 
 /// The run.
 pub struct World {
-    /// What was asked for.
+    /// The options.
     pub options: Options,
     /// The threads.
     pub places: Vec<Place>,
@@ -72,7 +72,7 @@ pub struct World {
     pub acts: [AtomicU64; ROLES],
     /// Sections of callbacks.
     pub glances: AtomicU64,
-    /// Times that everybody paused.
+    /// The number of common pauses.
     pub pauses: AtomicU64,
     /// Grace periods that ended while a section was open (0, 1, 2, 3 or more), by the library's own count,
     /// which lags a little.
@@ -83,18 +83,18 @@ pub struct World {
     pub elsewhere: &'static Ring,
     /// Times that a thread found no free entry.
     pub full: AtomicU64,
-    /// Planned panics of callbacks; those under `Srcu`s that live as long as the program.
+    /// Planned panics of callbacks, except those below.
     pub panics: AtomicU64,
-    /// See there.
+    /// Planned panics of callbacks under these `Srcu`s.
     pub srcu_panics: AtomicU64,
     /// The same of domains.
     pub domain_panics: AtomicU64,
-    /// What is read under `Srcu`s; empty if nobody does.
-    pub grounds: Vec<Ground<Srcu>>,
-    /// Their sections that are handed on.
-    pub posts: [Post; GROUNDS],
-    /// What is read under domains; empty if nobody does.
-    pub fields: Vec<Ground<Domain>>,
+    /// Targets that are `Srcu`s; empty if the cast has none.
+    pub srcus: Vec<TargetSlot<Srcu>>,
+    /// Handed-on sections of these.
+    pub handed_on: [HandedOn; TARGETS],
+    /// Targets that are domains; empty if the cast has none.
+    pub domains: Vec<TargetSlot<Domain>>,
     /// Tasks.
     pub pool: Pool,
     now: AtomicU32,
@@ -143,12 +143,12 @@ impl World {
             }
         });
         let places: Vec<Place> = places.collect();
-        let grounds = match options.cast.has_srcus() {
-            true => plot::of_srcus(places.len()),
+        let srcus = match options.cast.has_srcus() {
+            true => target::of_srcus(places.len()),
             false => Vec::new(),
         };
-        let fields = match options.cast.has_domains() {
-            true => plot::of_domains(places.len()),
+        let domains = match options.cast.has_domains() {
+            true => target::of_domains(places.len()),
             false => Vec::new(),
         };
         let world = Box::into_raw(Box::new(World {
@@ -166,9 +166,9 @@ impl World {
             panics: AtomicU64::new(0),
             srcu_panics: AtomicU64::new(0),
             domain_panics: AtomicU64::new(0),
-            grounds,
-            posts: Default::default(),
-            fields,
+            srcus,
+            handed_on: Default::default(),
+            domains,
             pool: Pool::default(),
             now: AtomicU32::new(0),
             paused: AtomicBool::new(false),
@@ -185,7 +185,7 @@ impl World {
         all.filter(move |(_, place)| place.role == role)
     }
 
-    /// Is this the misuse that was asked for?
+    /// Is this the requested misuse?
     pub fn is_broken(&self, broken: Broken) -> bool {
         self.options.broken == Some(broken)
     }
@@ -210,12 +210,12 @@ impl World {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Does everybody pause?
+    /// Do all actors pause?
     pub fn paused(&self) -> bool {
         self.paused.load(Ordering::Relaxed) && !self.stopped()
     }
 
-    /// Everybody pauses, or goes on.
+    /// All actors pause, or continue.
     pub fn pause(&self, paused: bool) {
         self.paused.store(paused, Ordering::Relaxed);
         self.pauses.fetch_add(u64::from(paused), Ordering::Relaxed);
@@ -223,9 +223,9 @@ impl World {
             .record(self, What::Pause, None, u64::from(paused));
     }
 
-    /// May anybody call `barrier` or `drain`, say that memory is low, or make the budget small now? All of
-    /// that also does what the library should do unasked, so for most of the time nobody does: six seconds
-    /// of every forty.
+    /// May an actor call `barrier` or `drain`, report low memory, or make the budget small now? All of that
+    /// also does what the library should do unasked, so it is forbidden for most of the time: allowed six
+    /// seconds of every forty.
     pub fn barriers_allowed(&self) -> bool {
         self.now() % 400 < 60
     }
@@ -244,7 +244,7 @@ impl World {
             .fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Somebody of this role has done what it is there for.
+    /// An actor of this role has acted.
     pub fn acted(&self, role: Role, times: u64) {
         self.acts[role as usize].fetch_add(times, Ordering::Relaxed);
     }
@@ -258,7 +258,7 @@ impl World {
     pub fn count_panic(&self, under: u32) {
         let panics = match under {
             DOMAIN => &self.panics,
-            under if plot::static_domain(under).is_some() => &self.domain_panics,
+            under if target::static_domain(under).is_some() => &self.domain_panics,
             _ => &self.srcu_panics,
         };
         panics.fetch_add(1, Ordering::Relaxed);

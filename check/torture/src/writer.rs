@@ -1,4 +1,4 @@
-//! Updates: publish a new element, and dispose of the old one by the kind it was made for.
+//! Updates: publish a new element, and dispose of the old one by its kind.
 //!
 //! `[TO-3]` the exchange of a pointer releases the new element to readers, whose load acquires.
 
@@ -61,7 +61,7 @@ fn flood(hand: &mut Hand, kind: Kind, most: usize) {
     }
 }
 
-/// Blocks of many sizes that nobody reads: none at all, tiny, large.
+/// Blocks of many sizes that no thread reads: none at all, tiny, large.
 pub fn chaff(hand: &mut Hand) {
     fn one<T: Send + 'static>(value: T) {
         // SAFETY: just made, never published.
@@ -185,8 +185,8 @@ fn dispose(hand: &mut Hand, old: Old) {
     unsafe { disposing(hand, element, kind, read_lock, act) };
 }
 
-/// What every disposal of an element has around it, whoever's grace periods it is for: the number, the word, the times, and now and
-/// then a section (`enter`), inside which it may not come to an end.
+/// The common part of every disposal of an element, under any grace periods: the number, the word, the times,
+/// and now and then a section (`enter`), inside which it may not end.
 ///
 /// # Safety
 /// The element is there until `act` disposes of it.

@@ -8,16 +8,17 @@
 //! # Folders
 //! * `common`: what both kinds of hosts run. Numbers, shapes and the border: [`seq`], [`polled`] (cookies),
 //!   [`geometry`], [`event`] (trace events), [`config`], [`host`]. The tree, the grace period and its scans,
-//!   [`exp`] (expedited grace periods), [`blocked`] (preempted readers), [`waiters`], [`takeover`] (of the driver
-//!   role), [`stall`], [`cblist`], [`barrier`]. What [`Cpu`] and [`Global`] keep for the folders above.
-//! * `kernel`: what a kernel's CPU does by itself ([`callbacks`], [`report`], [`tick`], [`fast_no_hz`], [`flood`],
-//!   [`urgency`], [`watching`]), and what its offload threads do for it ([`offload`]).
+//!   [`exp`] (expedited grace periods), [`blocked`] (preempted readers), [`waiters`], [`takeover`] (of the
+//!   driver role), [`stall`], [`cblist`], [`barrier`]. What [`Cpu`] and [`Global`] keep for the folders
+//!   above.
+//! * `kernel`: what a kernel's CPU does by itself ([`callbacks`], [`report`], [`tick`], [`fast_no_hz`],
+//!   [`flood`], [`urgency`], [`watching`]), and what its offload threads do for it ([`offload`]).
 //! * `threads`: the policy of the thread host: [`credit`], [`budget`], [`pool`] (workers), [`pressure`] (low
 //!   memory), [`owner`], [`indexed`] (readers that may sleep).
 //! * [`record`]: calls and answers as values.
 //!
-//! `record` imports `kernel` and `threads`, these import `common` and not each other. `docs/architecture.md` has the
-//! whole picture.
+//! `record` imports `kernel` and `threads`, these import `common` and not each other. `docs/architecture.md`
+//! has the whole picture.
 //!
 //! ```
 //! use quiescent_engine::{Config, CpuId, Global, Host, Interest, LeafId, Next, Now, Seen};

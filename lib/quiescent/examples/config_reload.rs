@@ -1,7 +1,7 @@
-//! A service that reloads its configuration on SIGHUP, while its threads go on answering.
+//! A service that reloads its configuration on SIGHUP while its threads continue to answer.
 //!
-//! The signal handler reads the configuration, which a handler may do at any instruction, and asks for a
-//! reload. It does not reload: that allocates, and a handler must not. The main thread does it.
+//! The signal handler reads the configuration, which is allowed at any instruction, and requests a reload. It
+//! does not reload, because that allocates, which a handler must not do. The main thread reloads.
 //!
 //!     cargo run --example config_reload
 

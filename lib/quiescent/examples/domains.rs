@@ -1,8 +1,10 @@
-//! A server with a routing table that is looked up and replaced all the time, and a report that reads through the accounts for long.
+//! A server with a routing table that is looked up and replaced all the time, and a report that reads the
+//! accounts for a long time.
 //!
-//! The accounts are read under a domain of their own. So while the report is in its section, routes come and go: each replaced
-//! table is freed, and who replaces them waits for lookups, never for the report. In the other domain nothing is freed meanwhile, up to its
-//! budget. Routes have a domain too, with a tag: a guard of one and a table of the other do not compile.
+//! The accounts have a domain of their own. So while the report is in its section, replaced routing tables
+//! are freed, and an updater of routes waits only for lookups, not for the report. In the accounts' domain
+//! nothing is freed meanwhile, up to its budget. The routes have a domain with a tag: a guard of one with a
+//! table of the other does not compile.
 //!
 //!     cargo run --example domains
 
@@ -92,7 +94,7 @@ fn report(begun: &Sender<()>, go_on: &Receiver<()>) -> (u64, u64) {
     (day, sum + rest.iter().sum::<u64>())
 }
 
-/// Whoever is in a section of the right domain may call this.
+/// For callers inside a section of the right domain.
 fn accounts<'g>(guard: &'g Guard<&Domain<Accounting>>) -> &'g [u64] {
     &ACCOUNTS.load(guard).0
 }
@@ -105,7 +107,8 @@ fn replace_routes() {
     }
 }
 
-/// Books day after day. The old accounts stay, since the report may read them; those that are too many come back.
+/// Books day after day. The old accounts stay, since the report may read them; those that are too many come
+/// back.
 fn book() -> Vec<u64> {
     let mut refused = Vec::new();
     for day in 1..=DAYS {

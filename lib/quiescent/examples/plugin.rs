@@ -1,6 +1,6 @@
 //! A plug-in, as a shared object that contains the library: `dlopen` it, call it, `dlclose` it.
 //!
-//! The library keeps the object in memory: its threads, and whatever is queued, refer to code in there. So
+//! The library keeps the object loaded, because its threads and queued callbacks refer to code in it. So
 //! `dlclose` succeeds, and opening it again finds it as it was.
 
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,8 +1,7 @@
-//! Cookies instead of waiting: an updater that re-uses its buffers, and never waits and never allocates.
+//! Cookies instead of waiting: an updater that reuses its buffers, and never waits or allocates.
 //!
-//! A sensor publishes samples of four numbers that belong together, in one of a few fixed buffers. A
-//! buffer that was replaced gets a cookie. Once `poll` says that a grace period has passed since, no
-//! reader uses it any more, and it is written again.
+//! A sensor publishes samples of four related numbers, in one of a few fixed buffers. A replaced buffer gets
+//! a cookie. When the cookie is done, no reader uses the buffer any more, and it is written again.
 //!
 //!     cargo run --example recycle
 
@@ -38,7 +37,7 @@ impl Board {
         })
     }
 
-    /// Publishes a sample in `buffer`, which nobody reads; the buffer that it replaces comes back.
+    /// Publishes a sample in `buffer`, which has no readers, and returns the buffer that it replaces.
     fn publish(&self, buffer: usize, value: u64) -> usize {
         for n in &self.buffers[buffer] {
             n.store(value, Ordering::Relaxed);

@@ -1,6 +1,6 @@
-//! A routing table under load: readers look addresses up all the time, an updater changes routes in
-//! batches. Each batch copies the table, changes the copy and publishes it: a reader sees the table
-//! before the batch or after it.
+//! A routing table under load: readers look up addresses all the time, an updater changes routes in batches.
+//! Each batch copies the table, changes the copy and publishes it: a reader sees the table before the batch
+//! or after it.
 //!
 //!     cargo run --example route_table
 
@@ -80,7 +80,7 @@ fn main() {
                 }
                 next
             });
-            // Nobody waits for it. It is large, which the library cannot know unless it is told.
+            // No thread waits for it. It is large, which the program must declare to the library.
             let bytes = old.heap_bytes();
             old.with_owned_bytes(bytes).retire();
         }

@@ -72,7 +72,7 @@ impl SortedList {
             }
             let next = RcuPtr::null();
             // SAFETY: `behind` is in the list, and only the holder of the lock takes nodes out: it has
-            // not been retired. Whoever retires it later unlinks it from the new node first.
+            // not been retired. A thread that retires it later unlinks it from the new node first.
             unsafe { next.store_shared(behind) };
             link.store(Some(Box::new(Node { value, next })));
             true
@@ -89,7 +89,7 @@ impl SortedList {
             };
             // SAFETY: what is behind the node is in the list, as in `insert`.
             unsafe { link.store_shared(node.next.load_shared(guard)) };
-            // SAFETY: `link` was the only way to it for new readers. We hold the lock: nobody else
+            // SAFETY: `link` was the only way to it for new readers. We hold the lock: no other thread
             // retires it, or has linked it again.
             unsafe { node.retire() };
             true

@@ -1,8 +1,9 @@
-//! Tasks that keep a section open across `await`, on a runtime with several threads, while a configuration is replaced ten thousand
-//! times a second.
+//! Tasks that hold a section across an `await`, on a runtime with several threads, while a configuration is
+//! replaced ten thousand times a second.
 //!
-//! Half of the tasks end their sections where they began them, as far as the runtime lets them; the other half hand the guard to
-//! another task. Every reader looks, after it has waited, whether its configuration is still the one that it began with.
+//! Half of the tasks end their sections where they began them, as far as the runtime lets them; the other
+//! half pass the guard to another task. Every reader checks, after it has waited, that its configuration is
+//! still the one that it began with.
 //!
 //!     cargo run --release --example srcu_async
 
@@ -124,7 +125,8 @@ async fn finish(
     began_on: thread::ThreadId,
 ) -> Seen {
     something(turn).await;
-    // It may have been replaced since: the guard keeps what its section can have seen, and this is what it sees now.
+    // It may have been replaced since: the guard keeps what its section can have seen, and this is what it
+    // sees now.
     let held = CONFIG.load(&guard);
     let mut seen = Seen::default();
     let now = held.version;
@@ -137,7 +139,8 @@ async fn finish(
 fn swap() -> Duration {
     let begin = Instant::now();
     for version in 1..=SWAPS {
-        // The old one is dropped once the sections are over in which it may be read; nobody waits for that here.
+        // The old one is dropped once the sections have ended in which it may be read; no thread waits for
+        // that here.
         drop(CONFIG.store(Config::new(version)));
         let next = begin + EVERY * u32::try_from(version).expect("not so many");
         thread::sleep(next.saturating_duration_since(Instant::now()));
@@ -171,7 +174,7 @@ fn main() {
         seen.reads, seen.moved, seen.dropped
     );
 
-    // The workers have read, and are parked now: they are in no section, so nobody waits for them.
+    // The workers have read, and are parked now: they are in no section, so nothing waits for them.
     SRCU.synchronize();
     println!(
         "{} idle workers: a grace period ended",

@@ -1,9 +1,9 @@
-//! Read-copy-update that does less, and later.
+//! Read-copy-update (RCU) with lazy, batched reclaiming.
 //!
-//! For data that many threads read and few change: a configuration, a routing table, a list of plug-ins.
-//! Readers take no lock, execute no fence, and write to no memory that another thread writes. Who changes
-//! the data makes a new version beside the old one, and the old one is freed when nobody can be reading it
-//! any more.
+//! For data that many threads read and few threads change: a configuration, a routing table, a list of
+//! plug-ins. Readers take no lock, execute no fence, and write to no memory that another thread writes. An
+//! updater publishes a new version of the data; the library frees the old version after all readers that may
+//! be using it have finished.
 //!
 //! ```
 //! use quiescent::{RcuCell, read};
@@ -18,73 +18,74 @@
 //! # assert_eq!((length, old.as_str()), (2, "v2"));
 //! ```
 //!
-//! # Read-copy-update from zero
-//! Readers find the data through a pointer. To change what they find, an updater
+//! # Read-copy-update in short
+//! Readers find the data through a pointer. To change the data, an updater
 //!
 //! 1. makes a new version, which no reader can find yet (*copy*);
-//! 2. makes the pointer lead to it, with one atomic store (*update*): a reader that loads the pointer gets the
-//!    old version or the new one, and either is whole;
-//! 3. frees the old version, but not yet: readers that loaded the pointer before may still be using it.
+//! 2. stores the new version's address in the pointer, with one atomic store (*update*): a reader that loads
+//!    the pointer gets the old version or the new one, each complete;
+//! 3. frees the old version later, because readers that loaded the pointer before may still use it.
 //!
-//! Readers that come later cannot find the old version. So it is enough to wait for those that are reading
-//! *now*. For that, a reader says when it begins and when it ends: between [`read_lock`] and the end of the
-//! [`Guard`] it is in a *section*. The time until all sections have ended that were open at some moment is a
-//! *grace period*.
+//! Later readers cannot find the old version, so the updater has to wait only for the readers that are active
+//! *now*. For that, a reader marks its beginning and its end: from [`read_lock`] until its [`Guard`] is
+//! dropped it is in a read-side critical section, a *section* for short. The time until all sections have
+//! ended that were open at some moment is a *grace period*.
 //!
 //! ```text
 //! reader A  ──[ old ]──────────────────────────
-//! reader B  ──────[ old   old   old ]──────────     B is waited for,
-//! reader C  ────────────[ new   new   new   new ]─  C is not: it cannot find the old version
+//! reader B  ──────[ old   old   old ]──────────     the grace period waits for B,
+//! reader C  ────────────[ new   new   new   new ]─  but not for C, which cannot find the old version
 //!                     ▲             ▲
 //! updater         publishes     frees the old version
 //!                     └─────────────┘
 //!                      grace period
 //! ```
 //!
-//! Readers pay nothing for this. Updaters pay, and they share: one grace period serves everything that was
-//! replaced before it. Usually nobody waits at all: what was replaced is *retired*, and freed later.
+//! Readers pay nothing for this. Updaters pay, and share the cost: one grace period serves everything that
+//! was replaced before it. Usually no thread waits: the old version is *retired*, and the library frees it
+//! later.
 //!
-//! # When, and when not
-//! Take it where reads are many and updates few, where readers must not be delayed, or where they run in
-//! places in which locks are not allowed, such as signal handlers.
+//! # Where to use it
+//! Use it where reads are many and updates few, where readers must not be delayed, or where they run in
+//! places that do not allow locks, such as signal handlers.
 //!
-//! Do not take it
+//! Do not use it
 //! * for data that is written about as often as it is read: use a lock;
-//! * if readers have to keep what they found for long (over a network call, say): use an `Arc`, perhaps
-//!   inside a cell, or an [`Srcu`]. A section holds up the reclaiming of the whole process while it is open (one of
-//!   a [`Domain`], of that domain);
-//! * if readers must see the latest version at any price: a reader may go on with the old one for as long as
-//!   its section lasts;
-//! * if a value is too large to be copied and its parts change one by one: take a lock, or link the parts.
+//! * if readers must keep what they found for long (over a network call, for example): use an `Arc`, perhaps
+//!   inside a cell, or an [`Srcu`]. An open section blocks the reclaiming of the whole process (a section of
+//!   a [`Domain`] blocks only that domain's);
+//! * if readers must always see the latest version: a reader may continue with an old version until its
+//!   section ends;
+//! * if a value is too large to copy and its parts change one by one: use a lock, or link the parts.
 //!
 //! # Quick start
-//! | you have | take |
+//! | data | type |
 //! |---|---|
-//! | one value, replaced whole | [`RcuCell`]; [`RcuOption`] if it may be absent |
+//! | one value, replaced as a whole | [`RcuCell`]; [`RcuOption`] if it may be absent |
 //! | a list | [`RcuList`] |
-//! | a structure of your own with links | [`RcuPtr`], with `unsafe` where objects leave |
+//! | a structure of your own with links | [`RcuPtr`]; removing objects is `unsafe` |
 //! | memory of another kind (indexes, buffers, devices) | [`read`] and [`synchronize`], or a [`Cookie`] |
-//! | readers that sleep, live across an `await`, or end on another thread | an [`Srcu`], and any of the above under it |
-//! | readers that are slow, or memory that must not wait for other people's | a [`Domain`] of its own, and any of the above under it |
+//! | readers that sleep, cross an `await`, or end on another thread | an [`Srcu`], with any of the above |
+//! | slow readers, or memory that must be freed without waiting for them | a [`Domain`], with any of the above |
 //!
-//! Read with [`read`] or [`read_lock`]. Replace with `store` or `update`, and drop what comes back. There is
-//! nothing to set up and nobody to register; [`Options`] are for those who want something special. Then read the
-//! chapter of the [`guide`] that is about your case.
+//! Read with [`read`] or [`read_lock`]. Replace with `store` or `update`, and drop the result. No set-up and
+//! no registration is needed; [`Options`] change the defaults. The [`guide`] has a chapter for each use.
 //!
-//! # Two verbs: retire and defer
-//! *Retire* frees memory ([`Retired::retire`], or drop the [`Retired`]; [`Shared::retire`]). It
-//! is lazy, since nobody waits for memory. *Defer* runs code ([`defer()`]), and is prompt. Both are queued with
-//! plain stores, and never wait.
+//! # Retire and defer
+//! *Retire* frees memory after a grace period ([`Retired::retire`], or dropping the [`Retired`];
+//! [`Shared::retire`]). It is lazy, because no thread waits for memory. *Defer* runs code after a grace
+//! period ([`defer()`]), and is prompt. Both queue with plain stores, and never wait.
 //!
-//! | strength | memory | code | asked for on its account |
+//! | urgency | memory | code | the grace period is requested |
 //! |---|---|---|---|
 //! | lazy | [`Retired::retire`] | [`defer_lazy`] | when a batch is full, or after [`tuning::FLUSH`] |
 //! | prompt | | [`defer()`] | after [`tuning::PROMPT`] at the latest |
-//! | at once | [`Retired::retire_hurry`] | [`defer_hurry`] | now |
+//! | hurry | [`Retired::retire_hurry`] | [`defer_hurry`] | at once |
 //!
-//! Lazy is never right for a callback that somebody waits for. [`stats::breakers`] tells which callbacks keep the worker
-//! awake; [`tuning::set_flush_times`] changes the times. [`Retired::retire_no_reclaim`], [`tuning::set_offload`] and
-//! [`tuning::set_drained`] are for threads and programs with deadlines: [guide](guide::event_loops).
+//! Do not use lazy for a callback that another thread waits for. [`stats::breakers`] lists the callbacks that
+//! wake the worker most; [`tuning::set_flush_times`] changes the times. [`Retired::retire_no_reclaim`],
+//! [`tuning::set_offload`] and [`tuning::set_drained`] are for threads and programs with deadlines:
+//! [guide](guide::event_loops).
 //!
 //! ```
 //! use quiescent::{RcuCell, defer};
@@ -95,133 +96,130 @@
 //! quiescent::barrier();                             // wait until both are done
 //! ```
 //!
-//! Plain memory is given back by the thread that retired it, a little in each later call, or by the worker if
-//! that thread goes quiet. Closures and values with a destructor run on the worker: one thread, started when
-//! it is first needed, asleep when there is nothing to do. Nothing of yours runs inside `retire` or `defer`,
-//! unless [`Options::inline_callbacks`] asks for it; or [`tuning::set_drained`], then code runs where you drain. Whoever wants the work done here and now calls
-//! [`drain`].
+//! Plain memory (without a destructor) is freed by the thread that retired it, a little in each later call,
+//! or by the worker if that thread becomes quiet. Closures and destructors run on the worker: one thread that
+//! the library starts on first use and that sleeps while nothing is due. No code of the program runs inside
+//! `retire` or `defer`, unless [`Options::inline_callbacks`] is set; with [`tuning::set_drained`], callbacks
+//! run where the program drains. [`drain`] does the work at once, in the calling thread.
 //!
-//! If readers stall, what is queued grows. There is a budget: near it, grace periods hurry and threads help
-//! freeing; at it, [`Retired::try_retire`] gives the object back and [`Retired::retire_wait`] waits, while
-//! `retire` goes on and says so ([`guide::back_pressure`]).
+//! While readers stall, the queues grow. The *budget* limits them: near it, grace periods are expedited and
+//! threads help to free; at it, [`Retired::try_retire`] returns the object and [`Retired::retire_wait`]
+//! waits, while `retire` queues and a report is made ([`guide::back_pressure`]).
 //!
 //! # Safety
-//! Everything but [`RcuPtr`]'s linking and retiring, [`Retired::from_raw`] and [`intrusive`] callbacks is safe:
+//! Everything is safe except linking and retiring with [`RcuPtr`], [`Retired::from_raw`] and [`intrusive`]
+//! callbacks:
 //!
-//! * what `load` gives borrows the guard and the cell: it cannot outlive the section, nor the cell;
+//! * what `load` returns borrows the guard and the cell: it cannot outlive the section, nor the cell;
 //! * a [`Guard`] stays on its thread: it is neither `Send` nor `Sync`;
-//! * values are `Send + Sync + 'static`: they are shared between threads and freed on any of them, later;
-//! * waiting inside a section of one's own would be for ever. It is refused ([`try_synchronize`]) or panics,
-//!   in every build; in callbacks, too.
+//! * values are `Send + Sync + 'static`: threads share them, and any thread may free them, later;
+//! * waiting inside a section of the same thread would never end. [`try_synchronize`] refuses it and
+//!   [`synchronize`] panics, in every build; in callbacks, too.
 //!
-//! One thing no type prevents, a circle: a reader that waits, inside its section, for a thread that waits
-//! for a grace period. So hold no lock while you wait that is taken inside sections. What else to know is in
-//! [`limitations`].
+//! No type prevents a deadlock in which a reader, inside its section, waits for a thread that waits for a
+//! grace period. So hold no lock while you wait that is taken inside sections. [`limitations`] lists such
+//! rules.
 //!
-//! # What is guaranteed
-//! **A reader** that loads a pointer sees the whole value: everything written before it was published. Later
-//! loads of the same cell in the same thread never go back to an older version. Two loads may give two
-//! versions, also in one section; and of two cells changed one after the other, a reader may see the first
-//! one old and the second one new, if it looks at them in that order. What has to agree belongs in one cell.
+//! # Guarantees
+//! **A reader** that loads a pointer sees the complete value: everything written before it was published.
+//! Later loads of the same cell in the same thread never return an older version. Two loads may return two
+//! versions, also in one section. If two cells are changed one after the other, a reader may see the first
+//! one old and the second one new, if it loads them in that order. Values that must agree belong in one cell.
 //!
-//! **[`synchronize`]** and everything that waits for a grace period: when it returns, all sections that were
-//! open when it was called have ended, and everything in them happened before what follows. Every other
-//! section sees all that was done before the call, or is waited for as well: no section that is still open
+//! **[`synchronize`]** and every other call that waits for a grace period: when it returns, all sections that
+//! were open when it was called have ended, and everything in them happened before what follows. Every other
+//! section sees everything that was done before the call, or has ended as well: no section that is still open
 //! can have found what was unlinked before the call.
 //!
-//! **Cookies.** [`start_grace_period`] notes the moment. When [`Cookie::is_done`] says yes, it is as if `synchronize` had been
-//! called at that moment and had returned just now.
+//! **Cookies.** [`start_grace_period`] records the moment. When [`Cookie::is_done`] returns true, the effect
+//! is as if `synchronize` had been called at that moment and had returned just now.
 //!
-//! **[`Retired`]**, `retire` and `defer`: what is freed or run is so after a grace period that began after
-//! the call. The closure sees everything the caller did before. No order among callbacks is promised.
+//! **[`Retired`]**, `retire` and `defer`: objects are freed and closures run after a grace period that began
+//! after the call. The closure sees everything that the caller did before. Callbacks run in no particular
+//! order.
 //!
-//! **[`barrier()`]**: everything queued before the call, by any thread, has been freed or run when it returns, and
-//! what callbacks did is visible. It does not wait for what those callbacks queue in turn, nor for readers
-//! if nothing is queued. [`barrier_async`] promises the same of the moment at which it is ready.
+//! **[`barrier()`]**: when it returns, everything queued before the call, by any thread, has been freed or
+//! run, and the callbacks' effects are visible. It does not wait for what those callbacks queue in turn, nor
+//! for readers if nothing is queued. [`barrier_async`] gives the same guarantee at the moment it is ready.
 //!
-//! `docs/ordering.md` lists the edges behind this, and the tests that fail when one is removed.
+//! `docs/ordering.md` lists the memory-ordering edges behind this, and the tests that fail when one is
+//! removed.
 //!
 //! # Costs
-//! In the repository, each of these commands prints the number on your machine, beside other libraries.
+//! The commands below, run in the repository, print each number on your machine, beside other libraries.
 //!
 //! | what | cost | printed by |
 //! |---|---|---|
-//! | a section: empty, with a load, inside another | 9, 11, 12 instructions on x86-64 | `ci/instructions` |
+//! | a section: empty; with a load; nested | 9, 11, 12 instructions on x86-64 | `ci/instructions` |
 //! | the same in time | | `quiescent bench read --compare` |
-//! | [`Guard::repin`] when nobody waits | a look at one word | `ci/instructions` |
-//! | retiring a plain object, and freeing an older one | under 40 instructions, without the allocator's | `ci/instructions` |
-//! | the same all in: time, memory held, tails | | `quiescent bench retire --compare` |
-//! | the same with `try_retire`, far from the budget | a look at one word more | |
+//! | [`Guard::repin`] when no thread waits | a load of one word | `ci/instructions` |
+//! | retiring a plain object and freeing an older one | under 40 instructions without the allocator | `ci/instructions` |
+//! | the same in total: time, memory held, tails | | `quiescent bench retire --compare` |
+//! | the same with `try_retire`, far from the budget | one more load | |
 //! | a grace period, one thread registered | no process-wide fence | `quiescent reproduce` |
-//! | a grace period, several threads | one process-wide fence, for all who wait | the same |
+//! | a grace period, several threads | one process-wide fence, shared by all waiters | the same |
 //! | its latency | | `quiescent bench sync --compare` |
 //! | reads beside updates | | `quiescent bench mixed --compare` |
-//! | a section that may sleep, its grace periods | beside the ones above | `quiescent bench srcu --compare` |
-//! | a section of a [`Domain`], its grace periods; a thousand domains at rest | beside the ones above | `quiescent bench domain --compare` |
-//! | nothing to do | no thread wakes | `cargo test -p quiescent --test it quiet` |
+//! | an [`Srcu`] section, its grace periods | | `quiescent bench srcu --compare` |
+//! | a [`Domain`] section, its grace periods; 1000 idle domains | | `quiescent bench domain --compare` |
+//! | nothing queued, no waiter | no thread wakes | `cargo test -p quiescent --test it quiet` |
 //!
-//! `ci/instructions --disassembly` shows the instructions themselves. What a running program has done is in
-//! [`statistics()`], and by callback function in [`telemetry`], which `quiescent top` shows live.
+//! `ci/instructions --disassembly` shows the instructions. [`statistics()`] returns what the running program
+//! has done; [`telemetry`] breaks it down by callback function, and `quiescent top` displays that live.
 //!
 //! # Fork and exit
-//! The child of a `fork` goes on with everything. Of what was queued before, it frees plain memory; closures
-//! and destructors are the parent's, unless [`Options::inherit_callbacks`] is set. Sections of other threads
-//! are over there, and what the forking thread got from them must not be used. A future that was pending
-//! has to be polled again. `exit` runs nothing that is pending, and waits for nothing: [`drain`] does.
+//! The child of a `fork` can use the whole library. Of what was queued before, it frees plain memory;
+//! closures and destructors run in the parent only, unless [`Options::inherit_callbacks`] is set. Sections of
+//! other threads have ended in the child, and references that the forking thread got from them must not be
+//! used. A future that was pending must be polled again. `exit` runs no pending callbacks, and waits for
+//! nothing; call [`drain`] before it.
 //!
 //! # Platform
 //! Linux on x86-64 and aarch64 (64-bit atomics, futex, and `membarrier(2)` where the kernel has it).
-//! Only x86-64 has been tested on hardware. Without `membarrier(2)`, or if it is asked for, readers carry the
-//! fence: [`FenceMode`], [`Statistics::fence_mode`](stats::Statistics::fence_mode).
+//! Only x86-64 has been tested on hardware. Without `membarrier(2)`, or on request, readers execute a fence
+//! themselves: [`FenceMode`], [`Statistics::fence_mode`](stats::Statistics::fence_mode).
 //!
 //! # Features
 //! All are off by default, and then cost nothing.
 //!
 //! | feature | what it does |
 //! |---|---|
-//! | `log`, `tracing` | every [`Report`](report::Report) goes to the crate of that name as a warning, beside [`report::on_report()`] |
-//! | `locations` | the report of a [stalled reader](guide::stalls) says where its section was opened; two instructions a section |
+//! | `log`, `tracing` | sends every [`Report`](report::Report) to that crate as a warning |
+//! | `locations` | [stall reports](guide::stalls) say where sections were opened; two instructions a section |
 //!
-//! # Where to go on
-//! * [`guide`]: a configuration, a routing table, a linked list by hand, signal handlers, long loops, stalled readers, back-pressure,
-//!   async code, readers that may sleep, domains.
+//! # Further reading
+//! * [`guide`]: a configuration, a routing table, a linked list by hand, signal handlers, long loops, stalled
+//!   readers, back-pressure, async code, readers that may sleep, domains.
 //! * [`guide::migration`]: coming from crossbeam-epoch or arc-swap.
-//! * [`limitations`]: what it does not do, and what happens when something runs out.
+//! * [`limitations`]: what the library does not do, and what happens when a resource runs out.
 //! * `lib/quiescent/examples`: complete programs.
-//! * `docs/architecture.md`: how it is made.
+//! * `docs/architecture.md`: the design.
 
 #![deny(missing_docs)]
-// What these primitives leave out cannot be linked to.
+// Links to items that these primitives leave out are broken.
 #![cfg_attr(
     quiescent_model,
     allow(rustdoc::broken_intra_doc_links, rustdoc::private_intra_doc_links)
 )]
 
-#[cfg(not(target_os = "linux"))]
-compile_error!(
-    "quiescent runs on Linux only: it needs futex(2), and membarrier(2) where there is one"
-);
-
 mod api;
-#[cfg(not(quiescent_model))]
 mod global;
-mod inner;
 mod watch;
+#[cfg(not(quiescent_model))]
 mod workers;
 
 #[cfg(quiescent_model)]
-pub use inner::check;
+pub mod check;
 #[cfg(not(quiescent_model))]
-pub use watch::telemetry;
+pub use api::telemetry;
 
-use api::{error, refused, statistics};
+use api::statistics;
 
 pub use api::barrier::{BarrierFuture, barrier, barrier_async, try_barrier, try_barrier_async};
 pub use api::cell::RcuCell;
 pub use api::cookie::Cookie;
 pub use api::defer::{Drained, defer, defer_hurry, defer_lazy, drain};
 pub use api::domain::{Domain, RcuDomain};
-pub use api::error::{InitError, SyncError};
 #[cfg(not(quiescent_model))]
 pub use api::future::{GracePeriod, grace_period, try_grace_period};
 pub use api::guard::{Guard, in_section, read, read_lock};
@@ -244,13 +242,15 @@ pub use api::wait::{
     start_grace_period, synchronize, synchronize_expedited, synchronize_timeout, try_synchronize,
 };
 pub use api::{intrusive, report, tuning};
+pub use quiescent_core::parts::error::{InitError, SyncError};
 
-/// What the library has done, what it holds, and who is in the way.
+/// Counters, what is queued, and the readers that block a grace period.
 pub mod stats {
     pub use crate::api::refused::Fullness;
+    pub use crate::api::statistics::breakers;
     pub use crate::api::statistics::{
         DomainStatistics, Flushes, Holdout, Statistics, WorkerWakeups, holdouts,
     };
-    pub use crate::inner::defer::laziness::{Breaker, breakers};
-    pub use crate::watch::pressure::{PressureSource, PressureSources};
+    pub use quiescent_core::os::pressure::{PressureSource, PressureSources};
+    pub use quiescent_core::parts::laziness::Breaker;
 }

@@ -1,11 +1,11 @@
-//! Processes that end in every way, for checkers of leaks to look at: at its end a process of each kind
-//! holds what is still queued, and everything of that has to be *reachable*.
+//! Processes that end in every way, for leak checkers: at its end each process holds what is still queued,
+//! and all of that must be *reachable*.
 //!
-//! Each scenario is a process of its own, which ends by `exit` with a code of its own. Where the program is
-//! built with a sanitizer (`ci/sanitizers`) that looks at the end, and changes the code if it finds
-//! something. Without one this tests that the ends are reached.
+//! Each scenario is a process of its own, which ends by `exit` with a code of its own. In a build with a
+//! sanitizer (`ci/sanitizers`), the sanitizer checks at the end, and changes the code if it finds something.
+//! Without one this tests that the ends are reached.
 //!
-//! Not a libtest binary: its threads and its output would be looked at, too.
+//! Not a libtest binary, because the checkers would see its threads and its output, too.
 
 mod common;
 
@@ -201,7 +201,7 @@ fn until_its_threads_sleep() {
 }
 
 /// Forks while memory is queued by a thread that is gone and by this one, which is inside a section, so
-/// that nobody has taken any of it out. Child and parent free all of it.
+/// that no thread has taken any of it out. Child and parent free all of it.
 fn fork_with_memory() {
     let guard = read_lock();
     on_thread("full", queue_plain);

@@ -1,4 +1,4 @@
-//! Reports of stalls once more, with the features on that are off by default: `.ci/run`.
+//! The tests of stall reports, with the optional features on: run by `.ci/run`.
 
 mod common;
 

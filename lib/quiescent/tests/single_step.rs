@@ -1,10 +1,10 @@
-//! A signal at every instruction: a child is single-stepped (ptrace) through lock, unlock and registration,
-//! and a handler that reads is delivered after the first instruction, after the second, and so on, each
-//! time to a fresh child. Whatever it interrupts, afterwards the thread is outside, exactly its own slot is
-//! taken, and grace periods end.
+//! A signal at every instruction: a child is single-stepped (ptrace) through lock, unlock and registration. A
+//! handler that reads is delivered after the first instruction, in a fresh child after the second, and so on.
+//! Afterwards the thread must be outside of sections, exactly its own slot must be taken, and grace periods
+//! must end.
 //!
-//! That is a child for each instruction, and takes a minute. So by default only every third instruction has one (fewer where
-//! a child is dear); with `QUIESCENT_STEPS=all` each has, as `ci/nightly` does it.
+//! This needs a child for each instruction, and takes a minute. So by default only every third instruction
+//! has one (fewer where a child is expensive); with `QUIESCENT_STEPS=all`, as in `ci/nightly`, each has.
 //!
 //! Not a libtest binary: the children are forked from a process with one thread that has never read.
 

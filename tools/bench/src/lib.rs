@@ -5,14 +5,15 @@
 //! | folder | job |
 //! |---|---|
 //! | [`measure`] | clocks, threads, measuring processes, the order of turns |
-//! | [`subjects`] | who reads and waits: one file a library, the same loops for all |
-//! | [`deferral`] | who reclaims later: one file a library, the same loops for all |
-//! | [`instructions`] | callgrind's counts of the same loops, and the disassembly of ours |
-//! | [`cases`] | what is measured: a module for each command of `bench` |
+//! | [`subjects`] | subjects that read and wait: one file a library, the same loops for all |
+//! | [`deferral`] | subjects that reclaim later: one file a library, the same loops for all |
+//! | [`instructions`] | callgrind's counts of the same loops, and the disassembly of quiescent's |
+//! | [`cases`] | the measurements: a module for each command of `bench` |
 //! | [`targets`] | the targets over all that `reproduce` measures |
 //!
-//! Three rules hold throughout. Subjects are measured *in turn*, interleaved, in many short rounds whose order rotates, because a shared machine
-//! drifts. What the loop itself costs is measured the same way and subtracted. No figure is compared with one of another run.
+//! Three rules hold throughout. Subjects are measured *in turn*, interleaved, in many short rounds whose
+//! order rotates, because a shared machine drifts. What the loop itself costs is measured the same way and
+//! subtracted. No figure is compared with one of another run.
 
 pub mod cases;
 pub mod deferral;

@@ -1,4 +1,5 @@
-//! The live kernel of a machine, as far as its files tell: what is in force of what was asked of its RCU, and a record of what it does.
+//! The live kernel of a machine, as far as its files tell: what is in force of what was asked of its RCU, and
+//! a record of what it does.
 //!
 //! | folder | job |
 //! |---|---|
@@ -27,6 +28,6 @@ mod buffers;
 pub mod doctor;
 mod state;
 
-pub use buffers::{Activity, Rung, Tallies, Tally, events, record, softirqs, tracing};
+pub use buffers::{Activity, Counters, FunctionCounters, Rung, events, record, softirqs, tracing};
 pub use doctor::{Finding, Severity, diagnose};
 pub use state::{Machine, Place, Task, coarse_tick_ns, files, listed};

@@ -1,4 +1,5 @@
-//! Writes a page of every kind that this crate makes into a folder, with hostile names and figures of every size: what `ci/browser` looks at.
+//! Writes a page of every kind that this crate makes into a folder, with hostile names and figures of every
+//! size: what `ci/browser` looks at.
 //!
 //! ```text
 //! cargo run -p quiescent-report --example pages -- FOLDER

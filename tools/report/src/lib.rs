@@ -1,7 +1,8 @@
 //! The one form in which every tool shows what it found: rows, text tables, verdicts, HTML pages.
 //!
-//! A command fills a [`Report`] with [`Row`]s. The same report is printed as one line of JSON, as text tables, and as a page with charts,
-//! so the three cannot differ. The crate imports no other crate of the project.
+//! A command fills a [`Report`] with [`Row`]s. The same report is printed as one line of JSON, as text
+//! tables, and as a page with charts, so the three cannot differ. The crate imports no other crate of the
+//! project.
 //!
 //! | folder | job |
 //! |---|---|

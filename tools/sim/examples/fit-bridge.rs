@@ -1,5 +1,5 @@
-//! Goes over the grid of the experiment `bridge`, and prints the points that come nearest to the four published figures of
-//! its *default* variant. The other variants are not run.
+//! Goes over the grid of the experiment `bridge`, and prints the points that come nearest to the four
+//! published figures of its *default* variant. The other variants are not run.
 //!
 //! ```sh
 //! cargo run --release -p quiescent-sim --example fit-bridge

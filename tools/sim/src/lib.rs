@@ -1,9 +1,10 @@
 //! A deterministic model of a machine with many CPUs, on which the engine of *quiescent* is the kernel's RCU.
 //!
-//! Virtual time in nanoseconds, one queue of events, whole numbers only: a seed gives the same run again, on any
-//! processor. CPUs take ticks, soft interrupts and interrupts from each other, run tasks, and idle; the timers of the wheel are taken by whoever
-//! a real machine would have take them. What RCU decides is the engine's (crate `quiescent-engine`); this crate only
-//! carries it out, so that a run is also the strongest test of the engine there is.
+//! Virtual time in nanoseconds, one queue of events, whole numbers only: a seed gives the same run again, on
+//! any processor. CPUs take ticks, soft interrupts and interrupts from each other, run tasks, and idle; the
+//! timers of the wheel are taken by the CPU that would take them on a real machine. The engine (crate
+//! `quiescent-engine`) makes RCU's decisions; this crate only carries them out, so that a run is also the
+//! strongest test of the engine.
 //!
 //! ```
 //! use quiescent_sim::{Caller, Machine, Options};
@@ -20,19 +21,19 @@
 //! | `base` | [`chance`], errors, the queue of events, spans of time, [many runs at once](batch) |
 //! | `text` | values and files in TOML, with the place of everything in them |
 //! | [`idling`] | idle states, governors, the package, power |
-//! | `input` | what a machine is given: options, and what tasks do |
-//! | `record` | what a run leaves behind: statistics, notes, system calls, a film, the oracle's verdict |
+//! | `input` | a machine's options, and the actions of tasks |
+//! | `record` | a run's results: statistics, notes, system calls, a film, the oracle's verdict |
 //! | `kernel` | the machine of a kernel: CPUs, timers, threads, the host of the engine |
 //! | [`threads`] | the other kind of machine: threads of a program that uses the library |
-//! | `load` | [`settings`] by name, and [`Workload`]s: files that say what runs on a machine |
-//! | `show` | [figures of runs](report), looks at a run that goes on, a trace as a kernel prints it |
+//! | `load` | [`settings`] by name, and [`Workload`]s: files that describe a machine's tasks |
+//! | `show` | [figures of runs](report), views of a running machine, a trace as a kernel prints it |
 //! | [`torture`] | random machines under random load, with faults |
-//! | [`whatif`] | machines that live through what a trace has recorded ([`replay`]), and what they show under other settings |
-//! | [`experiments`] | what real machines have shown, beside what the model shows |
+//! | [`whatif`] | machines that replay a recorded trace ([`replay`]), and their figures under other settings |
+//! | [`experiments`] | figures of real machines, beside those of the model |
 //!
 //! A folder imports only folders that stand above it in this table.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 #![deny(missing_docs)]
 
 mod base;

@@ -1,4 +1,5 @@
-//! What a machine takes: memory for each CPU, counted by an allocator, and events for what happens, not for each CPU and tick.
+//! What a machine takes: memory for each CPU, counted by an allocator, and events for what happens, not for
+//! each CPU and tick.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Mutex;

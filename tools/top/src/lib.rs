@@ -1,4 +1,5 @@
-//! What a running program's callbacks, grace periods and reclaiming threads do, as they do it: the inside of `quiescent top`.
+//! What a running program's callbacks, grace periods and reclaiming threads do, as they do it: the inside of
+//! `quiescent top`.
 //!
 //! | folder | job |
 //! |---|---|
@@ -9,8 +10,8 @@
 //!
 //! A folder imports only folders that stand above it in this table.
 //!
-//! Nobody is woken for a look, and nothing runs in the process that is looked at: everything is read from `/proc` and from the page that its
-//! library counts into ([`quiescent::telemetry`]).
+//! A reading wakes no thread of the process, and nothing runs in it: everything is read from `/proc` and from
+//! the page that its library counts into ([`quiescent::telemetry`]).
 //!
 //! ```
 //! use quiescent_top::{Interval, Process, Source, View, text};

@@ -1,6 +1,8 @@
-//! Prints the figures of a trace as JSON: `cargo run --release -p quiescent-trace --example figures -- FILE|-`.
+//! Prints the figures of a trace as JSON: `cargo run --release -p quiescent-trace --example figures --
+//! FILE|-`.
 //!
-//! What could not be read goes to standard error, with line numbers. Exit codes: 0 all read, 1 something was not, 2 usage.
+//! What could not be read goes to standard error, with line numbers. Exit codes: 0 all read, 1 something was
+//! not, 2 usage.
 
 use quiescent_trace::{Error, Figures, Reader, Summary, measure, open};
 use std::process::ExitCode;

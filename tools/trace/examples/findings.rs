@@ -1,4 +1,5 @@
-//! Prints what every analysis finds in each trace, as JSON lines: `findings FILE...`. Two builds can be compared by it.
+//! Prints what every analysis finds in each trace, as JSON lines: `findings FILE...`. Two builds can be
+//! compared by it.
 //!
 //! A line has the file, the analysis and its findings. Exit codes: 0 done, 1 a file cannot be read, 2 usage.
 

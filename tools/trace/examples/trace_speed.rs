@@ -1,10 +1,11 @@
-//! How fast a trace is read and looked at, against `wc -l` on the same file, in turns: `trace_speed FILE [ROUNDS [WHAT]]`, with `--release`.
+//! How fast a trace is read and looked at, against `wc -l` on the same file, in turns: `trace_speed FILE
+//! [ROUNDS [WHAT]]`, with `--release`.
 //!
-//! Prints the best of ROUNDS (5) of `wc -l`, of records alone, of records with what they say, and of each analysis of the whole
-//! file (marks do not count), with one thread and with two: seconds on the clock, and seconds of processor time of all threads,
-//! which also mean something on a machine that has other work. The ratios are of each. WHAT is one of them alone, by its name.
-//! Linux only: processor time is read from `/proc/self/stat`, in hundredths of a second.
-//! Exit codes: 0 done, 1 it cannot be read, 2 usage.
+//! Prints the best of ROUNDS (5) of `wc -l`, of records alone, of records with what they say, and of each
+//! analysis of the whole file (marks do not count), with one thread and with two: seconds on the clock, and
+//! seconds of processor time of all threads, which also mean something on a machine that has other work. The
+//! ratios are of each. WHAT is one of them alone, by its name. Linux only: processor time is read from
+//! `/proc/self/stat`, in hundredths of a second. Exit codes: 0 done, 1 it cannot be read, 2 usage.
 
 use quiescent_trace::{Analysis, Error, Event, Filter, Kind, Reader, from_read};
 use std::fs::File;

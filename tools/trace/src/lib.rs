@@ -1,4 +1,5 @@
-//! Reads kernel traces, ftrace text and `trace.dat`, and says what a model of the machine needs and what it is held against.
+//! Reads kernel traces, ftrace text and `trace.dat`, and says what a model of the machine needs and what it
+//! is held against.
 //!
 //! | folder | job |
 //! |---|---|
@@ -13,13 +14,14 @@
 //!
 //! A folder imports only folders that stand above it in this table.
 //!
-//! **Memory**: 128 KiB of text at a time, and ten blocks as large that a thread reads ahead ([`open`]), six if a thread parses lines ([`Reader::ahead`]); in front of it a decompressor's window (at most 80 MiB for xz, as `xz -9` wants,
-//! 32 MiB for zstd, little for gzip) or, for a `trace.dat`, a page for each CPU and the tables of a kernel, about 12 MB
-//! ([`from_seek`] says more).
+//! **Memory**: 128 KiB of text at a time, and ten blocks as large that a thread reads ahead ([`open`]), six
+//! if a thread parses lines ([`Reader::ahead`]); in front of it a decompressor's window (at most 80 MiB for
+//! xz, as `xz -9` wants, 32 MiB for zstd, little for gzip) or, for a `trace.dat`, a page for each CPU and the
+//! tables of a kernel, about 12 MB ([`from_seek`] says more).
 //!
-//! Three rules hold throughout. A line or a field that cannot be read is counted with its line number and never guessed
-//! at. Nothing panics, whatever the bytes. Nothing grows with the length of a trace, except what is asked for by name:
-//! arrivals and wake-ups of a replay, grace periods of the figures.
+//! Three rules hold throughout. A line or a field that cannot be read is counted with its line number and
+//! never guessed at. Nothing panics, whatever the bytes. Nothing grows with the length of a trace, except
+//! what is asked for by name: arrivals and wake-ups of a replay, grace periods of the figures.
 //!
 //! Both consumers can be fed in one pass:
 //!

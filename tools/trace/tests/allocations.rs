@@ -1,9 +1,9 @@
 //! What analyses take at most: a trace that meets every bound at once, and an allocator that counts.
 //!
-//! The trace is not kept: it is made while it is read, so that what is measured is the reader and the analysis. It has more functions,
-//! tasks, system calls, threads, CPUs and idle states than any bound, names as long as lines may be, callbacks that are never
-//! invoked, and delays of which hardly two are equal. All analyses have to stay below 64 MB, findings included, and say in notes what
-//! they gave up.
+//! The trace is not kept: it is made while it is read, so that what is measured is the reader and the
+//! analysis. It has more functions, tasks, system calls, threads, CPUs and idle states than any bound, names
+//! as long as lines may be, callbacks that are never invoked, and delays of which hardly two are equal. All
+//! analyses have to stay below 64 MB, findings included, and say in notes what they gave up.
 
 use quiescent_trace::{Analysis, Filter, Findings, Kind, Reader};
 use std::alloc::{GlobalAlloc, Layout, System};

@@ -1,7 +1,7 @@
-//! What a kernel's CPU does by itself: callbacks, ticks, the soft interrupt, context switches.
+//! Actions of a kernel's CPU: callbacks, ticks, the soft interrupt, context switches.
 //!
-//! The [notes and reports](TestHost::note) of [`KernelCpu`](super::KernelCpu) are shorter, and know nothing of
-//! what a CPU has noticed; a test uses these or those, not both for one CPU.
+//! The [notes and reports](TestHost::note) of [`KernelCpu`](super::KernelCpu) are shorter, and do not use the
+//! numbers that a CPU has noticed; a test uses these or those, not both for one CPU.
 
 use super::{Cpu, TestHost};
 use crate::replay::{CpuInput, Input, Output, World};
@@ -13,7 +13,7 @@ use quiescent_engine::tick::{At, Interrupted, Ticked};
 use quiescent_engine::urgency::Nudge;
 
 impl TestHost {
-    /// Any call of a CPU. If it asks for the grace-period thread to be woken, that is done.
+    /// Any call of a CPU. Also wakes the grace-period thread if the call requests it.
     pub fn on(&mut self, cpu: CpuId, input: CpuInput) -> Output {
         let output = self.apply(Input::Cpu(cpu, input));
         let wake = match output {
@@ -42,7 +42,7 @@ impl TestHost {
         }
     }
 
-    /// What the engine keeps for a CPU that has had a callback, or looked.
+    /// The engine's state of a CPU that has had a callback, or made a pass.
     pub fn cpu(&self, cpu: CpuId) -> Option<&quiescent_engine::cpu::Cpu> {
         self.world.cpus.get(&cpu)
     }
@@ -112,8 +112,8 @@ impl TestHost {
         }
     }
 
-    /// A batch in the soft interrupt on `cpu`; how many were invoked. The scheduler wants the CPU, or it
-    /// idles; a callback takes so many nanoseconds.
+    /// A batch in the soft interrupt on `cpu`; returns the number invoked. The scheduler wants the CPU, or it
+    /// idles; a callback takes this number of nanoseconds.
     pub fn batch(&mut self, cpu: CpuId, around: Around, each_ns: u64) -> u64 {
         let context = Context::Softirq;
         let Output::Batch(begun) = self.on(cpu, CpuInput::BeginBatch { context }) else {
@@ -170,7 +170,7 @@ impl TestHost {
         answer
     }
 
-    /// `cpu` stays in the kernel from now on, and takes no tick unless the test says so; or it may idle.
+    /// `cpu` stays in the kernel from now on, and takes ticks only on the test's request; or it may idle.
     pub fn set_busy(&mut self, cpu: CpuId, busy: bool) {
         self.busy[cpu as usize] = busy;
         if let Cpu::Kernel(kernel) = &mut self.machine.cpus[cpu as usize] {
@@ -187,7 +187,7 @@ impl TestHost {
         self.machine.nohz_full[cpu as usize] = true;
     }
 
-    /// What the engine asked to be done to CPUs; what is returned is forgotten.
+    /// The engine's requests to CPUs so far; clears them.
     pub fn take_nudges(&mut self) -> Vec<Nudge> {
         std::mem::take(&mut self.nudges)
     }
@@ -196,7 +196,7 @@ impl TestHost {
     /// [`step`](TestHost::step) it lets no time pass.
     ///
     /// # Panics
-    /// If nobody drives.
+    /// If the driver role is free.
     pub fn run_thread(&mut self) {
         loop {
             let sleeps = match self.asked() {
@@ -212,7 +212,7 @@ impl TestHost {
         }
     }
 
-    /// So many ticks of time, in which nobody takes any.
+    /// This number of ticks pass, in which no CPU takes one.
     pub fn pass_jiffies(&mut self, ticks: u64) {
         self.machine.now.jiffies += ticks;
     }

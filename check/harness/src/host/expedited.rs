@@ -1,7 +1,7 @@
 //! Expedited grace periods (kernel flavour): callers, the interrupts they send, and their wake-ups.
 //!
-//! Each caller is a task that does one thing at a time. Interrupts are delivered when the test says so, or
-//! at once ([`TestHost::exp_drive`]).
+//! Each caller is a task that does one thing at a time. Interrupts are delivered on the test's request, or at
+//! once ([`TestHost::exp_drive`]).
 
 use super::TestHost;
 use crate::replay::{ExpInput, Input, Output};
@@ -19,7 +19,7 @@ fn is_long(next: ExpNext) -> bool {
     matches!(next, ExpNext::Sleep(ticks) if ticks.is_none_or(|ticks| ticks > LONG))
 }
 
-/// What a caller is about to do.
+/// The next action of a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doing {
     /// It enters the funnel.
@@ -87,7 +87,7 @@ impl TestHost {
         self.exp.callers.len() - 1
     }
 
-    /// What that caller is about to do.
+    /// The next action of that caller.
     pub fn exp_doing(&self, caller: usize) -> Doing {
         self.exp.callers[caller].doing
     }
@@ -97,7 +97,7 @@ impl TestHost {
         self.exp.callers[caller].cookie
     }
 
-    /// The caller does what it is about to do. One that sleeps and was not woken does nothing.
+    /// The caller performs its next action. One that sleeps and was not woken does nothing.
     pub fn exp_step(&mut self, caller: usize) -> Doing {
         let Caller { cpu, cookie, doing } = self.exp.callers[caller];
         let next = match doing {
@@ -227,8 +227,8 @@ impl TestHost {
         }
     }
 
-    /// The caller goes on until it returns, sleeps with nobody to wake it, or `max_steps` are over.
-    /// Interrupts are delivered as they are sent. True if it returned.
+    /// The caller continues until it returns, sleeps without a waker, or has made `max_steps`. Interrupts are
+    /// delivered as they are sent. True if it returned.
     pub fn exp_drive(&mut self, caller: usize, max_steps: u32) -> bool {
         for _ in 0..max_steps {
             let before = self.exp_doing(caller);

@@ -1,9 +1,9 @@
-//! A CPU of a kernel, as far as grace periods see it: its context-tracking word, the sections it is
-//! in, and the quiescent state it has noted but not reported.
+//! A CPU of a kernel, as far as grace periods see it: its context-tracking word, its open sections, and the
+//! quiescent state it has noted but not reported.
 //!
-//! *Noting* is local: a tick that interrupts no section remembers under which number it did.
-//! *Reporting* takes the leaf's lock and may come much later, in another grace period even; the engine
-//! has to refuse it then (behaviour §3.5, O10).
+//! *Noting* is local: a tick that interrupts no section remembers the number under which it noted.
+//! *Reporting* takes the leaf's lock and may come much later, even in another grace period; the engine has to
+//! refuse it then.
 
 use quiescent_engine::host::{Published, Seen};
 use quiescent_engine::seq::Seq;
@@ -60,7 +60,7 @@ impl KernelCpu {
         self.depth == 0
     }
 
-    /// A tick that interrupts this CPU: what it interrupts. The idle loop is left for it, and entered
+    /// A tick interrupts this CPU; returns the interrupted context. The idle loop is left for it, and entered
     /// again, which a scan sees.
     pub fn tick(&mut self) -> Interrupted {
         let from = if self.is_awake() {
@@ -87,7 +87,7 @@ impl KernelCpu {
         std::mem::take(&mut self.depth)
     }
 
-    /// A task that was switched out in `depth` sections goes on here.
+    /// A task that was switched out in `depth` sections continues here.
     ///
     /// # Panics
     /// If the CPU is in a section: switch that task out first.
@@ -139,7 +139,7 @@ impl KernelCpu {
         self.watching.is_watching()
     }
 
-    /// What a scan sees.
+    /// A scan's observation.
     pub fn seen(&self) -> Seen {
         self.watching.seen()
     }

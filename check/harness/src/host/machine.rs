@@ -1,4 +1,4 @@
-//! The part of the test host that answers the engine's questions.
+//! The test host's answers to the engine's queries.
 
 use std::cell::{Cell, RefCell};
 
@@ -14,7 +14,7 @@ pub(super) enum Cpu {
     Kernel(KernelCpu),
 }
 
-/// CPUs, time, and what was traced.
+/// CPUs, time, and the trace.
 #[derive(Clone, Debug)]
 pub(super) struct Machine {
     pub cpus: Vec<Cpu>,
@@ -22,9 +22,9 @@ pub(super) struct Machine {
     /// Callbacks that each CPU owes, as another one reads it without a lock.
     pub owed: Vec<u64>,
     pub nohz_full: Vec<bool>,
-    /// Leaves, in groups of 64, at which somebody may be: all of them, until the engine has found one empty.
+    /// Leaves that may be occupied, in groups of 64: all of them, until the engine has found one empty.
     pub occupied: Vec<u64>,
-    /// Looks at the presence of a leaf, and at readers' words.
+    /// Counts queries of the presence of a leaf, and of readers' words.
     pub looks: Cell<(u64, u64)>,
     /// Shape of the engine's tree, once there is one: leaves are numbered by it.
     pub geometry: Geometry,
@@ -70,7 +70,7 @@ impl Machine {
         }
     }
 
-    /// Somebody comes to the leaf of `cpu`. Leaves of CPUs for which there is no tree yet count as occupied.
+    /// A CPU arrives at the leaf of `cpu`. Leaves of CPUs for which there is no tree yet count as occupied.
     pub fn occupy(&mut self, cpu: CpuId) {
         let leaf = self.leaf_of(cpu);
         if let Some(group) = self.occupied.get_mut(leaf / 64) {

@@ -1,21 +1,21 @@
 //! The test fixture that owns time: a small machine around a [`Global`], driven by hand.
 //!
 //! A [`TestHost`] is one of two machines. In `threads` a CPU is a registered thread with a reader word
-//! ([`Reader`]) and a wake flag, whoever waits drives, and the policy is that of the thread host. In
-//! `kernel` a CPU is a context-tracking word with ticks ([`KernelCpu`]), and a grace-period thread
-//! drives on a CPU of the test's choosing.
+//! ([`Reader`]) and a wake flag, waiters drive, and the policy is that of the thread host. In `kernel` a CPU
+//! is a context-tracking word with ticks ([`KernelCpu`]), and a grace-period thread drives on a CPU of the
+//! test's choosing.
 //!
-//! Nothing happens by itself: readers enter and exit, time passes and the driver steps when the test
-//! says so, one thing after the other. Every call of the engine goes through
-//! [`replay`](crate::replay), so that a run can be recorded.
+//! Nothing happens by itself: readers enter and exit, time passes and the driver steps on the test's request,
+//! one thing after the other. Every call of the engine goes through [`replay`](crate::replay), so that a run
+//! can be recorded.
 //!
-//! # What it leaves out
+//! # Omissions
 //! * A kernel timer of `j` ticks fires after `j + 1` because it is rounded up; here after exactly `j`.
 //! * Memory is sequentially consistent: fences are counted, and do nothing.
-//! * Interrupts inside sections, and how long anything takes. Tasks are preempted when the test says so,
-//!   and only those that are in a section are told apart.
+//! * Interrupts inside sections, and durations. Tasks are preempted on the test's request, and only those in
+//!   a section are distinguished.
 //!
-//! Use it from tests and examples; it allocates as it likes and panics on misuse.
+//! Use it from tests and examples; it allocates freely and panics on misuse.
 
 mod duties;
 mod expedited;
@@ -43,12 +43,12 @@ pub use offloading::{OgStep, Wakeups};
 pub use silent::Silent;
 pub use threads::Reader;
 
-/// What the test host did on the engine's behalf. Only ever grow.
+/// Counters of the test host's actions for the engine. They only grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Done {
     /// Fences between the start of a grace period and its first scan.
     pub fences_gp: u32,
-    /// Fences between setting wake flags and the last look before sleeping.
+    /// Fences between setting wake flags and the last scan before sleeping.
     pub fences_flag: u32,
     /// Spins.
     pub spins: u32,
@@ -64,7 +64,7 @@ pub struct Done {
     pub stalls: u32,
 }
 
-/// Who drives, and what it was asked to do next.
+/// The driver, and its next action.
 #[derive(Clone, Copy, Debug)]
 struct Role {
     cpu: CpuId,
@@ -88,7 +88,7 @@ pub struct TestHost {
     /// Waiters left to the work item, up to here.
     work: Option<Pos>,
     done: Done,
-    /// What the engine asked to be done to CPUs.
+    /// The engine's requests to CPUs.
     nudges: Vec<Nudge>,
     /// Stalls that the driver was to report.
     stalled: Vec<Stalled>,
@@ -233,7 +233,7 @@ impl TestHost {
         self.ticking[cpu as usize] = false;
     }
 
-    /// `cpu` leaves without a word: a defect of the host, to see what comes of it.
+    /// `cpu` leaves without a report: a defect of the host, to test its consequences.
     pub fn vanish(&mut self, cpu: CpuId) {
         self.machine.present[cpu as usize] = false;
         self.ticking[cpu as usize] = false;
@@ -269,7 +269,7 @@ impl TestHost {
         }
     }
 
-    /// `cpu` takes a cookie and asks for its grace period.
+    /// `cpu` takes a cookie and requests its grace period.
     pub fn start_poll(&mut self, cpu: CpuId) -> FullCookie {
         let leaf = self.machine.leaf_of(cpu);
         match self.apply(Input::StartPoll { leaf }) {
@@ -298,12 +298,12 @@ impl TestHost {
         &self.world.global
     }
 
-    /// What was done on its behalf.
+    /// The counters.
     pub fn done(&self) -> Done {
         self.done
     }
 
-    /// How often the engine has asked who is at a leaf, and how often for a reader's word.
+    /// The numbers of the engine's queries of a leaf's presence, and of a reader's word.
     pub fn looks(&self) -> (u64, u64) {
         self.machine.looks.get()
     }
@@ -313,8 +313,7 @@ impl TestHost {
         self.machine.now
     }
 
-    /// The trace so far, one event a line, as a kernel prints it after the time stamp; what is
-    /// returned is forgotten.
+    /// The trace so far, one event a line, as a kernel prints it after the time stamp; clears it.
     pub fn take_trace(&mut self) -> Vec<String> {
         let events = self.machine.events.take();
         events

@@ -1,8 +1,9 @@
-//! Offload threads: rcuog of each group, and whom the engine has had woken.
+//! Offload threads: rcuog of each group, and the threads that the engine has had woken.
 //!
-//! The test says who runs: [`step_rcuog`](TestHost::step_rcuog) is one step of a group's thread, which does nothing while
-//! it rests and was not woken. A thread that waits for a grace period is woken through its leaf's queue only,
-//! so that a wrong queue shows. Where callbacks are, and who invokes them, is the test's business.
+//! The test decides which thread runs: [`step_rcuog`](TestHost::step_rcuog) is one step of a group's thread,
+//! which does nothing while it rests and was not woken. A thread that waits for a grace period is woken
+//! through its leaf's queue only, so that a wrong queue shows. The test itself keeps the callbacks and
+//! chooses their invoker.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +12,7 @@ use crate::replay::{Input, OffloadInput, Output};
 use quiescent_engine::host::CpuId;
 use quiescent_engine::offload::{Call, GpEnd, GroupId, Queued, Rest, Rested, Timer, Todo, Visited};
 
-/// Who was woken and has not run, and what is set.
+/// The woken threads that have not run, and the timers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Offloading {
     rcuogs: BTreeSet<GroupId>,
@@ -40,16 +41,16 @@ pub struct Wakeups {
 pub enum OgStep {
     /// None: it rests.
     Rests,
-    /// It begins to look.
+    /// It begins a pass.
     Begins,
-    /// It has looked at this CPU.
+    /// It has visited this CPU.
     Visits(CpuId, Visited),
-    /// It has looked at all, and rests.
+    /// It has visited all, and rests.
     Ends(Rested),
 }
 
 impl TestHost {
-    /// Any call about offloading. Whom it has woken runs later.
+    /// Any call about offloading. The threads that it has woken run later.
     pub fn offload(&mut self, input: OffloadInput) -> Output {
         let output = self.apply(Input::Offload(input));
         let (todo, timer) = match output {
@@ -213,7 +214,7 @@ impl TestHost {
         Some(*timers.find(|&(_, &at)| at <= tick)?.0)
     }
 
-    /// What a group's timer is set to.
+    /// The time to which a group's timer is set.
     pub fn group_timer(&self, group: GroupId) -> Option<u64> {
         self.offloading.timers.get(&group).copied()
     }

@@ -1,4 +1,4 @@
-//! Driving: carrying out what the engine asks, and letting time pass.
+//! Driving: carries out the engine's requests, and lets time pass.
 
 use super::{Cpu, Role, TestHost};
 use crate::replay::{Input, Output};
@@ -6,7 +6,7 @@ use quiescent_engine::host::{CpuId, FenceCause, Next, Pos, Until};
 use quiescent_engine::{Global, Interest, Phase};
 
 impl TestHost {
-    /// Takes the driver role for `cpu`; false if somebody has it.
+    /// Takes the driver role for `cpu`; false if it is taken.
     pub fn try_drive(&mut self, cpu: CpuId, interest: Interest) -> bool {
         let output = self.apply(Input::TryDrive {
             cpu: Some(cpu),
@@ -29,7 +29,7 @@ impl TestHost {
     /// The driver gives its role up, wherever it stands.
     ///
     /// # Panics
-    /// If nobody drives.
+    /// If the driver role is free.
     pub fn leave(&mut self) -> Next {
         let role = self.role.take().expect("leave: nobody drives");
         self.pause(role.cpu);
@@ -42,8 +42,8 @@ impl TestHost {
         }
     }
 
-    /// From here on this is the child of a fork: nobody drives or waits, and of the threads only `cpu` is
-    /// there. Whatever section the others were in is over.
+    /// From here on this is the child of a fork: there is no driver and no waiter, and of the threads only
+    /// `cpu` exists. All sections of the others are over.
     pub fn fork(&mut self, cpu: CpuId) {
         self.role = None;
         for other in (0..self.machine.present.len()).filter(|&other| other != cpu as usize) {
@@ -55,17 +55,17 @@ impl TestHost {
         let _ = self.apply(Input::Forked);
     }
 
-    /// What the driver was asked to do next, if somebody drives.
+    /// The driver's next action, if there is a driver.
     pub fn asked(&self) -> Option<Next> {
         self.role.map(|role| role.next)
     }
 
-    /// The driver does what it was asked for, up to the engine's next answer, which is returned. One
-    /// that sleeps and was not woken stays asleep: a kernel's wakes when its timer fires, which lets
-    /// the time pass.
+    /// The driver performs its next action, up to the engine's next answer, which is returned. A driver that
+    /// sleeps and was not woken stays asleep: a kernel's wakes when its timer fires, which lets the time
+    /// pass.
     ///
     /// # Panics
-    /// If nobody drives.
+    /// If the driver role is free.
     pub fn step(&mut self) -> Next {
         let role = self.role.expect("step: nobody drives, see try_drive");
         let next = match role.next {
@@ -188,7 +188,7 @@ impl TestHost {
     /// over; returns the steps taken. A thread leaves the role afterwards; a kernel's grace-period
     /// thread, on whose behalf `cpu` only waits, keeps it.
     ///
-    /// Never hangs: a driver that sleeps with nobody to wake it ends the call.
+    /// Never hangs: a driver that sleeps without a waker ends the call.
     pub fn drive(&mut self, cpu: CpuId, ticket: Pos, max_steps: u32) -> u32 {
         let (cpu, interest) = match self.kthread {
             Some(kthread) => (kthread, Interest::GpThread),
@@ -197,7 +197,7 @@ impl TestHost {
         self.run(cpu, interest, max_steps, |host| host.satisfied(ticket))
     }
 
-    /// Drives as one who polls, as far as that goes without sleeping; returns the steps taken.
+    /// Drives as a poller, as far as that goes without sleeping; returns the steps taken.
     pub fn help(&mut self, cpu: CpuId, max_steps: u32) -> u32 {
         match self.kthread {
             Some(kthread) => self.run(kthread, Interest::GpThread, max_steps, |_| false),
@@ -291,7 +291,7 @@ impl TestHost {
         }
     }
 
-    /// The CPU reports what it noted, if anything.
+    /// The CPU reports its noted quiescent state, if there is one.
     pub fn report(&mut self, cpu: CpuId) {
         let Cpu::Kernel(kernel) = &mut self.machine.cpus[cpu as usize] else {
             return;

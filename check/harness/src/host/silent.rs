@@ -1,4 +1,4 @@
-//! A host for calls that ask nothing.
+//! A host for calls without queries.
 
 use quiescent_engine::Host;
 
@@ -21,7 +21,7 @@ macro_rules! asked_by_the_driver_only {
     };
 }
 
-/// A host that panics when it is asked, and drops every event.
+/// A host that panics at every query, and drops every event.
 #[derive(Clone, Copy, Debug)]
 pub struct Silent;
 

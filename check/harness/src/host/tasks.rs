@@ -1,7 +1,7 @@
 //! Tasks that were preempted in a section (kernel flavour).
 //!
-//! A section belongs to the CPU it was opened on until its task is preempted there. From then on it is
-//! the task's: the task may go on, and end it, on any CPU, and may be preempted again.
+//! A section belongs to the CPU it was opened on until its task is preempted there. From then on it belongs
+//! to the task: the task may continue, and end it, on any CPU, and may be preempted again.
 
 use super::{Cpu, KernelCpu, TestHost};
 use crate::replay::{Input, Output};
@@ -58,7 +58,7 @@ impl TestHost {
         task
     }
 
-    /// `task` goes on, on `cpu`, in its section.
+    /// `task` continues, on `cpu`, in its section.
     ///
     /// # Panics
     /// If it runs somewhere, or the CPU is in a section.

@@ -6,9 +6,9 @@
 //!   └──────────────────────────┴─────────────┘   and, apart from it, the wake flag
 //! ```
 //!
-//! The outermost lock advances the generation (decision 9): a thread that left its section and stays
-//! out shows nesting 0, one that left and came back shows another generation. Here both are plain
-//! fields, since whoever uses this fixture lets one thing happen after the other.
+//! The outermost lock advances the generation: a thread that left its section and stays out shows nesting 0,
+//! one that left and came back shows another generation. Here both are plain fields, because a test does one
+//! thing after the other.
 
 use quiescent_engine::host::Seen;
 
@@ -27,8 +27,8 @@ impl Reader {
         self.nesting += 1;
     }
 
-    /// Closes the innermost section. True if that was the last one: the wake flag has to be looked
-    /// at now ([`take_flag`](Reader::take_flag)).
+    /// Closes the innermost section. True if that was the last one: the caller has to check the wake flag now
+    /// ([`take_flag`](Reader::take_flag)).
     ///
     /// # Panics
     /// If none is open.
@@ -46,7 +46,7 @@ impl Reader {
         !std::mem::replace(&mut self.flag, true)
     }
 
-    /// Clears the wake flag; true if it was set: whoever sleeps has to be woken.
+    /// Clears the wake flag; true if it was set: the sleeper has to be woken.
     pub fn take_flag(&mut self) -> bool {
         std::mem::take(&mut self.flag)
     }
@@ -61,7 +61,7 @@ impl Reader {
         self.nesting
     }
 
-    /// What a scan sees.
+    /// A scan's observation.
     pub fn seen(&self) -> Seen {
         Seen {
             outside: self.nesting == 0,

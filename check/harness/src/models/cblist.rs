@@ -1,5 +1,5 @@
-//! Random operations on two lists, compared with a model that keeps every callback by itself and
-//! knows no segments.
+//! Random operations on two lists, compared with a model that keeps every callback separately and has no
+//! segments.
 
 use std::collections::VecDeque;
 

@@ -1,113 +1,30 @@
-//! Inputs as values: record what a host asked the engine and what the engine asked back, and replay
-//! it bit for bit.
+//! Inputs as values: records a host's calls and the engine's queries, and replays them bit for bit.
 //!
-//! Every call that changes a [`Global`], a [`Cpu`](quiescent_engine::Cpu) or a [`Barrier`](quiescent_engine::barrier::Barrier)
-//! has an [`Input`]; [`apply`] and [`World::apply`] dispatch it and return an [`Output`]. A host
-//! that wants a recording wraps its own [`Host`] in [`Recording`], which keeps the answers in the order
-//! of the questions. A recorded run is a list of [`Entry`]s; [`replay`] and [`World::replay`] feed them
-//! to an engine as it stood before, and compare every output. If the engine reads anything but its
-//! inputs, this is where it shows.
+//! Every call that changes a [`Global`], a [`Cpu`](quiescent_engine::Cpu) or a
+//! [`Barrier`](quiescent_engine::barrier::Barrier) has an [`Input`]; [`apply`] and [`World::apply`] dispatch
+//! it and return an [`Output`]. A host that records wraps its own [`Host`] in [`Recording`], which keeps the
+//! answers in the order of the queries. A recorded run is a list of [`Entry`]s; [`replay`] and
+//! [`World::replay`] feed them to an engine in the initial state, and compare every output. If the engine
+//! reads anything but its inputs, the outputs differ.
 //!
 //! # The order
 //! The state is behind several locks: the domain's (`Global`, `Barrier`) and one for each `Cpu`. A call
-//! depends on what the locks protect that its host holds meanwhile, and on nothing else. So the host
-//! appends the entry *while it holds them*: any two calls that share some state are then in the list in
-//! the order in which they were made, and two that share none may be in either.
+//! depends only on the state protected by the locks that its host holds. So the host appends the entry *while
+//! it holds them*: any two calls that share some state are then in the list in the order in which they were
+//! made, and two that share none may be in either.
 
 use std::cell::RefCell;
 
 use quiescent_engine::Global;
-use quiescent_engine::event::Event;
 use quiescent_engine::host::{CpuId, Host, LeafId, Seen};
 
 mod offload;
 mod world;
 
 pub use quiescent_engine::record::{
-    Answer, BarrierInput, CpuInput, ExpInput, Input, OffloadInput, Output,
+    Answer, BarrierInput, CpuInput, Entry, ExpInput, Input, OffloadInput, Output, Recording,
 };
 pub use world::{World, apply};
-
-/// One recorded call.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
-    /// The call.
-    pub input: Input,
-    /// What the host answered meanwhile, in order.
-    pub answers: Vec<Answer>,
-    /// What came out.
-    pub output: Output,
-}
-
-/// A host that keeps a copy of every answer it passes on.
-#[derive(Debug)]
-pub struct Recording<'a, H> {
-    host: &'a H,
-    answers: RefCell<Vec<Answer>>,
-}
-
-impl<'a, H: Host> Recording<'a, H> {
-    /// Records what `host` answers.
-    pub fn new(host: &'a H) -> Self {
-        Recording {
-            host,
-            answers: RefCell::new(Vec::new()),
-        }
-    }
-
-    /// The answers so far.
-    pub fn answers(&self) -> Vec<Answer> {
-        self.answers.borrow().clone()
-    }
-
-    fn keep<T>(&self, value: T, answer: Answer) -> T {
-        self.answers.borrow_mut().push(answer);
-        value
-    }
-}
-
-impl<H: Host> Host for Recording<'_, H> {
-    const TRACES: bool = H::TRACES;
-
-    fn cpus(&self) -> u32 {
-        let value = self.host.cpus();
-        self.keep(value, Answer::Cpus(value))
-    }
-
-    fn observe(&self, cpu: CpuId) -> Seen {
-        let value = self.host.observe(cpu);
-        self.keep(value, Answer::Observe(cpu, value))
-    }
-
-    fn present(&self, leaf: LeafId) -> u64 {
-        let value = self.host.present(leaf);
-        self.keep(value, Answer::Present(leaf, value))
-    }
-
-    fn occupied(&self, group: usize) -> u64 {
-        let value = self.host.occupied(group);
-        self.keep(value, Answer::Occupied(group, value))
-    }
-
-    fn own_quiescent(&self, cpu: CpuId) -> bool {
-        let value = self.host.own_quiescent(cpu);
-        self.keep(value, Answer::OwnQuiescent(cpu, value))
-    }
-
-    fn nohz_full(&self, cpu: CpuId) -> bool {
-        let value = self.host.nohz_full(cpu);
-        self.keep(value, Answer::NohzFull(cpu, value))
-    }
-
-    fn owed_callbacks(&self, cpu: CpuId) -> u64 {
-        let value = self.host.owed_callbacks(cpu);
-        self.keep(value, Answer::OwedCallbacks(cpu, value))
-    }
-
-    fn trace(&self, event: &Event) {
-        self.host.trace(event);
-    }
-}
 
 /// A host that answers from a recording. A question that differs from the recorded one is remembered.
 struct Replaying<'a> {
@@ -296,6 +213,8 @@ mod tests {
 
     #[test]
     fn a_recording_passes_events_on() {
+        use quiescent_engine::event::Event;
+
         struct Counts(std::cell::Cell<u32>);
         impl Host for Counts {
             crate::asked_by_the_driver_only!();

@@ -1,4 +1,4 @@
-//! The calls about offloading. Those of a CPU are given its group, which [`OffloadInput::Choose`] has made.
+//! The calls about offloading. Those of a CPU get its group, which [`OffloadInput::Choose`] has made.
 
 use std::collections::BTreeMap;
 

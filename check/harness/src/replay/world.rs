@@ -1,7 +1,7 @@
 //! All state of a domain's engine in one place, and the calls on it.
 //!
-//! A host has the parts of a [`World`] where it needs them, each behind its own lock. Recordings start
-//! from a copy of them all, and end in one that can be compared.
+//! A host keeps the parts of a [`World`] separately, each behind its own lock. Recordings start from a copy
+//! of them all, and end in one that can be compared.
 
 use std::collections::BTreeMap;
 
@@ -255,7 +255,7 @@ pub fn apply(global: &mut Global, input: Input, host: &impl Host) -> Output {
         }
         Input::SetBudget { bytes, count } => Output::Done(global.set_budget(bytes, count)),
         Input::SweepsAll => Output::Done(global.sweeps_all()),
-        Input::CallsSecond => Output::Done(global.calls_second()),
+        Input::CallsOverflow => Output::Done(global.calls_overflow()),
         Input::StandDown { idle } => Output::Done(global.stand_down(idle)),
         Input::SetWorkers { workers } => {
             global.set_workers(workers);

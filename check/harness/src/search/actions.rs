@@ -1,4 +1,4 @@
-//! What may happen next, and what is left once nothing but the driver can go on.
+//! The possible next actions, and the end states in which only the driver could continue.
 
 use quiescent_engine::{Next, Phase, Until};
 
@@ -49,7 +49,7 @@ pub enum Action {
     StartPoll(u8),
     /// A poller takes the driver role.
     Help(u8),
-    /// The driver does what it was asked to do next.
+    /// The driver performs its next action.
     Drive,
     /// The grace-period thread's timer fires.
     Timer,
@@ -154,7 +154,8 @@ impl State {
             && !self.machine.cpus.get(agent).is_some_and(between)
     }
 
-    /// A kernel's CPU dies awake, and not below the grace-period thread; nor does the last one while a preempted task waits to go on.
+    /// A kernel's CPU dies awake, and not below the grace-period thread; nor does the last one while a
+    /// preempted task waits to go on.
     fn may_depart(&self, i: usize) -> bool {
         match &self.machine.cpus[i].word {
             Word::Thread(_) => true,
@@ -281,8 +282,8 @@ impl State {
         self.machine.cpus.iter().enumerate().any(at)
     }
 
-    /// Rule b, the other half: from here on readers leave, CPUs go idle, and the driver drives; within
-    /// a bounded number of actions everybody is satisfied. Whoever sleeps must be woken by somebody.
+    /// Rule b, the other half: from here on readers leave, CPUs go idle, and the driver drives; within a
+    /// bounded number of actions all waiters are satisfied. Every sleeper must be woken.
     pub fn settle(mut self, bounds: &Bounds) -> Result<(), String> {
         const ENOUGH: u32 = 2000;
         let pad = Pad::default();
@@ -317,7 +318,7 @@ impl State {
             let action = pick(calm).or_else(|| pick(after)).or_else(|| pick(timer));
             let action = match action {
                 Some(action) => action,
-                // A driver that was stopped is not missed, but for a section of its own: that has to end.
+                // A stopped driver is needed only for the end of a section of its own.
                 None if self.stale.is_some() && (self.stopped_inside() || !self.others_wait()) => {
                     Action::ComeBack
                 }

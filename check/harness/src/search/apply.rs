@@ -1,4 +1,4 @@
-//! Carrying an action out.
+//! Execution of an action.
 
 use quiescent_engine::{Global, Interest, Next, Phase, Until};
 

@@ -1,4 +1,4 @@
-//! How much may happen in one search.
+//! The bounds of one search.
 
 use std::fmt;
 
@@ -17,9 +17,9 @@ pub enum Broken {
     No,
     /// A kernel's CPU departs without a report.
     SilentDeparture,
-    /// A reader clears its flag and wakes nobody.
+    /// A reader clears its flag and wakes no driver.
     NoWake,
-    /// A driver inside a section says that it is outside.
+    /// A driver inside a section reports that it is outside.
     OwnQuiescent,
     /// A quiescent state is reported under the current number, not the one it was noted under.
     StaleNote,
@@ -63,7 +63,7 @@ pub struct Bounds {
     pub nests: u8,
     /// Times a task is preempted in a section (kernel).
     pub preempts: u8,
-    /// Expedited grace periods that are asked for (kernel).
+    /// Requested expedited grace periods (kernel).
     pub expedites: u8,
     /// Times their interrupts are refused by a CPU that is there.
     pub refusals: u8,
@@ -73,7 +73,7 @@ pub struct Bounds {
     pub helps: u8,
     /// Times the driver leaves before it is told to.
     pub leaves: u8,
-    /// Times somebody takes the role of a driver that has gone silent (threads).
+    /// Takeovers from a driver that makes no calls (threads).
     pub takeovers: u8,
     pub arrivals: u8,
     pub departures: u8,

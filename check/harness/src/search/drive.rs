@@ -1,4 +1,4 @@
-//! The driver's actions: taking the role, doing what the engine asks, leaving.
+//! The driver's actions: taking the role, carrying out the engine's requests, leaving.
 
 use quiescent_engine::{Effects, Global, Interest, Next, Now, Phase, Until, Wait};
 
@@ -57,7 +57,7 @@ impl State {
         Ok(())
     }
 
-    /// The driver does what it was asked for.
+    /// The driver performs its next action.
     pub fn drive(&mut self, pad: &Pad) -> Result<(), String> {
         let role = self.role.expect("somebody drives");
         match role.task {

@@ -56,7 +56,7 @@ impl Expediting {
         }
     }
 
-    /// Has somebody not returned?
+    /// Has a caller not returned?
     pub fn anybody(&self) -> bool {
         self.callers.iter().any(|c| c.doing != Doing::Away)
     }

@@ -1,9 +1,9 @@
 //! Breadth-first search over whole states.
 //!
-//! A state that was met before is recognised by a 128-bit fingerprint of everything in it; two different
-//! ones of a few million share it with a probability below 10⁻²⁴. Whole states are kept only while they wait to
-//! be expanded. For each state one way back to the start is kept, so that a violation comes with the
-//! shortest list of actions that leads to it.
+//! A state that was met before is recognised by a 128-bit fingerprint of everything in it; two different ones
+//! of a few million share it with a probability below 10⁻²⁴. Whole states are kept only while they wait to be
+//! expanded. For each state one way back to the start is kept, so that a violation comes with the shortest
+//! list of actions that leads to it.
 
 use std::collections::VecDeque;
 use std::collections::hash_map::{Entry, HashMap};
@@ -102,13 +102,13 @@ impl Hasher for AsIs {
     }
 }
 
-/// What a search came to.
+/// The result of a search.
 pub struct Report {
     pub states: usize,
     pub transitions: usize,
     /// Longest of the shortest ways from the start.
     pub depth: u32,
-    /// States from which only the driver could go on, and did, until all were satisfied.
+    /// States from which only the driver could continue, and did, until all were satisfied.
     pub settled: usize,
     pub marks: Marks,
 }
@@ -197,7 +197,7 @@ pub fn explore(bounds: &Bounds) -> Result<Report, String> {
     })
 }
 
-/// One walk: each byte picks one of the actions possible, and in the end everybody is satisfied.
+/// One walk: each byte picks one of the possible actions, and at the end all waiters are satisfied.
 ///
 /// # Errors
 /// The rule that is broken, and the walk.

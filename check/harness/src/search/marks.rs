@@ -1,5 +1,5 @@
-//! Coverage marks: what a search has been through. One that is expected and not reached fails the run,
-//! since a search that never gets somewhere proves nothing about it.
+//! Coverage marks: the states that a search has reached. One that is expected and not reached fails the run,
+//! because a search proves nothing about states that it does not reach.
 
 use std::cell::Cell;
 use std::fmt;
@@ -71,7 +71,7 @@ marks! {
     ExpFast,
     /// A caller got to the root of the funnel.
     ExpContend,
-    /// A caller found somebody ahead of it.
+    /// A caller found another caller ahead of it.
     ExpSleep,
     /// A caller found its cookie done: in the funnel, or with the role in its hands.
     ExpServed,
@@ -81,7 +81,7 @@ marks! {
     /// One began while the waiters of the last were being woken, and had to wait for that.
     ExpDuringWakes,
     ExpEndWaits,
-    /// The second look saved an interrupt.
+    /// The second scan saved an interrupt.
     ExpSecondLook,
     ExpAsk,
     /// A refused interrupt was sent again.
@@ -94,14 +94,14 @@ marks! {
     ExpLate,
     /// A flagged CPU switched to another task.
     ExpSwitch,
-    /// Nothing but preempted readers were in the way, and the last of them left.
+    /// Only preempted readers blocked the grace period, and the last of them left.
     ExpReaders,
     ExpReaderLast,
     /// The last CPU waited for departed.
     ExpDeparted,
     /// A cookie was done by an expedited grace period before a normal one.
     ExpCookie,
-    /// A CPU left between the look at its leaf and the setting up of it.
+    /// A CPU left between the visit of its leaf and the setting up of it.
     InitGone,
     /// A leaf below the root had no participants.
     LeafEmpty,
@@ -111,7 +111,7 @@ marks! {
     NoScan,
     /// The driver was the only participant: no fence.
     Sole,
-    /// Nobody at all took part.
+    /// There was no participant.
     Nobody,
     Grow,
     /// Flags were newly set just before sleeping: another fence.

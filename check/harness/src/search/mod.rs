@@ -1,8 +1,8 @@
-//! The exhaustive search: a machine around the engine as one value, the actions that are possible in it, and the rules that
-//! hold after each.
+//! The exhaustive search: a machine around the engine as one value, the actions that are possible in it, and
+//! the rules that hold after each.
 //!
-//! [`explore`](explore::explore) goes through every order of actions within [`Bounds`](bounds::Bounds);
-//! [`walk`](explore::walk) goes one way, chosen by bytes.
+//! [`explore`](explore::explore) searches every order of actions within [`Bounds`](bounds::Bounds);
+//! [`walk`](explore::walk) takes one path, chosen by bytes.
 #![allow(
     missing_docs,
     reason = "for the tests of this project only; the modules say what they do"

@@ -1,13 +1,13 @@
-//! The world around the engine, small enough to be searched to the end.
+//! The world around the engine, small enough for a complete search.
 //!
 //! A *CPU* is a reader word, a kernel's or a thread's. In the thread flavour it is also a thread: one
 //! that waits or drives does nothing else, and one more thread (the *outsider*) is not registered at
 //! all. In the kernel flavour there is a grace-period thread, which runs on some CPU, and requests come
 //! from tasks that are not followed further; readers are followed once they were preempted.
 //!
-//! Memory is sequentially consistent here: each action is seen by all at once. What is torn apart is
-//! the order of actions: a reader's unlock, its look at the flag and its waking of the driver are three,
-//! a kernel CPU's departure two, the flagging of holdouts one for each, and every step of the engine one.
+//! Memory is sequentially consistent here: each action is visible to all at once. Actions are split where
+//! their order matters: a reader's unlock, its load of the flag and its waking of the driver are three, a
+//! kernel CPU's departure two, the flagging of holdouts one for each, and every step of the engine one.
 
 use std::cell::Cell;
 
@@ -32,7 +32,7 @@ pub struct Cpu {
     pub present: bool,
     /// Reported its departure, but is present still (kernel).
     pub leaving: bool,
-    /// Closed its last section and has not looked at its flag yet (thread).
+    /// Closed its last section and has not checked its flag yet (thread).
     pub looking: bool,
     /// Saw its flag and has not woken the driver yet (thread).
     pub waking: bool,
@@ -76,7 +76,7 @@ pub struct Machine {
     always_quiescent: bool,
     /// Numbers of CPUs that ever took part are below this.
     pub known: u32,
-    /// Leaves at which somebody may be, until the engine has found them empty.
+    /// Leaves that may be occupied, until the engine has found them empty.
     occupied: u64,
     fanout: u32,
 }
@@ -98,12 +98,12 @@ impl Machine {
         cpu / self.fanout as usize
     }
 
-    /// Somebody comes to the leaf of this CPU.
+    /// A CPU arrives at the leaf of this CPU.
     pub fn occupy(&mut self, cpu: usize) {
         self.occupied |= 1 << self.leaf_of(cpu);
     }
 
-    /// The engine has found a leaf empty. Somebody may have arrived since.
+    /// The engine has found a leaf empty. A CPU may have arrived since.
     pub fn vacate(&mut self, leaf: LeafId) {
         let there = |cpu: &usize| self.cpus[*cpu].present && self.leaf_of(*cpu) == leaf;
         if !(0..self.cpus.len()).any(|cpu| there(&cpu)) {

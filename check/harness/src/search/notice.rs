@@ -1,4 +1,4 @@
-//! Which marks a step of the engine earns.
+//! The coverage marks of a step of the engine.
 
 use quiescent_engine::{Global, Next, Phase, Wait};
 
@@ -31,7 +31,7 @@ pub fn phase(scans: u8, engine: &Global, pad: &Pad) {
     });
 }
 
-/// A step has been made. `present` says who takes part; `deferred` that a work item is pending.
+/// A step has been made. `present` are the participants; `deferred`: a work item is pending.
 pub fn step(before: Phase, next: Next, engine: &Global, present: u32, deferred: bool, pad: &Pad) {
     let after = engine.phase();
     if before == Phase::Idle {

@@ -1,18 +1,18 @@
-//! What must hold, stated without a look at how the engine does it.
+//! The rules, stated without the engine's internals.
 //!
-//! The oracle follows grace periods from outside: one starts with the step that starts `gp_seq`, and
-//! ends with the step that ends the root's copy. Everything else are the readers' own deeds.
+//! The oracle follows grace periods from outside: one starts with the step that starts `gp_seq`, and ends
+//! with the step that ends the root's copy. Everything else are the readers' own actions.
 //!
 //! | rule | broken when |
 //! |---|---|
 //! | a | a grace period ends while a section that was open at its start is still open |
 //! | b | a request is satisfied before a full grace period, or not by one |
-//! | c | a grace period starts and nobody needs it (an expedited one may do what a normal one was asked for) |
+//! | c | a grace period starts without a request (an expedited one may serve a request for a normal one) |
 //! | d | the tree's invariant is violated (`Tree::check`) |
 //! | e | a scan finds that an absent CPU is a holdout |
 //! | f | the driver sleeps although a holdout's flag was newly set after the last fence |
 //! | g | a grace period goes without its fence although another CPU takes part |
-//! | h | a grace period looks at readers, and no fence began since it started |
+//! | h | a grace period scans readers, and no fence began since it started |
 
 use quiescent_engine::{FullCookie, Global, Phase, Pos, Seq};
 
@@ -56,7 +56,7 @@ pub fn of_task(task: usize) -> u32 {
     1 << (16 + task)
 }
 
-/// What the oracle remembers.
+/// The oracle's state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Oracle {
     /// Sections that were open when the grace period in flight started and are open still. A section is
@@ -65,7 +65,7 @@ pub struct Oracle {
     blocking: u32,
     /// The same for the expedited grace period in flight.
     exp_blocking: u32,
-    /// There have been expedited ones: they may do what a normal one was asked for.
+    /// There have been expedited ones: they may serve a request for a normal one.
     expedited: bool,
     /// Not yet satisfied.
     requests: Vec<Request>,
@@ -244,7 +244,7 @@ impl Oracle {
                     let by_exp = request.exp == Stage::Due;
                     let merged_due = request.merged == Stage::Due || by_exp;
                     let merged_done = engine.polled().poll(*merged);
-                    // Merged ones may be missed where they overlap (behaviour §1.2).
+                    // Merged ones may be missed where they overlap.
                     let merged_wrong = merged_done != merged_due && !(self.expedited && merged_due);
                     let due = due || by_exp;
                     cookie_done |= done;

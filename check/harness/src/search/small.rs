@@ -1,4 +1,4 @@
-//! What is searched: small configurations, each chosen for what only it can show.
+//! The searched configurations: small ones, each chosen for behaviour that only it can show.
 
 use quiescent_engine::EarlyQs;
 

@@ -1,7 +1,7 @@
 //! A driver that stops between two of its calls, while another one takes its role; and its return.
 //!
-//! At most one is away at a time. That it is away is no state of its own until somebody takes its role: until
-//! then it may as well go on.
+//! At most one driver is away at a time. That it is away is no state of its own until another thread takes
+//! its role: until then it may continue at any time.
 
 use quiescent_engine::{Interest, Look, Next, Until};
 
@@ -11,7 +11,7 @@ use crate::search::marks::{Mark, Pad};
 use crate::search::model::{Caller, Role, State, Task};
 
 impl State {
-    /// Who may take the driver's role from it.
+    /// The role by which a thread may take over.
     pub fn takeover_actions(&self, bounds: &Bounds, all: &mut Vec<Action>) {
         let Some(role) = self.role else { return };
         // Flags are set, and told, in one hold of the lock.
@@ -32,7 +32,7 @@ impl State {
         }
     }
 
-    /// A waiter looks at the driver after a long time, or a poller does: it has been silent meanwhile.
+    /// A waiter inspects the driver after a long time, or a poller does: the driver has made no call since.
     pub fn take_over(&mut self, agent: usize, pad: &Pad) {
         self.budget.takeovers -= 1;
         let interest = match self.callers[agent] {
@@ -102,7 +102,7 @@ impl State {
         Ok(())
     }
 
-    /// Was a driver stopped inside a section? Everybody waits for that, whoever drives.
+    /// Was a driver stopped inside a section? Every waiter waits for that, whichever thread drives.
     pub fn stopped_inside(&self) -> bool {
         let cpu = self
             .stale
@@ -110,7 +110,7 @@ impl State {
         cpu.is_some_and(|cpu| cpu.depth() > 0)
     }
 
-    /// Does somebody wait who is not the driver that is away?
+    /// Is there a waiter besides the driver that is away?
     pub fn others_wait(&self) -> bool {
         let away = self.stale.map(|role| role.agent);
         let mut callers = self.callers.iter().enumerate();

@@ -1,4 +1,4 @@
-//! Preempted readers: a section that leaves its CPU and goes on somewhere else.
+//! Preempted readers: a section that leaves its CPU and continues on another one.
 
 use quiescent_engine::blocked::{Disabled, Unlocked};
 use quiescent_engine::{Host, Phase};
@@ -10,7 +10,7 @@ use crate::search::model::{Eyes, Preempted, State, Word};
 use crate::search::oracle::of_task;
 
 impl State {
-    /// What tasks may do on a CPU of a kernel.
+    /// The possible actions of tasks on a CPU of a kernel.
     pub fn task_actions(&self, i: usize, all: &mut Vec<Action>) {
         let cpu = &self.machine.cpus[i];
         let Word::Kernel(_) = &cpu.word else { return };
@@ -32,7 +32,7 @@ impl State {
         }
     }
 
-    /// Is there a preempted task that can go on nowhere else?
+    /// Is there a preempted task that can continue nowhere else?
     pub fn is_needed(&self, i: usize) -> bool {
         let mut cpus = self.machine.cpus.iter().enumerate();
         let elsewhere = cpus.any(|(j, cpu)| j != i && cpu.present && !cpu.leaving);

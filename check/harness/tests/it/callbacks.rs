@@ -107,7 +107,7 @@ fn no_callback_is_ready_too_early_and_none_is_lost() {
     }
 }
 
-/// One callback, and everybody looks all the time.
+/// One callback, and all CPUs make passes all the time.
 fn one_callback(only_new: bool) -> u64 {
     let mut rig = Rig::new(4, config(only_new, 10_000), Style::Entrain);
     rig.call(1);
@@ -136,7 +136,7 @@ fn callbacks_queued_at_any_time_in_a_grace_period_share_the_next() {
         }
         rig.settle(3);
         let grace_periods = rig.host.engine().counts().grace_periods;
-        // Whoever has not noticed the first one's start has its callbacks stamped a look later.
+        // A CPU that has not noticed the first one's start has its callbacks stamped one pass later.
         assert!(
             (2..=3).contains(&grace_periods),
             "{phase:?}: {grace_periods}"

@@ -49,7 +49,7 @@ impl Rig {
         refill
     }
 
-    /// Somebody else takes the queue over.
+    /// Another thread takes the queue over.
     fn taken(&mut self, faster: bool, ns: u64) -> bool {
         let mut queued = self.queued;
         for lane in &mut queued {
@@ -171,7 +171,7 @@ fn what_is_stamped_goes_with_any_grace_period() {
     assert_eq!(refill.credit[PLAIN].until, 2 * BATCH, "a whole batch");
     rig.grace_period();
     assert_eq!(rig.cpu.list(Lane::Plain).ready(), BATCH);
-    // While one is in flight, what is new waits for the next, which nobody has asked for.
+    // While one is in progress, new entries wait for the next, which is not requested.
     assert!(rig.machine.try_drive(0, Interest::GpThread));
     let _ = rig.machine.wait_for_gp(0);
     assert!(rig.machine.run_until(Phase::Fence, 10));
@@ -313,8 +313,8 @@ fn a_batch_of_code_that_is_done_wakes_the_worker() {
     }
 }
 
-/// In the child of a fork the plain ones are still there, with a deadline and without a timer; code is
-/// forgotten, or kept where that was asked for.
+/// In the child of a fork the plain ones are still there, with a deadline and without a timer; callbacks are
+/// forgotten, or kept on request.
 #[test]
 fn a_fork_leaves_memory_and_takes_code() {
     for run_code in [false, true] {
@@ -342,7 +342,7 @@ fn a_fork_leaves_memory_and_takes_code() {
     }
 }
 
-/// What others had taken out is not the child's, and nobody there waits for its share of a barrier.
+/// Extracted entries are not the child's, and its barrier does not wait for them.
 #[test]
 fn a_fork_forgets_what_was_out_and_the_barrier() {
     let mut rig = Rig::new();

@@ -1,4 +1,4 @@
-//! Expedited grace periods (behaviour §10): who is asked, who reports when, and the trace.
+//! Expedited grace periods: who is asked, who reports when, and the trace.
 
 mod cookies;
 mod funnel;
@@ -31,7 +31,7 @@ fn machine(cpus: u32, fanout: u32) -> TestHost {
     host
 }
 
-/// The caller drives until everybody was asked; interrupts are on their way.
+/// The caller drives until all CPUs were interrupted; interrupts are on their way.
 fn asked(host: &mut TestHost, caller: usize) {
     host.exp_until(caller, |doing| {
         matches!(doing, Doing::Drives(ExpNext::Sleep(_)))

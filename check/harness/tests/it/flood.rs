@@ -1,4 +1,4 @@
-//! Floods of callbacks in the test host: batches, forced scans, overload marks (behaviour §3.4, §6).
+//! Floods of callbacks in the test host: batches, forced scans, overload marks.
 
 use quiescent_engine::limits::{Around, Limits};
 use quiescent_engine::tick::Settings;
@@ -20,7 +20,7 @@ fn config(limits: Limits) -> Config {
     }
 }
 
-/// A machine whose CPU 1 is in the way of a grace period, and that grace period's ticket.
+/// A machine whose CPU 1 blocks a grace period, and that grace period's ticket.
 fn held(config: Config) -> (TestHost, Pos) {
     let mut host = TestHost::kernel_with(4, config);
     let first = host.wait_for_gp(0);
@@ -221,7 +221,7 @@ const URGENT: Nudge = Nudge {
     stop_tick: 0,
 };
 
-/// One CPU in the way (not overloaded itself), CPU 2 overloaded, waits of 10 ticks.
+/// One holdout (not overloaded itself), CPU 2 overloaded, waits of 10 ticks.
 fn overloaded() -> (TestHost, Pos) {
     let limits = Limits { qovld: 2, ..LIMITS };
     let config = Config {

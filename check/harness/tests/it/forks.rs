@@ -46,7 +46,7 @@ fn the_child_goes_on_from_every_step() {
             assert_eq!(host.engine().counts(), Default::default());
             assert!(!host.engine().is_driven() && !host.engine().waiters().any_waiting());
             assert!(asked && host.engine().busy(), "what was asked for still is");
-            // Nobody of the others is waited for; this one is.
+            // The grace period waits for none of the others, only for this one.
             assert!(host.try_drive(0, Interest::Poller));
             for _ in 0..500 {
                 let _ = host.step();

@@ -1,5 +1,5 @@
 //! An idle CPU that has callbacks, in the test host: the tick that stays on, and `FAST_NO_HZ` in both
-//! dated forms (behaviour §4.4).
+//! dated forms.
 
 use quiescent_engine::fast_no_hz::{FastNoHz, IdleLook, IdleNeeds, IdleRule};
 use quiescent_engine::tick::Settings;

@@ -1,9 +1,9 @@
-//! Exhaustive search of counted readers (`quiescent_engine::indexed`): every interleaving of readers that take their count, count
-//! themselves in and out (on their own thread or on another), look at the flag and wake; of requests; and of the driver's single
-//! steps, with the two halves of each sum apart.
+//! Exhaustive search of counted readers (`quiescent_engine::indexed`): every interleaving of readers that
+//! take their count, count themselves in and out (on their own thread or on another), look at the flag and
+//! wake; of requests; and of the driver's single steps, with the two halves of each sum apart.
 //!
-//! `cargo test -p quiescent-harness --test it indexed:: -- --nocapture` prints what was searched. Weak memory is the business of the
-//! store-buffer explorer.
+//! `cargo test -p quiescent-harness --test it indexed:: -- --nocapture` prints what was searched. Weak memory
+//! is the business of the store-buffer explorer.
 
 mod model;
 
@@ -150,7 +150,8 @@ fn planted_defects_of_a_host_are_found() {
         };
         match explore(&bounds) {
             Err(why) => assert!(!rule.is_empty() && why.starts_with(rule), "{why}"),
-            // Not defects: a wake-up too many, and a count that drains by itself since there are few sections.
+            // Not defects: a wake-up too many, and a count that drains by itself since there are few
+            // sections.
             Ok(_) => assert!(rule.is_empty(), "not found: {broken:?}"),
         }
     }

@@ -5,7 +5,7 @@ use quiescent_engine::{Config, EarlyQs, Next, Pace, Phase, Until, Wait};
 use quiescent_harness::host::TestHost;
 
 const HZ: u32 = 1000;
-/// Both waits at 1000 ticks a second (behaviour §3.4).
+/// Both waits at 1000 ticks a second.
 const WAIT: u64 = 3;
 
 /// Drives one grace period; how many scans and ticks it took.
@@ -121,7 +121,7 @@ fn a_later_wait_of_zero_ticks_is_one() {
     assert_eq!(one_gp(&mut host), (2, 3));
 }
 
-/// The kernel's order (behaviour §3.2, §3.4, §3.6), in the kernel's words (§16). Recorded traces have it
+/// The kernel's order, in the kernel's words. Recorded traces have it
 /// so too; what is missing here are the CPUs' own records (cpustart, cpuend).
 #[test]
 fn the_trace_of_one_grace_period_reads_like_the_kernels() {

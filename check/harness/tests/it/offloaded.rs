@@ -1,6 +1,6 @@
-//! A kernel machine with offloaded CPUs, lazy callbacks, a barrier, toggling and hotplug, in a random order that
-//! is always the same, under both policies. No callback is lost, runs twice, runs too early or out of order,
-//! nothing lazy waits longer than it is promised, and every run is replayed from its recording.
+//! A kernel machine with offloaded CPUs, lazy callbacks, a barrier, toggling and hotplug, in a random order
+//! that is always the same, under both policies. No callback is lost, runs twice, runs too early or out of
+//! order, nothing lazy waits longer than it is promised, and every run is replayed from its recording.
 
 mod fifo;
 mod machine;

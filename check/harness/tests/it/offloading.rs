@@ -1,7 +1,7 @@
-//! Exhaustive search of a small offloaded machine: every interleaving of queueing (lazy or not, with interrupts
-//! or without), ticks, rcuog's single steps, grace-period steps, batches, toggles and a barrier's visits, within
-//! bounds, under both policies. From every state that is reached the machine is let run by itself: every
-//! callback must be invoked, once, in order and not before its grace period.
+//! Exhaustive search of a small offloaded machine: every interleaving of queueing (lazy or not, with
+//! interrupts or without), ticks, rcuog's single steps, grace-period steps, batches, toggles and a barrier's
+//! visits, within bounds, under both policies. From every state that is reached the machine is let run by
+//! itself: every callback must be invoked, once, in order and not before its grace period.
 //!
 //! All CPUs idle all the time: whether a grace period is long enough is the business of `search`.
 

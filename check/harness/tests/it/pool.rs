@@ -61,7 +61,7 @@ impl Rig {
         self.cpus[cpu].end_turn(self.machine.engine_mut(), worker(who));
     }
 
-    /// Whoever has the turn invokes so many.
+    /// The worker with the turn invokes this number.
     fn invoke(&mut self, cpu: usize, count: u64) {
         let range = self.cpus[cpu].extract(Lane::Code, count);
         assert_eq!(range.end - range.start, count);
@@ -70,7 +70,7 @@ impl Rig {
     }
 
     fn called(&mut self) -> bool {
-        self.machine.engine_mut().calls_second()
+        self.machine.engine_mut().calls_overflow()
     }
 
     fn rests(&mut self, idle: bool) -> bool {
@@ -137,7 +137,7 @@ fn a_second_worker_comes_on_backlog_and_goes_when_it_is_low() {
     assert!(!rig.done(1, ABOVE).second);
     assert!(rig.done(2, 1).second, "one too many");
     assert!(!rig.done(2, BELOW).second, "it is on the way");
-    assert!(rig.machine.engine().second_is_on_duty());
+    assert!(rig.machine.engine().overflow_is_on_duty());
     assert!(!rig.rests(false));
     assert!(rig.take(1, 2));
     rig.invoke(1, ABOVE);
@@ -147,7 +147,7 @@ fn a_second_worker_comes_on_backlog_and_goes_when_it_is_low() {
     rig.invoke(2, 2);
     assert_eq!(rig.untended(), BELOW - 1);
     assert!(rig.rests(false));
-    assert!(!rig.machine.engine().second_is_on_duty());
+    assert!(!rig.machine.engine().overflow_is_on_duty());
 }
 
 /// Between two calls ten thousand callbacks have gathered: it does not come and go with each.
@@ -224,7 +224,7 @@ fn in_the_child_of_a_fork_nobody_is_at_it() {
     let _ = rig.cpus[0].forked(global, &rig.queued[0], true, Now::default());
     global.forked();
     assert_eq!((rig.cpus[0].turn(), rig.untended()), (None, ABOVE + 1));
-    assert!(!rig.machine.engine().second_is_on_duty() && !rig.called());
+    assert!(!rig.machine.engine().overflow_is_on_duty() && !rig.called());
     assert!(
         rig.refill(0).second,
         "whoever looks next calls one of the child's"
@@ -244,7 +244,7 @@ fn near_the_budget_a_producer_gives_way_to_those_who_run() {
     );
     rig.invoke(0, 800);
     assert!(!rig.refill(0).give_way);
-    // What waits for a grace period is nobody's work yet.
+    // Callbacks that wait for a grace period are not untended yet.
     rig.queued[0][CODE].end += 900;
     assert!(!rig.refill(0).give_way);
 }

@@ -1,4 +1,4 @@
-//! Preempted readers (behaviour §11): the CPU is free, the task holds its leaf.
+//! Preempted readers: the CPU is free, the task holds its leaf.
 
 use quiescent_engine::geometry::GeometryParams;
 use quiescent_engine::{Config, EarlyQs, Global, Phase, Tasks, Wait};

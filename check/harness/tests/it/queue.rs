@@ -123,7 +123,7 @@ fn a_flood_asks_for_a_grace_period_and_then_forces_a_scan() {
     machine.enter(0);
     until(&mut machine, TICKS);
     let scans = machine.engine().counts().scans;
-    // The last scan was in the grace period before: it counts as somebody else's.
+    // The last scan was in the grace period before: it does not count for this one.
     assert!(!cpu.call(machine.engine_mut(), 0, 0, &host).wake_gp);
     assert!(cpu.batch().is_flooded());
     let more: Vec<bool> = (0..4)

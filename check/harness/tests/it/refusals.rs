@@ -1,5 +1,6 @@
-//! An input makes the call that it stands for, with its arguments where they belong: a twin to which the call itself is made
-//! answers alike and ends up alike. Here are those that no recording of the replaying tests has.
+//! An input makes the call that it stands for, with its arguments where they belong: a twin to which the call
+//! itself is made answers alike and ends up alike. Here are those that no recording of the replaying tests
+//! has.
 
 use quiescent_engine::Interest;
 use quiescent_engine::config::Config;
@@ -122,8 +123,8 @@ fn workers_and_their_turns() {
             Output::Done(true)
         });
     }
-    twins.same(Input::CallsSecond, |it| {
-        Output::Done(it.global.calls_second())
+    twins.same(Input::CallsOverflow, |it| {
+        Output::Done(it.global.calls_overflow())
     });
     for idle in [false, true] {
         twins.same(Input::StandDown { idle }, |it| {

@@ -1,4 +1,4 @@
-//! Reports of quiescent states by CPUs themselves, in the test host (behaviour §3.5).
+//! Reports of quiescent states by CPUs themselves, in the test host.
 
 use quiescent_engine::geometry::GeometryParams;
 use quiescent_engine::report::{Qs, Reported};

@@ -45,7 +45,7 @@ const PHASES: [Phase; 13] = [
     Phase::End,
 ];
 
-/// A machine in that phase of a grace period which CPU 0 asked for.
+/// A machine in that phase of a grace period requested by CPU 0.
 fn in_phase(phase: Phase) -> (TestHost, u64) {
     let mut host = settled();
     let ticket = host.wait_for_gp(0);
@@ -136,7 +136,7 @@ fn a_cookie_from_any_phase_waits_for_a_full_grace_period_and_no_longer() {
     }
 }
 
-/// The funnel's events of a request by `cpu` (behaviour §2.5).
+/// The funnel's events of a request by `cpu`.
 fn funnel(host: &mut TestHost, cpu: u32) -> Vec<String> {
     host.take_trace();
     let _ = host.start_poll(cpu);

@@ -1,4 +1,4 @@
-//! What a grace period costs where many threads are, were, or stand in the way. Counts, no times.
+//! Costs of a grace period with many present, departed or blocking threads. Counts, no times.
 
 use quiescent_engine::geometry::GeometryParams;
 use quiescent_engine::{Config, Counts, EarlyQs, Interest, Next, Phase};
@@ -130,7 +130,7 @@ fn holdouts_in_two_leaves_far_apart() {
 #[test]
 fn a_kernel_visits_every_node() {
     let mut host = TestHost::kernel(100, 1000, EarlyQs::Off);
-    // Everybody but CPU 0 is gone, and still each node is set up, scanned and ended.
+    // Only CPU 0 is left, and still each node is set up, scanned and ended.
     let ticket = host.wait_for_gp(0);
     host.drive(0, ticket, MANY);
     for cpu in 1..100 {

@@ -1,5 +1,5 @@
-//! Stalls in the test host, line by line of behaviour §14: when a report is due, who gives it, and to whom it
-//! does not apply.
+//! Stalls in the test host, line by line: when a report is due, which CPU or driver makes it, and to which
+//! readers it does not apply.
 
 use quiescent_engine::exp::ExpNext;
 use quiescent_engine::stall::Stall;
@@ -13,8 +13,8 @@ const TIMEOUT: u64 = 40;
 /// Three times the timeout, and three ticks.
 const REPEAT: u64 = 123;
 
-/// Four CPUs with a short timeout, the second in a section that a grace period waits for. And the tick at which
-/// that started.
+/// Four CPUs with a short timeout, the second in a section that a grace period waits for. And the tick at
+/// which that started.
 fn stalled_kernel() -> (TestHost, u64) {
     let escalation = Some(Escalation {
         stall: TIMEOUT,

@@ -19,7 +19,7 @@ fn config() -> Config {
     }
 }
 
-/// What the driver is asked for, without the plain steps.
+/// The driver's requests, without the plain steps.
 fn asked(host: &mut TestHost, max: u32) -> Vec<Next> {
     let mut list = Vec::new();
     for _ in 0..max {
@@ -65,7 +65,7 @@ fn a_sole_thread_needs_no_fence_and_no_scan_of_others() {
 fn one_thread_that_is_not_the_driver_needs_the_fence() {
     let mut host = TestHost::threads(2);
     host.unregister(0);
-    // A thread that is not registered waits; CPU 0 is free, so nobody stands for it.
+    // An unregistered thread waits; CPU 0 is free and does not represent it.
     let ticket = host.wait_for_gp(0);
     host.drive(0, ticket, 50);
     assert!(host.satisfied(ticket));
@@ -229,7 +229,7 @@ fn a_poller_flags_the_holdouts_and_leaves() {
         assert_eq!(host.asked(), None, "it left by itself");
         assert!(!host.poll(cookie), "it is in a section itself");
         assert_eq!(host.done().sleeps, 0);
-        // Whoever waits resumes there, and issues the fence that the poller left to it.
+        // The next waiter resumes there, and issues the fence that the poller left to it.
         let ticket = waiter(&mut host, 1);
         let list = asked(&mut host, 100);
         assert!(

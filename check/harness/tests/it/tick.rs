@@ -1,4 +1,4 @@
-//! The scheduling-clock tick in the test host: what it notes, asks and raises (behaviour §4.3, §4.4).
+//! The scheduling-clock tick in the test host: what it notes, asks and raises.
 
 use quiescent_engine::limits::Context;
 use quiescent_engine::tick::{At, Interrupted, Pending, Settings, Ticked};
@@ -56,7 +56,7 @@ fn the_first_reason_of_the_list_is_the_one_that_counts() {
     };
     assert_eq!(pending(&host, at), None);
     assert_eq!(pending(&host, put_off), Some(Pending::DeferredWake));
-    // Something queued, and no grace period: somebody has to ask.
+    // A queued callback, and no grace period: one must be requested.
     let _ = host.call(1);
     assert_eq!(pending(&host, at), Some(Pending::Request));
     let _ = host.core(1);
@@ -365,7 +365,7 @@ fn who_does_the_work_follows_the_configuration() {
     assert_eq!(threads.context(), Context::Rcuc);
 }
 
-/// Everybody ticks: grace periods end by reports alone, and a callback costs what was measured.
+/// All CPUs tick: grace periods end by reports alone, and a callback has the measured cost.
 #[test]
 fn a_ticking_machine_ends_its_grace_periods_by_itself() {
     for preemptible in [false, true] {

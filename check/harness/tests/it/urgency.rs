@@ -1,4 +1,4 @@
-//! Escalation in the test host: what is asked of holdouts and when, overload, ages (behaviour §3.4).
+//! Escalation in the test host: what is asked of holdouts and when, overload, ages.
 
 use quiescent_engine::limits::Limits;
 use quiescent_engine::stall::Stall;
@@ -19,7 +19,7 @@ fn config() -> Config {
     }
 }
 
-/// A machine whose CPU 1 is in the way of a grace period, and that grace period's ticket.
+/// A machine whose CPU 1 blocks a grace period, and that grace period's ticket.
 fn held(config: Config) -> (TestHost, Pos) {
     let mut host = TestHost::kernel_with(4, config);
     let first = host.wait_for_gp(0);
@@ -90,7 +90,7 @@ fn a_holdout_is_asked_to_hurry_then_for_more_and_then_interrupted() {
     // One in a grace period, answered or not.
     let more = nudges(&mut host, 11_000);
     assert_eq!(more, [(10_809, RESCHED), (10_911, RESCHED)]);
-    // Nobody else was asked for anything, and it answers in the end.
+    // No other CPU had requests, and it answers in the end.
     assert_eq!(host.engine().asked(2), Asked::default());
     host.exit(1);
     host.drive(0, ticket, 10);

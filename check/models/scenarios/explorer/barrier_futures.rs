@@ -1,4 +1,5 @@
-//! The barrier as a future: what was queued before it was made is gone when it is ready, and its task is woken.
+//! The barrier as a future: entries queued before it was made are done when it is ready, and its task is
+//! woken.
 
 use crate::common::reclaim::reclaiming;
 use crate::common::tasks::{abandon, block_on};
@@ -24,7 +25,7 @@ fn a_task_against_the_worker() {
     });
 }
 
-/// A task waits for what is queued here, beside another thread.
+/// A task waits for entries queued here, beside another thread.
 fn task_beside(other: fn(&World)) {
     let world = reclaiming(Domain::patient(4));
     let other = world.registered(other);

@@ -1,4 +1,4 @@
-//! The barrier: whatever was queued before it is gone when it returns.
+//! The barrier: entries queued before it are done when it returns.
 
 use crate::common::reclaim::reclaiming;
 use crate::common::{check, join_all};
@@ -45,8 +45,8 @@ fn a_barrier_against_an_owner_that_goes_on() {
     });
 }
 
-/// The owner frees, by popping, some of what the barrier waits for. Of plain memory the one it has just
-/// popped may still be in its hands when the barrier returns: no code of the program's runs for it.
+/// The owner frees, by popping, some of the barrier's entries. Plain memory that it has just popped may not
+/// yet be freed when the barrier returns: no code of the program runs for it.
 #[test]
 fn a_barrier_against_an_owner_that_pops() {
     check("barrier and pops", 1, 1, || {
@@ -91,7 +91,7 @@ fn a_barrier_against_a_queue_that_departs() {
     });
 }
 
-/// A departed thread's queue, and another thread that inherits it meanwhile.
+/// A departed thread's queue, and another thread that inherits it at the same time.
 #[test]
 fn a_barrier_against_a_queue_that_is_inherited() {
     check("barrier and heir", 1, 1, || {

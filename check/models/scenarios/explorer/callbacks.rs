@@ -1,4 +1,4 @@
-//! Readers beside those who retire, callbacks of every kind, and what wakes the worker.
+//! Readers beside retiring threads, callbacks of every kind, and wake-ups of the worker.
 
 use crate::common::reclaim::reclaiming;
 use crate::common::{World, check, join_all};
@@ -7,8 +7,8 @@ use quiescent_models::explorer::branching;
 use quiescent_on_explorer as rcu;
 use rcu::check::Model as Domain;
 
-/// The thing that is published is replaced and retired, and the thread retires on: what it pops is not
-/// what the reader holds.
+/// The published thing is replaced and retired, and the thread retires more: it pops other things than the
+/// one that the reader holds.
 #[test]
 fn a_reader_against_an_owner_that_frees() {
     check("reader", 2, 1, || {
@@ -45,8 +45,8 @@ fn a_reader_against_the_worker() {
     });
 }
 
-/// A section's own thread retires what it still uses: it never waits, and nothing comes too early. The
-/// batch is one, so every push asks for a grace period and drives it in passing.
+/// A section's own thread retires a thing that it still uses: it never waits, and nothing is freed too early.
+/// The batch is one, so every push requests a grace period and drives it in passing.
 #[test]
 fn a_section_that_retires() {
     check("inside", 2, 1, || {
@@ -243,8 +243,8 @@ fn two_hurries() {
     });
 }
 
-/// Somebody else's grace period makes a hurried object ready while the worker looks: then there is nothing
-/// to wait for, but still something to do, and nobody else to do it.
+/// Another thread's grace period makes a hurried object ready during the worker's check: then there is no
+/// wait, but the worker still has to run it.
 #[test]
 fn a_hurry_that_is_ready_between_two_looks() {
     check("ready in between", 2, 1, || {
@@ -264,7 +264,7 @@ fn a_hurry_that_is_ready_between_two_looks() {
     });
 }
 
-/// The bare alarm: whatever comes before a kick is seen by a look that follows it `[ALM-1]`.
+/// The bare alarm: a check after a kick sees everything before the kick `[ALM-1]`.
 #[test]
 fn a_kick_against_a_worker_that_goes_to_sleep() {
     check("alarm", 4, 2, || {

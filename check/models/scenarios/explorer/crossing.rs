@@ -1,8 +1,8 @@
-//! Blocks linked ahead: an owner that goes on into the next block without a lock, against whoever lowers its
-//! limit meanwhile.
+//! Blocks linked ahead: an owner continues into the next block without a lock, while another thread lowers
+//! its limit.
 //!
-//! Blocks have two places here. An owner that has used up a block gets one ahead; so after three things it is
-//! about to cross.
+//! Blocks have two entries here. An owner that has used up a block gets one ahead; so after three things it
+//! is about to cross.
 
 use std::rc::Rc;
 
@@ -12,7 +12,7 @@ use quiescent_models::explorer::branching;
 use quiescent_on_explorer as rcu;
 use rcu::check::Model as Domain;
 
-/// A world whose owner has retired so many that with the next thing, number 7, it crosses.
+/// A world whose owner has retired so many that it crosses with the next thing, number 7.
 fn about_to_cross(domain: Domain) -> Rc<World> {
     let world = reclaiming(domain);
     world.domain.enter();
@@ -20,7 +20,8 @@ fn about_to_cross(domain: Domain) -> Rc<World> {
     world
 }
 
-/// Of a batch of eight blocks the owner fills two with help, crosses into the others, and is back for its end.
+/// Of a batch of eight blocks the owner fills two with help, crosses into the others, and is back for its
+/// end.
 #[test]
 fn a_credit_is_one_call_for_help() {
     check("alone", 0, 0, || {
@@ -51,7 +52,7 @@ fn crossing_against_a_take_over() {
     });
 }
 
-/// What was taken is freed while the owner goes on.
+/// Taken things are freed while the owner continues.
 #[test]
 fn crossing_and_on_against_a_take_over() {
     check("cross and on", 2, 1, || {
@@ -99,7 +100,7 @@ fn crossing_with_code_against_a_take_over() {
     });
 }
 
-/// What the push at the end of a block has popped is the owner's, or the taker's.
+/// The thing popped by the push at the end of a block is the owner's, or the taker's.
 #[test]
 fn crossing_with_a_pop_against_a_take_over() {
     check("cross and pop", 2, 1, || {

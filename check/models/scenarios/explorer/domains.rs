@@ -1,5 +1,6 @@
-//! Domains of the program's own on the store-buffer machine: the edges of `spots.rs` and `domain/sections.rs`, which are those of the
-//! process's readers once more, at another seat; threads that come, change between domains, leave, and share the crowd.
+//! A program's own domains on the store-buffer machine: the edges of `reader/records.rs` and
+//! `domain/sections.rs`, which are those of the process's readers at another reader record; threads that
+//! come, change between domains, leave, and share the counters of unregistered readers.
 
 use crate::common::{World, check, join_all};
 use quiescent_models::explorer::branching;
@@ -7,13 +8,13 @@ use quiescent_on_explorer as rcu;
 use rcu::Domain;
 use rcu::check::Model;
 
-/// A section that looks once.
+/// A section that reads once.
 fn read(world: &World, domain: &Domain) {
     let _guard = domain.read_lock();
     world.look();
 }
 
-/// A thread that has read here before, and has its spot at hand.
+/// A thread that has read here before, and has noted its reader record.
 fn known(world: &World, domain: &Domain) {
     drop(domain.read_lock());
     world.pass_on();
@@ -26,13 +27,14 @@ fn update(world: &World, domain: &Domain) {
     world.free(0);
 }
 
-/// What a reader does.
+/// The actions of a reader.
 type Body = fn(&World, &'static Domain);
 
-/// `readers`, so many of which say that they are `ready` before it begins, against an updater that has done something `before`.
+/// `readers`, so many of which say that they are `ready` before it begins, against an updater that has done
+/// something `before`.
 fn race<const N: usize>(model: Model, before: fn(&Domain), readers: [Body; N], ready: u32) {
     let world = World::new(model);
-    let domain = world.domain.grounds(0);
+    let domain = world.domain.own_domain(0);
     let readers = readers.map(|body| world.thread(move |w| body(w, domain)));
     world.domain.enter();
     before(domain);
@@ -132,9 +134,9 @@ fn fenced_mode() {
 
 #[test]
 fn readers_without_a_slot() {
-    check("domain: crowd", 2, 1, || {
+    check("domain: unregistered reader", 2, 1, || {
         let world = World::new(Model::new());
-        let domain = world.domain.grounds(0);
+        let domain = world.domain.own_domain(0);
         let bystanders = [world.bystander(), world.bystander()];
         let reader = world.thread(|w| {
             let outer = domain.read_lock();
@@ -152,12 +154,12 @@ fn readers_without_a_slot() {
     });
 }
 
-/// What a thread has noted is of one domain; in the other it has to be found.
+/// A thread's note is of one domain; its record in the other has to be looked up.
 #[test]
 fn a_reader_of_two_domains() {
     check("domain: two domains", 2, 1, || {
         let world = World::new(Model::new());
-        let (here, there) = (world.domain.grounds(0), world.domain.grounds(1));
+        let (here, there) = (world.domain.own_domain(0), world.domain.own_domain(1));
         let reader = world.thread(|w| {
             known(w, here);
             let other = there.read_lock();
@@ -173,14 +175,14 @@ fn a_reader_of_two_domains() {
     });
 }
 
-/// Its slot, and the spot with it, is another thread's then: what it has noted of them must be forgotten.
+/// Its slot, and the reader record with it, is then another thread's: the note must be forgotten.
 #[test]
 fn a_thread_that_left_and_comes_back() {
     check("domain: left and back", 2, 1, || {
         let world = World::new(Model::new());
-        let domain = world.domain.grounds(0);
+        let domain = world.domain.own_domain(0);
         world.domain.enter();
-        drop(domain.read_lock()); // by now it has noted its spot
+        drop(domain.read_lock()); // by now it has noted its record
         world.domain.leave();
         let reader = world.thread(|w| {
             known(w, domain);
@@ -194,12 +196,12 @@ fn a_thread_that_left_and_comes_back() {
     });
 }
 
-/// The worker finds a reader in its way, and is told when it is not.
+/// The worker finds a reader, and is told when the reader has ended.
 #[test]
 fn the_worker_is_told() {
     check("domain: worker", 2, 1, || {
         let world = World::new(Model::patient(8));
-        let domain = world.domain.grounds(0);
+        let domain = world.domain.own_domain(0);
         let reader = world.thread(|w| {
             let _guard = domain.read_lock();
             w.pass_on();

@@ -1,4 +1,4 @@
-//! Draining: what it leaves behind is nothing, whoever else runs callbacks meanwhile.
+//! Draining: it leaves nothing behind, also while other threads run callbacks.
 
 use crate::common::check;
 use crate::common::reclaim::reclaiming;
@@ -44,7 +44,7 @@ fn a_drain_waits_for_what_an_owner_runs() {
     });
 }
 
-/// Each waits for what the other runs.
+/// Each waits for callbacks that the other runs.
 #[test]
 fn two_drains() {
     check("two drains", 2, 1, || {
@@ -67,7 +67,8 @@ fn two_drains() {
     });
 }
 
-/// In a callback a drain waits for nothing, not even for what runs elsewhere: that could be waiting too.
+/// In a callback a drain waits for nothing, not even for callbacks that run elsewhere: those could be waiting
+/// too.
 #[test]
 fn drains_in_callbacks() {
     check("drains in callbacks", 1, 1, || {
@@ -86,7 +87,7 @@ fn drains_in_callbacks() {
     });
 }
 
-/// A reader is in the way, and the owner goes on queueing meanwhile.
+/// A reader blocks the grace period, and the owner continues to queue.
 #[test]
 fn a_drain_against_an_owner_that_goes_on() {
     check("drain and owner", 1, 1, || {

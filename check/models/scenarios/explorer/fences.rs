@@ -1,4 +1,4 @@
-//! Heavy fences that are shared, on the store-buffer machine: `fence.rs`.
+//! Shared heavy fences on the store-buffer machine: `gp/fences.rs`.
 
 use std::rc::Rc;
 
@@ -7,14 +7,15 @@ use quiescent_models::explorer::Ordering::Relaxed;
 use quiescent_models::explorer::{AtomicU32, JoinHandle, allow_timeouts, light_fence, spawn};
 use quiescent_on_explorer::check::Model as Domain;
 
-/// What one side writes and the other one reads.
+/// The words of the two sides.
 #[derive(Default)]
 struct Words {
     readers: AtomicU32,
     updaters: AtomicU32,
 }
 
-/// A reader, and so many updaters that need fences at the same time: of the reader and the first of them one sees the other.
+/// A reader, and so many updaters that need fences at the same time: of the reader and the first of them one
+/// sees the other.
 fn scenario(updaters: usize) {
     let domain = Domain::new();
     let words = Rc::new(Words::default());
@@ -47,7 +48,7 @@ fn three_that_need_one_at_the_same_time() {
     check("fences: three", 2, 1, || scenario(3));
 }
 
-/// Whoever lost patience issues its own.
+/// A thread whose time-out has passed issues its own fence.
 #[test]
 fn one_that_does_not_run_is_not_waited_for() {
     check("fences: patience", 2, 1, || {

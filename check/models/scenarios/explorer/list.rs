@@ -1,9 +1,9 @@
 //! Linked structures: a reader that walks a list of two or three nodes while a writer changes it.
 //!
-//! Elements are the numbers of the world's objects, so that readers use them and meet poison, and
-//! `filled` is what an element contains: relaxed stores that the release of a link has to carry along.
-//! The nodes' own memory is retired and stays as it is for the length of an execution; what a removal
-//! promises is checked on the objects, which are freed after a grace period.
+//! Elements are the numbers of the world's objects, so that readers use them and meet poison, and `filled` is
+//! an element's content: relaxed stores that the release of a link has to order. The nodes' own memory is
+//! retired and stays unchanged during an execution; the guarantee of a removal is checked on the objects,
+//! which are freed after a grace period.
 
 use std::rc::Rc;
 

@@ -1,4 +1,5 @@
-//! The explorer's scenarios: the library on a machine with store buffers. Each test is one search, on each machine that `QUIESCENT_EXPLORE` says.
+//! The explorer's scenarios: the library on a machine with store buffers. Each test is one search, on each
+//! machine named by `QUIESCENT_EXPLORE`.
 
 use quiescent_models::explorer as primitives;
 
@@ -10,6 +11,7 @@ mod callbacks;
 mod crossing;
 mod domains;
 mod draining;
+mod driver_takeover;
 mod fences;
 mod list;
 mod readers;
@@ -18,4 +20,3 @@ mod srcu;
 mod takeover;
 mod turns;
 mod updaters;
-mod usurp;

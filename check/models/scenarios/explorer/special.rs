@@ -1,4 +1,4 @@
-//! Readers off the fast path: the crowd, fenced mode, and the change of the mode.
+//! Readers off the fast path: unregistered readers, fenced mode, and the change of the mode.
 
 use crate::common::{World, check, join_all};
 use quiescent_models::explorer::branching;
@@ -19,8 +19,8 @@ fn full_world() -> (
 }
 
 #[test]
-fn reader_in_the_crowd() {
-    check("crowd of one", 2, 2, || {
+fn unregistered_reader() {
+    check("unregistered reader", 2, 2, || {
         let (world, bystanders) = full_world();
         let reader = world.thread(|w| {
             w.read();
@@ -34,8 +34,8 @@ fn reader_in_the_crowd() {
 }
 
 #[test]
-fn two_readers_in_the_crowd() {
-    check("crowd of two", 2, 1, || {
+fn two_unregistered_readers() {
+    check("two unregistered readers", 2, 1, || {
         let (world, bystanders) = full_world();
         let readers = [world.thread(World::read), world.thread(World::read)];
         world.update(0, 1);
@@ -46,8 +46,8 @@ fn two_readers_in_the_crowd() {
 }
 
 #[test]
-fn crowd_that_is_nested_and_repins() {
-    check("nested crowd", 2, 1, || {
+fn nested_unregistered_reader_that_repins() {
+    check("nested unregistered reader", 2, 1, || {
         let (world, bystanders) = full_world();
         let reader = world.thread(|w| {
             let mut outer = rcu::read_lock();

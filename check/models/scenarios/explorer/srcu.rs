@@ -1,5 +1,5 @@
-//! Counted readers on the store-buffer machine: every edge of `counted.rs` and of the worker, with readers that end their sections
-//! on other threads, and the turning over of the counts.
+//! Counted readers on the store-buffer machine: every edge of `reader/counted.rs` and of the worker, with
+//! readers that end their sections on other threads, and the turning over of the counts.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -11,7 +11,7 @@ use quiescent_on_explorer as rcu;
 use rcu::Srcu;
 use rcu::check::Model as Domain;
 
-/// A section that looks once.
+/// A section that reads once.
 fn read(world: &World, srcu: &Srcu) {
     let _guard = srcu.read_lock();
     world.look();
@@ -166,7 +166,7 @@ fn section_that_ends_on_another_thread() {
     });
 }
 
-/// Its number, and the tally with it, is another thread's then: what it has noted of them must be forgotten.
+/// Its number, and the counters with it, are then another thread's: the note must be forgotten.
 #[test]
 fn a_thread_that_left_and_comes_back() {
     check("srcu: left and back", 2, 1, || {
@@ -206,7 +206,7 @@ fn fenced_mode() {
 
 #[test]
 fn readers_without_a_slot() {
-    check("srcu: crowd", 2, 1, || {
+    check("srcu: unregistered reader", 2, 1, || {
         let world = World::new(Domain::new());
         let srcu = world.domain.srcu();
         let bystanders = [world.bystander(), world.bystander()];
@@ -250,7 +250,7 @@ fn the_worker_looks_after_two() {
     });
 }
 
-/// The worker finds a reader in its way, and is told when it is not.
+/// The worker finds a reader, and is told when the reader has ended.
 #[test]
 fn the_worker_is_told() {
     check("srcu: worker", 2, 1, || {

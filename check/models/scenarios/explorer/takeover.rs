@@ -21,7 +21,7 @@ fn pushes_against_a_take_over() {
     });
 }
 
-/// If the owner comes for the lock in the middle of the take-over, it leaves with new credit.
+/// If the owner takes the lock in the middle of the takeover, it leaves with new credit.
 #[test]
 fn pushes_after_the_owner_interrupted_a_take_over() {
     check("push on", 2, 1, || {
@@ -71,7 +71,7 @@ fn pops_by_twos_against_a_take_over() {
     });
 }
 
-/// The owner has a queue, but no block for this lane yet: what it pushes first goes nowhere.
+/// The owner has a queue, but no block for this lane yet: its first push is refused.
 #[test]
 fn the_first_push_of_a_lane_against_a_take_over() {
     check("first of a lane", 2, 1, || {
@@ -138,7 +138,7 @@ fn an_owner_that_ends_during_a_take_over() {
     });
 }
 
-/// The next thread inherits slot and queue, with what is queued there and whatever happens to it.
+/// The next thread inherits slot and queue, with its entries in any state.
 #[test]
 fn a_queue_is_inherited_during_a_take_over() {
     check("inherited", 2, 1, || {
@@ -194,8 +194,8 @@ fn two_owners_and_one_sweep() {
     });
 }
 
-/// A queue that is not due is emptied because somebody else's grace period has made it ready, while
-/// its owner still has credit.
+/// A queue that is not due is emptied because another thread's grace period has made it ready, while its
+/// owner still has credit.
 #[test]
 fn a_queue_that_was_not_taken_is_emptied() {
     check("emptied in passing", 2, 1, || {

@@ -1,5 +1,5 @@
-//! Two workers: the second runs code beside the first. Each queue has one of them at a time, so that its order is kept,
-//! and nothing is lost between the two.
+//! Two workers: the overflow worker runs callbacks beside the first. Each queue has one of them at a time, so
+//! that its order is kept, and nothing is lost between the two.
 
 use crate::common::reclaim::reclaiming;
 use crate::common::{check, join_all};
@@ -7,7 +7,7 @@ use quiescent_models::explorer::branching;
 use quiescent_on_explorer as rcu;
 use rcu::check::Model as Domain;
 
-/// Everything is done when both come: whoever is first has the queue to itself.
+/// All callbacks are done when both workers come: the first one has the queue to itself.
 #[test]
 fn two_workers_at_one_queue() {
     check("two workers, one queue", 2, 1, || {
@@ -23,8 +23,8 @@ fn two_workers_at_one_queue() {
     });
 }
 
-/// What is queued while the second is at it is passed by, and not forgotten: the second kicks the worker when it
-/// rests. No deadline comes to the rescue.
+/// The worker skips entries queued during the overflow worker's turn, and they are not forgotten: the
+/// overflow worker kicks the worker when it rests. No deadline helps.
 #[test]
 fn what_the_worker_passes_by_is_not_forgotten() {
     check("passed by", 1, 1, || {
@@ -44,7 +44,7 @@ fn what_the_worker_passes_by_is_not_forgotten() {
     });
 }
 
-/// A barrier waits for what either of them runs.
+/// A barrier waits for callbacks of both.
 #[test]
 fn a_barrier_beside_two_workers() {
     check("barrier, two workers", 1, 1, || {

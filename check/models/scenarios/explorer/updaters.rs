@@ -1,4 +1,4 @@
-//! Several grace periods and several who want them: sharing, hand-over, polling, giving up.
+//! Several grace periods and several waiters: sharing, hand-over, polling, giving up.
 
 use std::time::Duration;
 
@@ -172,8 +172,8 @@ fn the_first_threads_of_a_new_leaf() {
     });
 }
 
-/// A grace period finds the second leaf empty while a thread comes to it. Whoever is first: the next
-/// grace period must not leave the leaf out.
+/// A grace period finds the second leaf empty while a thread comes to it. In either order the next grace
+/// period must not skip the leaf.
 #[test]
 fn a_leaf_is_found_empty_and_taken_again() {
     check("leaf vacated", 2, 0, || {

@@ -1,8 +1,8 @@
-//! Deferral under C11, in membarrier mode: what an owner writes is seen by whoever takes its queue over,
-//! nothing is freed twice, nothing is freed under a reader, and no kick is lost. The logic of queues, with
-//! all their cases, is the explorer's business; here it is the orderings, with as few accesses as possible.
+//! Deferral under C11, in membarrier mode: a taker sees all stores of the queue's owner, nothing is freed
+//! twice, nothing is freed under a reader, and no kick is lost. The explorer checks the logic of queues, with
+//! all their cases; here are the orderings, with as few accesses as possible.
 //!
-//! A queue's first entry goes the slow way (in a hurry, straight to the lock): models share no dummy block.
+//! A queue's first entry takes the slow path (hurried, straight to the lock): models share no dummy block.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ fn a_push_against_a_taker() {
     });
 }
 
-/// `[RET-2]`: what the owner pops is not taken as well.
+/// `[RET-2]`: an entry popped by the owner is not taken as well.
 #[test]
 fn a_pop_against_a_taker() {
     with_membarrier(|| {
@@ -70,7 +70,7 @@ fn an_owner_that_frees_against_a_newcomer() {
     });
 }
 
-/// `[ALM-1]`: what comes before a kick is seen by a look that follows it.
+/// `[ALM-1]`: a check after a kick sees everything before the kick.
 #[test]
 fn a_kick_against_a_worker_that_goes_to_sleep() {
     check("deferral: alarm", 6, || {

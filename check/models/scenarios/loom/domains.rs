@@ -1,11 +1,11 @@
-//! Domains of the program's own under C11, with the product's own orderings: see `docs/ordering.md`.
+//! A program's own domains under C11, with the product's own orderings: see `docs/ordering.md`.
 
 use crate::common::{World, check, join};
 use quiescent_models::loom::with_membarrier;
 use quiescent_on_loom as rcu;
 use rcu::check::Model;
 
-/// A section that looks once.
+/// A section that reads once.
 fn read(world: &World) {
     let _guard = world.own().read_lock();
     world.look();

@@ -121,8 +121,8 @@ fn a_poller_frees_what_another_waited_for() {
 }
 
 #[test]
-fn reader_in_the_crowd() {
-    check("crowd", 6, || {
+fn unregistered_reader() {
+    check("unregistered reader", 6, || {
         let world = World::new(Domain::new());
         world.fill_slots();
         let reader = world.thread(World::read);

@@ -1,4 +1,4 @@
-//! Heavy fences that are shared, under C11: `fence.rs`.
+//! Shared heavy fences under C11: `gp/fences.rs`.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use quiescent_models::loom::Ordering::Relaxed;
 use quiescent_models::loom::{AtomicU32, light_fence, thread, with_membarrier};
 use quiescent_on_loom::check::Model as Domain;
 
-/// What one side writes and the other one reads.
+/// The words of the two sides.
 struct Words {
     readers: AtomicU32,
     updaters: AtomicU32,
 }
 
-/// A reader, an updater, and somebody who issues one fence after the other: of the first two one sees the other, whosever fence
-/// the updater took.
+/// A reader, an updater, and somebody who issues one fence after the other: of the first two one sees the
+/// other, whosever fence the updater took.
 #[test]
 fn a_fence_of_another_thread_orders_as_one_s_own() {
     with_membarrier(|| {

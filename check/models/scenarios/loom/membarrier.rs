@@ -110,9 +110,9 @@ fn registered_updater_against_a_newcomer() {
 }
 
 #[test]
-fn readers_in_the_crowd() {
+fn unregistered_readers() {
     with_membarrier(|| {
-        check("membarrier: crowd", 4, || {
+        check("membarrier: unregistered readers", 4, || {
             let world = World::new(Domain::new());
             world.fill_slots();
             let reader = world.thread(World::read);

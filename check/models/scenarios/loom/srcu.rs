@@ -5,7 +5,7 @@ use quiescent_models::loom::with_membarrier;
 use quiescent_on_loom as rcu;
 use rcu::check::Model as Domain;
 
-/// A section that looks once.
+/// A section that reads once.
 fn read(world: &World) {
     let _guard = world.srcu().read_lock();
     world.look();

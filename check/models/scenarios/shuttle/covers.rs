@@ -1,4 +1,5 @@
-//! Barriers and drains: what they cover is over, whoever runs it, and whoever has queued it.
+//! Barriers and drains: the entries that they cover are done, whichever thread runs them and whichever has
+//! queued them.
 
 use crate::common::deeds::{Deed, LAZY, QUEUES};
 use crate::common::{LIFE, World, check};

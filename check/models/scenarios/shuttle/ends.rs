@@ -1,10 +1,10 @@
-//! Threads that come and go: what they leave behind is somebody else's, and nothing of it is lost.
+//! Threads that come and go: other threads serve the entries that they leave behind, and none is lost.
 
 use crate::common::deeds::{Deed, LAZY, QUEUES, WAITS};
 use crate::common::{LIFE, World, check, join};
 use quiescent_on_shuttle::check::Model as Domain;
 
-/// Few slots: some threads are in the crowd, and queues are inherited.
+/// Few slots: some threads are unregistered, and queues are inherited.
 const SHORT: &[Deed] = &[
     Deed::Read,
     Deed::ReadAndQueue(QUEUES),
@@ -34,9 +34,10 @@ fn short_lives() {
     });
 }
 
-/// Hardly a slot for anybody: sections are in the crowd, nested, and in the middle of some a slot becomes free.
+/// Hardly any slots: sections of unregistered threads, nested, and in the middle of some a slot becomes
+/// free.
 #[test]
-fn the_crowd() {
+fn unregistered() {
     const DEEDS: &[Deed] = &[
         Deed::Read,
         Deed::Read,
@@ -46,7 +47,7 @@ fn the_crowd() {
         Deed::Update(WAITS),
         Deed::Leave,
     ];
-    check("the_crowd", 24, || {
+    check("unregistered", 24, || {
         let world = World::new(Domain::living(LIFE));
         let staff = world.staff();
         let lives = [(); 4].map(|()| world.thread(|| world.live(DEEDS, 120)));
@@ -54,7 +55,7 @@ fn the_crowd() {
     });
 }
 
-/// The worker's post goes from thread to thread, and for a while nobody has it.
+/// The worker's role moves from thread to thread, and is free for a while.
 #[test]
 fn workers_that_take_turns() {
     const DEEDS: &[Deed] = &[
@@ -74,7 +75,7 @@ fn workers_that_take_turns() {
     });
 }
 
-/// Nobody but the timer wakes anybody: lazy things of threads that rest or end.
+/// Only the timer wakes threads: lazy entries of threads that rest or end.
 #[test]
 fn lazy_and_forgotten() {
     const DEEDS: &[Deed] = &[

@@ -61,7 +61,7 @@ const WAITERS: &[Deed] = &[
 #[test]
 fn drivers_that_stop() {
     const HASTY: Life = Life {
-        usurp_after_ns: Some(300),
+        takeover_after_ns: Some(300),
         ..LIFE
     };
     check("drivers_that_stop", 16, || {
@@ -69,13 +69,13 @@ fn drivers_that_stop() {
     });
 }
 
-/// Nobody takes a role that he is not given: whoever leaves without giving it on leaves the others asleep for ever. Lives
-/// are short, so that soon nobody comes by who would drive for himself.
+/// No thread takes a role without a hand-over: a driver that leaves without one leaves the others asleep for
+/// ever. Lives are short, so that soon no other driver comes.
 #[test]
 fn drivers_that_hand_over() {
     const DEEDS: &[Deed] = &[Deed::Read, Deed::Update(WAITS)];
     const PATIENT: Life = Life {
-        usurp_after_ns: None,
+        takeover_after_ns: None,
         ..LIFE
     };
     check("drivers_that_hand_over", 300, || {

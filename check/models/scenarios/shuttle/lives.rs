@@ -1,4 +1,4 @@
-//! Everything at once: threads that do whatever the library can do.
+//! Everything at once: threads that use every feature of the library.
 
 use crate::common::deeds::{Deed, LAZY, QUEUES, WAITS, Way};
 use crate::common::{LIFE, World, check};

@@ -1,4 +1,4 @@
-//! Whole lives of a domain, under shuttle: many schedules by chance.
+//! Long executions of a domain, under shuttle: many random schedules.
 
 use quiescent_models::shuttle as primitives;
 

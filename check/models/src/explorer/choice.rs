@@ -1,4 +1,4 @@
-//! The choices of one execution, and which execution comes next.
+//! The choices of one execution, and the choice of the next execution.
 //!
 //! An execution is determined by the list of its choices, since everything else in it is
 //! deterministic. Systematic search keeps that list as a path: the next execution repeats it up to the

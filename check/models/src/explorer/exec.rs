@@ -1,4 +1,4 @@
-//! One execution: threads, whose turn it is, and what ends it.
+//! One execution: threads, the running thread, and the end.
 //!
 //! Invariants. Exactly one thread is `current`, and only its fiber runs. A thread is switched away from
 //! only at a *point* (before its next access), when it blocks, when it spins, or when it ends. Nothing

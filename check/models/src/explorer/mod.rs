@@ -2,9 +2,9 @@
 //! library's primitives, and a search of its schedules.
 //!
 //! # The machine
-//! Model threads are fibers on one OS thread. Before every atomic access, fence, lock and futex call
-//! the running fiber asks which thread goes on; nothing else can tell threads apart. A store goes into
-//! its thread's buffer and reaches memory later; a thread sees its own stores at once.
+//! Model threads are fibers on one OS thread. Before every atomic access, fence, lock and futex call the
+//! running fiber asks which thread continues; nothing else distinguishes threads. A store goes into its
+//! thread's buffer and reaches memory later; a thread sees its own stores at once.
 //!
 //! | | [`Model::Sc`] | [`Model::Tso`] | [`Model::Pso`] |
 //! |---|---|---|---|
@@ -19,8 +19,8 @@
 //!
 //! TSO is x86. PSO is what a compiler-only fence leaves on hardware that reorders stores: under it
 //! `light_fence` does *not* order stores, and code that needs order must say `Release`. So PSO is about
-//! relaxed stores only. Loads are executed in program order, one at a time: reordering of a load with
-//! a later load or store is not seen here, and is the business of the loom models.
+//! relaxed stores only. Loads are executed in program order, one at a time: reordering of a load with a later
+//! load or store is not modelled here; the loom models cover it.
 //!
 //! `heavy_fence` is `membarrier(2)`: the kernel interrupts each CPU at some moment of the call, so other
 //! threads may run between two of these moments. A futex call drains because the kernel's own barriers
@@ -28,11 +28,11 @@
 //! calls [`allow_timeouts`]; then they fire when nothing else can run. There are no spurious wake-ups.
 //!
 //! # Flushing late is enough
-//! A buffered store that nobody reads may reach memory at any time without a difference. So the
-//! machine decides only where it matters: when some thread touches a location, every store to it that
-//! others still hold may be flushed first (with whatever must precede it), or be passed by. Flushing
-//! in the order in which the stores were executed is the default, and is what a machine without
-//! buffers does; each time a store is passed by costs one of [`Bounds::flush_delays`].
+//! The moment at which an unread buffered store reaches memory makes no difference. So the machine decides
+//! only where it matters: when some thread touches a location, every store to it that others still hold may
+//! be flushed first (with everything that must precede it), or be passed by. Flushing in the order in which
+//! the stores were executed is the default, and equals a machine without buffers; each time a store is passed
+//! by costs one of [`Bounds::flush_delays`].
 //!
 //! # The explorer
 //! [`explore`] enumerates all schedules with at most so many preemptions and delays, depth first.

@@ -1,7 +1,7 @@
-//! A lock whose waiting the explorer sees.
+//! A lock whose waiting is visible to the explorer.
 //!
-//! Who owns it is a word in the execution's memory: taking and giving back are read-modify-writes.
-//! The data sits in a real lock, which is then always free: all fibers share one OS thread.
+//! Its owner is a word in the execution's memory: locking and unlocking are read-modify-writes. The data is
+//! in a real lock, which is then always free: all fibers share one OS thread.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};

@@ -1,4 +1,4 @@
-//! Choices by chance: half of the executions by priorities, half by a walk.
+//! Random choices: half of the executions by priorities, half by a walk.
 //!
 //! *Priorities* are the probabilistic concurrency testing of Burckhardt, Kothari, Musuvathi and
 //! Nagarakatte (ASPLOS 2010): every thread has a random one, the highest runs, and at a few random

@@ -1,4 +1,4 @@
-//! Memory and the way of stores into it. See the crate's first page for the rules.
+//! Memory and the path of stores into it. The crate's first page has the rules.
 
 use super::buffer::{Entry, Loc};
 use super::choice::Kind;

@@ -1,27 +1,28 @@
 //! shuttle behind the names that the library's layer `prim` imports, with a clock.
 //!
 //! [loom](crate::loom) and the [store-buffer machine](crate::explorer) try *all* schedules of a few dozen
-//! accesses. shuttle tries *some* schedules of a hundred thousand: whole lives of a domain, with all that it does.
-//! Model threads are fibers on one OS thread, and a scheduler says which goes on before each access.
+//! accesses. shuttle tries *some* schedules of a hundred thousand: long executions of a domain, with all its
+//! features. Model threads are fibers on one OS thread, and a scheduler chooses the next one before each
+//! access.
 //!
-//! # What it does not show
-//! **Every atomic access is SeqCst here**, whatever the source says, and fences are nothing: what is found is wrong
-//! logic, never a missing order. For orders there are the other two.
-//! The schedules are chosen by chance: that nothing was found proves nothing.
-//! No access fails for no reason, and no sleeper wakes up for none: a lost wake-up is not hidden.
+//! # Limits
+//! **Every atomic access is SeqCst here**, whatever the source says, and fences do nothing: it finds wrong
+//! logic, never a missing order. The other two find orders. The schedules are random: a run without a finding
+//! proves nothing. No access fails spuriously, and no sleeper wakes up spuriously: a lost wake-up is not
+//! hidden.
 //!
 //! # Time
-//! A look at the clock takes 100 ns; else no time passes while anybody can run. When nobody can, the clock goes on
-//! to the next moment at which somebody who sleeps wants to be woken. So time-outs fire in both ways: because so
-//! many looks were made meanwhile, and because nothing else is left to do. Time-outs of [`NEVER`] and more do not fire: that is
-//! what a model's worker sleeps for, whose timer a thread of the scenario plays with [`nap`].
+//! Reading the clock takes 100 ns; otherwise no time passes while any thread can run. When none can, the
+//! clock advances to the next time-out of a sleeper. So time-outs fire in both ways: after enough readings of
+//! the clock, and when nothing else can run. Time-outs of [`NEVER`] and more do not fire: a model's worker
+//! sleeps with them, and a thread of the scenario plays its timer with [`nap`].
 //!
 //! # Schedules
 //! A [`Case`] names one, in a few letters, and [`run`] runs it again:
 //!
-//! * a *walk* goes on with the running thread, or any other, by a probability drawn for the execution; in some of them a thread is
-//!   stopped now and then, until nothing else can go on (`schedule.rs`);
-//! * *pct* is shuttle's probabilistic concurrency testing: priorities by chance, and few changes of them.
+//! * a *walk* continues with the running thread, or any other, by a probability drawn for the execution; in
+//!   some of them a thread is stopped now and then, until no other thread can run (`schedule.rs`);
+//! * *pct* is shuttle's probabilistic concurrency testing: random priorities, and few changes of them.
 
 mod cells;
 mod run;

@@ -1,4 +1,4 @@
-//! Running scenarios, and naming what was run.
+//! Runs scenarios, and names the cases.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,4 +1,4 @@
-//! Schedulers: a walk by chance, and what every scheduler here has to do about those who sleep.
+//! Schedulers: a random walk, and every scheduler's treatment of sleepers.
 
 use shuttle::current::TaskId;
 use shuttle::scheduler::{Schedule, Scheduler, Task};

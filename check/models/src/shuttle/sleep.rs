@@ -1,11 +1,12 @@
 //! Sleeping: the futex, the clock, and naps.
 //!
-//! Who sleeps is in a list. Who sleeps without a time is parked, so that shuttle sees a deadlock; who sleeps with one
-//! counts as able to run in shuttle's eyes, and is passed over by the scheduler (`schedule.rs`) until its time has come.
+//! Sleepers are in a list. A sleeper without a time-out is parked, so that shuttle sees a deadlock; a sleeper
+//! with one counts as able to run for shuttle, and the scheduler (`schedule.rs`) passes it over until its
+//! time-out.
 //!
 //! # Invariants
-//! * Between the look at a futex's word and the entry in the list nobody else runs, as in the kernel.
-//! * Whoever takes a sleeper off the list wakes it, and nobody else does.
+//! * Between the load of a futex's word and the entry in the list no other thread runs, as in the kernel.
+//! * The thread that takes a sleeper off the list wakes it, and no other thread does.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -66,7 +67,8 @@ pub(crate) fn sleeps(task: TaskId) -> bool {
     })
 }
 
-/// Whom to wake next if nobody can go on: who wants it first; those that sleep until nobody can `ever` go on only then.
+/// Whom to wake next if nobody can go on: who wants it first; those that sleep until nobody can `ever` go on
+/// only then.
 pub(crate) fn next(ever: bool) -> Option<TaskId> {
     SLEEP.with_borrow(|sleep| {
         let timed = sleep.sleepers.iter().filter(|s| s.parked.is_none());
@@ -75,7 +77,8 @@ pub(crate) fn next(ever: bool) -> Option<TaskId> {
     })
 }
 
-/// This thread goes on. If it sleeps, that is over, and if nobody else could go on, the clock goes on to its time.
+/// This thread goes on. If it sleeps, that is over, and if nobody else could go on, the clock goes on to its
+/// time.
 pub(crate) fn goes_on(task: TaskId, idle: bool) {
     SLEEP.with_borrow_mut(|sleep| {
         if let Some(at) = sleep.sleepers.iter().position(|s| s.task == task) {
@@ -110,7 +113,8 @@ fn sleep(address: Option<usize>, until: u64) {
     }
 }
 
-/// Sleeps while `word` holds `expected`, until [`futex_wake`], or until the time is over if that is less than [`NEVER`].
+/// Sleeps while `word` holds `expected`, until [`futex_wake`], or until the time is over if that is less than
+/// [`NEVER`].
 pub fn futex_wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) {
     if std::thread::panicking() || word.load(Ordering::SeqCst) != expected {
         return;
@@ -136,7 +140,8 @@ pub fn futex_wake(word: *const AtomicU32) {
     }
 }
 
-/// Sleeps until this time. With `u64::MAX` until nobody else can ever go on: others that sleep with a time come first.
+/// Sleeps until this time. With `u64::MAX` until nobody else can ever go on: others that sleep with a time
+/// come first.
 pub fn nap(until: u64) -> Nap {
     if until <= clock() {
         return Nap::Due;

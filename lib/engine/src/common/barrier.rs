@@ -1,25 +1,25 @@
 //! Waiting for every callback queued so far (`rcu_barrier`).
 //!
-//! A barrier is not a grace period: with nothing queued anywhere it is over at once, and it asks for
-//! no grace period of its own. It visits every CPU and is complete when each has invoked everything
-//! that was queued there when it was visited.
+//! A barrier is not a grace period: with nothing queued anywhere it is complete at once, and it requests no
+//! grace period of its own. It visits every CPU and is complete when each has invoked everything that was
+//! queued there at the visit.
 //!
 //! # Two ways of visiting
-//! * **Entrain** (a kernel): a callback of the barrier is put behind all others in the CPU's list. It
-//!   waits for them, not for a grace period; when it is invoked, the CPU's share is done.
-//! * **Positions** (a thread host): the ends of the CPU's lists are noted and nothing is put into them.
-//!   The share is done when everything below them has been invoked. Nothing can be lost with the list's
-//!   owner, and a list that runs dry needs no entry.
+//! * **Entrain** (a kernel): the visit puts a callback of the barrier behind all others in the CPU's list.
+//!   The callback waits for them, not for a grace period; when it is invoked, the CPU's share is done.
+//! * **Positions** (a thread host): the visit notes the ends of the CPU's lists and puts nothing into them.
+//!   The share is done when everything below these positions has been invoked. The share does not depend on
+//!   the list's owner, and an empty list needs no entry. owner, and a list that runs dry needs no entry.
 //!
 //! # The count
-//! Starts at 2 and loses them only when all CPUs have been visited: a share that is done early cannot
-//! complete a barrier that has not asked everybody. Each open share adds one.
+//! Starts at 2; the two are subtracted only when all CPUs have been visited, so a share that is done early
+//! cannot complete the barrier before the last visit. Each open share adds one.
 //!
-//! # Who calls what
+//! # Calls
 //! ```text
 //! s = snap()                 any number of callers
 //!   (the host's mutex; one at a time from here)
-//! start(s)                   Covered: somebody else's barrier began after our snap; done
+//! start(s)                   Covered: another caller's barrier began after our snap; done
 //! visit_*                    each CPU, under its lock; CPUs that come later have queued nothing before
 //! visited_all()              true: complete already
 //!   one_done()               for each share; true for the one that completes
@@ -31,9 +31,9 @@
 //! and hence after all that we queued.
 //!
 //! # Moving callbacks
-//! While a barrier is in flight, callbacks move from one CPU to another only after the source was
-//! visited: or they would arrive at a CPU that was asked already, and be missed. Only entrained ones
-//! move. A thread host leaves callbacks where they are: their queue survives its thread.
+//! While a barrier is in progress, callbacks move from one CPU to another only after the source was visited:
+//! otherwise they would arrive at a CPU that was already visited, and be missed. Only entrained ones move. A
+//! thread host leaves callbacks where they are: their queue survives its thread.
 
 use crate::common::cblist::CbList;
 use crate::common::cpu::LANES;
@@ -42,7 +42,7 @@ use crate::common::seq::Seq;
 /// Keeps a barrier from completing before every CPU was visited.
 const GUARD: u32 = 2;
 
-/// What starting came to.
+/// The result of starting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use = "a barrier that has started must visit everybody and end"]
 pub enum Begin {
@@ -55,7 +55,7 @@ pub enum Begin {
     },
 }
 
-/// What a visit found.
+/// The result of a visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Visit {
     /// Nothing is owed there.
@@ -141,8 +141,8 @@ impl Barrier {
         Visit::Noted
     }
 
-    /// Notes the ends of a CPU's lists, once. They are up to date: the host has told everything that
-    /// was queued before the barrier began ([`CbList::enqueue_to`]).
+    /// Notes the ends of a CPU's lists, once. They are up to date: the host has reported everything that was
+    /// queued before the barrier began ([`CbList::enqueue_to`]).
     pub fn visit_positions(&mut self, mark: &mut CpuMark, lists: &mut [CbList; LANES]) -> Visit {
         if !self.visits(mark) {
             return Visit::Already;
@@ -154,7 +154,7 @@ impl Barrier {
         Visit::Noted
     }
 
-    /// Everybody has been visited. True if the barrier is complete already.
+    /// All CPUs have been visited. True if the barrier is complete already.
     pub fn visited_all(&mut self) -> bool {
         self.drop_count(GUARD)
     }
@@ -177,8 +177,8 @@ impl Barrier {
         self.seq = self.seq.end();
     }
 
-    /// In the child of a fork: the barrier in flight is the parent's, and nobody here waits for it. (The
-    /// child's marks are cleared as well: [`Cpu::forked`](crate::Cpu::forked).)
+    /// In the child of a fork: the barrier in progress is the parent's, and has no waiter here. (The child's
+    /// marks are cleared as well: [`Cpu::forked`](crate::Cpu::forked).)
     pub fn forked(&mut self) {
         self.count = 0;
         if self.in_flight() {
@@ -231,7 +231,7 @@ impl CpuMark {
         }
     }
 
-    /// Nobody waits for this CPU's share any more. What it has seen stays: numbers are not used twice.
+    /// This CPU's share has no waiter any more. Its visited number stays: numbers are not used twice.
     pub(crate) fn forked(&mut self) {
         self.open = false;
     }
@@ -241,8 +241,8 @@ impl CpuMark {
         self.open
     }
 
-    /// Some callbacks of this CPU have been invoked. True, once, if its share has just become done: tell
-    /// [`Barrier::one_done`]. What is out counts as not invoked.
+    /// Some callbacks of this CPU have been invoked. True, once, if its share has just become done: the host
+    /// then calls [`Barrier::one_done`]. Callbacks that are out count as not invoked.
     pub fn ran(&mut self, lists: &mut [CbList; LANES]) -> bool {
         let done = self.open && lists.iter().all(CbList::is_past_mark);
         if done {

@@ -1,9 +1,9 @@
 //! Readers that were preempted: the CPU is free, the task holds its leaf.
 //!
-//! A task that is switched out in the middle of a section leaves its CPU quiescent, so the CPU can no
-//! longer vouch for the section. The task is therefore queued at the CPU's leaf, *before* the CPU may
-//! note a quiescent state, and stays there until its outermost section ends, wherever it runs by then
-//! (behaviour §11). A leaf is finished only when its mask is empty **and** no queued reader is in the way.
+//! A task that is switched out in the middle of a section leaves its CPU quiescent, so the CPU no longer
+//! represents the section. The task is therefore queued at the CPU's leaf, *before* the CPU may note a
+//! quiescent state, and stays there until its outermost section ends, on whichever CPU. A leaf is finished
+//! only when its mask is empty **and** no queued reader blocks the grace period.
 //!
 //! ```text
 //!   blkd_tasks of a leaf:   head ── t4 ── t7 ── t2 ── t9 (tail)
@@ -28,8 +28,8 @@
 //! Let R be a section that is open when the grace period starts. If R's task is queued by then, the setting
 //! up of its leaf takes the whole list. If not, R runs on a CPU that is in the masks and owes until it is
 //! switched out; then R is placed so that the pointer covers it (`list::Place`). Newer readers may end up
-//! behind a pointer as well: that delays a grace period and is never wrong. A report that finds readers in
-//! the way stops at the leaf; whoever empties the set carries it on ([`Global::read_unlock`]).
+//! behind a pointer as well: that delays a grace period and is never wrong. A report stops at a leaf with
+//! blocking readers; the call that empties the set carries it on ([`Global::read_unlock`]).
 //!
 //! A CPU that goes offline leaves its readers where they are. A leaf whose last CPU is gone takes part
 //! in grace periods for as long as readers are queued there (`wait_blkd_tasks`, decided when a grace period
@@ -39,7 +39,7 @@
 //! The lists are links in a table that the host hands in ([`Tasks`], [`Global::grow_tasks`]), one a task
 //! that can be preempted in a section at the same time. Nothing is allocated here.
 //!
-//! # What is left out
+//! # Omitted
 //! Priority boosting: it makes a grace period end sooner and is not needed for any of the above.
 
 use crate::common::event::Event;
@@ -52,7 +52,7 @@ pub use list::{NoTasks, TaskId, Tasks};
 
 mod list;
 
-/// What is disabled around the end of a section.
+/// The state that is disabled around the end of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Disabled {
     /// Nothing: the slow path may run.
@@ -63,7 +63,7 @@ pub enum Disabled {
     Irqs,
 }
 
-/// What became of an unlock's slow path.
+/// The result of an unlock's slow path.
 #[allow(
     clippy::large_enum_variant,
     reason = "effects are values, and nobody keeps them"
@@ -78,10 +78,10 @@ pub enum Unlocked {
     Later(Later),
 }
 
-/// What sees to it that an unlock's slow path is not left for too long.
+/// The event that bounds the delay of an unlock's slow path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Later {
-    /// Nobody is in a hurry: ask for a reschedule.
+    /// No hurry: ask for a reschedule.
     Resched,
     /// An expedited grace period waits: raise the soft interrupt.
     Softirq,
@@ -94,7 +94,7 @@ pub enum Later {
 
 impl Tree {
     /// Takes over the readers queued at the leaves of an older tree between grace periods, and the work
-    /// asked for there. False, and nothing done, if there is no such leaf in this one.
+    /// requested there. False, and nothing done, if there is no such leaf in this one.
     pub(crate) fn adopt_leaves(&mut self, old: &Tree) -> bool {
         let fits = |(leaf, node): (usize, &Node)| leaf < self.leaves() || !node.blkd.any();
         if !old.leaf_nodes().enumerate().all(fits) {
@@ -192,7 +192,7 @@ impl Global {
         let (owes, owes_exp) = (n.qsmask & bit != 0, n.exp.expmask & bit != 0);
         n.blkd.insert(&mut self.tasks, task, leaf, owes, owes_exp);
         host.trace(&Event::PreemptTask {
-            // The grace period that has to wait for it.
+            // The grace period that the reader blocks.
             gp_seq: if owes { n.gp_seq } else { n.gp_seq.snap() },
             pid: task,
         });
@@ -201,9 +201,9 @@ impl Global {
     /// The slow path of the outermost unlock on `cpu`: its task was preempted in the section (`task` is
     /// queued), or an expedited grace period left a hint ([`exp_interrupt`](Global::exp_interrupt)).
     ///
-    /// The reader no longer holds its leaf, and if it was the last one in the way there, that is carried
-    /// up the tree. What the CPU owes to an expedited grace period is reported. Where the unlock ran
-    /// with something disabled, nothing of it is done yet: see [`Unlocked::Later`].
+    /// The reader no longer holds its leaf; if it was the last blocking one there, that is carried up the
+    /// tree. A quiescent state owed to an expedited grace period is reported. Where the unlock ran with
+    /// something disabled, nothing of it is done yet: see [`Unlocked::Later`].
     ///
     /// # Panics
     /// If the task is not queued.
@@ -259,7 +259,7 @@ impl Global {
         }
     }
 
-    /// How an unlock that must not be completed here is (behaviour §11).
+    /// How an unlock that must not be completed here is.
     fn defer_unlock(&mut self, cpu: CpuId, task: Option<TaskId>, disabled: Disabled) -> Later {
         let leaf = task.and_then(|task| self.tasks.leaf_of(task));
         let Some(tree) = &mut self.tree else {

@@ -15,9 +15,9 @@
 //! * **WAIT**: wait for the earliest grace period.
 //! * **NEXT_READY**: wait for the one after it. Two stamped segments suffice: whatever is queued now
 //!   may use the end of the current grace period or of the next one, never anything later.
-//! * **NEXT**: queued, not stamped; nobody has asked for a grace period on their behalf.
-//! * **out**: taken out to be invoked, not known to have run. They count ([`CbList::len`]), because
-//!   whoever waits for everything this CPU owes waits for them too.
+//! * **NEXT**: queued, not stamped; no grace period has been requested for them.
+//! * **out**: taken out to be invoked, not known to have run. They count ([`CbList::len`]), because a caller
+//!   that waits for everything this CPU owes waits for them too.
 //!
 //! # Invariants
 //! * `head ≤ cuts[0] ≤ … ≤ cuts[3]`, as wrapping differences: a merge puts callbacks *before* the head,
@@ -25,7 +25,7 @@
 //! * WAIT empty implies NEXT_READY empty.
 //! * A callback's stamp may be replaced by an earlier one, never by a later one, and never by one that
 //!   [`Seq::snap`] would not have given at some moment after it was queued.
-//! * What has no meaning is zero (stamp and time of an empty segment): equal lists are equal values.
+//! * Fields without a meaning are zero (stamp and time of an empty segment): equal lists are equal values.
 //!
 //! # Why it is right
 //! Cuts move towards the end only over callbacks that are there, so order is kept. `accelerate` writes
@@ -34,7 +34,7 @@
 //! the cut of DONE.
 
 mod forked;
-mod looks;
+mod queries;
 
 use core::ops::Range;
 
@@ -60,13 +60,13 @@ pub enum Segment {
     Next,
 }
 
-/// What a merge moved. The host moves the callbacks themselves.
+/// The result of a merge. The host moves the callbacks themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use = "the callbacks have to be moved as well"]
 pub struct Merged {
-    /// So many of the source's oldest go to the front of the destination, in their order.
+    /// This number of the source's oldest go to the front of the destination, in their order.
     pub done: u64,
-    /// So many, the rest, go to its end, in their order.
+    /// This number, the rest, go to its end, in their order.
     pub pending: u64,
 }
 
@@ -82,16 +82,16 @@ pub struct CbList {
     since: [u64; SEGMENTS],
     out: u64,
     out_bytes: u64,
-    /// Somebody waits for what was owed at some moment.
+    /// A caller waits for everything owed at some moment.
     mark: Option<Mark>,
 }
 
-/// What a barrier waits for: see [`CbList::mark`].
+/// The part that a barrier waits for: see [`CbList::mark`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Mark {
     /// Everything below.
     below: Pos,
-    /// So many of that are out.
+    /// The number of those that are out.
     out: u64,
 }
 
@@ -172,16 +172,16 @@ impl CbList {
         newly
     }
 
-    /// Stamps with `s` everything that may use it; true if some callbacks wait for `s` now, and hence
-    /// somebody has to ask for that grace period.
+    /// Stamps with `s` everything that may use it; true if some callbacks wait for `s` now, so that the
+    /// caller has to request that grace period.
     ///
     /// Let i be the youngest non-empty segment whose stamp is below `s`, DONE if there is none.
     /// Everything behind i may use `s`: it is not stamped, or with `s`, or with something later. It all
     /// goes to the slot behind i. With no slot left (both hold earlier stamps) NEXT stays unstamped
     /// until `advance` makes room.
     ///
-    /// `only_new` off answers as kernels before 2020 did: true although nothing is queued behind i, so
-    /// that the caller asks for a grace period nobody needs.
+    /// `only_new` off answers as kernels before 2020 did: true although nothing is queued behind i, so that
+    /// the caller requests an unneeded grace period.
     pub fn accelerate(&mut self, s: Seq, only_new: bool) -> bool {
         if !self.pending() {
             return false;
@@ -248,7 +248,7 @@ impl CbList {
         self.take_out(range);
     }
 
-    /// Notes that somebody waits for all that is owed now, instead of for what was noted before.
+    /// Notes a waiter for everything owed now, in place of an earlier note.
     pub fn mark(&mut self) {
         self.mark = Some(Mark {
             below: self.end(),
@@ -256,7 +256,7 @@ impl CbList {
         });
     }
 
-    /// Nobody waits any more.
+    /// Removes the note.
     pub fn unmark(&mut self) {
         self.mark = None;
     }
@@ -281,11 +281,11 @@ impl CbList {
 
     // Another CPU's.
 
-    /// Takes over what is queued in `src` (not what is out, which stays owed there). Its done ones go
-    /// to the front, all others start over in NEXT: the stamps are lost. Both lists have been advanced
-    /// and stamped just before, or a grace period that is over already would be waited for again.
+    /// Takes over the entries queued in `src` (entries that are out stay owed there). Its done ones go to the
+    /// front, all others start over in NEXT: the stamps are lost. Both lists have been advanced and stamped
+    /// just before; otherwise an ended grace period would be waited for again.
     ///
-    /// `src` is empty then, and goes on at its old end.
+    /// `src` is empty then, and continues at its old end.
     ///
     /// # Panics
     /// If either is marked: positions change their meaning here. Hosts that move callbacks wait with
@@ -325,7 +325,7 @@ impl CbList {
         self.cuts[segment].wrapping_sub(start)
     }
 
-    /// Does a segment's time mean something? What is out may come back to DONE.
+    /// Does a segment's time have a meaning? Callbacks that are out may come back to DONE.
     fn has_time(&self, segment: usize) -> bool {
         self.count(segment) != 0 || (segment == DONE && self.out != 0)
     }
@@ -339,7 +339,7 @@ impl CbList {
         }
     }
 
-    /// Moves all of `from` to `to`; what is between them has been moved before.
+    /// Moves all of `from` to `to`; the segments in between have been moved before.
     fn join(&mut self, from: usize, to: usize) {
         if self.count(from) != 0 {
             self.since[to] = self.earlier(to, self.since[from]);
@@ -372,7 +372,7 @@ impl CbList {
         bytes
     }
 
-    /// Clears what has no meaning.
+    /// Clears fields without a meaning.
     fn tidy(&mut self) {
         for segment in DONE..SEGMENTS {
             if self.count(segment) == 0 {

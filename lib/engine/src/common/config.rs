@@ -1,5 +1,5 @@
-//! Tunables. The kernel's names and defaults for a modelled machine; the thread host's policy beside
-//! them, so that one engine shows both.
+//! Tunables. The kernel's names and defaults for a modelled machine, and the thread host's policy, in one
+//! type, so that one engine can run both.
 
 use crate::common::geometry::GeometryParams;
 use crate::common::limits::Limits;
@@ -24,12 +24,12 @@ pub enum EarlyQs {
     Init,
 }
 
-/// Who takes part in grace periods.
+/// The participants in grace periods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Readers {
     /// CPUs: each is in sections of its own, or outside.
     Cpus,
-    /// Two counts of sections, whoever opened them: 0 and 1 ([`indexed`](crate::indexed)).
+    /// Two counts of sections of all threads: 0 and 1 ([`indexed`](crate::indexed)).
     Indexed,
 }
 
@@ -53,7 +53,7 @@ pub enum Pace {
         spins_after_flag: u16,
         /// Both counts are multiplied by this for an expedited waiter.
         expedited_factor: u16,
-        /// A grace period whose readers have been in the way for so many nanoseconds is reported as stalled
+        /// A grace period with holdouts for this number of nanoseconds is reported as stalled
         /// ([`stall`](crate::stall)); 0: none is.
         stall_ns: u64,
     },
@@ -62,7 +62,7 @@ pub enum Pace {
 /// Every tunable of the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Config {
-    /// Who takes part.
+    /// The participants.
     pub readers: Readers,
     /// Shape of the tree.
     pub geometry: GeometryParams,
@@ -73,25 +73,25 @@ pub struct Config {
     /// A grace period whose only participant is the driver itself needs no fence. Sound only where
     /// an arriving CPU executes a full fence after it becomes present and before it reads.
     pub sole_needs_no_fence: bool,
-    /// Those who wait take the role of a driver from which nothing was seen or heard for so long
-    /// ([`takeover`](crate::takeover)); never, if none: a kernel has a thread for it.
+    /// Waiters take the role of a driver that has made no call for this time ([`takeover`](crate::takeover));
+    /// never, if none: a kernel has a thread for driving.
     pub takeover_after_ns: Option<u64>,
-    /// Nodes with nobody below them are left out of a grace period, and a scan looks only at leaves that
-    /// still owe. A kernel visits every node.
+    /// A grace period skips nodes without occupied leaves below, and a scan visits only leaves that still
+    /// owe. A kernel visits every node.
     pub skip_empty: bool,
     /// `synchronize_rcu` waiters woken straight from the grace period, at most; the rest are left to
     /// a work item (the kernel: 5).
     pub direct_wakes_max: u32,
     /// Segments of satisfied waiters that may await that work item (the kernel: 5 marker nodes).
     pub wait_markers: u8,
-    /// Stamping asks for a grace period only if something is queued that needs it. Off: as kernels
-    /// before 2020, which started grace periods that nobody waited for.
+    /// Stamping requests a grace period only if a queued callback needs it. Off: as kernels before 2020,
+    /// which started unneeded grace periods.
     pub accelerate_only_new: bool,
-    /// How a kernel presses CPUs that are in the way; none where nobody can.
+    /// How a kernel presses holdouts; none for hosts that cannot.
     pub escalation: Option<Escalation>,
-    /// What a kernel's tick does.
+    /// Rules of a kernel's tick.
     pub tick: TickSettings,
-    /// What a kernel's idle CPU does about callbacks.
+    /// The rule of a kernel's idle CPU with callbacks.
     pub idle: IdleRule,
     /// Batches and floods of callbacks.
     pub limits: Limits,
@@ -99,7 +99,7 @@ pub struct Config {
     pub offload: Offload,
     /// The thread host's policy for callbacks.
     pub defer: Defer,
-    /// Who invokes callbacks in the thread host.
+    /// The invokers of callbacks in the thread host.
     pub pool: Pool,
     /// How much a domain of the thread host may hold.
     pub budget: Budget,
@@ -109,7 +109,7 @@ impl Config {
     /// The defaults of Linux 6.12 for `nr_cpus` CPUs at `hz` ticks a second, with
     /// `rcu_normal_wake_from_gp` on.
     ///
-    /// Both waits are `1 + (hz > 250) + (hz > 500) + nr_cpus / 256` ticks (behaviour §3.4).
+    /// Both waits are `1 + (hz > 250) + (hz > 500) + nr_cpus / 256` ticks.
     pub const fn kernel_6_12(nr_cpus: u32, hz: u32) -> Config {
         let ticks = 1 + (hz > 250) as u64 + (hz > 500) as u64 + (nr_cpus / 256) as u64;
         Config {
@@ -141,12 +141,12 @@ impl Config {
         }
     }
 
-    /// The policy of the thread host: a CPU is a registered thread, the first scan follows
-    /// initialisation at once, and one membarrier a grace period is all the fencing there is.
+    /// The policy of the thread host: a CPU is a registered thread, the first scan follows initialisation at
+    /// once, and the only fence is one membarrier a grace period.
     ///
-    /// Full leaves of 64 (`exact`), so that a leaf is one word of the host's bitmap and the tree can
-    /// grow without moving anyone. The spin counts are this project's own choice: about the time
-    /// that going to sleep and being woken would cost.
+    /// Full leaves of 64 (`exact`), so that a leaf is one word of the host's bitmap and the tree can grow
+    /// without moving a CPU. The spin counts are this project's own choice: about the cost of going to sleep
+    /// and being woken.
     pub const fn threads() -> Config {
         Config {
             readers: Readers::Cpus,
@@ -180,13 +180,13 @@ impl Config {
         }
     }
 
-    /// The policy of the thread host where readers may sleep, and end a section on another thread than the one that opened
-    /// it: as [`threads`](Config::threads), with two counts of sections in place of the threads
-    /// ([`indexed`](crate::indexed)).
+    /// The policy of the thread host where readers may sleep, and end a section on another thread than the
+    /// one that opened it: as [`threads`](Config::threads), with two counts of sections in place of the
+    /// threads ([`indexed`](crate::indexed)).
     pub const fn sleepable() -> Config {
         Config {
             readers: Readers::Indexed,
-            // Both counts take part always; that nobody at all is there is still asked for the fence's sake.
+            // Both counts always take part; presence is queried only to decide about the fence.
             skip_empty: false,
             ..Config::threads()
         }

@@ -1,9 +1,9 @@
-//! What the engine has done, in numbers.
+//! Counters of the engine's actions.
 
 use crate::common::global::Global;
 use crate::common::parts::threads::Flushes;
 
-/// Counts of what the engine did. Only ever grow.
+/// Counters of the engine's actions. They only grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Counts {
     /// Grace periods ended.
@@ -12,17 +12,17 @@ pub struct Counts {
     pub expedited: u64,
     /// Force-quiescent-state scans begun.
     pub scans: u64,
-    /// Leaves that they looked at.
+    /// Leaves visited by them.
     pub leaves_scanned: u64,
     /// Pieces of grace periods done: one for each node, leaf or wait ([`Global::step`](crate::Global::step)).
     pub steps: u64,
-    /// Grace periods that needed no fence, since nobody but the driver took part.
+    /// Grace periods that needed no fence, because only the driver took part.
     pub sole: u64,
     /// Times new sections were sent to the other count ([`indexed`](crate::indexed)).
     pub turns: u64,
     /// Times a report of a stall was due: see [`stall`](crate::stall).
     pub stalls: u64,
-    /// Times somebody who waited took the role from a driver that had gone silent.
+    /// Takeovers of the role from a driver that made no calls.
     pub takeovers: u64,
     /// Times the budget was passed.
     pub over_budget: u64,
@@ -59,9 +59,9 @@ impl Counts {
 }
 
 impl Global {
-    /// For checkers that keep whole states: forgets what no later decision depends on, so that states which
-    /// differ only in it are equal. Counts become zero, and the tick counter becomes zero with the next
-    /// scan's tick, and whatever else is due at a tick, moved along.
+    /// For checkers that keep whole states: forgets state on which no later decision depends, so that states
+    /// which differ only in it are equal. Counts become zero, and the tick counter becomes zero with the next
+    /// scan's tick; other times in ticks move along.
     pub fn forget_history(&mut self) {
         self.counts = Counts::new();
         let ticks = core::mem::take(&mut self.now.jiffies);

@@ -1,19 +1,18 @@
-//! What the engine keeps for one CPU's callbacks.
+//! The engine's state for one CPU's callbacks.
 //!
-//! A [`Cpu`] lives with its host, under a lock of its own that is taken before
-//! [`Global`](crate::Global)'s: the owner, a worker, a barrier, an exit or a fork must all be able to
-//! change the cut positions of a CPU that is quiet or gone. What a *scan* remembers of a CPU is not in
-//! here, since a scan writes about other CPUs.
+//! A [`Cpu`] lives with its host, under a lock of its own that is taken before [`Global`](crate::Global)'s:
+//! the owner, a worker, a barrier, an exit or a fork must all be able to change the cut positions of a CPU
+//! that is quiet or gone. A *scan*'s snapshot of a CPU is not here, because a scan writes about other CPUs.
 //!
 //! # Lanes
-//! A thread host has a list for each kind of callback, since one FIFO cannot serve all: an entry that
-//! runs user code would block the plain ones behind it, which their owner may free on the spot. No order
-//! is promised between lanes. A kernel has one list; it is [`Lane::Code`].
+//! A thread host has a list for each kind of callback, because one FIFO cannot serve all: an entry that runs
+//! user code would block the plain ones behind it, which their owner may free at once. There is no order
+//! between lanes. A kernel has one list; it is [`Lane::Code`].
 //!
-//! # Known numbers
-//! `gp_seq` is what this CPU has noticed of grace periods, `gp_seq_needed` the furthest one it knows to
-//! have been asked for. Both only lag. A CPU that lags by a quarter of the space is flagged `gpwrap`,
-//! and takes what it knows for nothing at its next look (behaviour §1.1).
+//! # Noticed numbers
+//! `gp_seq` is the grace-period number that this CPU has noticed, `gp_seq_needed` the furthest requested one
+//! that it knows. Both only lag. A CPU that lags by a quarter of the space is flagged `gpwrap`, and ignores
+//! both numbers at its next core pass.
 
 use crate::common::barrier::{Barrier, CpuMark, Visit};
 use crate::common::cblist::CbList;
@@ -29,7 +28,7 @@ pub const LANES: usize = 3;
 /// The lists of a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Lane {
-    /// Freed without running anybody's code.
+    /// Freed without running code of the program.
     Plain,
     /// Closures and destructors; a kernel's only list.
     Code,
@@ -42,14 +41,14 @@ impl Lane {
     pub const ALL: [Lane; LANES] = [Lane::Plain, Lane::Code, Lane::Head];
 }
 
-/// One CPU's callbacks, and what it knows of grace periods.
+/// One CPU's callbacks, and the grace-period numbers that it has noticed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Cpu {
     pub(crate) id: CpuId,
     pub(crate) lists: [CbList; LANES],
     /// The newest number this CPU has noticed at its leaf.
     pub(crate) gp_seq: Seq,
-    /// The furthest grace period it knows to have been asked for.
+    /// The furthest requested grace period that it knows.
     pub(crate) gp_seq_needed: Seq,
     /// Both of the above are too old to be compared.
     pub(crate) gpwrap: bool,
@@ -102,19 +101,19 @@ impl Cpu {
         self.lists.iter().map(CbList::len).sum::<u64>() + self.offload.bypass()
     }
 
-    /// Its callbacks are looked after by others, or by itself. Only while it owes none and is offline, and for
+    /// Other threads serve its callbacks, or the CPU itself. Only while it owes none and is offline, and for
     /// hosts without [groups](crate::offload::Group).
     pub fn set_offloaded(&mut self, offloaded: bool) {
         self.offloaded = offloaded;
     }
 
-    /// Does somebody else look after its callbacks?
+    /// Do other threads serve its callbacks?
     pub fn is_offloaded(&self) -> bool {
         self.offloaded
     }
 
-    /// The barrier puts its callback into the list [`Lane::Code`] ([`Barrier::visit_entrain`]). On an offloaded
-    /// CPU that is [`entrain_nocb`](Cpu::entrain_nocb)'s business.
+    /// The barrier puts its callback into the list [`Lane::Code`] ([`Barrier::visit_entrain`]). On an
+    /// offloaded CPU [`entrain_nocb`](Cpu::entrain_nocb) does that.
     pub fn entrain_barrier(&mut self, barrier: &mut Barrier) -> Visit {
         let list = &mut self.lists[Lane::Code as usize];
         barrier.visit_entrain(&mut self.barrier, list)

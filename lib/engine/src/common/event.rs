@@ -1,11 +1,11 @@
 //! Trace events, under the kernel's names and in its text format.
 //!
-//! A simulated run and a recorded one are read by the same tools, so the text of an event is exactly
-//! what the kernel prints after `event_name: ` (the kernel's documented behaviour §16). Fields that the
-//! engine cannot know (the flavour's name) are passed in when the text is asked for.
+//! The same tools read a simulated run and a recorded one, so the text of an event is exactly what the kernel
+//! prints after `event_name: `. Fields that the engine cannot know (the flavour's name) are passed in when
+//! the text is produced.
 //!
-//! Sequence numbers are printed signed, masks in hexadecimal without a prefix. An [`Event`] is a small
-//! `Copy` value: making one costs nothing that matters, and a host that does not trace drops it.
+//! Sequence numbers are printed signed, masks in hexadecimal without a prefix. An [`Event`] is a small `Copy`
+//! value: making one costs little, and a host that does not trace drops it.
 
 use core::fmt;
 
@@ -41,7 +41,7 @@ macro_rules! names {
 }
 
 names! {
-    /// What happened in a normal grace period.
+    /// The stages of a normal grace period.
     GpEvent {
         /// A request set the "a grace period is wanted" flag.
         Newreq = "newreq",
@@ -81,13 +81,13 @@ names! {
 }
 
 names! {
-    /// How far a request for a grace period got in the funnel, and what became of it.
+    /// The position and the result of a request in the funnel.
     FutureEvent {
         /// It starts at a leaf.
         Startleaf = "Startleaf",
         /// It is covered by an earlier one, or that grace period has begun.
         Prestarted = "Prestarted",
-        /// A grace period is in flight; its end will look at the request.
+        /// A grace period is in progress; its end will check the request.
         Startedleaf = "Startedleaf",
         /// The same, noticed at the root.
         Startedleafroot = "Startedleafroot",
@@ -107,15 +107,15 @@ names! {
 }
 
 names! {
-    /// What a scan saw.
+    /// The result of a scan.
     FqsEvent {
-        /// The CPU is, or was since the last look, in an extended quiescent state.
+        /// The CPU is, or was since the last scan, in an extended quiescent state.
         Dti = "dti",
     }
 }
 
 names! {
-    /// What happened in an expedited grace period.
+    /// The stages of an expedited grace period.
     ExpEvent {
         /// A caller took its cookie.
         Snap = "snap",
@@ -131,7 +131,7 @@ names! {
         Startwait = "startwait",
         /// The grace period ended.
         End = "end",
-        /// Those who waited for it are being woken.
+        /// Its waiters are being woken.
         Endwake = "endwake",
         /// A caller found its cookie done.
         Done = "done",
@@ -141,15 +141,15 @@ names! {
 names! {
     /// How a request for an expedited grace period climbs the tree.
     ExpFunnelEvent {
-        /// It goes on to the parent.
+        /// The climb continues at the parent.
         Nxtlvl = "nxtlvl",
-        /// Somebody is on it already: the caller waits here.
+        /// Another caller is ahead: the caller waits here.
         Wait = "wait",
     }
 }
 
 names! {
-    /// What happened to a `synchronize_rcu` caller that is woken straight from the grace period.
+    /// The stages of a `synchronize_rcu` caller that is woken straight from the grace period.
     SrEvent {
         /// It begins to wait.
         Request = "request",
@@ -183,11 +183,11 @@ names! {
 }
 
 names! {
-    /// Who noticed that a grace period has stalled.
+    /// The CPU or driver that noticed a stall.
     StallEvent {
-        /// A CPU that is not in the way, or a driver.
+        /// A CPU that is not a holdout, or a driver.
         StallDetected = "StallDetected",
-        /// A CPU that is in the way.
+        /// A holdout.
         SelfDetected = "SelfDetected",
         /// The driver of an expedited one.
         ExpeditedStall = "ExpeditedStall",
@@ -217,7 +217,7 @@ pub enum Event {
     GracePeriod {
         /// The number it happened under.
         gp_seq: Seq,
-        /// What happened.
+        /// The stage.
         event: GpEvent,
     },
     /// `rcu_future_grace_period`
@@ -232,7 +232,7 @@ pub enum Event {
         lo: u32,
         /// Its last CPU.
         hi: u32,
-        /// What became of the request there.
+        /// The result of the request there.
         event: FutureEvent,
     },
     /// `rcu_grace_period_init`: one a node and grace period.
@@ -245,16 +245,16 @@ pub enum Event {
         lo: u32,
         /// Its last CPU.
         hi: u32,
-        /// Who owes a quiescent state there.
+        /// The CPUs that owe a quiescent state there.
         qsmask: u64,
     },
     /// `rcu_quiescent_state_report`
     QuiescentStateReport {
         /// The grace period.
         gp_seq: Seq,
-        /// What is reported.
+        /// The reported CPUs.
         mask: u64,
-        /// What is left after it.
+        /// The remaining mask.
         qsmask: u64,
         /// The node's level, 0 for the root.
         level: u8,
@@ -271,14 +271,14 @@ pub enum Event {
         gp_seq: Seq,
         /// The CPU.
         cpu: u32,
-        /// What the scan saw.
+        /// The result of the scan.
         event: FqsEvent,
     },
     /// `rcu_exp_grace_period`
     ExpGracePeriod {
         /// The expedited sequence.
         gp_seq: Seq,
-        /// What happened.
+        /// The stage.
         event: ExpEvent,
     },
     /// `rcu_exp_funnel_lock`
@@ -289,12 +289,12 @@ pub enum Event {
         lo: u32,
         /// Its last CPU.
         hi: u32,
-        /// How the climb goes on there.
+        /// The direction of the climb.
         event: ExpFunnelEvent,
     },
     /// `rcu_preempt_task`: a task is switched out in a section.
     PreemptTask {
-        /// The grace period that has to wait for it.
+        /// The grace period that the task blocks.
         gp_seq: Seq,
         /// The task.
         pid: u32,
@@ -310,26 +310,26 @@ pub enum Event {
     SrNormal {
         /// The waiter: a kernel prints its address, here it is its position in the host's queue.
         waiter: u64,
-        /// What happened to it.
+        /// The stage.
         event: SrEvent,
     },
     /// `rcu_utilization`
     Utilization {
-        /// What begins or ends.
+        /// The beginning or the end.
         event: UtilizationEvent,
     },
     /// `rcu_stall_warning`
     StallWarning {
-        /// Who noticed.
+        /// The noticing side.
         event: StallEvent,
     },
     /// Callbacks were queued, stamped or invoked.
     Callbacks(CallbackEvent),
     /// `rcu_nocb_wake`
     NocbWake {
-        /// The CPU that it is about, or the leader of the group whose thread does it.
+        /// The CPU of the event, or the leader of the group whose thread causes it.
         cpu: u32,
-        /// What happened.
+        /// The kind of the event.
         event: NocbEvent,
     },
 }

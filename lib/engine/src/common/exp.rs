@@ -1,13 +1,13 @@
 //! Expedited grace periods: ask every CPU instead of waiting for it.
 //!
-//! A normal grace period waits until CPUs come by. An expedited one credits the CPUs that are outside,
-//! interrupts all others, and has each of them report at once or at the end of its section. It has its
-//! own sequence number, its own masks in the same tree, and its own driver; a normal grace period may be
-//! in flight at the same time, and neither looks at the other's masks (behaviour §10).
+//! A normal grace period waits until each CPU passes a quiescent state by itself. An expedited one credits
+//! the CPUs that are outside, interrupts all others, and has each of them report at once or at the end of its
+//! section. It has its own sequence number, its own masks in the same tree, and its own driver; a normal
+//! grace period may be in progress at the same time, and neither reads the other's masks.
 //!
 //! ```text
-//!  exp_snap ─ exp_climb ─┬─ Done                      somebody else's served me
-//!                        ├─ Wait { node, queue }      somebody is on it: sleep there, until exp_done
+//!  exp_snap ─ exp_climb ─┬─ Done                      another caller's grace period covers this one
+//!                        ├─ Wait { node, queue }      another caller is ahead: sleep there, until exp_done
 //!                        ├─ Contend ─ exp_lock ─┐     one level of the funnel left: the role
 //!                        └─ Begin ──────────────┴─ exp_begin ─ exp_step … ─ exp_wake … ─ exp_release
 //!
@@ -15,10 +15,10 @@
 //! ```
 //!
 //! # The funnel
-//! A caller takes a cookie `s` and climbs from its leaf to the root, leaving `s` in `exp_seq_rq` of every
-//! node it passes. Where it finds `s` or later, somebody is ahead of it, and it waits at that node. So at
-//! most one caller for each `s` gets to the root, and from there contends for the role (the kernel's
-//! `exp_mutex`). Nobody ahead and the role free: it is taken without a climb.
+//! A caller takes a cookie `s` and climbs from its leaf to the root, storing `s` in `exp_seq_rq` of every
+//! node it passes. Where it finds `s` or later, another caller is ahead, and it waits at that node. So at
+//! most one caller for each `s` reaches the root, and there contends for the role (the kernel's `exp_mutex`).
+//! If no caller is ahead and the role is free, the caller takes it without a climb.
 //!
 //! Waiters of `s` sleep on queue `ctr(s) & 3` of their node; the end of a grace period wakes that queue on
 //! every node. Three values of `s` are live at most (one being woken, one in flight, one after it), so
@@ -33,21 +33,21 @@
 //!
 //! # Why a grace period is long enough
 //! Let R be a section that is open when the sequence starts, on CPU c. The fence makes R visible to every
-//! later look. c's presence is asked after the fence: c is in its leaf's mask, or it arrived later (and R is
-//! not that old), or it left, and then R's task was preempted and stands in a leaf's list. When the leaf is
-//! set up, the whole list is taken (`exp_tasks`); who is preempted afterwards on a CPU that owes is placed
-//! where the pointer covers it (`blocked`). c's bit is cleared only by a look that finds c outside, or its
-//! stamp changed since the first look, both after the fence; by c's own report outside of R, from the
+//! later scan. c's presence is queried after the fence: c is in its leaf's mask, or it arrived later (and R
+//! is not that old), or it left, and then R's task was preempted and stands in a leaf's list. When the leaf
+//! is set up, the whole list is taken (`exp_tasks`); a task preempted afterwards on a CPU that owes is placed
+//! where the pointer covers it (`blocked`). c's bit is cleared only by a scan that finds c outside, or its
+//! stamp changed since the first scan, both after the fence; by c's own report outside of R, from the
 //! interrupt or after it; by a context switch, which moves R to the list; or by its departure.
 //!
-//! # Why the order of setting up is from the leaves
+//! # Setting up from the leaves
 //! A leaf's state decides whether its parent has to wait for it. From the leaves up each node is visited
 //! once; a report that overtakes the setting up stops where the parent's bit is not set yet. No mask of
-//! "ever online" CPUs is kept: presence is asked each time, and readers left behind are in the lists.
+//! "ever online" CPUs is kept: presence is queried each time, and readers left behind are in the lists.
 //!
-//! # What is left out
+//! # Omitted
 //! The kernel's worker for each leaf (one driver does them in turn), and callbacks that an expedited grace
-//! period releases (kernels from 7.3, behaviour §1.4).
+//! period releases (kernels from 7.3).
 
 use crate::common::event::{Event, ExpEvent, ExpFunnelEvent};
 use crate::common::global::Global;
@@ -65,11 +65,11 @@ pub use report::{Handled, Interrupted};
 /// A node's part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ExpNode {
-    /// Who still owes a quiescent state: CPUs (leaf) or unfinished children.
+    /// Holdouts: CPUs (leaf) or unfinished children.
     pub expmask: u64,
-    /// The furthest grace period asked for through this node.
+    /// The furthest grace period requested through this node.
     pub exp_seq_rq: Seq,
-    /// The furthest merged cookie for which this leaf's work was asked.
+    /// The furthest merged cookie for which this leaf's work was requested.
     pub poll_rq: Option<Seq>,
 }
 
@@ -88,31 +88,31 @@ impl ExpNode {
 pub enum ExpPhase {
     /// None is in flight.
     Idle,
-    /// Started; the fence before the first look at anybody is still to come.
+    /// Started; the fence before the first scan is still to come.
     Fence,
     /// Setting up masks, node by node from the last leaf to the root.
     Reset(usize),
-    /// The first look at the CPUs of this leaf.
+    /// The first scan of the CPUs of this leaf.
     Select(LeafId),
-    /// The second look at these CPUs of it, and interrupts for those still inside.
+    /// The second scan of these CPUs of it, and interrupts for those still inside.
     Ask {
         /// The leaf.
         leaf: LeafId,
-        /// Its CPUs to be asked.
+        /// Its CPUs to be interrupted.
         cpus: u64,
     },
-    /// The host was asked to interrupt them.
+    /// The host is interrupting them.
     Asked {
         /// The leaf.
         leaf: LeafId,
-        /// Its CPUs that are being asked.
+        /// Its CPUs that are being interrupted.
         cpus: u64,
     },
-    /// Everybody was asked.
+    /// All CPUs were interrupted.
     Wait,
 }
 
-/// What whoever drives the expedited grace period does next.
+/// The next action of the driver of the expedited grace period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use = "the grace period stands still unless its driver does this"]
 pub enum ExpNext {
@@ -121,21 +121,21 @@ pub enum ExpNext {
     /// Issue one full fence that reaches every CPU, with no lock held, then call
     /// [`Global::exp_fenced`].
     Fence,
-    /// Interrupt these CPUs, each of which answers with [`Global::exp_interrupt`], then say with
-    /// [`Global::exp_asked`] which of them could not be reached.
+    /// Interrupt these CPUs, each of which answers with [`Global::exp_interrupt`]; then report with
+    /// [`Global::exp_asked`] the CPUs that could not be reached.
     Ask {
         /// CPU of bit 0.
         lo: CpuId,
-        /// Who is to be interrupted.
+        /// The CPUs to interrupt.
         cpus: u64,
     },
     /// Sleep until woken ([`Effects::wake_exp`](crate::Effects)), or for that many ticks at most.
     Sleep(Option<u64>),
-    /// The grace period is over: go on with [`Global::exp_wake`].
+    /// The grace period has ended: continue with [`Global::exp_wake`].
     Done,
 }
 
-/// What the host has to carry out for the driver of an expedited grace period.
+/// The host's actions for the driver of an expedited grace period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use = "effects not carried out are lost wake-ups"]
 pub struct ExpEffects {
@@ -144,7 +144,7 @@ pub struct ExpEffects {
     /// CPUs that are waited for and have stopped their tick inside the kernel (`nohz_full`) turn it on,
     /// until they have reported: see [`Global::exp_holdouts`].
     pub hold_ticks: bool,
-    /// It has stalled: [`Global::exp_holdouts`] says who is to be named.
+    /// It has stalled: [`Global::exp_holdouts`] returns the holdouts to name.
     pub stalled: bool,
     /// For the driver.
     pub next: ExpNext,
@@ -166,7 +166,7 @@ impl ExpEffects {
 pub enum Climb {
     /// The cookie is done.
     Done,
-    /// Somebody is on it: sleep on that queue of that node until [`Global::exp_done`]. After a
+    /// Another caller is ahead: sleep on that queue of that node until [`Global::exp_done`]. After a
     /// [`Global::grow`] climb again: the nodes are other ones.
     Wait {
         /// The node, counted from the root.
@@ -174,22 +174,22 @@ pub enum Climb {
         /// Which of its four queues.
         queue: u8,
     },
-    /// Nobody is ahead: take the role ([`Global::exp_lock`]), then [`Global::exp_begin`].
+    /// No other caller is ahead: take the role ([`Global::exp_lock`]), then [`Global::exp_begin`].
     Contend,
-    /// Nobody is ahead, and the role is the caller's already: [`Global::exp_begin`].
+    /// No other caller is ahead, and the role is the caller's already: [`Global::exp_begin`].
     Begin,
 }
 
-/// What became of the attempt to start.
+/// The result of the attempt to start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ExpBegin {
-    /// The cookie has been done meanwhile. The role is free again: wake who contends for it.
+    /// The cookie is already done. The role is free again: wake its contenders.
     Done,
     /// The tree lacks room for CPUs that have come. Hand in a larger one with [`Global::grow`], or, while
     /// that is refused, wait for a normal grace period, whose start does it; then begin again. The role
     /// is kept.
     Grow(u32),
-    /// Started: go on with [`Global::exp_step`].
+    /// Started: continue with [`Global::exp_step`].
     Begun,
 }
 
@@ -197,7 +197,7 @@ pub enum ExpBegin {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use = "effects not carried out are lost wake-ups"]
 pub struct ExpWake {
-    /// Wake who sleeps at this node …
+    /// Wake the threads that sleep at this node …
     pub node: usize,
     /// … on this queue of it.
     pub queue: u8,
@@ -207,11 +207,11 @@ pub struct ExpWake {
     pub wake_exp: bool,
 }
 
-/// State of the expedited grace period, apart from what stands in the nodes.
+/// State of the expedited grace period, apart from the state of the nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Exp {
     pub phase: ExpPhase,
-    /// Somebody has the role.
+    /// The role is taken.
     pub held: bool,
     /// When holdouts' ticks are turned on, if they have not been.
     pub hold_ticks_at: Option<u64>,
@@ -273,7 +273,7 @@ impl Global {
             return Climb::Done;
         }
         let Some(tree) = &mut self.tree else {
-            // No funnel yet: everybody contends.
+            // No funnel yet: every caller contends.
             return if core::mem::replace(&mut self.exp.held, true) {
                 Climb::Contend
             } else {
@@ -317,11 +317,10 @@ impl Global {
         !core::mem::replace(&mut self.exp.held, true)
     }
 
-    /// Starts the grace period that `cookie` waits for, unless it has ended meanwhile. The caller has the
-    /// role.
+    /// Starts the grace period that `cookie` waits for, unless it has already ended. The caller has the role.
     ///
     /// # Panics
-    /// If nobody has the role, or a grace period is in flight.
+    /// If the role is free, or a grace period is in progress.
     pub fn exp_begin(&mut self, cookie: Seq, host: &impl Host) -> ExpBegin {
         assert!(
             self.exp.held && self.exp.phase == ExpPhase::Idle,
@@ -347,8 +346,8 @@ impl Global {
         ExpBegin::Begun
     }
 
-    /// Wakes the waiters of one node after [`ExpNext::Done`]; whoever does it goes on until
-    /// [`ExpWake::last`]. None if there is nobody to be woken any more.
+    /// Wakes the waiters of one node after [`ExpNext::Done`]; the caller repeats it until [`ExpWake::last`].
+    /// None if there is no waiter left.
     pub fn exp_wake(&mut self, host: &impl Host) -> Option<ExpWake> {
         let (seq, node) = self.exp.waking?;
         let tree = self.tree.as_mut().expect("a grace period has a tree");
@@ -369,10 +368,10 @@ impl Global {
         })
     }
 
-    /// Gives the role up, after [`ExpNext::Done`]: wake who contends for it.
+    /// Gives the role up, after [`ExpNext::Done`]: wake its contenders.
     ///
     /// # Panics
-    /// If nobody has it, or the grace period has not ended.
+    /// If the role is free, or the grace period has not ended.
     pub fn exp_release(&mut self) {
         assert!(
             self.exp.held && self.exp.phase == ExpPhase::Idle,

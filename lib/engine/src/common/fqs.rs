@@ -1,10 +1,10 @@
-//! Force-quiescent-state scans, and what happens between them.
+//! Force-quiescent-state scans, and the waits between them.
 //!
-//! A scan looks at every CPU that still owes a quiescent state, one leaf a step. The **first** scan
-//! takes a snapshot: a CPU found outside is credited at once (one look suffices, behaviour §4.2); of
-//! the others the stamp is kept. **Later** scans credit a CPU that is outside *or* whose stamp has
-//! changed. The stamp alone would wait for ever for a reader that left and stayed out; being outside
-//! alone would wait for ever for one that is always inside, section after section.
+//! A scan reads every CPU that still owes a quiescent state, one leaf a step. The **first** scan takes a
+//! snapshot: a CPU found outside is credited at once (one observation suffices); of the others the stamp is
+//! kept. **Later** scans credit a CPU that is outside *or* whose stamp has changed. The stamp alone would
+//! wait for ever for a reader that left and stayed out; being outside alone would wait for ever for one that
+//! is always inside, section after section.
 //!
 //! # Between scans
 //! A kernel sleeps whole ticks ([`Pace::Jiffies`]). A thread host has no self-reports to wait for, so
@@ -15,34 +15,34 @@
 //!        (Before)                       (After)         (Arming)   (Fence) (Armed)            (Asleep)
 //! ```
 //!
-//! *Why this order loses no wake-up.* Sleep is entered only if (1) a fence was issued after the last
-//! flag that was newly set, (2) a scan after that fence still found holdouts, and (3) a last look found
-//! all their flags still set, with the sleeper already declared (`arm`). A reader that ends its
-//! section stores its word, then loads its flag. If it missed the flag, that load came before the
-//! fence, so the scan sees the word. If it saw the flag it clears it with a locked instruction before
-//! it looks for a sleeper: either (3) sees the flag cleared, or the reader sees the sleeper.
-//! A handler inside lock or unlock may clear a flag and then have its interrupted code's stale store
-//! hide the change of generation; that is why (3) looks at the flags and not only at the words.
+//! *No lost wake-up.* The driver sleeps only if (1) a fence was issued after the last flag that was newly
+//! set, (2) a scan after that fence still found holdouts, and (3) a last check found all their flags still
+//! set, with the sleeper already declared (`arm`). A reader that ends its section stores its word, then loads
+//! its flag. If it missed the flag, that load came before the fence, so the scan sees the word. If it saw the
+//! flag it clears it with a locked instruction before it reads the sleeper's word: either (3) sees the flag
+//! cleared, or the reader sees the sleeper. A handler inside lock or unlock may clear a flag and then have
+//! its interrupted code's stale store hide the change of generation; therefore (3) reads the flags and not
+//! only the words.
 
 use crate::common::config::{EarlyQs, Pace};
 use crate::common::event::{Event, FqsEvent, GpEvent};
 use crate::common::global::{Global, Interest, Phase};
 use crate::common::host::{Effects, FenceCause, Host, Next, Until};
 
-/// What the grace period waits for, between scans.
+/// The state of the grace period between scans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Wait {
     /// A number of ticks.
     Ticks,
     /// The driver spins; the flags are not set yet.
     Before,
-    /// The driver was asked to set the flags.
+    /// The driver is setting the flags.
     Flag,
     /// The driver spins; the flags are set.
     After,
-    /// The driver was asked to set the flags again and to declare itself asleep.
+    /// The driver is setting the flags again and declaring itself asleep.
     Arming,
-    /// The driver was asked for the fence that makes the flags reach everybody.
+    /// The driver is issuing the fence after which every reader sees the flags.
     Fence,
     /// The fence was issued: one more scan before sleep.
     Armed,
@@ -114,19 +114,19 @@ impl Global {
                 self.begin_scan(host);
                 Effects::only(Next::Again)
             }
-            // Neither flags nor sleeps: it looks once, and leaves the stage as it is.
+            // Neither flags nor sleeps: it scans once, and leaves the stage as it is.
             Wait::Flag | Wait::Arming | Wait::Fence if self.is_passing() => {
                 self.fqs.fence_owed |= wait == Wait::Fence;
                 self.begin_scan(host);
                 Effects::only(Next::Again)
             }
-            // A poller that resumes here will not sleep; whoever drives next issues the fence.
+            // A poller that resumes here will not sleep; the next driver issues the fence.
             Wait::Arming | Wait::Fence if self.is_poller() => {
                 self.fqs.fence_owed |= wait == Wait::Fence;
                 self.begin_scan(host);
                 Effects::only(Next::Again)
             }
-            // A new driver resumes here: it repeats what the old one was asked for.
+            // A new driver resumes here: it repeats the old one's pending action.
             Wait::Flag => Effects::only(Next::FlagHoldouts { arm: false }),
             Wait::Arming => Effects::only(Next::FlagHoldouts { arm: true }),
             Wait::Fence => Effects::only(Next::Fence(FenceCause::Flag)),
@@ -137,7 +137,7 @@ impl Global {
         }
     }
 
-    /// [`Next::FlagHoldouts`] has been done: so many flags were clear and are set now.
+    /// [`Next::FlagHoldouts`] has been done: this number of flags were clear and are set now.
     pub fn flagged(&mut self, newly: u32) -> Next {
         self.fqs.fence_owed |= newly > 0;
         match self.phase {
@@ -198,7 +198,7 @@ impl Global {
                 });
                 credited |= 1 << bit;
             } else if !first && host.present(leaf) & 1 << bit == 0 {
-                // It left without a word (behaviour §3.4): nothing would ever change here.
+                // It left without a report: nothing would ever change here.
                 self.counts.offline_holdouts += 1;
                 credited |= 1 << bit;
             } else {
@@ -259,8 +259,8 @@ impl Global {
         let next = match self.fqs.stage {
             Wait::Before if self.fqs.spins < limit(spins_before_flag) => self.spin(Wait::Before),
             Wait::Before => self.flag(),
-            // A poller sees to it that the flags are set, each time: a handler may have cleared one
-            // under a section whose change of generation its interrupted code then hid.
+            // A poller sets the flags again, each time: a handler may have cleared one under a section whose
+            // change of generation its interrupted code then hid.
             Wait::After | Wait::Armed if self.is_poller() => self.flag(),
             Wait::After if self.fqs.spins < limit(spins_after_flag) => self.spin(Wait::After),
             _ => {
@@ -273,14 +273,14 @@ impl Global {
         Effects::only(next)
     }
 
-    /// Holdouts are flagged once a few looks found them: from here on they are in the way.
+    /// Holdouts are flagged once a few scans have found them.
     fn flag(&mut self) -> Next {
         self.blocked();
         self.phase = Phase::Wait(Wait::Flag);
         Next::FlagHoldouts { arm: false }
     }
 
-    /// Spins in `stage`; a poller, who only helps along, leaves once the holdouts are flagged.
+    /// Spins in `stage`; a poller leaves once the holdouts are flagged.
     fn spin(&mut self, stage: Wait) -> Next {
         let Pace::Direct { spin, .. } = self.config.pace else {
             unreachable!("asked only where the driver paces itself");

@@ -1,4 +1,4 @@
-//! Shape of the combining tree: how many levels, which CPUs below which node.
+//! Shape of the combining tree: the number of levels, and the CPUs below each node.
 //!
 //! ```text
 //!                    ┌── 0 ──┐              level 0: the root, node 0
@@ -7,14 +7,14 @@
 //!           0..14      15..29     30..42    43 CPUs, at most 16 a leaf
 //! ```
 //!
-//! A leaf covers up to 16 CPUs (2 to 64), an inner node up to 64 children (2 to 64), and there are
-//! one to four levels: the smallest number that holds all CPUs (the kernel's documented behaviour §2.1).
+//! A leaf covers up to 16 CPUs (2 to 64), an inner node up to 64 children (2 to 64), and there are one to
+//! four levels: the smallest number that holds all CPUs.
 //!
 //! # Spread
 //! Children are spread evenly: 43 CPUs are leaves of 15, 15 and 13 rather than 16, 16 and 11, so that no
-//! node's lock is busier than need be. With [`exact`](GeometryParams::exact) every node is filled
-//! before the next one begins; then CPU `c` is bit `c % fan-out` of leaf `c / fan-out` whatever the number
-//! of CPUs, and a tree can grow without moving anyone.
+//! node's lock has more contention than necessary. With [`exact`](GeometryParams::exact) every node is filled
+//! before the next one begins; then CPU `c` is bit `c % fan-out` of leaf `c / fan-out` whatever the number of
+//! CPUs, and a tree can grow without moving a CPU.
 //!
 //! # Invariants
 //! * All nodes stand in one dense order, breadth first: root first, leaves last. Walks from the first
@@ -28,19 +28,19 @@
 use core::error::Error;
 use core::fmt;
 
-/// Most levels a tree has (behaviour §2.1).
+/// Most levels a tree has.
 pub const MAX_LEVELS: usize = 4;
 
 const FANOUT_MIN: u32 = 2;
 /// A mask has a bit for each child, and masks are 64 bits wide on every machine.
 const FANOUT_MAX: u32 = 64;
 
-/// What shape is wanted.
+/// The requested shape.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct GeometryParams {
-    /// CPUs a leaf, at most: 2 to 64, by default 16 (behaviour §2.1).
+    /// CPUs a leaf, at most: 2 to 64, by default 16.
     pub leaf_fanout: u32,
-    /// Children an inner node, at most: 2 to 64, by default 64 (behaviour §2.1).
+    /// Children an inner node, at most: 2 to 64, by default 64.
     pub inner_fanout: u32,
     /// Fill every node before the next one begins, instead of spreading evenly.
     pub exact: bool,
@@ -95,7 +95,7 @@ pub enum GeometryError {
     InnerFanout(u32),
     /// Four levels do not suffice.
     TooManyCpus {
-        /// CPUs asked for.
+        /// Requested CPUs.
         nr_cpus: u32,
         /// CPUs that four levels of these fan-outs hold.
         capacity: u32,
@@ -210,7 +210,7 @@ impl Geometry {
             width: 0,
         };
         let mut level = [unused; MAX_LEVELS];
-        // From the leaves up: what is a node at one level is a child at the next.
+        // From the leaves up: a node at one level is a child at the next.
         let (mut children, mut width) = (nr_cpus, 1);
         for i in (0..levels as usize).rev() {
             let is_leaf = i + 1 == levels as usize;

@@ -1,23 +1,26 @@
-//! The engine's shared state, and the calls that ask something of it.
+//! The engine's shared state, and the calls on it.
 //!
 //! A host keeps one [`Global`] a domain, under one lock. Calls come in four kinds:
 //!
-//! | kind | calls |
-//! |---|---|
-//! | requests | [`wait_for_gp`](Global::wait_for_gp), [`start_poll`](Global::start_poll) |
-//! | driving | [`try_drive`](Global::try_drive), [`step`](Global::step), [`fenced`](Global::fenced), [`flagged`](Global::flagged), [`leave`](Global::leave), [`grow`](Global::grow), [`takeover`](Global::take_over), [`resume`](Global::resume) |
-//! | reports | [`report_qs`](Global::report_qs), [`departed`](Global::departed), [`context_switch`](Global::context_switch), [`read_unlock`](Global::read_unlock), [`waiters_woken`](Global::waiters_woken) |
-//! | expedited | `exp_*`: see [`exp`](crate::exp) |
-//! | looks | [`poll`](Global::poll), [`holdouts`](Global::holdouts), [`published`](Global::published), … |
+//! * **Requests**: [`wait_for_gp`](Global::wait_for_gp), [`start_poll`](Global::start_poll).
+//! * **Driving**: [`try_drive`](Global::try_drive), [`step`](Global::step), [`fenced`](Global::fenced),
+//!   [`flagged`](Global::flagged), [`leave`](Global::leave), [`grow`](Global::grow),
+//!   [`take_over`](Global::take_over), [`resume`](Global::resume).
+//! * **Reports**: [`report_qs`](Global::report_qs), [`departed`](Global::departed),
+//!   [`context_switch`](Global::context_switch), [`read_unlock`](Global::read_unlock),
+//!   [`waiters_woken`](Global::waiters_woken).
+//! * **Expedited grace periods**: `exp_*`, see [`exp`](crate::exp).
+//! * **Queries**: [`poll`](Global::poll), [`holdouts`](Global::holdouts), [`published`](Global::published), …
 //!
-//! Time (`Now`) must never run backwards; the engine takes the later of what it is told and what it
-//! knows. Same inputs, same outputs: there is no clock, no randomness and no address in here.
+//! Time (`Now`) must never run backwards; the engine uses the later of the given time and the last known one.
+//! Same inputs, same outputs: there is no clock, no randomness and no address in here.
 //!
 //! # The driver role
-//! At most one caller drives. It calls `step` until [`Next`] says otherwise; between any two steps
-//! the lock may be dropped and every other call may come in. A driver that is satisfied is told to
-//! leave ([`Next::HandOver`], [`Next::Done`]); one that gives up (a deadline) just leaves, and
-//! whoever drives next resumes in the middle of the phase. One that goes silent loses it: [`takeover`](crate::takeover).
+//! At most one caller drives. It calls `step` until [`Next`] says otherwise; between any two steps the lock
+//! may be dropped and every other call may come in. A driver that is satisfied is told to leave
+//! ([`Next::HandOver`], [`Next::Done`]); one that reaches a deadline leaves by itself, and the next driver
+//! resumes in the middle of the phase. A driver that makes no calls loses the role:
+//! [`takeover`](crate::takeover).
 
 use crate::common::config::Config;
 use crate::common::counts::Counts;
@@ -36,7 +39,7 @@ use crate::common::waiters::Waiters;
 pub enum Phase {
     /// No grace period.
     Idle,
-    /// Started; the fence before the first look at anybody is still to come.
+    /// Started; the fence before the first scan is still to come.
     Fence,
     /// Applying buffered arrivals and departures, leaf by leaf.
     Hotplug(LeafId),
@@ -52,7 +55,7 @@ pub enum Phase {
     End,
 }
 
-/// Why somebody drives, and hence when it is satisfied.
+/// The cause of driving, which determines when the driver is satisfied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Interest {
     /// A grace-period thread: never satisfied.
@@ -61,12 +64,12 @@ pub enum Interest {
     Waiter(Pos),
     /// A poller: any end of a grace period satisfies it.
     Poller,
-    /// Somebody with callbacks who helps along in passing: any end satisfies it, and it never spins,
-    /// flags or sleeps. A holdout sends it away at once.
+    /// A thread with callbacks that drives in passing: any end satisfies it, and it never spins, flags or
+    /// sleeps. At a holdout it leaves at once.
     Passing,
 }
 
-/// Who drives, and why.
+/// The driver and its cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Driver {
     /// The CPU it runs on, if that CPU takes part.
@@ -90,9 +93,10 @@ pub struct Global {
     pub(crate) driver: Option<Driver>,
     /// How often the role was taken from a driver.
     pub(crate) driver_epoch: u32,
-    /// Who waits found no sign of life from the driver since this look, in nanoseconds.
+    /// The first inspection without a call of the driver since, in nanoseconds.
     pub(crate) silent_since: Option<u64>,
-    /// So many drivers one after the other have lost the role before a fence of theirs was over, or as many as make a difference.
+    /// The number of successive drivers that lost the role before a fence of theirs had ended, up to the
+    /// number that makes a difference.
     pub(crate) lost_in_row: u8,
     /// The count that new sections join, where readers are [indexed](crate::indexed).
     pub(crate) joined: CpuId,
@@ -105,14 +109,14 @@ pub struct Global {
     pub(crate) group: crate::common::group::Group,
     pub(crate) budget: Holding,
     pub(crate) pool: Duty,
-    /// So many hurry all callbacks to come ([`offload`](crate::offload)).
+    /// The nesting of requests to hurry all callbacks to come ([`offload`](crate::offload)).
     pub(crate) hurry: u32,
     pub(crate) now: Now,
     pub(crate) counts: Counts,
 }
 
 impl Global {
-    /// An idle engine with no tree yet: the first driver is asked to [`grow`](Global::grow) one.
+    /// An idle engine with no tree yet: the first driver has to [`grow`](Global::grow) one.
     pub const fn new(config: Config) -> Global {
         Global {
             config,
@@ -170,9 +174,9 @@ impl Global {
         )
     }
 
-    /// Asks for a grace period and returns the cookie that it will satisfy. Same fence rule and cost
-    /// as [`wait_for_gp`](Global::wait_for_gp). May ask for one grace period too many if one ended
-    /// meanwhile, never for one too few.
+    /// Requests a grace period and returns the cookie that it will satisfy. Same fence rule and cost as
+    /// [`wait_for_gp`](Global::wait_for_gp). May request one grace period too many if one ended at the same
+    /// time, never one too few.
     pub fn start_poll(&mut self, leaf: LeafId, host: &impl Host) -> (FullCookie, Effects) {
         let cookie = FullCookie::take(self.gp_seq, self.exp_seq);
         let wake = self.request(leaf, host);
@@ -185,8 +189,8 @@ impl Global {
         )
     }
 
-    /// Has a full grace period passed since the cookie was taken? The root's copy is asked: it is
-    /// advanced before anyone can act on the end of the grace period.
+    /// Has a full grace period passed since the cookie was taken? Reads the root's copy, which is advanced
+    /// before any caller can act on the end of the grace period.
     pub fn poll(&self, cookie: FullCookie) -> bool {
         cookie.done(self.root_seq(), self.exp_seq)
     }
@@ -233,9 +237,9 @@ impl Global {
         true
     }
 
-    /// Gives the driver role up, at any point but one: who has set wake flags for
-    /// [`Next::FlagHoldouts`] tells [`flagged`](Global::flagged) first. [`Next::HandOver`] if others still wait and one of them has to
-    /// drive, else [`Next::Done`].
+    /// Gives the driver role up, at any point but one: a driver that has set wake flags for
+    /// [`Next::FlagHoldouts`] calls [`flagged`](Global::flagged) first. [`Next::HandOver`] if other waiters
+    /// remain and one of them has to drive, else [`Next::Done`].
     pub fn leave(&mut self) -> Next {
         self.driver = None;
         if self.waiters.any_waiting() {
@@ -248,9 +252,9 @@ impl Global {
     /// Replaces the tree by a larger one, between grace periods.
     ///
     /// # Errors
-    /// Gives the new tree back if a grace period of either kind is in flight, it is not larger, or it lacks a leaf at
-    /// which preempted readers are queued. The old tree comes
-    /// back in `Ok`, so that it can be freed with no lock held.
+    /// Gives the new tree back if a grace period of either kind is in flight, it is not larger, or it lacks a
+    /// leaf at which preempted readers are queued. The old tree comes back in `Ok`, so that it can be freed
+    /// with no lock held.
     #[allow(
         clippy::result_large_err,
         reason = "the tree goes back by value: a box would allocate under the host's lock"
@@ -289,12 +293,12 @@ impl Global {
         Ok(tree)
     }
 
-    /// In the child of a fork: the driver and those who waited were other threads, and do not exist here.
+    /// In the child of a fork: the driver and the waiters were other threads, and do not exist here.
     ///
-    /// A grace period in flight stays where it is. Its next driver goes on in the middle of the phase, as
-    /// after anybody who left; participants that the fork left behind are seen outside, or absent. What
-    /// was asked for is still asked for, and cookies stay good. The timer is not set: whoever queues next
-    /// arms it. Counts start again, and so does the time after which a stall is reported.
+    /// A grace period in progress stays in its phase. Its next driver resumes it, as after any driver that
+    /// left; participants that the fork left behind are seen outside, or absent. Requests stay, and cookies
+    /// stay valid. The timer is not set: the next caller that queues arms it. Counts start again, and so does
+    /// the time after which a stall is reported.
     pub fn forked(&mut self) {
         self.driver = None;
         self.waiters.forked();
@@ -308,7 +312,7 @@ impl Global {
     // Reports.
 
     /// `cpu` itself reports a quiescent state that it noted under the number `noted`. One noted for
-    /// another grace period does not count (behaviour §3.5, O10).
+    /// another grace period does not count.
     pub fn report_qs(&mut self, cpu: CpuId, noted: Seq, host: &impl Host) -> Effects {
         let place = self.tree.as_ref().and_then(|tree| {
             let (leaf, bit) = tree.place_of(cpu)?;
@@ -345,13 +349,13 @@ impl Global {
         }
     }
 
-    /// `cpu` leaves: it is outside every section for good, and is reported quiescent before its
-    /// absence shows in [`Host::present`] (behaviour O9). A host whose departed CPUs are always seen
-    /// outside (a freed slot of a thread host) need not call this.
+    /// `cpu` leaves: it is outside every section for good, and is reported quiescent before its absence shows
+    /// in [`Host::present`]. A host whose departed CPUs are always seen outside (a freed slot of a thread
+    /// host) need not call this.
     ///
-    /// Between this call and the clearing of the presence bit no step may look at the CPU's leaf or set
-    /// it up ([`Phase::Hotplug`], [`Phase::Init`]): the report would be ignored and the CPU taken for a
-    /// participant. A kernel has a lock for it; keeping the engine's does. A departure that was missed is
+    /// Between this call and the clearing of the presence bit no step may visit the CPU's leaf or set it up
+    /// ([`Phase::Hotplug`], [`Phase::Init`]): the report would be ignored and the CPU would count as a
+    /// participant. A kernel has a lock for it; keeping the engine's lock is enough. A missed departure is
     /// credited by a later scan and counted ([`Counts::offline_holdouts`]).
     pub fn departed(&mut self, cpu: CpuId, host: &impl Host) -> Effects {
         let seq = self.gp_seq;
@@ -369,7 +373,7 @@ impl Global {
         self.waiters.waiters_woken(pos);
     }
 
-    // Looks.
+    // Queries.
 
     /// The counter of the single-word cookies, into which expedited grace periods are merged.
     pub fn polled(&self) -> &Polled {
@@ -386,7 +390,7 @@ impl Global {
         self.phase
     }
 
-    /// Does somebody drive?
+    /// Is there a driver?
     pub fn is_driven(&self) -> bool {
         self.driver.is_some()
     }
@@ -396,7 +400,7 @@ impl Global {
         &self.config
     }
 
-    /// Counts of what was done so far.
+    /// Counters.
     pub fn counts(&self) -> Counts {
         self.counts
     }
@@ -433,7 +437,7 @@ impl Global {
         }
     }
 
-    /// Is a grace period in flight or asked for?
+    /// Is a grace period in progress or requested?
     pub fn busy(&self) -> bool {
         self.phase != Phase::Idle || self.wanted
     }

@@ -1,27 +1,27 @@
 //! The grace period: request → start → initialisation → waiting and scans → cleanup.
 //!
-//! One grace period at a time, back to back if more are wanted. Each [`Global::step`] does one
-//! bounded piece (one node, one leaf of a scan) and leaves the engine in a state from which any other
-//! call may be made, so that a long grace period never holds the host's lock for long and a checker
-//! can put everything else in between.
+//! One grace period at a time, back to back if more are requested. Each [`Global::step`] does one bounded
+//! piece (one node, one leaf of a scan) and leaves the engine in a state from which any other call may be
+//! made. So a long grace period never holds the host's lock for long, and a checker can interleave any other
+//! call.
 //!
 //! # Why a grace period is long enough
 //! Let R be a section that is open when the grace period starts, on CPU c.
 //! 1. `gp_seq` starts, then the fence: after it, every store that opened a section before the start
 //!    is visible to the scan, and every section that opens later sees the updates made before the
 //!    start.
-//! 2. Arrivals are read after the start: c is in the masks, or it arrived after the question, with a
-//!    full fence before its first section, and then R is not older than the start.
-//! 3. c's bit is cleared only by (a) a look that found it outside, (b) a second look that found its
-//!    stamp changed since the first, both after the fence; (c) its own report noted under this number;
-//!    (d) its departure; (e) the early report of the driver's own CPU, which asks whether it is
-//!    outside. Each proves that R has ended.
-//!    A section whose task was preempted in it leaves the CPU and is held by its leaf (`blocked`).
+//! 2. Arrivals are read after the start: c is in the masks, or it arrived after the query, with a full fence
+//!    before its first section, and then R is not older than the start.
+//! 3. c's bit is cleared only by (a) a scan that found it outside, (b) a second scan that found its stamp
+//!    changed since the first, both after the fence; (c) its own report noted under this number; (d) its
+//!    departure; (e) the early report of the driver's own CPU, which checks whether it is outside. Each
+//!    proves that R has ended. A section whose task was preempted in it leaves the CPU and is held by its
+//!    leaf (`blocked`).
 //! 4. Cleanup begins only when the root is finished.
 //!
 //! # Why it is not longer
-//! Nothing waits that has nothing to wait for: a root mask that empties during initialisation leads
-//! straight to cleanup, and a driver who is the only participant needs no fence at all.
+//! No step waits without a holdout: a root mask that empties during initialisation leads straight to cleanup,
+//! and a driver that is the only participant needs no fence at all.
 
 use crate::common::config::{EarlyQs, Pace};
 use crate::common::event::{Event, GpEvent};
@@ -37,7 +37,7 @@ impl Global {
     /// Does the next piece of the grace period. Only the driver calls this.
     ///
     /// # Panics
-    /// If nobody has taken the driver role.
+    /// If the driver role is free.
     pub fn step(&mut self, now: Now, host: &impl Host) -> Effects {
         assert!(self.driver.is_some(), "step without try_drive");
         self.now.ns = self.now.ns.max(now.ns);
@@ -55,7 +55,7 @@ impl Global {
         }
     }
 
-    /// The fence that [`Next::Fence`] asked for has been issued, beginning after that answer.
+    /// The fence requested by [`Next::Fence`] has been issued, beginning after that answer.
     pub fn fenced(&mut self) -> Next {
         self.lost_in_row = 0; // somebody has come back in time
         match self.phase {
@@ -66,7 +66,7 @@ impl Global {
         Next::Again
     }
 
-    /// Behaviour §3.2, steps 1 to 5.
+    /// Start: the sequence number, before initialisation.
     fn start(&mut self, host: &impl Host) -> Effects {
         if !self.wanted {
             self.trace_gp(GpEvent::Reqwait, host);
@@ -108,8 +108,8 @@ impl Global {
         }
     }
 
-    /// Does nobody take part but the driver itself? Then program order does what the fence would.
-    /// A count of one is not enough: it has to be the driver.
+    /// Is the driver the only participant? Then program order replaces the fence. A count of one is not
+    /// enough: the one has to be the driver.
     fn sole(&self, host: &impl Host) -> bool {
         let own = self.driver.and_then(|d| d.cpu);
         let Some(tree) = &self.tree else { return false };
@@ -123,7 +123,7 @@ impl Global {
         })
     }
 
-    /// Behaviour §3.2, step 6, one leaf: the first from `from` on that may have changed.
+    /// Initialisation, hotplug, one leaf: the first from `from` on that may have changed.
     fn hotplug(&mut self, from: usize, host: &impl Host) -> Effects {
         let tree = self.tree.as_mut().expect("a grace period has a tree");
         let changed = match self.config.skip_empty {
@@ -146,17 +146,17 @@ impl Global {
         }
     }
 
-    /// Behaviour §3.2, step 8, one node; after the last, steps 9 and 10.
+    /// Initialisation of one node; after the last node, the end of initialisation.
     fn init(&mut self, node: usize, host: &impl Host) -> Effects {
         let seq = self.gp_seq;
         let tree = self.tree.as_mut().expect("a grace period has a tree");
         tree.init_node(node, seq, host);
         if tree.is_leaf(node) {
-            // Whoever left since its leaf was read will not report: it is reported here.
+            // A CPU that left since its leaf was read will not report: it is reported here.
             let leaf = node - tree.geometry().first_leaf();
             let gone = tree.nodes[node].qsmask & !host.present(leaf);
             tree.report(node, gone, seq, host);
-            // A leaf kept for its preempted readers has nobody left to report for it if they went too.
+            // A leaf kept for its preempted readers has no CPU left to report for it if they went too.
             if tree.nodes[node].wait_blkd_tasks && tree.nodes[node].finished() {
                 tree.report_readers(node, host);
             }
@@ -194,14 +194,14 @@ impl Global {
         }
     }
 
-    /// Everybody is quiescent: on to cleanup (behaviour §3.6, step 1).
+    /// All CPUs are quiescent: continue with cleanup.
     pub(crate) fn begin_cleanup(&mut self) -> Next {
         self.polled.ended(GpKind::Normal);
         self.phase = Phase::Cleanup(0);
         Next::Again
     }
 
-    /// Behaviour §3.6, step 2, one node. The root is first: from now on polls say yes.
+    /// Cleanup of one node. The root is first: from now on polls say yes.
     fn cleanup(&mut self, node: usize, host: &impl Host) -> Effects {
         let new = self.gp_seq.end();
         let tree = self.tree.as_mut().expect("a grace period has a tree");
@@ -225,7 +225,7 @@ impl Global {
         }
     }
 
-    /// Behaviour §3.6, steps 3 and 4: the global number, the recheck of requests, the waiters.
+    /// The end of cleanup: the global number, the recheck of requests, the waiters.
     fn end(&mut self, host: &impl Host) -> Effects {
         self.trace_gp(GpEvent::End, host);
         self.gp_seq = self.gp_seq.end();
@@ -282,7 +282,7 @@ impl Global {
     /// The pause before the next scan, or none.
     pub(crate) fn begin_wait(&mut self, first: bool, host: &impl Host) -> Effects {
         if matches!(self.config.pace, Pace::Jiffies { .. }) {
-            // A kernel says so before it looks whether there is anything to wait for (§3.4, d).
+            // A kernel traces this before it checks for holdouts.
             self.trace_gp(GpEvent::Fqswait, host);
         }
         if self

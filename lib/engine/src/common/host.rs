@@ -1,12 +1,12 @@
-//! The border between the engine and whoever hosts it.
+//! The interface between the engine and its host.
 //!
 //! Three kinds of traffic cross it, and only these three:
 //!
 //! * **Inputs** are method calls on [`Global`](crate::Global) with plain values, among them the time.
-//! * **Queries** are the methods of [`Host`]: the engine asks them in the middle of a decision. They
-//!   read one thing, never block, and never call the engine back.
-//! * **Effects** ([`Effects`]) are returned by value and carried out by the host after it has dropped
-//!   its lock; [`Next`] tells whoever drives the grace period what to do then.
+//! * **Queries** are the methods of [`Host`]: the engine calls them in the middle of a decision. They read
+//!   one thing, never block, and never call the engine back.
+//! * **Effects** ([`Effects`]) are returned by value and carried out by the host after it has dropped its
+//!   lock; [`Next`] tells the driver of the grace period what to do then.
 //!
 //! # Why a fence is an effect and not a query
 //! A process-wide fence (`membarrier(2)`) is slow and may sleep. As a step boundary it is issued with
@@ -14,7 +14,7 @@
 
 use crate::common::event::Event;
 
-/// Number of a CPU: whatever the host says a CPU is (a modelled CPU, a registered thread).
+/// Number of a CPU. The host defines what a CPU is (a modelled CPU, a registered thread).
 pub type CpuId = u32;
 
 /// Position of a leaf in the tree, counted from the first leaf.
@@ -32,13 +32,13 @@ pub struct Now {
     pub jiffies: u64,
 }
 
-/// What one acquire load of a CPU's reader state showed.
+/// The result of one acquire load of a CPU's reader state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Seen {
     /// The CPU was outside every read-side critical section: in an extended quiescent state.
     pub outside: bool,
-    /// Changes whenever the CPU passes through an extended quiescent state. Two different stamps
-    /// prove that every section open at the first look has ended (behaviour §4.2).
+    /// Changes whenever the CPU passes through an extended quiescent state. Two different stamps prove that
+    /// every section open at the first scan has ended.
     pub stamp: u64,
 }
 
@@ -59,28 +59,29 @@ pub trait Host {
     /// for the leaf's lowest CPU plus `i`.
     fn present(&self, leaf: LeafId) -> u64;
 
-    /// At which leaves somebody may be: bit `i` of group `g` stands for leaf `64 * g + i`. A set bit promises
-    /// nothing; a clear one says that [`present`](Host::present) would answer 0. Whoever arrives sets the bit
-    /// before the full fence that precedes its first section; it stays set until the engine has found the
-    /// leaf empty ([`Effects::vacated`]). Asked by hosts with [`skip_empty`](crate::Config::skip_empty), and
-    /// where a sole thread needs no fence. By default: anywhere.
+    /// The leaves that may be occupied: bit `i` of group `g` stands for leaf `64 * g + i`. A set bit proves
+    /// nothing; a clear one means that [`present`](Host::present) would answer 0. An arriving CPU sets the
+    /// bit before the full fence that precedes its first section; it stays set until the engine has found the
+    /// leaf empty ([`Effects::vacated`]). Queried for hosts with [`skip_empty`](crate::Config::skip_empty),
+    /// and where a sole thread needs no fence. By default: all.
     fn occupied(&self, group: usize) -> u64 {
         let _ = group;
         u64::MAX
     }
 
-    /// Is `cpu`, on which the caller runs, outside every section *of its own*? For a kernel's
-    /// grace-period thread this is always so; a thread that drives from inside a section says no.
+    /// Is `cpu`, on which the caller runs, outside every section *of its own*? For a kernel's grace-period
+    /// thread this is always so; false for a thread that drives from inside a section.
     fn own_quiescent(&self, cpu: CpuId) -> bool;
 
-    /// Runs `cpu` without a tick where it can (`nohz_full`)? Asked in later scans of hosts with
-    /// [escalation](crate::urgency::Escalation), and when it is to be de-offloaded. The answer does not change.
+    /// Does `cpu` run without a tick where it can (`nohz_full`)? Queried in later scans of hosts with
+    /// [escalation](crate::urgency::Escalation), and when it is to be de-offloaded. The answer does not
+    /// change.
     fn nohz_full(&self, cpu: CpuId) -> bool {
         let _ = cpu;
         false
     }
 
-    /// Callbacks that `cpu` owes ([`Cpu::len`](crate::Cpu::len), or a little before). Asked at the end of a
+    /// Callbacks that `cpu` owes ([`Cpu::len`](crate::Cpu::len), or a little before). Queried at the end of a
     /// grace period about CPUs that are marked as overloaded.
     fn owed_callbacks(&self, cpu: CpuId) -> u64 {
         let _ = cpu;
@@ -93,7 +94,7 @@ pub trait Host {
     }
 }
 
-/// What whoever drives the grace period does next.
+/// The next action of the driver of the grace period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use = "the grace period stands still unless its driver does this"]
 pub enum Next {
@@ -109,9 +110,9 @@ pub enum Next {
     Grow(u32),
     /// Relax the processor this many times, with no lock held, then step.
     Spin(u32),
-    /// Set the wake flag of every holdout and tell [`flagged`](crate::Global::flagged) how many were
-    /// clear. With `arm`, first declare that the driver is about to sleep, so that whoever clears a
-    /// flag from now on wakes it.
+    /// Set the wake flag of every holdout and pass the number that were clear to
+    /// [`flagged`](crate::Global::flagged). With `arm`, first declare that the driver is about to sleep, so
+    /// that a reader that clears a flag from now on wakes it.
     FlagHoldouts {
         /// The driver is about to sleep.
         arm: bool,
@@ -125,9 +126,9 @@ pub enum Next {
 /// Why a fence is needed; hosts count by cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FenceCause {
-    /// Between the start of a grace period and its first look at readers: one a grace period.
+    /// Between the start of a grace period and its first scan of readers: one a grace period.
     GpStart,
-    /// Between setting wake flags and the last look before sleeping.
+    /// Between setting wake flags and the last scan before sleeping.
     Flag,
 }
 
@@ -140,14 +141,14 @@ pub enum Until {
     Jiffies(u64),
 }
 
-/// Interrupts to be sent to CPUs of one leaf, and what has become of them. Bit `i` stands for `lo + i`.
+/// Interrupts to be sent to CPUs of one leaf, and new requests to them. Bit `i` stands for `lo + i`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Nudge {
     /// The leaf's lowest CPU.
     pub lo: CpuId,
-    /// Asked newly for a momentary extended quiescent state.
+    /// New requests for a momentary extended quiescent state.
     pub heavy: u64,
-    /// Asked newly to hurry.
+    /// New requests to hurry.
     pub urgent: u64,
     /// Make these reschedule, by an interrupt.
     pub resched: u64,
@@ -179,11 +180,11 @@ impl Nudge {
 pub struct Published {
     /// The global `gp_seq`: cookies come from it.
     pub global: crate::common::seq::Seq,
-    /// The root node's copy: polls look at it. It is advanced before the global one.
+    /// The root node's copy: polls read it. It is advanced before the global one.
     pub root: crate::common::seq::Seq,
 }
 
-/// What the host has to carry out.
+/// The actions that the host has to carry out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use = "effects not carried out are lost wake-ups"]
 pub struct Effects {
@@ -191,7 +192,7 @@ pub struct Effects {
     pub publish: Option<Published>,
     /// Wake the grace-period thread, if the host has one.
     pub wake_gp: bool,
-    /// Wake whoever drives the expedited grace period in flight ([`exp`](crate::exp)).
+    /// Wake the driver of the expedited grace period in progress ([`exp`](crate::exp)).
     pub wake_exp: bool,
     /// Waiters below this position are satisfied: wake them directly.
     pub waiters_until: Option<Pos>,
@@ -200,8 +201,8 @@ pub struct Effects {
     pub deferred_until: Option<Pos>,
     /// Readers have kept the grace period waiting for so long that it is to be reported.
     pub stall: Option<crate::common::stall::Stalled>,
-    /// Nobody is left at this leaf: its bit in [`Host::occupied`] may be cleared before the lock is dropped
-    /// (and has to be set again if somebody arrived meanwhile).
+    /// No CPU is left at this leaf: its bit in [`Host::occupied`] may be cleared before the lock is dropped
+    /// (and has to be set again if a CPU arrived at the same time).
     pub vacated: Option<LeafId>,
     /// New sections join this count from now on ([`indexed`](crate::indexed)).
     pub join: Option<CpuId>,
@@ -210,12 +211,12 @@ pub struct Effects {
     /// Wake the offload threads that sleep on this queue: see
     /// [`Group::goes_on`](crate::offload::Group::goes_on).
     pub gp_end: Option<crate::common::parts::kernel::GpEnd>,
-    /// For whoever drives.
+    /// For the driver.
     pub next: Next,
 }
 
 impl Effects {
-    /// Nothing but what comes next.
+    /// No effect except the next action.
     pub const fn only(next: Next) -> Effects {
         Effects {
             publish: None,

@@ -1,20 +1,20 @@
-//! How many callbacks are invoked at a time, and what happens when too many are queued.
+//! The number of callbacks invoked at a time, and the response when too many are queued.
 //!
 //! A kernel invokes callbacks in small *batches*, so that a CPU with many of them still does other
 //! work. A *flood* (callbacks come faster than grace periods end) lifts that limit and forces a scan;
 //! *overload* (still more of them) makes the grace-period thread scan without pause.
 //!
-//! Decisions only. Nothing here reads a clock: where a batch has a time limit, [`Batch::wants_clock`]
-//! says when to look at it, and the host says how much time has gone by.
+//! Decisions only. Nothing here reads a clock: where a batch has a time limit, [`Batch::wants_clock`] tells
+//! the host when to read it, and the host passes the elapsed time.
 //!
-//! # Numbers that are compared
-//! `n_cbs` is everything the CPU owes ([`CbList::len`](crate::cblist::CbList::len)): what is out
-//! counts. `n_force_qs` counts the scans begun ([`Counts::scans`](crate::Counts)).
+//! # Compared numbers
+//! `n_cbs` is everything the CPU owes ([`CbList::len`](crate::cblist::CbList::len)), callbacks that are out
+//! included. `n_force_qs` counts the scans begun ([`Counts::scans`](crate::Counts)).
 //!
 //! # Why a flood ends
-//! The limit is lifted while a grace period is in flight and more than `qhimark` callbacks came since
-//! the last look; it is back once at most `qlowmark` are left. In between it stays: a limit that came
-//! and went with every batch would let the queue grow slowly for ever.
+//! The limit is lifted while a grace period is in progress and more than `qhimark` callbacks came since the
+//! last check; it is restored once at most `qlowmark` are left. In between it stays: a limit that changed
+//! with every batch would let the queue grow slowly without bound.
 
 /// The tunables, under the kernel's names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -23,11 +23,11 @@ pub struct Limits {
     pub blimit: u64,
     /// The same during a flood.
     pub max_blimit: u64,
-    /// So many more than at the last look are a flood.
+    /// This many more than at the last check are a flood.
     pub qhimark: u64,
     /// With so few left a flood is over.
     pub qlowmark: u64,
-    /// So many are overload; 0 is never, negative is twice `qhimark`.
+    /// This many are overload; 0 is never, negative is twice `qhimark`.
     pub qovld: i64,
     /// `rcu_divisor`: a batch is at least the ready ones shifted right by this, 62 at most. Negative
     /// is 7.
@@ -42,7 +42,7 @@ pub struct Limits {
 /// Batches above this have a time limit in any case.
 const TIMED_ABOVE: u64 = 100;
 
-/// The clock is looked at once in so many callbacks.
+/// The clock is read once in this many callbacks.
 const CLOCK_EVERY: u64 = 32;
 
 impl Limits {
@@ -60,7 +60,7 @@ impl Limits {
         }
     }
 
-    /// Is a CPU that owes so many overloaded? Its bit in the leaf follows this answer.
+    /// Is a CPU that owes this many overloaded? Its bit in the leaf follows this answer.
     pub fn overloaded(&self, n_cbs: u64) -> bool {
         let mark = match self.qovld {
             0 => return false,
@@ -78,7 +78,7 @@ impl Limits {
     }
 }
 
-/// Who invokes.
+/// The invoker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Context {
     /// The soft interrupt.
@@ -104,7 +104,7 @@ pub struct Around {
     pub need_resched: bool,
     /// The batch interrupts the idle task.
     pub idle: bool,
-    /// Time since the batch began, where [`Batch::wants_clock`] asked for it.
+    /// Time since the batch began, where [`Batch::wants_clock`] is true.
     pub elapsed_ns: Option<u64>,
 }
 
@@ -124,13 +124,13 @@ impl Batch {
         self.context != Context::Softirq
     }
 
-    /// Is the clock to be looked at after so many callbacks?
+    /// Is the clock to be read after this many callbacks?
     pub fn wants_clock(&self, invoked: u64) -> bool {
         self.is_timed() && invoked.is_multiple_of(CLOCK_EVERY)
     }
 
-    /// Does it stop after so many callbacks? What is left goes back; the soft interrupt is raised
-    /// again, and the per-CPU thread remembers that it has work.
+    /// Does it stop after this many callbacks? The rest goes back; the soft interrupt is raised again, and
+    /// the per-CPU thread remembers that it has work.
     pub fn stops(&self, invoked: u64, around: Around) -> bool {
         let timed_out = || match (self.time_ns, around.elapsed_ns) {
             (Some(limit), Some(elapsed)) => self.wants_clock(invoked) && elapsed >= limit,
@@ -171,19 +171,19 @@ impl State {
         self.flooded
     }
 
-    /// Did so many come since the last look that grace periods have to hurry?
+    /// Did so many come since the last check that grace periods have to hurry?
     pub fn is_flood(&self, limits: &Limits, n_cbs: u64) -> bool {
         n_cbs > self.qlen_last_fqs_check.saturating_add(limits.qhimark)
     }
 
-    /// Somebody who looks after such a flood has been told, with so many owed.
+    /// The thread that serves such a flood has been notified, with this many owed.
     pub(crate) fn looked(&mut self, n_cbs: u64) {
         self.qlen_last_fqs_check = n_cbs;
     }
 
-    /// A flood while a grace period is in flight: lifts the limit; true if a scan has to be forced.
-    /// Not if one began since the last look, nor if `only_pending`: the newest callback is the only one
-    /// that waits, so this grace period does nothing for it.
+    /// A flood while a grace period is in progress: lifts the limit; true if a scan has to be forced. Not if
+    /// one began since the last check, nor if `only_pending`: the newest callback is the only one that waits,
+    /// so this grace period does nothing for it.
     pub fn flood(&mut self, n_cbs: u64, n_force_qs: u64, only_pending: bool) -> bool {
         self.flooded = true;
         let force = n_force_qs == self.n_force_qs_snap && !only_pending;

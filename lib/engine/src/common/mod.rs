@@ -1,10 +1,9 @@
-//! The bottom layer: grace periods, and what both kinds of hosts share.
+//! The bottom layer: grace periods, and the parts shared by both kinds of hosts.
 //!
 //! Numbers and shapes first ([`seq`], [`polled`], [`geometry`], [`event`], [`config`], [`host`]), then the
 //! tree, the grace period with its scans, expedited grace periods, preempted readers, waiters, stalls,
 //! driver takeover, and the callback list with its barrier.
 
-pub(crate) mod asked;
 pub mod barrier;
 pub mod blocked;
 pub mod cblist;
@@ -22,6 +21,7 @@ pub mod host;
 pub mod limits;
 pub(crate) mod parts;
 pub mod polled;
+pub(crate) mod requests;
 pub mod seq;
 pub mod stall;
 pub mod takeover;

@@ -1,10 +1,10 @@
-//! Polled grace periods: a cookie now, a look later, and nobody sleeps.
+//! Polled grace periods: a cookie now, a check later, without sleeping.
 //!
 //! Two forms. The *single word* has a counter of its own ([`Polled`]) into which normal and expedited
 //! grace periods are merged; its cookie is one [`Seq`]. The *full* form ([`FullCookie`]) is a pair, one
 //! cookie for each kind of grace period, and loses nothing.
 //!
-//! # The merged counter (behaviour §1.2)
+//! # The merged counter
 //! When a grace period of either kind starts, the counter is started if it is idle, and its value is
 //! remembered for that kind. When one ends, the counter is ended if it still shows that kind's value.
 //!
@@ -17,7 +17,7 @@
 //! the first ends whatever the counter showed, the second either starts a new period or was started in
 //! one, and ends it.
 //!
-//! # The full form (behaviour §1.3)
+//! # The full form
 //! Take the cookie from the **global** counter, poll the **root node's copy**. The copy is advanced
 //! before callbacks may run and the global counter after, so polling the global one would be late. And
 //! a cookie taken from the copy would be too early with respect to a CPU that comes online between the
@@ -42,15 +42,15 @@ pub enum GpKind {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Polled {
     seq: Seq,
-    /// What the counter showed when the normal grace period in flight started; [`Seq::ZERO`] (an idle
-    /// value, so never such a one) if there is none or if it no longer matters.
+    /// The counter's value at the start of the normal grace period in progress; [`Seq::ZERO`] (an idle value,
+    /// so never such a one) if there is none or if it no longer matters.
     norm_snap: Seq,
     /// The same for the expedited one.
     exp_snap: Seq,
 }
 
 impl Polled {
-    /// Idle, at zero (behaviour §1.1).
+    /// Idle, at zero.
     pub const fn new() -> Polled {
         Polled {
             seq: Seq::ZERO,
@@ -93,8 +93,8 @@ impl Polled {
         self.seq.snap()
     }
 
-    /// Has a full grace period passed since [`state`](Self::state) gave this cookie? May say "no" to
-    /// one that overlapped another; never says "yes" too early.
+    /// Has a full grace period passed since [`state`](Self::state) gave this cookie? May say "no" for one
+    /// that overlapped another; never says "yes" too early.
     pub fn poll(&self, cookie: Seq) -> bool {
         cookie == Seq::COMPLETED || self.seq.done_exact(cookie)
     }

@@ -1,7 +1,7 @@
 //! Grace-period sequence numbers and the cookies taken from them.
 //!
-//! One wrapping word tells everything: the low two bits are the phase (0 = idle, anything else = a
-//! grace period is in flight), the rest counts grace periods. One grace period is therefore 4.
+//! One wrapping word has all the state: the low two bits are the phase (0 = idle, anything else = a grace
+//! period is in progress), the rest counts grace periods. One grace period is therefore 4.
 //!
 //! ```text
 //!        4k            4k+1 (2)             4(k+1)
@@ -21,8 +21,7 @@
 //! * Idle values are multiples of 4, cookies too; the odd word 1 is free to mean "already completed".
 //!
 //! # No ordering here
-//! These are numbers. The fences that turn "done" into a guarantee are the callers' (the kernel's
-//! documented behaviour §1.1 names them: after `start`, before `end`, after `snap`).
+//! These are numbers. The callers' fences make "done" a guarantee: after `start`, before `end`, after `snap`.
 //!
 //! There is no `Ord`: order modulo 2^n is not transitive, so sorting such values would be a mistake.
 //!
@@ -58,30 +57,29 @@ type Signed = i16;
 pub struct Seq(Word);
 
 impl Seq {
-    /// Bits of the phase (behaviour §1.1).
+    /// Bits of the phase.
     pub const CTR_SHIFT: u32 = 2;
 
-    /// Mask of the phase (behaviour §1.1).
+    /// Mask of the phase.
     pub const STATE_MASK: Word = (1 << Self::CTR_SHIFT) - 1;
 
-    /// One whole grace period (behaviour §1.1).
+    /// One whole grace period.
     pub const GP: Word = 1 << Self::CTR_SHIFT;
 
     /// Guard band of [`done_exact`](Self::done_exact): two grace periods.
     ///
-    /// It is the largest legal distance between a fresh cookie and the copy it is polled against. A
-    /// cookie is taken from the global counter, the poll looks at the root node's copy, and that copy
-    /// lags by one "start": the global counter shows 4k+1, so the cookie is 4k+8, while the copy still
-    /// shows 4k. Anything smaller calls such a cookie "long expired", hence done: kernels before 6.15
-    /// used 7 and ended about fifty grace periods an hour too early on 400 guests. Linux 6.12 as
-    /// released uses 10, newer ones 8 (behaviour §1.1).
+    /// It is the largest legal distance between a fresh cookie and the copy it is polled against. A cookie is
+    /// taken from the global counter, the poll reads the root node's copy, and that copy lags by one "start":
+    /// the global counter shows 4k+1, so the cookie is 4k+8, while the copy still shows 4k. A smaller band
+    /// treats such a cookie as "long expired", hence done: kernels before 6.15 used 7 and ended about fifty
+    /// grace periods an hour too early on 400 guests. Linux 6.12 as released uses 10, newer ones 8.
     pub const GUARD: Word = 2 * Self::GP;
 
     /// Where a fresh `gp_seq` begins: 300 grace periods before zero, so that wrap-around happens soon
-    /// after start and not after years (behaviour §1.1).
+    /// after start and not after years.
     pub const INITIAL: Seq = Seq((0 as Word).wrapping_sub(300 << Self::CTR_SHIFT));
 
-    /// Where the expedited, polled and barrier sequences begin (behaviour §1.1).
+    /// Where the expedited, polled and barrier sequences begin.
     pub const ZERO: Seq = Seq(0);
 
     /// The cookie that is always done. [`snap`](Self::snap) never yields an odd value.
@@ -109,7 +107,7 @@ impl Seq {
         self.0
     }
 
-    /// The value as traces print it: signed (behaviour §16).
+    /// The value as traces print it: signed.
     #[allow(clippy::unnecessary_cast, reason = "widens in the narrow build only")]
     pub const fn signed(self) -> i64 {
         self.0 as Signed as i64
@@ -198,9 +196,9 @@ impl Seq {
         self.ceil().lt(new)
     }
 
-    /// Is `self` more than a quarter of the space behind `newer`? Then whoever holds `self` slept so
-    /// long that its knowledge is stale (`gpwrap`), and must be told before the difference reaches
-    /// half the space and turns into "ahead".
+    /// Is `self` more than a quarter of the space behind `newer`? Then the holder of `self` slept so long
+    /// that its knowledge is stale (`gpwrap`), and must be told before the difference reaches half the space
+    /// and turns into "ahead".
     pub const fn lags_quarter(self, newer: Seq) -> bool {
         Seq(self.0.wrapping_add(Word::MAX / 4)).lt(newer)
     }

@@ -1,34 +1,34 @@
-//! Stalls: a grace period that does not end, and who is to say so (behaviour §14).
+//! Stalls: a grace period that does not end, and its reports.
 //!
-//! Nobody can end another's section. What can be done is to name it, to somebody who can mend the program:
-//! after a time, once; again after three times that and a little; and so on for as long as it lasts. The
-//! next grace period begins anew.
+//! The engine cannot end a section. It can name the reader in a report to the program: after a time, once;
+//! again after three times that and a little; and so on while the stall lasts. The next grace period starts
+//! the time again.
 //!
-//! | | measured in | from | who looks | who tells |
-//! |---|---|---|---|---|
-//! | a kernel's grace period | ticks | its start | every CPU, at its tick | a CPU that is in the way at once, others two ticks later; the first of them for all |
-//! | an expedited one | ticks | the last interrupt sent | its driver, which sleeps until then | the driver |
-//! | one that is asked for and does not start | ticks | the first tick that found it so | every CPU, at its tick | the first |
-//! | the thread host's | nanoseconds | when a holdout was first found in the way | whoever scans, and the driver that sleeps until then | it, if the scan still finds somebody |
+//! | | from | checked by | reported by |
+//! |---|---|---|---|
+//! | a kernel's grace period (ticks) | its start | each CPU at its tick | a holdout; two ticks later any CPU |
+//! | an expedited one (ticks) | the last interrupt sent | its driver, which sleeps until then | the driver |
+//! | a request without a start (ticks) | the first tick that found it | each CPU at its tick | the first |
+//! | the thread host's (ns) | the first scan with a holdout | the driver | the driver, if one is left |
 //!
 //! # The thread host
-//! There is no tick, and no thread of its own to look: a driver that sleeps for a holdout sleeps until the
-//! report is due ([`Next::Sleep`](crate::Next)), so it costs one wake-up a report and nothing otherwise
-//! (rule R5). A driver that went away left nothing behind; whoever drives next finds the report due. A
-//! driver [in passing](crate::Interest::Passing) tells nothing: it runs inside somebody's `retire`.
+//! There is no tick, and no thread of its own to check: a driver that sleeps for a holdout sleeps until the
+//! report is due ([`Next::Sleep`](crate::Next)), so a report costs one wake-up, and nothing otherwise (rule
+//! R5). A driver that left leaves nothing behind; the next driver finds the report due. A driver [in
+//! passing](crate::Interest::Passing) makes no report: it runs inside a `retire` of the program.
 //!
-//! *Due* is decided when a scan begins, and *told* when it has ended with somebody still in the way:
-//! readers that left in the last moment are not blamed. The count [`stalls`](crate::Counts::stalls) is of
-//! what was due, so that a wake-up that was lost shows in it even though nobody is left to be named.
+//! A report becomes *due* when a scan begins, and is *made* when the scan has ended with a holdout: readers
+//! that left during the scan are not named. The count [`stalls`](crate::Counts::stalls) counts due reports,
+//! so that it shows a lost wake-up even if no reader is left to name.
 //!
-//! # Why a holdout has been in its section since the first look
-//! A later scan credits whoever is outside or has another stamp than the first look saw. So whoever owes
-//! at the end of a scan had the first look's stamp in it: the section is older than that look
-//! ([`Stalled::since_ns`]), and may be older than anybody knows. The reader needs no clock.
+//! # Why a holdout has been in its section since the first scan
+//! A later scan credits every reader that is outside or has another stamp than the first scan saw. So a
+//! reader that owes at the end of a scan had the first scan's stamp in it: the section is older than that
+//! scan ([`Stalled::since_ns`]), by an unknown time. The reader needs no clock.
 //!
 //! # Invariants
-//! * A report is due once: whoever takes it moves the time on, under the engine's lock.
-//! * No report for a time of nothing (off), between grace periods, or while reports are
+//! * A report is due once: the call that takes it advances the time, under the engine's lock.
+//! * No report if the time is 0 (off), between grace periods, or while reports are
 //!   [suppressed](Global::reset_stalls).
 
 use crate::common::event::{Event, StallEvent};
@@ -39,9 +39,9 @@ use crate::common::seq::Seq;
 mod kernel;
 mod threads;
 
-/// Others than the culprit report a stall so many ticks later.
+/// CPUs that are not holdouts report a stall this many ticks later.
 const OTHERS_LATER: u64 = 2;
-/// Beyond three times the timeout, a repeated report waits so many ticks.
+/// Beyond three times the timeout, a repeated report waits this many ticks.
 const REPEAT_TICKS: u64 = 3;
 /// The same for the thread host, whose coarse tick is a millisecond.
 const REPEAT_NS: u64 = REPEAT_TICKS * 1_000_000;
@@ -50,7 +50,7 @@ const RESET_SCANS: u8 = 3;
 /// A second, in nanoseconds.
 const SECOND: u64 = 1_000_000_000;
 
-/// The time after which the thread host reports, unless it is told another one.
+/// The thread host's default time before a report.
 pub const THREADS_NS: u64 = 21 * SECOND;
 
 /// Ticks of a kernel's timeout, given in seconds: 3 to 300, and 5 more for kernels that check their locks
@@ -69,22 +69,22 @@ pub const fn timeout(seconds: u64, hz: u32, checks_locks: bool) -> u64 {
 /// A stall, as a CPU's tick sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stall {
-    /// This CPU is in the way: it reports at once.
+    /// This CPU is a holdout: it reports at once.
     Own,
     /// Others are: it reports if they have not.
     Others,
 }
 
-/// A stall that the driver of a thread host is to report; [`Global::in_the_way`] says who it is about.
+/// A stall that the driver of a thread host is to report; [`Global::in_the_way`] returns its holdouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Stalled {
     /// The grace period, as traces print it.
     pub gp_seq: Seq,
-    /// The grace period, counted: so many ended before it, and one ([`Counts`](crate::Counts)).
+    /// The number of the grace period: the count of earlier ones, plus one ([`Counts`](crate::Counts)).
     pub grace_period: u64,
     /// Reports about it so far, this one included.
     pub nth: u32,
-    /// Since when those who are in the way have been there at least.
+    /// The time since which the holdouts have been in their sections at least.
     pub since_ns: u64,
     /// The time of this report.
     pub now_ns: u64,
@@ -119,7 +119,7 @@ impl Due {
         }
     }
 
-    /// True for the one who is to report.
+    /// True for the caller that is to report.
     fn take(&mut self, now: u64, timeout: u64, repeat: u64) -> bool {
         let at = self.at(timeout, repeat);
         if at == u64::MAX || now < at {
@@ -137,9 +137,9 @@ pub(crate) struct State {
     gp: Due,
     exp: Due,
     start: Due,
-    /// When a thread host's holdouts were first found in the way.
+    /// The time of the first scan that found a thread host's holdouts.
     blocked_since: Option<u64>,
-    /// Due, and to be told at the end of the scan.
+    /// Due, and to be reported at the end of the scan.
     noticed: bool,
     /// Scans to go before reports are given again.
     reset: u8,

@@ -1,60 +1,68 @@
 //! Taking the driver role from a driver that does not run.
 //!
-//! A driver is a thread of the program: a scheduler may starve it, a debugger may stop it, a signal handler may
-//! keep it. Those who wait behind it look at it now and then, and after a while one of them drives.
+//! A driver is a thread of the program: a scheduler may starve it, a debugger may stop it, a signal handler
+//! may keep it. The waiters behind it inspect it from time to time, and after a while one of them takes the
+//! role.
 //!
 //! ```text
-//!   look ── nobody drives ──────────────────────────────────────────► the caller's, at once
-//!     │     the driver sleeps, and no reader has woken it ──────────► look again, after some of these times
-//!     │     it has made a call since the last look ─────────────────► look again, after one
-//!     └──── silent since a look at least `takeover_after_ns` ago ──────► the caller's: the *driver epoch* is incremented
+//!   inspect ─┬ no driver ─────────────────────────────────────────► the caller drives, at once
+//!            ├ the driver sleeps, and no reader has woken it ─────► inspect again, after several times
+//!            ├ it has made a call since the last inspection ──────► inspect again, after one time
+//!            └ no call since an inspection `takeover_after_ns` ago ► the caller drives: the *driver epoch*
+//!                                                                   is incremented
 //! ```
 //!
-//! * A driver that runs proves it by its calls, which wipe the suspicion out; it needs no clock for that. So a
-//!   take-over needs two looks, one `takeover_after_ns` after the other, and no call in between: a bound in looks.
-//! * Where everything is slow, so that no fence is over in that time, each driver would lose the role before its fence has ended, and no
-//!   grace period would ever end. So the patience doubles with each driver in a row that has lost the role, up to 64 times, and is what it was
-//!   as soon as one has come back from a fence in time. (The machine of threads found that, `quiescent-sim`.)
-//! * Each driver remembers the epoch it took the role in. Whenever it has taken the host's lock again it asks
-//!   [`resume`](Global::resume) first; if that says no it makes no other call. Its fence, its tree, its leaving are of another
-//!   epoch: a fence that began before a later grace period started must not pass for that one's.
+//! * A running driver makes calls, and each call resets the suspicion; it needs no clock for that. So a
+//!   takeover needs two inspections, `takeover_after_ns` apart, and no call in between: a bound in
+//!   inspections.
+//! * On a machine so slow that no fence ends in that time, each driver would lose the role before its fence
+//!   has ended, and no grace period would ever end. So the time doubles with each successive driver that has
+//!   lost the role, up to 64 times, and is reset as soon as a driver has returned from a fence in time. (The
+//!   machine of threads in `quiescent-sim` found that.)
+//! * Each driver remembers the epoch in which it took the role. Whenever it has taken the host's lock again
+//!   it first calls [`resume`](Global::resume); if that refuses, it makes no other call. Its fence, its tree
+//!   and its leave belong to another epoch: a fence that began before a later grace period started must not
+//!   count for that one.
 //!
 //! # Why it is right
-//! To take the role is what [`leave`](Global::leave) by the old driver and [`try_drive`](Global::try_drive) by the new one would
-//! be, both at the moment at which the old driver dropped the host's lock: it has made no call since then, and makes none
-//! later. Whoever drives next resumes in the middle of the phase, and repeats what the old one was asked for. What the old
-//! one does meanwhile without a call is a fence, a spin, a wake-up too many: harmless.
+//! A takeover is equivalent to [`leave`](Global::leave) by the old driver and
+//! [`try_drive`](Global::try_drive) by the new one, both at the moment at which the old driver dropped the
+//! host's lock: it has made no call since then, and makes none later. The next driver resumes in the middle
+//! of the phase, and repeats the old one's pending action. Without a call the old one can only issue an extra
+//! fence, spin or wake-up, which are harmless.
 //!
-//! A driver that is stopped while it *holds* the host's lock cannot be helped: what it was changing is half done.
+//! A driver that is stopped while it *holds* the host's lock cannot be replaced: its changes are half done.
 
 use crate::common::fqs::Wait;
 use crate::common::global::{Driver, Global, Interest, Phase};
 use crate::common::host::CpuId;
 
-/// A driver that sleeps for its holdouts is looked at after so many times the usual wait, and after this time at least.
+/// A driver that sleeps for its holdouts is inspected after this multiple of the usual time, and after this
+/// time at least.
 const RESTING: u64 = 8;
 const RESTING_LEAST: u64 = 1_000_000;
 
-/// The patience doubles so many times at most.
+/// The time doubles this many times at most.
 const MOST_DOUBLED: u8 = 6;
 
-/// What became of a look at the driver.
+/// The result of an inspection of the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Look {
-    /// Nobody drove: the caller drives from now on.
+    /// There was no driver: the caller drives from now on.
     Yours,
-    /// The caller drives from now on, and somebody else believes that it does. If that one sleeps it is to be woken
-    /// before this one sleeps, so that whoever wakes a driver wakes the right one.
+    /// The caller drives from now on, and another thread believes that it does. If that thread sleeps it has
+    /// to be woken before the caller sleeps, so that a waking reader wakes the right one.
     TakenOver,
-    /// Somebody drives: look again at this time, in nanoseconds, unless satisfied by then.
+    /// There is a driver: inspect again at this time, in nanoseconds, unless satisfied by then.
     At(u64),
 }
 
 impl Global {
-    /// Somebody who waits looks whether there is a driver at work, and takes the role if not. `now_ns` is the time.
+    /// A waiter inspects the driver, and takes the role if there is no driver or it does not run. `now_ns` is
+    /// the time.
     ///
-    /// `sleeping` is what the host knows of a driver that was told to sleep: it declared itself asleep, and nobody
-    /// has woken it since. (Once it is woken it has to come back.)
+    /// `sleeping` is the host's knowledge of a driver that was told to sleep: it declared itself asleep, and
+    /// no reader has woken it since. (Once it is woken it has to come back.)
     pub fn take_over(
         &mut self,
         cpu: Option<CpuId>,
@@ -88,8 +96,8 @@ impl Global {
         Look::TakenOver
     }
 
-    /// The driver that took the role in this epoch has taken the host's lock again. False: somebody else has the role
-    /// since, and nothing of what it was asked for counts any more.
+    /// The driver that took the role in this epoch has taken the host's lock again. False: another thread has
+    /// the role since, and the old driver's pending action is void.
     pub fn resume(&mut self, epoch: u32) -> bool {
         let resumed = self.driver_epoch == epoch;
         if resumed {
@@ -98,7 +106,7 @@ impl Global {
         resumed
     }
 
-    /// How often the role was taken from a driver so far: who gets it now remembers this.
+    /// The driver epoch: the number of takeovers so far. A new driver remembers it.
     pub fn driver_epoch(&self) -> u32 {
         self.driver_epoch
     }

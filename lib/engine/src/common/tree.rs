@@ -1,14 +1,14 @@
-//! The combining tree: who still owes a quiescent state, and who wants a grace period.
+//! The combining tree: the CPUs that still owe a quiescent state, and requests for grace periods.
 //!
-//! A leaf has a bit for each of its CPUs, an inner node one for each child. Bits are set when a grace
-//! period is initialised and cleared by reports; a node whose mask empties clears its bit in the
-//! parent, and when the root's mask is empty everybody has passed through a quiescent state.
+//! A leaf has a bit for each of its CPUs, an inner node one for each child. Bits are set when a grace period
+//! is initialised and cleared by reports; a node whose mask empties clears its bit in the parent, and when
+//! the root's mask is empty every CPU has passed through a quiescent state.
 //!
 //! # Invariants
 //! * A parent's bit is set in `qsmask` exactly while the child is not finished and both nodes show the
 //!   same `gp_seq` (checked by [`Tree::check`] in tests). A node is finished when its `qsmask` is empty
 //!   and, at a leaf, no preempted reader blocks the grace period (`blocked`).
-//! * A report counts only for the grace period under whose number it was noted (behaviour O10).
+//! * A report counts only for the grace period under whose number it was noted.
 //! * `gp_seq_needed` never goes back, and a request is recorded at every node up to the one where the
 //!   funnel stopped, so that at most one requester a grace period reaches the root.
 //!
@@ -39,7 +39,7 @@ pub(crate) struct Node {
     pub completedqs: Seq,
     /// Participants of grace periods: CPUs (leaf) or non-empty children.
     pub qsmaskinit: u64,
-    /// Who still owes a quiescent state in the current grace period.
+    /// Holdouts of the current grace period.
     pub qsmask: u64,
     /// Leaves: CPUs that owe too many callbacks (`cbovldmask`).
     pub overloaded: u64,
@@ -47,9 +47,9 @@ pub(crate) struct Node {
     pub blkd: Blkd,
     /// Its part in expedited grace periods.
     pub exp: ExpNode,
-    /// This leaf has no CPU left and takes part for its preempted readers' sake (behaviour §2.2).
+    /// This leaf has no CPU left and takes part for its preempted readers' sake.
     pub wait_blkd_tasks: bool,
-    /// Lowest CPU below it; from the geometry, kept at hand.
+    /// Lowest CPU below it; a copy from the geometry.
     pub lo: u32,
     /// Its parent, and its bit there.
     pub parent: Option<(u32, u64)>,
@@ -62,12 +62,12 @@ impl Node {
     }
 }
 
-/// What a scan remembers of a CPU. It writes about *other* CPUs, so this is not in their own records.
+/// A scan's record of a CPU. A scan writes about *other* CPUs, so this is not in their own records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct CpuScan {
-    /// Stamp of the first look in this grace period.
+    /// Stamp of the first scan in this grace period.
     pub snap: u64,
-    /// Stamp of the first look in this expedited grace period.
+    /// Stamp of the first scan in this expedited grace period.
     pub exp_snap: u64,
     /// The CPU has to report its next quiescent state to the expedited grace period (`cpu_no_qs.exp`).
     pub exp_owed: bool,
@@ -108,9 +108,9 @@ pub struct Tree {
     geometry: Geometry,
     pub(crate) nodes: Vec<Node>,
     pub(crate) scan: Vec<CpuScan>,
-    /// What is asked of each CPU; empty where nobody is asked.
-    pub(crate) asked: Vec<crate::common::asked::Record>,
-    /// Nodes with nobody below them are left out ([`skip_empty`](crate::Config::skip_empty)).
+    /// Requests to each CPU; empty for hosts that make none.
+    pub(crate) asked: Vec<crate::common::requests::Record>,
+    /// Nodes without occupied leaves below are skipped ([`skip_empty`](crate::Config::skip_empty)).
     pub(crate) sparse: bool,
 }
 
@@ -155,7 +155,7 @@ impl Tree {
         })
     }
 
-    /// Makes room for what is asked of each CPU.
+    /// Makes room for requests to each CPU.
     ///
     /// # Errors
     /// No memory.
@@ -191,7 +191,7 @@ impl Tree {
         node >= self.geometry.first_leaf()
     }
 
-    /// Everybody has passed through a quiescent state, and no preempted reader is in the way.
+    /// All CPUs have passed through a quiescent state, and no preempted reader blocks the grace period.
     pub(crate) fn all_quiescent(&self) -> bool {
         self.nodes[0].finished()
     }
@@ -211,7 +211,7 @@ impl Tree {
         (cpu < self.geometry.nr_cpus()).then(|| self.geometry.leaf_of(cpu))
     }
 
-    /// Applies buffered arrivals and departures to a leaf's participants (behaviour §3.2, step 6).
+    /// Applies buffered arrivals and departures to a leaf's participants.
     ///
     /// A CPU that has no place in this tree yet arrived after the grace period started; it is left
     /// to the next one, which grows the tree first. A leaf with no CPU left stays as long as preempted
@@ -258,9 +258,8 @@ impl Tree {
         }
     }
 
-    /// Sets up one node for the grace period `gp_seq`. Every reader queued at a leaf blocks it (behaviour
-    /// §11), if the leaf takes part: one that does not has got its CPUs since, and their readers are
-    /// newer.
+    /// Sets up one node for the grace period `gp_seq`. Every reader queued at a leaf blocks it, if the
+    /// leaf takes part: the CPUs of one that does not have arrived since, and their readers are newer.
     pub(crate) fn init_node<H: Host>(&mut self, node: usize, gp_seq: Seq, host: &H) {
         let n = &mut self.nodes[node];
         n.qsmask = n.qsmaskinit;
@@ -311,7 +310,7 @@ impl Tree {
         }
     }
 
-    /// The request funnel (behaviour §2.5): records that `wanted` is needed, from `leaf` upwards.
+    /// The request funnel: records that `wanted` is needed, from `leaf` upwards.
     /// Returns true if the request reached an idle root: a grace period has to be started.
     pub(crate) fn request(
         &mut self,
@@ -335,7 +334,7 @@ impl Tree {
             }
             self.nodes[node].gp_seq_needed = wanted;
             if in_flight {
-                // The end of that grace period looks at the requests again.
+                // The end of that grace period checks the requests again.
                 self.trace_request(node, wanted, FutureEvent::Startedleaf, host);
                 break;
             }
@@ -356,7 +355,7 @@ impl Tree {
         false
     }
 
-    /// Ends the grace period at one node; true if somebody asked for another through it.
+    /// Ends the grace period at one node; true if another one was requested through it.
     pub(crate) fn clean_node(&mut self, node: usize, new: Seq, host: &impl Host) -> bool {
         let n = &mut self.nodes[node];
         assert!(

@@ -17,7 +17,7 @@
 //! The segment is closed *before* `gp_seq` starts. A waiter that already saw the new number would
 //! otherwise be put into the old segment and be woken one grace period early (kernels had this bug
 //! until 6.15). Every closed segment occupies a marker until its last waiter is woken; with no marker
-//! free the segment stays open and another grace period is requested (behaviour §3.7).
+//! free the segment stays open and another grace period is requested.
 
 use crate::common::host::Pos;
 
@@ -35,12 +35,12 @@ pub struct Waiters {
     expedited_until: Pos,
 }
 
-/// What closing the segment came to.
+/// The result of closing the segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Closed {
-    /// Nobody waits.
+    /// No waiter.
     Empty,
-    /// The grace period now starting serves everybody so far.
+    /// The grace period now starting serves all present waiters.
     Segment,
     /// No marker was free: those waiting need another grace period.
     NoMarker,
@@ -114,7 +114,7 @@ impl Waiters {
         })
     }
 
-    /// The work item has woken everybody below `pos`.
+    /// The work item has woken all waiters below `pos`.
     pub(crate) fn waiters_woken(&mut self, pos: Pos) {
         assert!(
             pos <= self.done,
@@ -127,7 +127,7 @@ impl Waiters {
         }
     }
 
-    /// Nobody is left of those who waited: they are another process's.
+    /// Removes all waiters: they belong to another process.
     pub(crate) fn forked(&mut self) {
         *self = Waiters {
             end: self.end,
@@ -138,7 +138,7 @@ impl Waiters {
         };
     }
 
-    /// Everybody below this position has had a full grace period.
+    /// All waiters below this position have had a full grace period.
     pub fn done(&self) -> Pos {
         self.done
     }
@@ -148,12 +148,12 @@ impl Waiters {
         self.end
     }
 
-    /// Does anybody wait for a grace period that has not ended?
+    /// Is there a waiter for a grace period that has not ended?
     pub fn any_waiting(&self) -> bool {
         self.done < self.end
     }
 
-    /// Is somebody in a hurry among those the grace period in flight (or the next one) serves?
+    /// Is there a hurried waiter that the grace period in progress (or the next one) serves?
     pub(crate) fn expedited(&self) -> bool {
         self.expedited_until > self.done
     }

@@ -1,29 +1,29 @@
 //! A kernel's policy for callbacks, on the list [`Lane::Code`].
 //!
-//! `call_rcu` appends and leaves. Everything else happens when the CPU looks: at its tick, in the soft
-//! interrupt that the tick raises, when it reports a quiescent state, and when it notices that a grace
-//! period ended or began. A look *stamps* what is queued (asks for the grace period it needs), *moves*
-//! what a grace period has released, and *invokes* a batch of it.
+//! `call_rcu` appends and returns. Everything else happens in a *pass* of the CPU: at its tick, in the soft
+//! interrupt that the tick raises, when it reports a quiescent state, and when it notices that a grace period
+//! ended or began. A pass *stamps* queued callbacks (requests the grace period they need), *moves* callbacks
+//! that a grace period has released, and *invokes* a batch of them.
 //!
 //! # Why a stamp is late enough
-//! `s = snap(gp_seq)` of the **global** number, taken after everything it is put on was queued. Idle, it
-//! names the next grace period, which has not started; in flight, the one after the current. The leaf's
-//! number would not do: it may lag behind a grace period that has started, and name that one.
+//! `s = snap(gp_seq)` of the **global** number, taken after all callbacks that it covers were queued. Idle,
+//! it names the next grace period, which has not started; in progress, the one after the current. The leaf's
+//! number would be wrong: it may lag behind a grace period that has started, and name that one.
 //!
 //! # Why the snap comes before the number used for advancing
 //! Advancing empties slots, stamping fills one. If a grace period ended between reading the number for
-//! `advance` and taking the snap, the snap could name a grace period later than both stamps still in
-//! the list, and `accelerate` would find no slot, although `advance` was just asked: `NEXT` would stay
-//! unstamped, and nobody would ask for its grace period. The other way round the number is at least as
-//! new as the snap: what blocks a slot is then released by it. Under one lock, as here, no edge fits in
-//! between; a host that reads them separately needs the order (SRCU learnt it in 2023).
+//! `advance` and taking the snap, the snap could name a grace period later than both stamps still in the
+//! list, and `accelerate` would find no slot, although `advance` has just run: `NEXT` would stay unstamped,
+//! without a requested grace period. In the other order the number is at least as new as the snap, so it
+//! releases the stamp that blocks a slot. Under one lock, as here, no edge fits in between; a host that reads
+//! them separately needs the order (SRCU had this bug until 2023).
 //!
 //! # Why nothing is left behind
-//! Something in `NEXT` makes the CPU look: an edge of a grace period it has not noticed, or, with none
-//! in flight, `NEXT` itself ([`Cpu::core_pending`]). A look that finds no slot finds two stamps that
-//! were asked for; the end of the first is an edge.
+//! A callback in `NEXT` causes a pass of the CPU: by an edge of a grace period it has not noticed, or,
+//! between grace periods, by `NEXT` itself ([`Cpu::core_pending`]). A pass that finds no slot finds two
+//! requested stamps; the end of the first is an edge.
 //!
-//! Every call is O(1) plus the funnel's O(levels) where a grace period is asked for.
+//! Every call is O(1) plus the funnel's O(levels) where a grace period is requested.
 
 use core::ops::Range;
 
@@ -38,19 +38,19 @@ use crate::common::seq::Seq;
 use crate::kernel::flood::trace_segments;
 use crate::kernel::report;
 
-/// What queueing a callback came to.
+/// The result of queueing a callback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use = "a request for a grace period that wakes nobody is lost"]
 pub struct Called {
     /// Where the callback is in the FIFO.
     pub pos: Pos,
-    /// So many were owed already that the leaf's overload bit is set.
+    /// So many are owed that the leaf's overload bit is set.
     pub overloaded: bool,
     /// Wake the grace-period thread.
     pub wake_gp: bool,
 }
 
-/// What a CPU noticed of grace periods.
+/// The grace-period edges that a CPU noticed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[must_use = "a request for a grace period that wakes nobody is lost"]
 pub struct Noticed {
@@ -66,13 +66,13 @@ pub struct Noticed {
     pub wake_gp: bool,
 }
 
-/// What taking over another CPU's callbacks came to.
+/// The result of taking over another CPU's callbacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use = "the callbacks have to be moved as well"]
 pub struct Adopted {
     /// First append the barrier's callback to the source's FIFO: it moves with the others.
     pub entrained: bool,
-    /// What to move.
+    /// The callbacks to move.
     pub merged: Merged,
     /// The leaf's overload bit for the CPU that has them now.
     pub overloaded: bool,
@@ -80,18 +80,18 @@ pub struct Adopted {
     pub wake_gp: bool,
 }
 
-/// What a leaf shows of grace periods, and where it is.
+/// A leaf's view of grace periods, and its number.
 #[derive(Clone, Copy)]
 pub(crate) struct Leaf {
     pub id: LeafId,
     pub gp_seq: Seq,
     pub needed: Seq,
-    /// The CPU that looks owes it a quiescent state.
+    /// The reading CPU owes it a quiescent state.
     pub owes: bool,
 }
 
 impl Cpu {
-    /// `call_rcu`: queues one callback of so many bytes. Starts no grace period and wakes nobody,
+    /// `call_rcu`: queues one callback of this weight in bytes. Starts no grace period and wakes no thread,
     /// unless callbacks flood.
     pub fn call(&mut self, global: &mut Global, bytes: u64, ns: u64, host: &impl Host) -> Called {
         let limits = global.config.limits;
@@ -109,7 +109,7 @@ impl Cpu {
         }
     }
 
-    /// Behaviour §3.4, "flood trigger".
+    /// The flood trigger.
     fn flooded(&mut self, global: &mut Global, n_cbs: u64, host: &impl Host) -> bool {
         let noticed = self.note_gp_changes(global, host);
         if global.gp_seq.state() == 0 {
@@ -124,8 +124,8 @@ impl Cpu {
         noticed.wake_gp | newly
     }
 
-    /// Notices what grace periods did since the last look. If one ended, callbacks move; if not, new
-    /// ones are stamped (behaviour §3.6).
+    /// Notices grace-period edges since the last call. If one ended, callbacks move; if not, new ones are
+    /// stamped.
     pub fn note_gp_changes(&mut self, global: &mut Global, host: &impl Host) -> Noticed {
         let leaf = self.leaf(global);
         if self.gp_seq == leaf.gp_seq && !self.gpwrap {
@@ -158,16 +158,16 @@ impl Cpu {
         }
     }
 
-    /// Stamps what is queued and asks for the grace period it needs; true if the grace-period thread
-    /// has to be woken. Also before this CPU reports a quiescent state: the grace period in flight
-    /// cannot end before, so the next one does for everything queued here.
+    /// Stamps queued callbacks and requests the grace period they need; true if the grace-period thread has
+    /// to be woken. Also before this CPU reports a quiescent state: the grace period in progress cannot end
+    /// before, so the next one covers everything queued here.
     pub fn stamp(&mut self, global: &mut Global, host: &impl Host) -> bool {
         let leaf = self.leaf(global).id;
         self.accelerate_cbs(leaf, global, host)
     }
 
-    /// The same without the leaf's lock where the grace period is known to be asked for: stamps, and
-    /// leaves the tree alone.
+    /// The same without the leaf's lock where the grace period is known to be requested: stamps, and does not
+    /// change the tree.
     pub fn stamp_unlocked(&mut self, global: &mut Global, host: &impl Host) -> bool {
         let s = global.gp_seq.snap();
         if !self.gpwrap && self.gp_seq_needed.ge(s) {
@@ -178,15 +178,15 @@ impl Cpu {
         self.stamp(global, host)
     }
 
-    /// Has the tick to raise the soft interrupt for callbacks' sake (behaviour §4.3, points 5 to 7)?
+    /// Has the tick to raise the soft interrupt for callbacks' sake?
     pub fn core_pending(&self, global: &Global) -> bool {
         self.callbacks_pending(global).is_some()
     }
 
-    /// `rcu_core`: notices edges, reports the quiescent state that was noted, and asks for a grace period if
-    /// none is in flight and something has no stamp. A [batch](Cpu::begin_batch) follows if
-    /// [`invokes`](Cpu::invokes), and [`core_done`](Cpu::core_done). A preemptible kernel reports a
-    /// quiescent state that an unlock had put off before.
+    /// `rcu_core`: notices edges, reports the noted quiescent state, and requests a grace period if none is
+    /// in progress and a callback has no stamp. A [batch](Cpu::begin_batch) follows if
+    /// [`invokes`](Cpu::invokes), and [`core_done`](Cpu::core_done). A preemptible kernel first reports a
+    /// quiescent state that an unlock had deferred.
     pub fn core(&mut self, global: &mut Global, host: &impl Host) -> Noticed {
         report::trace(UtilizationEvent::StartCore, host);
         let mut noticed = self.note_gp_changes(global, host);
@@ -206,8 +206,8 @@ impl Cpu {
         !self.offloaded && self.lists[Lane::Code as usize].ready() > 0
     }
 
-    /// Takes everything that is done out for a batch. `None` if there is nothing, or if a batch is out: that of
-    /// whoever invoked before the CPU was offloaded, or de-offloaded.
+    /// Takes all done callbacks out for a batch. `None` if there is none, or if a batch is out: that of the
+    /// invoker before the CPU was offloaded, or de-offloaded.
     pub fn begin_batch(
         &mut self,
         global: &Global,
@@ -242,18 +242,18 @@ impl Cpu {
         more
     }
 
-    /// Does this CPU, about to idle, have callbacks to look after (behaviour §4.4)? What is out does not
-    /// count. What it needs for them: [`idle_needs`](Cpu::idle_needs).
+    /// Does this CPU, about to idle, have callbacks to serve? Those that are out do not count. Its needs for
+    /// them: [`idle_needs`](Cpu::idle_needs).
     pub fn needs_cpu(&self) -> bool {
         let list = &self.lists[Lane::Code as usize];
         !self.offloaded && list.head() != list.end()
     }
 
-    /// Takes over the callbacks of `gone`, which is offline. What it still has out stays its own.
+    /// Takes over the callbacks of `gone`, which is offline. Those that are still out stay its own.
     ///
-    /// The barrier's callback comes first, or a barrier that has visited this CPU already would miss
-    /// what arrives. Both lists are advanced and stamped before they are merged, since the merge
-    /// forgets stamps: what is done by now runs without another grace period.
+    /// The barrier's callback comes first; otherwise a barrier that has visited this CPU already would miss
+    /// the arriving ones. Both lists are advanced and stamped before they are merged, because the merge
+    /// forgets stamps: callbacks done by now run without another grace period.
     pub fn adopt(
         &mut self,
         gone: &mut Cpu,
@@ -277,13 +277,13 @@ impl Cpu {
         }
     }
 
-    /// A scan has credited this CPU with a quiescent state: if it lags too far behind, it must not
-    /// compare numbers at its next look.
+    /// A scan has credited this CPU with a quiescent state: if it lags too far behind, it must not compare
+    /// numbers at its next pass.
     pub fn credited(&mut self, global: &Global) {
         self.gpwrap |= self.gp_seq.lags_quarter(self.leaf(global).gp_seq);
     }
 
-    /// `rcu_advance_cbs`: moves what the leaf's number has released, then stamps the rest.
+    /// `rcu_advance_cbs`: moves callbacks that the leaf's number has released, then stamps the rest.
     pub(crate) fn advance_cbs(
         &mut self,
         leaf: LeafId,
@@ -317,7 +317,7 @@ impl Cpu {
         trace_segments(list, SegcbEvent::PreAcc, host);
         let ask = list.accelerate(s, only_new);
         trace_segments(list, SegcbEvent::PostAcc, host);
-        // What found no slot is behind two stamps.
+        // Callbacks that found no slot are behind two stamps.
         let second = list.last_gp() != list.next_gp();
         let wake = ask && global.request(leaf, host);
         if ask {

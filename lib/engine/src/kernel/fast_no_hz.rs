@@ -1,13 +1,12 @@
-//! An idle CPU that has callbacks: does it need its tick?
+//! The tick of an idle CPU with callbacks.
 //!
-//! Two answers were given ([`IdleRule`], behaviour §4.4).
+//! Kernels have had two rules ([`IdleRule`]).
 //!
-//! **The tick stays** (today): any callback, whatever its segment, keeps the tick on while the CPU idles. It
-//! looks every tick, and is free to sleep once the list is empty. Simple, and costs some wake-ups a
-//! callback.
+//! **The tick stays** (today): any callback, whatever its segment, keeps the tick on while the CPU idles. The
+//! CPU makes a pass at every tick, and may sleep once the list is empty. This costs some wake-ups a callback.
 //!
-//! **`FAST_NO_HZ`** (removed in Linux 5.17): the CPU has everything stamped, asks for the grace period and
-//! sleeps without a tick, until a time at which that grace period should be over:
+//! **`FAST_NO_HZ`** (removed in Linux 5.17): the CPU stamps everything, requests the grace period and sleeps
+//! without a tick, until a time at which that grace period should have ended:
 //!
 //! | kernels | queued | wakes up in |
 //! |---|---|---|
@@ -20,21 +19,21 @@
 //! is woken again and again must not take the leaf's lock every time.
 //!
 //! # Invariants
-//! * An offloaded CPU never needs its tick: others look after its callbacks.
-//! * With callbacks there is an end to every sleep, and with `FAST_NO_HZ` everything is stamped before it.
-//! * `lazy` is at most what is owed. Where it cannot be known exactly (a CPU dies with some out) it is too
-//!   small, and callbacks count as urgent: the shorter sleep.
+//! * An offloaded CPU never needs its tick: other threads serve its callbacks.
+//! * With callbacks every sleep is bounded, and with `FAST_NO_HZ` everything is stamped before it.
+//! * `lazy` is at most the number of callbacks owed. Where it cannot be known exactly (a CPU dies with some
+//!   out) it is too small, and callbacks count as urgent: the shorter sleep.
 //!
 //! # Why nothing is left behind
-//! The grace period was asked for before the CPU slept, and needs nothing of a CPU that sleeps: a scan sees
-//! it idle. When it wakes, the look in `cleanup_after_idle`, or the first tick, notices the end.
+//! The grace period was requested before the CPU slept, and needs nothing of a sleeping CPU: a scan sees it
+//! idle. When it wakes, the pass in `cleanup_after_idle`, or the first tick, notices the end.
 
 pub use crate::common::config::{FastNoHz, IdleRule};
 use crate::common::cpu::{Cpu, Lane};
 use crate::common::global::Global;
 use crate::common::host::Host;
 
-/// What a CPU about to idle needs.
+/// The needs of a CPU about to idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IdleNeeds {
     /// Nothing: it may sleep for ever.
@@ -43,25 +42,25 @@ pub enum IdleNeeds {
     Tick,
     /// Callbacks became ready: the soft interrupt is to be raised, and the tick stays on for it.
     Core,
-    /// To wake up after so many ticks.
+    /// To wake up after this number of ticks.
     WakeIn(u64),
 }
 
-/// A look of an idle CPU.
+/// The answer to an idle CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use = "a request for a grace period that wakes nobody is lost"]
 pub struct IdleLook {
-    /// What it needs.
+    /// Its needs.
     pub needs: IdleNeeds,
     /// Wake the grace-period thread.
     pub wake_gp: bool,
 }
 
 impl Cpu {
-    /// The last callback queued only frees memory: nobody waits for it.
+    /// The last callback queued only frees memory, and has no waiter.
     ///
     /// # Panics
-    /// If all that is owed is said to be lazy already.
+    /// If all owed callbacks are marked as lazy already.
     pub fn queued_lazy(&mut self) {
         assert!(
             self.idle.lazy < self.lists[Lane::Code as usize].len(),
@@ -70,12 +69,12 @@ impl Cpu {
         self.idle.lazy += 1;
     }
 
-    /// So many lazy ones were invoked.
+    /// This number of lazy ones were invoked.
     pub fn ran_lazy(&mut self, n: u64) {
         self.idle.lazy = self.idle.lazy.saturating_sub(n);
     }
 
-    /// What this CPU, about to idle, needs at this tick (`rcu_needs_cpu`).
+    /// The needs of this CPU, about to idle, at this tick (`rcu_needs_cpu`).
     pub fn idle_needs(&mut self, global: &mut Global, jiffies: u64, host: &impl Host) -> IdleLook {
         let only = |needs| IdleLook {
             needs,
@@ -98,7 +97,7 @@ impl Cpu {
         }
     }
 
-    /// It sleeps now: with `FAST_NO_HZ` everything is stamped, and its grace period asked for. True if the
+    /// It sleeps now: with `FAST_NO_HZ` everything is stamped, and its grace period requested. True if the
     /// grace-period thread has to be woken.
     pub fn prepare_for_idle(
         &mut self,

@@ -1,18 +1,19 @@
 //! Overload marks, and the soft interrupt's stand-in under load.
 //!
-//! Callbacks may come faster than grace periods end. Three things answer, at three heights:
+//! Callbacks may come faster than grace periods end. There are three responses:
 //!
-//! | a CPU owes | what happens | where |
+//! | a CPU owes | response | where |
 //! |---|---|---|
-//! | `qhimark` more than at the last look | its batches grow, a scan is forced | [`limits`](crate::limits), [`Cpu::call`] |
-//! | `qovld` | its bit in the leaf: scans hurry, holdouts are pressed | here, [`urgency`](crate::urgency) |
-//! | more than ten rounds can invoke | the per-CPU thread gives way for two ticks | [`Rounds`] |
+//! | `qhimark` more than at the last check | larger batches, a forced scan | [`limits`](crate::limits) |
+//! | `qovld` | its bit in the leaf: faster scans, pressed holdouts | here, [`urgency`](crate::urgency) |
+//! | more than ten rounds can invoke | the per-CPU thread yields for two ticks | [`Rounds`] |
 //!
 //! # Overload marks
-//! A leaf's mask says which of its CPUs owe `qovld` callbacks or more. A CPU brings its own bit up to date
-//! whenever it queues one, *before* the new one counts, and when it takes over another CPU's; the end of a
-//! grace period looks at all that are marked. So a mark lasts at least until the next such moment, although
-//! the callbacks may be gone: scans are a little too eager then, which is the cheap side to err on.
+//! A leaf's mask has a bit for each of its CPUs that owes `qovld` callbacks or more. A CPU updates its own
+//! bit whenever it queues a callback, *before* the new one counts, and when it takes over another CPU's; the
+//! end of a grace period updates all marked CPUs. So a mark lasts at least until the next such moment,
+//! although the callbacks may be gone: scans are then too frequent for a while, which costs less than too
+//! rare scans.
 //!
 //! # Invariants
 //! * Only CPUs of the leaf are marked, and only where a tree has room for them: before the first grace
@@ -20,8 +21,8 @@
 //! * With `qovld` 0 nothing is ever marked.
 //!
 //! # Why it is right
-//! A mark changes how long the grace-period thread waits and whom it presses, nothing else: it can make a
-//! grace period shorter only by making CPUs report sooner.
+//! A mark changes only the waits of the grace-period thread and the CPUs that it presses: it can make a grace
+//! period shorter only by making CPUs report sooner.
 
 use core::ops::Range;
 
@@ -44,14 +45,14 @@ const YIELD: u64 = 2;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Rounds(u32);
 
-/// What the per-CPU thread does after a round.
+/// The action of the per-CPU thread after a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AfterRound {
     /// Nothing is left: it sleeps until it is woken.
     Wait,
     /// Another round.
     Again,
-    /// It sleeps so many ticks, although work is left, so that others get the CPU.
+    /// It sleeps this number of ticks, although work is left, so that others get the CPU.
     Yield(u64),
 }
 
@@ -175,7 +176,7 @@ impl Tree {
         };
     }
 
-    /// The end of a grace period looks at every marked CPU of a leaf again (behaviour §3.6, step 2).
+    /// The end of a grace period updates every marked CPU of a leaf.
     pub(crate) fn recheck_overload(&mut self, node: usize, limits: &Limits, host: &impl Host) {
         let (lo, marked) = (self.nodes[node].lo, self.nodes[node].overloaded);
         for bit in Bits(marked) {

@@ -1,4 +1,4 @@
-//! What a kernel's CPU does by itself, and what its offload threads do for it.
+//! Actions of a kernel's CPU, and of its offload threads on its behalf.
 //!
 //! Only the machine model runs this: ticks, quiescent-state reports, idle CPUs with callbacks, floods,
 //! the pressure on holdouts, offloaded and lazy callbacks.

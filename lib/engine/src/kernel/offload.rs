@@ -1,9 +1,10 @@
-//! Callback offloading: a kernel's callbacks looked after by threads, and not by the CPU that queued them.
+//! Callback offloading: threads serve a kernel's callbacks instead of the CPU that queued them.
 //!
-//! An offloaded CPU (`rcu_nocbs`) only queues. CPUs form [groups](Group); each group has a thread `rcuog` that
-//! stamps, advances and waits for grace periods on behalf of its members, and each CPU a thread `rcuop` that
-//! invokes. The CPU itself needs no tick for callbacks, and is not woken for them. On top of that, callbacks
-//! that nobody waits for may be *lazy*: hidden for up to ten seconds, so that one grace period serves many.
+//! An offloaded CPU (`rcu_nocbs`) only queues. CPUs form [groups](Group); each group has a thread `rcuog`
+//! that stamps, advances and waits for grace periods on behalf of its members, and each CPU a thread `rcuop`
+//! that invokes. The CPU itself needs no tick for callbacks, and is not woken for them. In addition,
+//! callbacks without a waiter may be *lazy*: hidden for up to ten seconds, so that one grace period serves
+//! many.
 //!
 //! ```text
 //!  call_rcu ──► bypass ──flush──► NEXT ─► NEXT_READY ─► WAIT ─► DONE ──► rcuop invokes
@@ -12,44 +13,45 @@
 //!
 //! | file | decides |
 //! |---|---|
-//! | `groups` | who belongs to which group, and who leads |
-//! | `bypass` | what is hidden, and when that is too old or too much; how many may be queued directly |
-//! | `enqueue` | where a new callback goes, and who has to know |
-//! | `wake` | levels of wake-ups that are put off; the group's timer |
-//! | `pass` | one look of rcuog at all members, one member a step; how it rests after that |
-//! | `invoke` | rcuop, and who invokes when a CPU has changed sides in the middle of a batch |
-//! | `lazy` | what counts as lazy, hurrying, the shrinker |
+//! | `groups` | the members and the leader of a group |
+//! | `bypass` | hidden callbacks, their limits of age and number; the rate of direct queueing |
+//! | `enqueue` | the list for a new callback, and the thread to notify |
+//! | `wake` | levels of deferred wake-ups; the group's timer |
+//! | `pass` | one pass of rcuog over all members, one member a step; its rest after that |
+//! | `invoke` | rcuop, and the invoker when a CPU is offloaded or de-offloaded in the middle of a batch |
+//! | `lazy` | the conditions of laziness, hurrying, the shrinker |
 //! | `toggle` | offloading and de-offloading at run time |
 //! | `moving` | the barrier's visit, and the callbacks of a CPU that has gone |
 //!
 //! # Two policies
-//! [`Policy::Kernel612`] is Linux 6.12, oddities included. [`Policy::Quiescent`] keeps the promise (a lazy callback
-//! is under way when its flush time comes) and needs less for it:
+//! [`Policy::Kernel612`] is Linux 6.12, oddities included. [`Policy::Quiescent`] keeps the guarantee (a lazy
+//! callback's grace period is requested when its flush time comes) with less:
 //!
-//! * **No second list.** The bypass exists because a CPU and rcuog contend for one lock. A lazy callback is in
-//!   the main list here, but nobody has asked for its grace period. A *flush* is that somebody does.
-//! * **A grace period that happens anyway serves lazy callbacks too.** Each gets its stamp when it is queued:
-//!   [`Seq::snap`](crate::seq::Seq::snap) of that moment, which whatever grace period comes by will reach. (The design had
-//!   initialisation read the ends of queues before the start; a stamp taken at once says the same earlier,
-//!   and costs the grace period nothing.) They are invoked when their rcuop runs for another reason, or when
-//!   their time comes, and then no grace period is left to wait for. Nobody is woken for them before.
-//! * **The group's deadline is the earliest of its members'**, and whoever is late flushes the whole group: one
-//!   wake-up and one grace period, whatever the number of lists.
+//! * **No second list.** The bypass exists because a CPU and rcuog contend for one lock. Here a lazy callback
+//!   is in the main list, without a requested grace period. A *flush* requests it.
+//! * **A grace period with another cause serves lazy callbacks too.** Each gets its stamp when it is queued:
+//!   [`Seq::snap`](crate::seq::Seq::snap) of that moment, which any later grace period reaches. (The first
+//!   design had initialisation read the ends of queues before the start; a stamp at queueing time is
+//!   equivalent, earlier, and free for the grace period.) They are invoked when their rcuop runs for another
+//!   reason, or when their time comes, and then need no grace period. No thread is woken for them before.
+//! * **The group's deadline is the earliest of its members'**, and an expired deadline flushes the whole
+//!   group: one wake-up and one grace period, whatever the number of lists.
 //!
 //! # Positions
 //! A host of the kernel's shape has two FIFOs for a CPU, the list's and the bypass. Positions do not change
-//! with a flush: the bypass goes on where the list ends, since callbacks are never queued directly while
-//! something is in the bypass. [`Queued::flushed`] and its like say by value how many move to the end of NEXT.
+//! with a flush: the bypass continues where the list ends, because callbacks are never queued directly while
+//! the bypass is not empty. [`Queued::flushed`] and similar fields give the number that moves to the end of
+//! NEXT.
 //!
 //! # Locks
-//! A `Cpu` (`nocb_lock`) before [`Global`](crate::Global), and both before the [`Group`] (`nocb_gp_lock`). Every call
-//! that takes two of them holds both.
+//! A `Cpu` (`nocb_lock`) before [`Global`](crate::Global), and both before the [`Group`] (`nocb_gp_lock`).
+//! Every call that takes two of them holds both.
 //!
 //! # Invariants
 //! * Order of invocation is order of queueing, for each CPU, whatever is toggled meanwhile.
-//! * While rcuog rests without a bound, no member has anything that somebody waits for; and if something is
-//!   hidden, the group's timer is set.
-//! * At most one batch of a CPU is out: who invokes may change, but only between batches.
+//! * While rcuog rests without a bound, no member has a callback with a waiter; and if callbacks are hidden,
+//!   the group's timer is set.
+//! * At most one batch of a CPU is out: the invoker may change, but only between batches.
 
 mod bypass;
 mod enqueue;
@@ -74,19 +76,19 @@ pub use wake::Level;
 
 use crate::common::host::CpuId;
 
-/// What is to be done to the group's timer.
+/// The action for the group's timer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Timer {
     /// Nothing.
     #[default]
     Keep,
-    /// It fires when the tick counter shows this; what it was set to before is forgotten.
+    /// It fires when the tick counter shows this; its earlier time is forgotten.
     Set(u64),
     /// It does not fire.
     Stop,
 }
 
-/// Who has to be woken, and what has to be set.
+/// The threads to wake, and the timer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[must_use = "callbacks stay where they are unless their threads are woken"]
 pub struct Todo {
@@ -103,7 +105,7 @@ pub struct Todo {
 }
 
 impl Todo {
-    /// Both; what `later` says of the timer counts.
+    /// Both; `later` decides about the timer.
     pub(crate) fn and(self, later: Todo) -> Todo {
         Todo {
             rcuog: self.rcuog.or(later.rcuog),

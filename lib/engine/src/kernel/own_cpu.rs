@@ -1,12 +1,12 @@
-//! What a grace-period thread does for the CPU that it happens to run on.
+//! A grace-period thread's work for the CPU on which it runs.
 //!
-//! A kernel's grace-period thread visits every node. At its own leaf, where it has the lock anyway, it lets its own CPU
-//! notice the edge (behaviour §3.2, step 8; §3.6, step 2), and when the grace period is over it stamps what that CPU
-//! has queued meanwhile (§3.6, step 3). All other CPUs find out at their next tick. So where callbacks are queued on
-//! the thread's CPU they are one tick faster at either end.
+//! A kernel's grace-period thread visits every node. At its own leaf, whose lock it holds anyway, it lets its
+//! own CPU notice the edge, and when the grace period has ended it stamps the callbacks that this CPU has
+//! queued meanwhile. All other CPUs notice at their next tick. So callbacks queued on the thread's CPU are
+//! one tick faster at either end.
 //!
 //! # Why it is right
-//! These are the looks that the CPU itself might have at that moment; the caller holds the CPU's lock, and is the only
+//! The CPU itself might make these calls at that moment; the caller holds the CPU's lock, and is the only
 //! thread that runs there.
 
 use crate::common::cpu::Cpu;
@@ -17,7 +17,7 @@ impl Global {
     /// [`step`](Global::step), by a grace-period thread that runs on `cpu`.
     ///
     /// # Panics
-    /// If nobody has taken the driver role.
+    /// If the driver role is free.
     pub fn step_on(&mut self, cpu: &mut Cpu, now: Now, host: &impl Host) -> Effects {
         let phase = self.phase;
         let effects = self.step(now, host);
@@ -49,7 +49,7 @@ mod tests {
     use crate::common::host::Now;
     use crate::common::host::{CpuId, Host, LeafId, Next, Seen};
 
-    /// Two CPUs that idle whenever somebody looks.
+    /// Two CPUs that are idle at every scan.
     struct Idle;
 
     impl Host for Idle {
@@ -70,7 +70,8 @@ mod tests {
         }
     }
 
-    /// Both CPUs queue a callback; what is ready on each after one grace period, and whether another is on its way.
+    /// Both CPUs queue a callback; returns the number ready on each after one grace period, and whether
+    /// another grace period is requested.
     fn after_one(thread_on: u32) -> ([u64; 2], bool) {
         let config = Config {
             early_qs: EarlyQs::Init,

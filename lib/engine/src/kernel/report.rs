@@ -1,8 +1,7 @@
-//! What a CPU itself knows of the quiescent state that it owes, and its report.
+//! A CPU's own knowledge of the quiescent state that it owes, and its report.
 //!
-//! *Noting* is local and cheap: a flag goes down, under the number that this CPU has noticed. *Reporting*
-//! takes the leaf's lock, walks up the tree, and may come much later, when that grace period is long over
-//! (behaviour §3.5).
+//! *Noting* is local and cheap: it clears a flag, under the number that this CPU has noticed. *Reporting*
+//! takes the leaf's lock, walks up the tree, and may come much later, after the end of that grace period.
 //!
 //! ```text
 //!    note_gp_changes ── a grace period began, my bit is set ──▶ needed, missing
@@ -11,20 +10,20 @@
 //! ```
 //!
 //! # Invariants
-//! * `needed` is set by the notice of a grace period and cleared by the notice of its end, by the report,
-//!   or by the notice that somebody else has credited this CPU.
-//! * `missing` goes down only by noting, and up with every notice of a new grace period and with every
-//!   report that is refused.
+//! * `needed` is set by the notice of a grace period and cleared by the notice of its end, by the report, or
+//!   by the notice that this CPU has been credited by another call.
+//! * `missing` is cleared only by noting, and set by every notice of a new grace period and every refused
+//!   report.
 //!
 //! # Why a report never counts for the wrong grace period
 //! A quiescent state noted before grace period g began proves nothing about g. It was noted under this
 //! CPU's own number. If the leaf shows another one, or this CPU's number is too old to be compared, the
 //! report is refused and has to be noted again, after the CPU has noticed g. If both are the same, the
-//! noting came after the notice of g, which is after g's start (behaviour O10).
+//! noting came after the notice of g, which is after g's start.
 //!
 //! # Why callbacks are stamped before the report
 //! This grace period cannot end before the report. So the next one starts after everything queued here by
-//! now, and does for all of it; after the report that would no longer be known.
+//! now, and covers all of it; after the report that would not be certain.
 
 use crate::common::cpu::Cpu;
 use crate::common::event::{Event, GpEvent, UtilizationEvent};
@@ -32,7 +31,7 @@ use crate::common::global::Global;
 use crate::common::host::Host;
 pub use crate::common::parts::kernel::Qs;
 
-/// What became of a report.
+/// The result of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[must_use = "a report that wakes nobody may leave a grace period waiting for its timer"]
 pub struct Reported {
@@ -44,7 +43,7 @@ pub struct Reported {
     pub stop_tick: bool,
 }
 
-/// How a CPU answers a scan that asked it to hurry.
+/// A CPU's answer to a scan that requested hurry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[must_use = "a momentary quiescent state that is not made is never seen"]
 pub struct Answer {
@@ -56,13 +55,13 @@ pub struct Answer {
 }
 
 impl Cpu {
-    /// What it owes, as far as it knows.
+    /// The quiescent state that it owes, as far as it knows.
     pub fn qs(&self) -> Qs {
         self.qs
     }
 
-    /// It comes online: it knows what its leaf shows, and owes nothing. Only from the next grace period on
-    /// is it waited for (behaviour §7.8), so it must not report for this one.
+    /// It comes online: it has noticed its leaf's number, and owes nothing. Grace periods wait for it only
+    /// from the next one on, so it must not report for this one.
     pub fn online(&mut self, global: &Global, host: &impl Host) {
         let leaf = self.leaf(global);
         self.gp_seq = leaf.gp_seq;
@@ -87,7 +86,7 @@ impl Cpu {
         missing
     }
 
-    /// Reports what was noted, if the grace period in flight waits for it
+    /// Reports the noted quiescent state, if the grace period in progress waits for it
     /// (`rcu_check_quiescent_state`). It notices edges first.
     pub fn check_qs(&mut self, global: &mut Global, host: &impl Host) -> Reported {
         let noticed = self.note_gp_changes(global, host);
@@ -120,9 +119,9 @@ impl Cpu {
         }
     }
 
-    /// A context switch, outside every section of this CPU: a quiescent state. Where a kernel cannot be
-    /// preempted it also answers what a scan has asked; a preemptible one has put the reader that is
-    /// switched out on its leaf's list before.
+    /// A context switch, outside every section of this CPU: a quiescent state. In a kernel that cannot be
+    /// preempted it also answers a scan's requests; a preemptible one has put the switched-out reader on its
+    /// leaf's list before.
     pub fn context_switch(&mut self, global: &mut Global, host: &impl Host) -> Answer {
         trace(UtilizationEvent::StartContextSwitch, host);
         let momentary_eqs = !global.config.tick.preemptible && self.answer(global) == Some(true);
@@ -134,8 +133,8 @@ impl Cpu {
         }
     }
 
-    /// `cond_resched` of a kernel that cannot be preempted, outside every section. It does something only
-    /// if a scan has asked; in a preemptible kernel it is none of RCU's business.
+    /// `cond_resched` of a kernel that cannot be preempted, outside every section. It acts only on a scan's
+    /// request; in a preemptible kernel it does nothing for RCU.
     pub fn cond_resched(&mut self, global: &mut Global, host: &impl Host) -> Answer {
         if global.config.tick.preemptible {
             return Answer::default();
@@ -149,7 +148,7 @@ impl Cpu {
         }
     }
 
-    /// Consumes what a scan has asked; was it asked for a heavy quiescent state?
+    /// Consumes a scan's requests; was a heavy quiescent state requested?
     fn answer(&self, global: &mut Global) -> Option<bool> {
         let record = global.record_mut(self.id)?;
         if !core::mem::take(&mut record.urgent) {
@@ -180,7 +179,7 @@ mod tests {
         cpu.gpwrap = true;
         assert!(!cpu.report_qs(engine, &host).counted);
         assert!(cpu.qs.missing && engine.owes(1));
-        // What it noticed is forgotten as well.
+        // The noticed numbers are forgotten as well.
         cpu.qs.missing = false;
         assert!(!cpu.check_qs(engine, &host).counted);
         assert!(!cpu.gpwrap && cpu.qs.needed && cpu.qs.missing);

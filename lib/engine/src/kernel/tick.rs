@@ -1,22 +1,22 @@
-//! The scheduling-clock tick: when a CPU looks, and what for.
+//! The scheduling-clock tick: the causes of a CPU's pass.
 //!
-//! Without a tick nothing of RCU runs on a CPU. With one, the tick notes a quiescent state if it
-//! interrupted nothing that reads, hands on what a scan has asked, and raises the soft interrupt if there is
-//! something to do ([`Cpu::tick`], behaviour §4.3). The soft interrupt is [`Cpu::core`] with a batch.
+//! Without a tick nothing of RCU runs on a CPU. With one, the tick notes a quiescent state if it interrupted
+//! no reader, forwards a scan's requests, and raises the soft interrupt if there is work ([`Cpu::tick`]). The
+//! soft interrupt is [`Cpu::core`] with a batch.
 //!
-//! # Is there something to do? (`rcu_pending`, [`Cpu::pending`])
+//! # Causes (`rcu_pending`, [`Cpu::pending`])
 //! In this order, and the first that applies decides:
 //!
-//! 1. a wake-up of an offload thread was put off → yes;
+//! 1. a wake-up of an offload thread was deferred → yes;
 //! 2. a `nohz_full` CPU, interrupted in user space or idle or by a grace period younger than the *patience*,
 //!    is left alone: no, unless the grace period is older than a second;
-//! 3. a quiescent state was noted that a grace period in flight waits for → yes, report it;
+//! 3. a quiescent state was noted that a grace period in progress waits for → yes, report it;
 //! 4. callbacks are done, and this CPU invokes them → yes;
-//! 5. no grace period is in flight, and callbacks have no stamp → yes, somebody must ask for one;
-//! 6. the leaf shows a number that this CPU has not noticed, or it can compare nothing → yes.
+//! 5. no grace period is in progress, and callbacks have no stamp → yes, a grace period must be requested;
+//! 6. the leaf shows a number that this CPU has not noticed, or the CPU's number is too old to compare → yes.
 //!
-//! The order matters: the second keeps a CPU undisturbed although it has work, and comes after the first
-//! because a wake-up that nobody delivers would be lost.
+//! The order matters: the second rule keeps a CPU undisturbed although it has work, and comes after the first
+//! because an undelivered wake-up would be lost.
 //!
 //! # Invariants
 //! * A tick inside a section notes nothing. One that interrupts a preemptible kernel's idle loop does not
@@ -25,8 +25,8 @@
 //!   which are quiescent states of their own.
 //!
 //! # Why nothing is left behind
-//! Whatever changes without this CPU (an edge of a grace period) is point 6, whatever it did itself (a note,
-//! a callback) is 3 to 5, and both stay true until the soft interrupt has dealt with them.
+//! Changes without this CPU (an edge of a grace period) are point 6, its own actions (a note, a callback) are
+//! 3 to 5, and both stay true until the soft interrupt has served them.
 
 pub use crate::common::config::TickSettings as Settings;
 use crate::common::cpu::{Cpu, Lane};
@@ -36,7 +36,7 @@ use crate::common::host::{Host, Now};
 use crate::common::stall::Stall;
 use crate::kernel::report::trace;
 
-/// What a tick interrupts.
+/// The interrupted context.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Interrupted {
     /// The kernel.
@@ -53,7 +53,7 @@ pub enum Interrupted {
 pub struct At {
     /// The time.
     pub now: Now,
-    /// What it interrupts.
+    /// The interrupted context.
     pub from: Interrupted,
     /// Preemption or bottom halves are disabled. In a kernel that cannot be preempted that is a section.
     pub held: bool,
@@ -76,13 +76,13 @@ pub enum Pending {
     Report,
     /// Callbacks are done.
     Invoke,
-    /// Callbacks need a grace period that nobody has asked for.
+    /// Callbacks need a grace period that has not been requested.
     Request,
     /// A grace period has begun or ended.
     Edge,
 }
 
-/// What a tick came to.
+/// The result of a tick.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[must_use = "what a tick asks for is forgotten by the next"]
 pub struct Ticked {
@@ -96,9 +96,9 @@ pub struct Ticked {
     pub core: Option<Pending>,
     /// It is a quiescent state of Tasks RCU.
     pub tasks_qs: bool,
-    /// The grace period has stalled, and this CPU is to say so.
+    /// The grace period has stalled, and this CPU has to report it.
     pub stall: Option<Stall>,
-    /// A grace period was asked for long ago and has not started, and this CPU is to say so.
+    /// A grace period was requested long ago and has not started, and this CPU has to report it.
     pub start_stall: bool,
 }
 
@@ -141,7 +141,8 @@ impl Cpu {
             return;
         }
         ticked.resched |= at.deferred_qs;
-        // The task has an unlock ahead of it: it is asked for help once the grace period is a second old.
+        // The task has an unlock ahead of it: the unlock is requested to help once the grace period is a
+        // second old.
         let old = global.gp_ticks(at.now) > global.hz();
         ticked.ask_unlock = at.depth > 0 && self.qs.needed && self.qs.missing && old;
     }
@@ -180,8 +181,8 @@ impl Cpu {
     }
 
     /// An interrupt enters the kernel on this CPU, which had no tick. True if the tick is to be switched on
-    /// until this CPU has reported: a scan has asked it to hurry, and nothing else would make it look. Only
-    /// for `nohz_full` CPUs.
+    /// until this CPU has reported: a scan has requested hurry, and the CPU would make no pass otherwise.
+    /// Only for `nohz_full` CPUs.
     pub fn irq_enter(&self, global: &mut Global) -> bool {
         let Some(record) = global.record_mut(self.id) else {
             return false;

@@ -1,18 +1,18 @@
-//! Urgency: what a grace period does about a CPU that does not answer.
+//! Urgency: pressure of a grace period on a CPU that does not answer.
 //!
-//! A kernel's grace-period thread cannot make a CPU quiescent. It can ask, and ask louder as the grace
-//! period ages; all of it happens in later scans ([`Global::step`]), CPU by CPU, to those that are in the
-//! way (behaviour §3.4). With `w` = [`Global::jiffies_to_sched_qs`]:
+//! A kernel's grace-period thread cannot make a CPU quiescent. It makes requests, stronger ones as the grace
+//! period ages; later scans ([`Global::step`]) make them, CPU by CPU, to the holdouts. With `w` =
+//! [`Global::jiffies_to_sched_qs`]:
 //!
-//! | older than | what is asked |
+//! | older than | request |
 //! |---|---|
 //! | `w` | *urgent*: the next tick, `cond_resched` or context switch answers |
-//! | `2w`, or half the stall time, or callbacks overload | *heavy* as well: a momentary extended quiescent state |
-//! | (a `nohz_full` CPU) `3w` since it was last sent for, or overload | urgent, and an interrupt that makes it reschedule |
-//! | half the stall time | the interrupt, every `w`; one interrupt work and one look at its CPU time a grace period |
+//! | `2w`, or half the stall time, or overload | *heavy* as well: a momentary extended quiescent state |
+//! | (a `nohz_full` CPU) `3w` since the last interrupt, or overload | urgent, and a rescheduling interrupt |
+//! | half the stall time | the interrupt, every `w`; one work and one CPU-time reading a grace period |
 //!
-//! The engine remembers the questions and says which interrupts to send ([`Nudge`], by value, a leaf at a
-//! time); a host that keeps copies for lock-free looks writes *heavy* before *urgent* (behaviour O6).
+//! The engine remembers the requests and returns the interrupts to send ([`Nudge`], by value, a leaf at a
+//! time); a host that keeps copies for lock-free reads writes *heavy* before *urgent*.
 //!
 //! # Overload
 //! A CPU that owes too many callbacks has a bit in its leaf. A scan notes whether it saw any such bit and
@@ -20,14 +20,14 @@
 //! after the first scan, is skipped.
 //!
 //! # Invariants
-//! * Heavy implies urgent, until somebody consumes urgent.
-//! * Whoever owes nothing is asked for nothing: a credit, a report and a departure all forget what was
-//!   asked. So nothing is asked between grace periods.
+//! * Heavy implies urgent, until urgent is consumed.
+//! * A CPU that owes nothing has no requests: a credit, a report and a departure all remove them. So there
+//!   are no requests between grace periods.
 //! * An interrupt work is sent once a grace period, and not while an older one is unanswered.
 //!
 //! # Why it is right
-//! Nothing here credits anybody. A question that comes too late, twice or never costs time, and no more;
-//! so all of this may be wrong about a CPU without a grace period ever being too short.
+//! Nothing here credits a CPU. A request that comes too late, twice or never costs only time; so an error
+//! here never makes a grace period too short.
 
 pub use crate::common::config::Escalation;
 use crate::common::config::Pace;
@@ -35,9 +35,9 @@ use crate::common::global::{Global, Phase};
 pub use crate::common::host::Nudge;
 use crate::common::host::{CpuId, Effects, Next, Now};
 
-use crate::common::asked::{Record, Stage};
+use crate::common::requests::{Record, Stage};
 
-/// What is asked of a CPU.
+/// Requests to a CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Asked {
     /// `rcu_urgent_qs`.
@@ -52,7 +52,7 @@ pub struct Asked {
     pub takes_interrupts: Option<bool>,
 }
 
-/// Ages of the grace period in flight, in ticks: what a stall report and its like are made of.
+/// Ages of the grace period in progress, in ticks, for stall reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Age {
     /// Since its start.
@@ -86,7 +86,8 @@ impl Global {
         true
     }
 
-    /// Ticks after which a holdout is asked to hurry (`jiffies_to_sched_qs`); none if nobody is.
+    /// Ticks after which a holdout is requested to hurry (`jiffies_to_sched_qs`); none if the host makes no
+    /// requests.
     pub fn jiffies_to_sched_qs(&self) -> Option<u64> {
         match (self.config.escalation, self.config.pace) {
             (
@@ -118,7 +119,7 @@ impl Global {
         })
     }
 
-    /// What is asked of `cpu`.
+    /// The requests to `cpu`.
     pub fn asked(&self, cpu: CpuId) -> Asked {
         let Some(it) = self.record(cpu) else {
             return Asked::default();
@@ -140,7 +141,7 @@ impl Global {
         }
     }
 
-    /// Asks for a scan now, if a grace period is in flight (`rcu_force_quiescent_state`).
+    /// Requests a scan now, if a grace period is in progress (`rcu_force_quiescent_state`).
     pub fn force_qs(&mut self) -> Effects {
         let newly = self.gp_seq.state() != 0 && !self.force;
         self.force |= newly;
@@ -150,7 +151,7 @@ impl Global {
         }
     }
 
-    /// Behaviour §3.2, step 2.
+    /// At the start of a grace period.
     pub(crate) fn urgency_gp_started(&mut self) {
         let now = self.now.jiffies;
         let it = &mut self.urgency;
@@ -163,7 +164,7 @@ impl Global {
         it.scans_before = self.counts.scans;
     }
 
-    /// The length of a wait for so many ticks. Overload makes it shorter.
+    /// The length of a wait of this number of ticks. Overload makes it shorter.
     pub(crate) fn paced(&self, ticks: u64) -> u64 {
         if self.urgency.overloaded {
             (ticks.saturating_add(2) / 3).max(1)
@@ -172,7 +173,7 @@ impl Global {
         }
     }
 
-    /// A wait of so many ticks begins: when a scan is due, and when the thread is overdue.
+    /// A wait of this number of ticks begins: when a scan is due, and when the thread is overdue.
     pub(crate) fn wait_begins(&mut self, ticks: u64) {
         self.fqs.force_at = self.now.jiffies.saturating_add(ticks);
         if self.config.escalation.is_some() {
@@ -185,7 +186,7 @@ impl Global {
         }
     }
 
-    /// How far the grace period has come, if anybody is to be asked.
+    /// The stage of the grace period, if there are requests to make.
     pub(crate) fn stage(&self) -> Option<Stage> {
         let escalation = self.config.escalation?;
         let sched_qs = self.jiffies_to_sched_qs()?;

@@ -11,12 +11,12 @@
 //! exactly while RCU watches. Only the owning CPU changes the word, with one fully ordered addition a
 //! transition; here the transitions are plain values and the host supplies the atomicity.
 //!
-//! # Why looking twice is enough (behaviour §4.2)
+//! # Why looking twice is enough
 //! Seen even once, after the grace period started: every section that began earlier has ended, and any
 //! later one begins behind a full fence. Seen odd, then different: an EQS lay in between. Seen odd and
 //! unchanged: nothing is proven. The counter part has 30 bits; a wrap between two looks is ignored.
 //!
-//! # Interrupts decide by parity (behaviour §4.1)
+//! # Interrupts decide by parity
 //! A handler may arrive between the change of the word (*flip*) and that of the nesting counts (*nest*).
 //! It must not trust the counts, which are stale there. If the parity says "not watching" it flips and
 //! adds 1 to `nmi_nesting`, otherwise it adds 2. On exit the value 1 tells the outermost handler that
@@ -24,13 +24,13 @@
 //!
 //! Invariants, each at every half-step:
 //! * `nmi_nesting` is 0 in an EQS, and [`Watching::TASK_NESTING`] while a task runs with no handler;
-//! * whoever runs inside a handler runs watched;
+//! * code inside a handler runs watched;
 //! * a handler that came and went leaves everything as it was, but for the counter, which moved by two
 //!   transitions if an EQS was interrupted.
 
 use crate::common::host::Seen;
 
-/// What a CPU does, as far as RCU cares: the low two bits of the word.
+/// A CPU's context, as far as RCU needs it: the low two bits of the word.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Context {
     /// In the kernel: watched.
@@ -58,7 +58,7 @@ const CONTEXT_MASK: u32 = 3;
 
 impl Watching {
     /// `nmi_nesting` of a CPU that runs a task: larger than any number of handlers, so that none of them
-    /// takes itself for the one that interrupted an EQS (behaviour §4.1).
+    /// takes itself for the one that interrupted an EQS.
     pub const TASK_NESTING: i64 = 1 << 62;
 
     /// A CPU at boot: watched, in the kernel.
@@ -122,8 +122,8 @@ impl Watching {
         }
     }
 
-    /// A zero-length EQS: two transitions at once, so the parity stays and the stamp changes. This is
-    /// how a CPU deep in the kernel answers a scan that asked for a heavy quiescent state.
+    /// A zero-length EQS: two transitions at once, so the parity stays and the stamp changes. A CPU deep in
+    /// the kernel answers a scan's request for a heavy quiescent state this way.
     ///
     /// # Panics
     /// If RCU is not watching: there is nothing to report.
@@ -151,7 +151,7 @@ impl Watching {
         self.word & UNIT != 0
     }
 
-    /// The context bits. In a handler: what it interrupted.
+    /// The context bits. In a handler: of the interrupted context.
     pub const fn context(&self) -> Context {
         match self.word & CONTEXT_MASK {
             0 => Context::Kernel,
@@ -166,7 +166,7 @@ impl Watching {
         self.word / UNIT
     }
 
-    /// What a scan sees in one acquire load.
+    /// A scan's observation, in one acquire load.
     pub const fn seen(&self) -> Seen {
         Seen {
             outside: !self.is_watching(),
@@ -213,7 +213,7 @@ impl Watching {
         self.nmi_nesting = Self::TASK_NESTING;
     }
 
-    /// Returns what to add to `nmi_nesting`.
+    /// Returns the increment of `nmi_nesting`.
     fn irq_enter_flip(&mut self) -> i64 {
         if self.is_watching() {
             return 2;

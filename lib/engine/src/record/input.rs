@@ -1,6 +1,6 @@
-//! The calls of the engine as values, what they return, and what a host answers meanwhile.
+//! The calls of the engine as values, their results, and a host's answers during a call.
 //!
-//! Calls that only look have no input, but for those whose answer is a decision (is this queue due?).
+//! Read-only calls have no input, except for those whose answer is a decision (is this queue due?).
 
 use crate::common::barrier::{Begin, Visit};
 use crate::common::blocked::{Disabled, TaskId, Unlocked};
@@ -23,7 +23,7 @@ use crate::threads::credit::{Cause, Queued, Refill, Urgency};
 use crate::threads::pool::TurnId;
 use crate::threads::pressure::Low;
 
-/// One call of the engine. What is not about a CPU's callbacks or the barrier is a call of
+/// One call of the engine. Calls that are not about a CPU's callbacks or the barrier are calls of
 /// [`Global`](crate::Global).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(
@@ -93,7 +93,7 @@ pub enum Input {
         count: u64,
     },
     SweepsAll,
-    CallsSecond,
+    CallsOverflow,
     StandDown {
         idle: bool,
     },
@@ -259,7 +259,7 @@ pub enum CpuInput {
 pub enum OffloadInput {
     AsyncHurry,
     AsyncRelax,
-    /// In a machine of so many CPUs.
+    /// In a machine with this number of CPUs.
     Choose {
         cpu: CpuId,
         cpus: u32,
@@ -297,7 +297,7 @@ pub enum OffloadInput {
         gone: CpuId,
         tick: u64,
     },
-    /// [`Shrink::visit`](crate::offload::Shrink::visit) of a scan that goes on.
+    /// [`Shrink::visit`](crate::offload::Shrink::visit) of a scan that continues.
     Shrink {
         cpu: CpuId,
         tick: u64,
@@ -362,7 +362,7 @@ pub enum BarrierInput {
     Forked,
 }
 
-/// What a call returned.
+/// The result of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(
     missing_docs,
@@ -387,7 +387,7 @@ pub enum Output {
     Seq(Seq),
     Called(Called),
     Noticed(Noticed),
-    /// Start and end of what was taken out, and the batch.
+    /// Start and end of the extracted range, and the batch.
     Batch(Option<(Pos, Pos, Batch)>),
     Adopted(Adopted),
     Ticked(Ticked),

@@ -1,41 +1,44 @@
-//! The budget: how much a domain may hold, and what happens as it comes near (rule R6).
+//! The budget: the limit of what a domain holds, and the response near it (rule R6).
 //!
-//! # What is counted
-//! *Held* is what the engine knows to be queued or being invoked, in all lists of all CPUs of a thread
-//! host: callbacks, and the bytes that were given with them. Each [`Cpu`] remembers what the total
-//! contains of it (its *share*), and every call that has both adds the difference. So the total is the
-//! sum of the shares, always; it does not drift.
+//! # Counted amounts
+//! *Held* is everything that the engine knows to be queued or being invoked, in all lists of all CPUs of a
+//! thread host: callbacks, and their bytes. Each [`Cpu`] remembers its part of the total (its *share*), and
+//! every call that has both adds the difference. So the total is always the sum of the shares; it does not
+//! drift.
 //!
-//! [`ran`](Cpu::ran) has the queue's lock only. What it took off is in no total until the next call that
-//! has both. A host asks [`untold`](Cpu::untold) after it and makes that call ([`tell`](Cpu::tell)) once
-//! enough has gathered, or the queue is empty: a total is never too low, too high by little, and exact
-//! where nothing is queued.
+//! [`ran`](Cpu::ran) has the queue's lock only. The callbacks that it removed stay in the total until the
+//! next call that has both locks. After it a host reads [`untold`](Cpu::untold) and makes that call
+//! ([`tell`](Cpu::tell)) once enough has gathered, or the queue is empty: a total is never too low, too high
+//! by little, and exact where nothing is queued.
 //!
-//! *Lent* is what owners may queue without saying so: their credit. At most an eighth of the budget is
-//! lent, in fair shares, so that what nobody has been told of yet cannot surprise anyone. Only the floor,
-//! [`LEAST`] a lane, is lent in any case: an owner that has to ask for each push is slow.
+//! *Lent* is the number that owners may queue without a report: their credit. At most an eighth of the budget
+//! is lent, in fair shares, which bounds the unreported amount. Only the floor, [`LEAST`] a lane, is always
+//! lent: an owner that reports each push is slow.
 //!
 //! # Levels
-//! | level | from | until | what it changes |
+//! | level | from | until | effect |
 //! |---|---|---|---|
-//! | [`Easy`](Level::Easy) | | | nothing |
-//! | [`Near`](Level::Near) | 3/4 | below 5/8 | each refill asks for a grace period, has its owner free a batch there and then and two a push from there on, and lends no more than is left; once, everything is taken over |
-//! | [`Over`](Level::Over) | past it | below 7/8 | the program is told; whenever that has been done, everything is taken over again |
+//! | [`Easy`](Level::Easy) | | | none |
+//! | [`Near`](Level::Near) | 3/4 | below 5/8 | refills do more (below); once, a takeover of all queues |
+//! | [`Over`](Level::Over) | past it | below 7/8 | reports; after each one a takeover of all queues |
+//!
+//! Near the budget each refill requests a grace period, has its owner free a batch at once and two entries a
+//! push from then on, and lends no more than is left.
 //!
 //! The larger of the two measures (bytes, callbacks) decides. The levels have gaps between them, so that
 //! they do not change with every callback.
 //!
-//! Taking everything over is for the queues of threads that have gone quiet. Nobody else frees those
-//! before their deadline, and a budget that is used up by them would be a wait of seconds for nothing.
+//! The takeover of all queues serves threads that have gone quiet. Their entries would otherwise hold the
+//! budget until their deadline, seconds later.
 //!
-//! # Who is refused
-//! [`admit`](Cpu::admit) says no to whatever does not fit beside what is held and what is lent to others
-//! (an eighth of the budget at most: the floors do not count). Something larger than the budget fits where
-//! nothing is held, or it could never go. `refill` refuses nobody: what is queued is queued.
+//! # Refusals
+//! [`admit`](Cpu::admit) refuses an object that does not fit beside what is held and what is lent to others
+//! (an eighth of the budget at most: the floors do not count). An object larger than the budget fits where
+//! nothing is held. `refill` refuses nothing: its entries are already queued.
 //!
 //! # The bound
-//! Where everybody asks, what is queued stays within the budget, but for the floors beyond that eighth
-//! ([`LEAST`] a lane and owner), and one object an owner (the last one of a credit may be large).
+//! If every caller uses `admit`, the queued amount stays within the budget, except for the floors beyond that
+//! eighth ([`LEAST`] a lane and owner), and one object an owner (the last one of a credit may be large).
 
 pub use crate::common::config::Budget;
 use crate::common::cpu::{Cpu, LANES, Lane};
@@ -50,19 +53,19 @@ pub const LEAST: Held = Held {
     bytes: 8 << 10,
 };
 
-/// So much may have been run and not been told.
+/// The limit of run and unreported callbacks.
 pub const SLACK: Held = Held {
     count: 64,
     bytes: 32 << 10,
 };
 
 impl Global {
-    /// What the domain may hold.
+    /// The limit of what the domain may hold.
     pub fn budget(&self) -> Budget {
         self.config.budget
     }
 
-    /// What it holds, as far as it has been told.
+    /// The amount that it holds, as far as reported.
     pub fn held(&self) -> Held {
         self.budget.held.held()
     }
@@ -72,7 +75,7 @@ impl Global {
         self.budget.borrowers
     }
 
-    /// What owners may queue without saying so.
+    /// The amount that owners may queue without a report.
     pub fn lent(&self) -> Held {
         self.budget.lent.held()
     }
@@ -82,8 +85,8 @@ impl Global {
         self.budget.level
     }
 
-    /// Another budget from now on. True if the worker has to be woken: it is used up already, or nearly.
-    /// Credit that is out stays good.
+    /// Sets another budget. True if the worker has to be woken: the budget is used up already, or nearly.
+    /// Credit that is out stays valid.
     pub fn set_budget(&mut self, bytes: u64, count: u64) -> bool {
         self.config.budget.bytes = bytes;
         self.config.budget.count = count;
@@ -97,14 +100,14 @@ impl Global {
         core::mem::take(&mut self.budget.sweep)
     }
 
-    /// Is there something to tell the program, now?
+    /// Is a report to the program due now?
     pub(crate) fn take_news(&mut self, now_ns: u64) -> bool {
         let quiet_ns = self.config.budget.quiet_ns;
         let soon = |last: u64| now_ns < last.saturating_add(quiet_ns);
-        let news = self.budget.news && !self.budget.told_at.is_some_and(soon);
+        let news = self.budget.news && !self.budget.reported_at.is_some_and(soon);
         if news {
             self.budget.news = false;
-            self.budget.told_at = Some(now_ns);
+            self.budget.reported_at = Some(now_ns);
         }
         news
     }
@@ -116,7 +119,7 @@ impl Global {
         }
     }
 
-    /// Would so many bytes more fit, of a CPU that has been lent this?
+    /// Would this many bytes more fit, of a CPU that has been lent this?
     fn fits(&self, bytes: u64, own: Held) -> bool {
         let (budget, held, lent) = (self.config.budget, self.held(), self.lent());
         let room = |most: u64, held: u64, lent: u64, more: u64| {
@@ -179,9 +182,9 @@ impl Global {
 }
 
 impl Cpu {
-    /// The owner would queue one more object of this weight, and asks first. True: it fits, and is to be
-    /// queued. False: it does not. In either case a [`refill`](Cpu::refill) follows in the same hold of the
-    /// queue's lock: it does what can be done about a refusal.
+    /// The owner asks before it queues one more object of this weight. True: it fits, and is to be queued.
+    /// False: it does not. In either case a [`refill`](Cpu::refill) follows in the same hold of the queue's
+    /// lock: it starts whatever helps after a refusal.
     pub fn admit(
         &mut self,
         global: &mut Global,
@@ -194,13 +197,13 @@ impl Cpu {
         let fits = global.fits(bytes, self.share.lent);
         if fits {
             // It counts from here on. The refill puts the share right, whatever came of it.
-            let told = self.share.told;
+            let told = self.share.reported;
             let with = Held {
                 count: told.count + 1,
                 bytes: told.bytes.saturating_add(bytes),
             };
             global.budget.held.replace(told, with);
-            self.share.told = with;
+            self.share.reported = with;
             global.find_level();
         } else {
             global.budget.sweep();
@@ -208,36 +211,36 @@ impl Cpu {
         fits
     }
 
-    /// Has so much been run that the total has to hear of it ([`tell`](Cpu::tell))?
+    /// Has so much been run that it has to be reported to the total ([`tell`](Cpu::tell))?
     pub fn untold(&self) -> bool {
-        let (told, held) = (self.share.told, self.held());
+        let (told, held) = (self.share.reported, self.held());
         let gone = told.count.saturating_sub(held.count);
         let gone_bytes = told.bytes.saturating_sub(held.bytes);
         gone != 0 && (held.count == 0 || gone >= SLACK.count || gone_bytes >= SLACK.bytes)
     }
 
-    /// The totals hear what has become of this CPU's shares.
+    /// Updates the totals with this CPU's shares.
     pub fn tell(&mut self, global: &mut Global) {
         self.tell_untended(global);
         let held = self.held();
-        if held != self.share.told {
-            global.budget.held.replace(self.share.told, held);
-            self.share.told = held;
+        if held != self.share.reported {
+            global.budget.held.replace(self.share.reported, held);
+            self.share.reported = held;
             global.find_level();
         }
     }
 
-    /// What the total contains of this CPU.
+    /// This CPU's part of the total.
     pub fn told(&self) -> Held {
-        self.share.told
+        self.share.reported
     }
 
-    /// What its owner may queue without saying so.
+    /// The credit of its owner.
     pub fn lent(&self) -> Held {
         self.share.lent
     }
 
-    /// What is queued here or being invoked.
+    /// The amount queued here or being invoked.
     pub fn held(&self) -> Held {
         let bytes = |sum: u64, bytes| sum.saturating_add(bytes);
         Held {
@@ -250,7 +253,7 @@ impl Cpu {
         }
     }
 
-    /// Cuts new credit down to what can be lent, and notes it.
+    /// Reduces new credit to the amount that can be lent, and notes it.
     pub(crate) fn lend(
         &mut self,
         global: &mut Global,
@@ -268,7 +271,7 @@ impl Cpu {
             if count == 0 {
                 continue; // each push is told
             }
-            // What it pushes before a look at the bytes may be small, and heavier than its credit.
+            // Pushes before a check of the bytes may be small, and heavier than the credit.
             let mut bytes = credit.bytes.max(count.min(look) * small);
             if count > look {
                 bytes = credit.bytes + look * small;

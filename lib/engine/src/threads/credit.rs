@@ -1,29 +1,29 @@
-//! The thread host's policy for callbacks: when they are stamped, how far their owner may go alone,
-//! and when somebody else has to look.
+//! The thread host's policy for callbacks: when they are stamped, how far their owner may go alone, and when
+//! another thread has to act.
 //!
-//! # Who does what
-//! The owner of a queue (a registered thread) pushes and pops with plain stores as long as its
-//! [`Credit`] lasts, and then calls [`refill`](Cpu::refill). Each refill stamps what is new, since a
-//! stamp costs nothing: whatever grace period comes by will serve it. A callback nobody hurries is *lazy*:
-//! no grace period is asked for on its account until enough of them make a batch. Three things end
-//! laziness: the batch is full (count or bytes), somebody hurries, or the oldest one's time is over. The
-//! last is not the owner's business, since it may never come back: the group's timer fires, the worker
-//! takes the queue over and tells [`taken`](Cpu::taken), which asks for all of it.
+//! # Division of work
+//! The owner of a queue (a registered thread) pushes and pops with plain stores as long as its [`Credit`]
+//! lasts, and then calls [`refill`](Cpu::refill). Each refill stamps new entries, because a stamp is free and
+//! any later grace period then serves them. A callback without hurry is *lazy*: no grace period is requested
+//! for it until there is a batch. Three things end laziness: the batch is full (count or bytes), a caller
+//! hurries, or the oldest entry's time has passed. In the last case the owner may never return: the group's
+//! timer fires, the worker takes the queue over and calls [`taken`](Cpu::taken), which requests a grace
+//! period for all of it.
 //!
-//! So threads that retire at the same time share grace periods: the first to fill a batch asks, and all
-//! of them go with it.
+//! So threads that retire at the same time share grace periods: the first to fill a batch requests one, and
+//! it serves all of them.
 //!
 //! # Invariants
-//! * A queue that holds something, or whose owner may push without saying so, has a deadline, and the
-//!   group's timer is armed no later than that (rule R6). Whoever queues the first callback while no
-//!   timer is armed has no credit, so the engine hears of it.
-//! * An empty queue without credit has no deadline, and asks for nothing (rule R5).
+//! * A queue that holds something, or whose owner may push without a report, has a deadline, and the group's
+//!   timer is armed no later than that (rule R6). A caller that queues the first callback while no timer is
+//!   armed has no credit, so it calls the engine.
+//! * An empty queue without credit has no deadline, and requests nothing (rule R5).
 //! * A stamp is a snapshot of `gp_seq` taken after everything it covers was queued, by a caller that
 //!   has executed a full fence in between (`[SNAP-1]` of the host).
 //! * The snapshot is taken before the number used for advancing is read. (Both under one lock here; the
 //!   order matters to hosts that read them separately: an edge in between could strand `NEXT`.)
 //!
-//! Complexity: every call is O(lanes), plus the funnel's O(levels) when a grace period is asked for.
+//! Complexity: every call is O(lanes), plus the funnel's O(levels) when a grace period is requested.
 
 use crate::common::cblist::CbList;
 pub use crate::common::config::Defer;
@@ -34,22 +34,22 @@ pub use crate::common::parts::threads::{Cause, Flushes};
 use crate::common::seq::Seq;
 use crate::threads::budget::Level;
 
-/// What a refill is told of a lane.
+/// A refill's report about a lane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Queued {
     /// Everything below this is queued.
     pub end: Pos,
     /// Bytes queued since the last call.
     pub bytes: u64,
-    /// The owner has consumed done callbacks below this; `None` where somebody else consumes.
+    /// The owner has consumed done callbacks below this; `None` where another thread consumes.
     pub freed_to: Option<Pos>,
     /// There is an owner that queues within its credit, without saying so at once. (For
     /// [`taken`](Cpu::taken): it was faster than the taker.)
     pub credit: bool,
     /// Its owner is not to reclaim: it starts no grace period, and others consume.
     pub offload: bool,
-    /// If its credit lasts, the owner may queue so many before it calls again, and looks at the bytes of
-    /// its credit once a [`look`](crate::budget::Budget::look). Anything up to that is that.
+    /// If its credit lasts, the owner may queue this number before it calls again, and checks the bytes of
+    /// its credit once a [`look`](crate::budget::Budget::look). Values up to that count as that.
     pub reach: u64,
 }
 
@@ -78,7 +78,7 @@ pub struct Credit {
     pub behind: bool,
 }
 
-/// What comes of telling the engine about a queue.
+/// The result of a refill.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[must_use = "a deadline that is not armed, or a worker that is not woken, leaves callbacks behind"]
 pub struct Refill {
@@ -90,21 +90,21 @@ pub struct Refill {
     pub kick: bool,
     /// Wake the second worker, too ([`pool`](crate::pool)).
     pub second: bool,
-    /// Some callbacks wait for a grace period that nobody drives: do it, as far as that needs no
-    /// waiting.
+    /// Some callbacks wait for a grace period without a driver: drive it, as far as that needs no waiting.
     pub drive: bool,
     /// Prompt callbacks queued from now on are covered by a deadline already.
     pub prompt: bool,
     /// The [budget](crate::budget) is near: free this many done ones here and now, if they are the caller's.
     pub help: u64,
-    /// The budget is near, and code of this queue is done: give the processor to those who run it.
+    /// The budget is near, and callbacks of this queue are done: yield the processor to the threads that run
+    /// them.
     pub give_way: bool,
-    /// The budget is passed: tell the program.
+    /// The budget is exceeded: report it to the program.
     pub over: bool,
 }
 
 impl Cpu {
-    /// The owner tells what it has queued and consumed, and gets new credit.
+    /// The owner reports queued and consumed entries, and gets new credit.
     pub fn refill(
         &mut self,
         global: &mut Global,
@@ -126,7 +126,7 @@ impl Cpu {
             let by = now.ns.saturating_add(defer.prompt_ns);
             self.credit.prompt = Some(self.credit.prompt.map_or(by, |known| known.min(by)));
         }
-        // Stamps are free. Whatever grace period somebody asks for serves all that is stamped by then.
+        // Stamps are free. Any later grace period serves all stamped entries.
         self.stamp_all(global, stamp);
         let idle = self.idle(global);
         let full =
@@ -158,7 +158,7 @@ impl Cpu {
                 || urgency == Urgency::Hurry
                 || others
                 || (code_ready >= defer.batch && !defer.drained),
-            second: global.calls_second(),
+            second: global.calls_overflow(),
             drive: !offload && self.waits(global) && !global.is_driven(),
             prompt: self.credit.prompt.is_some(),
             help: if near && !offload {
@@ -171,9 +171,10 @@ impl Cpu {
         }
     }
 
-    /// Somebody else has taken the queue over, for this `cause`: everything is stamped.
-    /// True if some of it waits for a grace period. (What found no free segment is stamped by another
-    /// such call after that.)
+    /// Another thread has taken the queue over, for this `cause`: everything is stamped.
+    ///
+    /// True if some of it waits for a grace period. (Entries that found no free segment are stamped by
+    /// another call after that.)
     pub fn taken(
         &mut self,
         global: &mut Global,
@@ -186,7 +187,7 @@ impl Cpu {
         self.account(global, queued, now.ns);
         self.tell(global);
         if queued.iter().any(|lane| lane.credit) {
-            // What the owner queues within its credit needs a deadline.
+            // Entries that the owner queues within its credit need a deadline.
             let _ = self.set_deadline(global, now.ns);
         } else {
             self.give_back(global);
@@ -231,7 +232,7 @@ impl Cpu {
         self.credit.prompt.is_some()
     }
 
-    /// When somebody else has to look at this queue.
+    /// The deadline for another thread's visit of this queue.
     pub fn deadline(&self) -> Option<u64> {
         self.credit.deadline
     }
@@ -243,7 +244,7 @@ impl Cpu {
         self.settle();
     }
 
-    /// Is something queued that has to go through without delay?
+    /// Is a queued entry hurried?
     pub fn is_hurried(&self) -> bool {
         self.credit.hurried.is_some()
     }
@@ -263,7 +264,7 @@ impl Cpu {
         self.lists.iter().all(CbList::is_empty)
     }
 
-    /// Does something wait for a grace period that was asked for?
+    /// Does an entry wait for a requested grace period?
     fn waits(&self, global: &Global) -> bool {
         let leaf = self.leaf_id(global);
         let coming = |stamp| global.is_coming(leaf, stamp);
@@ -271,7 +272,7 @@ impl Cpu {
         next.into_iter().any(coming)
     }
 
-    /// Of each list, how many wait for nothing that is on the way, and what they weigh.
+    /// For each list, the number and weight of entries without a requested grace period.
     fn idle(&self, global: &Global) -> [(u64, u64); LANES] {
         let leaf = self.leaf_id(global);
         let coming = |stamp| global.is_coming(leaf, stamp);
@@ -299,7 +300,7 @@ impl Cpu {
         self.advance(global);
     }
 
-    /// What was in a hurry is through; an empty queue whose owner has no credit needs no deadline.
+    /// The hurried entries are done; an empty queue whose owner has no credit needs no deadline.
     fn settle(&mut self) {
         let through = |lane: Lane, to: Pos| {
             let list = &self.lists[lane as usize];
@@ -328,7 +329,7 @@ impl Cpu {
         self.credit.drained && lane != Lane::Plain
     }
 
-    /// Stamps what has no stamp yet, in every lane, as far as there are free segments.
+    /// Stamps unstamped entries, in every lane, as far as there are free segments.
     fn stamp_all(&mut self, global: &Global, stamp: Seq) {
         let only_new = global.config.accelerate_only_new;
         for list in &mut self.lists {

@@ -1,10 +1,11 @@
-//! Sections that may sleep, and end on another thread than the one that opened them: the second kind of grace period.
+//! Sections that may sleep, and end on another thread than the one that opened them: the second kind of grace
+//! period.
 //!
-//! Of such a section nobody can say on which CPU, or in which thread, it is. So nobody asks: sections are *counted*, in two
-//! counts, 0 and 1. A new section joins the count that [`Effects::join`](crate::Effects) named last, and leaves the same one. To the
-//! engine each count is a participant as a CPU is one ([`Readers::Indexed`]): outside if no section is in it, with a stamp that never changes.
-//! Everything else is as it is for CPUs, since it is the same code: sequence numbers, cookies, waiters, the driver role, pacing,
-//! reports of stalls, callbacks.
+//! Such a section has no fixed CPU or thread. So sections are *counted*, in two counts, 0 and 1. A new
+//! section joins the count that [`Effects::join`](crate::Effects) named last, and leaves the same one. To the
+//! engine each count is a participant as a CPU is one ([`Readers::Indexed`]): outside if no section is in it,
+//! with a stamp that never changes. Everything else is the same code as for CPUs: sequence numbers, cookies,
+//! waiters, the driver role, pacing, stall reports, callbacks.
 //!
 //! ```text
 //!            joined: 0                              joined: 1
@@ -13,40 +14,44 @@
 //!              start                  turn over        end
 //! ```
 //!
-//! A count that newcomers join need never be empty. So the grace period first waits for the other one, then sends newcomers there
-//! (it *turns over*), and waits for the first. The kernel's SRCU does the same (behaviour §12: scan, flip, scan); here a count
-//! that happens to be found empty is done, whichever it is, and where both are, nothing turns over: a store that readers would have to
-//! fetch is saved.
+//! A count that newcomers join need never be empty. So the grace period first waits for the other one, then
+//! sends newcomers there (it *turns over*), and waits for the first. The kernel's SRCU does the same (scan,
+//! flip, scan); here either count that is found empty is done, and if both are, nothing turns over, which
+//! saves a store that readers would have to fetch.
 //!
 //! # Why a grace period is long enough
 //! Let R be a section that is open when the grace period starts, in count i.
-//! 1. After the start comes the fence. R joined its count before that, in its thread's order; else what it reads comes
-//!    after the fence, it sees all updates, and is not older. So R is in count i whenever anybody looks after the fence, until it ends.
-//! 2. Count i is credited only by a look after the fence that found it empty. So R had ended.
+//! 1. After the start comes the fence. R joined its count before that, in its thread's order; otherwise its
+//!    reads come after the fence, it sees all updates, and is not older. So R is in count i at every scan
+//!    after the fence, until it ends.
+//! 2. Count i is credited only by a scan after the fence that found it empty. So R had ended.
 //!
-//! Nothing of this depends on *when* the engine turns over, nor on whether readers have heard of it: a reader that fetched
-//! the number long ago may still join the old count, and is waited for like any other. Turning over is for the end to come, not for the end
-//! to be right. It is done only when the other count has been found empty (else newcomers would join sections that are waited for),
-//! and only one time in a grace period.
+//! None of this depends on *when* the engine turns over, nor on whether readers have seen it: a reader that
+//! fetched the number long ago may still join the old count, and the grace period waits for it like for any
+//! other. Turning over is needed for progress, not for correctness. It is done only when the other count has
+//! been found empty (else newcomers would join sections that are waited for), and only once in a grace
+//! period.
 //!
-//! # What the host promises
-//! That "empty" is true at some moment of the look. With a lock count and an unlock count for each thread and each of the two, that
-//! means: add up the *unlocks* of all threads, then the locks. (A lock precedes its unlock, so all unlocks that were seen have their locks
-//! seen, and if the sums are equal no other lock was there. The other way round, an unlock may be seen whose lock was not, and
-//! stand for a section that is still open.) The exhaustive search (`tests/indexed.rs`) does both.
+//! # Requirements on the host
+//! "Empty" is true at some moment of the scan. With a lock count and an unlock count for each thread and each
+//! of the two, that means: add up the *unlocks* of all threads, then the locks. (A lock precedes its unlock,
+//! so the sum contains the lock of every unlock in it, and if the sums are equal there is no other lock. In
+//! the other order the sum may contain an unlock without its lock, which would stand for a section that is
+//! still open.) The exhaustive search (`tests/it/indexed.rs`) tries both.
 //!
-//! # Why it is not longer than need be
-//! After turning over, the count that is waited for gets no newcomer but stragglers, at most one for each thread. It takes as long
-//! as the longest of its sections.
+//! # Why it is not longer than necessary
+//! After turning over, the count that is waited for gets no newcomers except stragglers, at most one for each
+//! thread. It takes as long as the longest of its sections.
 
 use crate::common::config::Readers;
 use crate::common::global::Global;
 use crate::common::host::CpuId;
 
-/// Both counts take part in every grace period: what a host answers for the only leaf ([`Host::present`](crate::Host)).
+/// Both counts take part in every grace period: a host's answer for the only leaf
+/// ([`Host::present`](crate::Host)).
 pub const BOTH: u64 = 0b11;
 
-/// So many participants there are ([`Host::cpus`](crate::Host)).
+/// The number of participants ([`Host::cpus`](crate::Host)).
 pub const COUNTS: u32 = 2;
 
 impl Global {
@@ -60,7 +65,8 @@ impl Global {
         self.config.readers == Readers::Indexed && cpu == self.joined
     }
 
-    /// A scan has ended: if nothing is left but the count that newcomers join, they are to join the other one.
+    /// A scan has ended: if nothing is left but the count that newcomers join, they are to join the other
+    /// one.
     pub(crate) fn turn_over(&mut self) -> Option<CpuId> {
         if self.config.readers != Readers::Indexed {
             return None;
@@ -86,7 +92,7 @@ mod tests {
     use alloc::vec::Vec;
     use core::cell::Cell;
 
-    /// Two counts, and whether anybody else has ever been here.
+    /// Two counts, and whether another thread has ever read.
     struct Counts {
         open: [Cell<u32>; 2],
         flagged: [Cell<bool>; 2],
@@ -134,7 +140,8 @@ mod tests {
         }
     }
 
-    /// Drives until the engine sends the driver home or to sleep; what was asked for, and which counts were joined.
+    /// Drives until the engine ends the drive or makes the driver sleep; returns the requests, and the counts
+    /// that were joined.
     fn drive(engine: &mut Global, host: &Counts) -> (Vec<Next>, Vec<CpuId>) {
         let (mut asked, mut joined) = (Vec::new(), Vec::new());
         let mut next = Next::Again;

@@ -1,8 +1,9 @@
-//! What the owner of a queue in a thread host does without asking, in numbers; and what an object weighs meanwhile.
+//! Numbers for the owner of a queue in a thread host between two calls of the engine, and the weight of an
+//! object.
 //!
-//! The engine decides how far an owner may go alone ([`Credit`](crate::credit::Credit)). How it goes there (in blocks, some of them
-//! linked ahead) is the host's business. Two hosts do it, the library and the machine model; they
-//! have these numbers from here.
+//! The engine decides how far an owner may go alone ([`Credit`](crate::credit::Credit)). The host decides how
+//! (in blocks, some of them linked ahead). Two hosts do it, the library and the machine model; both use these
+//! numbers.
 
 /// Entries in a block of a queue.
 pub const BLOCK: usize = 256;
@@ -19,11 +20,11 @@ pub const STEPS_A_HOLD: u32 = 32;
 /// A queue's entry: two words.
 pub const ENTRY: usize = 2 * size_of::<usize>();
 
-/// What allocators round to.
+/// The granularity of allocators.
 const GRAIN: usize = 2 * size_of::<usize>();
 
-/// What an object of this many bytes takes in memory while it is queued: its block, as common allocators for 64
-/// bits have it (a word more, multiples of two words, four at the least; none for no bytes), and its entry.
+/// The memory of an object of this many bytes while it is queued: its block, as common allocators for 64 bits
+/// have it (a word more, multiples of two words, four at the least; none for no bytes), and its entry.
 pub const fn weight(size: usize) -> usize {
     let block = match size {
         0 => 0, // no memory at all

@@ -1,4 +1,4 @@
-//! The barrier: waiting for everything that is queued.
+//! Barriers: waiting until everything that is queued has been freed or run.
 
 use std::fmt;
 use std::pin::Pin;
@@ -6,15 +6,15 @@ use std::task::{Context, Poll};
 
 use super::backend::{Backend as _, OfProcess, Ticket};
 use super::handle::{Global, Handle};
-use crate::api::error::SyncError;
+use quiescent_core::parts::error::SyncError;
 
 /// Waits until everything that was queued before this call, by any thread, has been freed or run.
 ///
-/// The worker does the running: a callback that takes a lock must not find it held by the caller of
-/// `barrier`.
+/// The worker runs the callbacks, so the caller must not hold a lock that a callback takes.
 ///
 /// # Panics
-/// Inside a section or a callback, and if `membarrier(2)` is refused after start-up.
+/// Inside a section or a callback; if `membarrier(2)` is refused after start-up; if the worker is needed and
+/// cannot be started.
 #[doc(alias = "rcu_barrier")]
 #[track_caller]
 pub fn barrier() {
@@ -23,25 +23,29 @@ pub fn barrier() {
     }
 }
 
-/// As [`barrier`], returning the reason why it cannot.
+/// As [`barrier`], but returns an error instead of panicking.
 ///
 /// # Errors
-/// Inside a section or a callback; the fence was refused; the worker cannot be started.
+/// [`SyncError::InsideSection`] or [`SyncError::InsideCallback`]; [`SyncError::FenceRefused`];
+/// [`SyncError::NoWorker`] if the worker cannot be started.
 pub fn try_barrier() -> Result<(), SyncError> {
     OfProcess.barrier()
 }
 
-/// A future that resolves once everything that was queued before this call, by any thread, has been freed or run.
+/// A future that resolves once everything that was queued before this call, by any thread, has been freed or
+/// run.
 ///
-/// As [`barrier`], for tasks. It counts from this call, not from the first poll. `Send`; needs no runtime; holds
-/// no lock. Futures that are made at about the same time, and threads that wait, share one barrier.
+/// As [`barrier`], for tasks. It counts from this call, not from the first poll. The future is `Send`, needs
+/// no runtime, and holds no lock. Futures made at about the same time, and threads that wait, share one
+/// barrier.
 ///
-/// Polling begins the barrier, if none is under way, and never waits for readers or callbacks; the worker runs what is queued, and
-/// wakes the task. What is queued between this call and the first poll may be waited for as well. A future that is dropped half-way
-/// leaves nothing behind. In a callback that it has to wait for it is pending, as anywhere else; do not block on it there.
+/// Polling starts the barrier if none is under way, and never waits for readers or callbacks; the worker runs
+/// what is queued, and wakes the task. The barrier may also wait for what is queued between this call and the
+/// first poll. Dropping the future early has no side effects. In a callback that it has to wait for, the
+/// future stays pending; do not block on it there.
 ///
-/// If the worker cannot be started, or there is no memory for the task's place, the task is woken at once and polls again: busy, but
-/// right.
+/// If the worker cannot be started, or there is no memory to record the task, the task is woken at once and
+/// polls again until that succeeds.
 ///
 /// # Panics
 /// As [`BarrierFuture`]; [`try_barrier_async`] does not.
@@ -70,18 +74,19 @@ pub fn barrier_async() -> BarrierFuture {
     BarrierFuture::of(OfProcess)
 }
 
-/// As [`barrier_async`], with the reason why it cannot in place of a panic.
+/// As [`barrier_async`], but returns an error instead of panicking.
 pub fn try_barrier_async()
 -> impl Future<Output = Result<(), SyncError>> + Send + Sync + Unpin + 'static {
     Waits::<Global>::of(OfProcess)
 }
 
-/// Resolves when everything queued in a domain before it was made has been freed or run. Made by [`barrier_async`], and by the method
-/// of that name.
+/// Resolves when everything that was queued in a domain before the future was made has been freed or run.
+/// Made by [`barrier_async`] and [`RcuDomain::barrier_async`](crate::RcuDomain::barrier_async).
 ///
 /// # Panics
-/// When polled inside a section of the same thread in the same domain while there is something to wait for (awaiting it there would be for
-/// ever), and if something is queued and `membarrier(2)` is refused after start-up.
+/// When polled inside a section of the same thread in the same domain while there is something to wait for
+/// (the future would never be ready there), and if something is queued and `membarrier(2)` is refused after
+/// start-up.
 #[derive(Clone, Debug)]
 #[must_use = "futures do nothing unless awaited"]
 pub struct BarrierFuture<D: Handle = Global> {
@@ -107,7 +112,7 @@ impl<D: Handle> Future for BarrierFuture<D> {
     }
 }
 
-/// The same, with the reason why it cannot.
+/// As [`BarrierFuture`], but returns an error instead of panicking.
 pub(crate) struct Waits<D: Handle> {
     backend: D::OfBackend,
     ticket: Ticket,

@@ -1,17 +1,17 @@
-//! Owning pointers that readers load without waiting: [`RcuCell`], [`RcuOption`], and what they give
-//! back when a value is replaced: [`Retired`].
+//! Owning pointers that readers load without waiting: [`RcuCell`], and through it [`RcuOption`] and
+//! [`Retired`], which a replaced value is returned as.
 //!
 //! # Why it is sound
-//! A reference from `load` borrows both the cell and the guard, so it ends before the cell is dropped
-//! and before the section does. A replaced value comes back as a [`Retired`], which only gives it up
-//! after a grace period that started later than the replacement. Values are shared between threads and
-//! may be dropped on another one, hence `T: Send + Sync + 'static`.
+//! A reference from `load` borrows both the cell and the guard, so it ends before the cell is dropped and
+//! before the section ends. A replaced value is returned as a [`Retired`], which releases it only after a
+//! grace period that started later than the replacement. Threads share values and may drop them on another
+//! thread, hence `T: Send + Sync + 'static`.
 //!
 //! # Edges
-//! `[PTR-1]` the new value's contents, release of the pointer; its load acquires. (A consume load would
-//! do; on x86-64 an acquire costs the same.)
+//! `[PTR-1]` An updater writes the new value's contents, then stores the pointer with release; a reader loads
+//! it with acquire. (A consume load would be enough; on x86-64 an acquire load costs the same.)
 //!
-//! What must not compile, does not:
+//! These do not compile:
 //!
 //! ```compile_fail,E0597
 //! let cell = quiescent::RcuCell::new(1);
@@ -54,7 +54,7 @@
 //! cell.store(&local);
 //! drop(local);
 //! ```
-//! A cell of a domain is read under guards of that domain:
+//! Readers of a domain's cell need a guard of that domain:
 //! ```compile_fail,E0277
 //! let domain = quiescent::Domain::new();
 //! let cell = quiescent::RcuCell::new_in(1, &domain);
@@ -91,9 +91,9 @@ use super::guard::Guard;
 use super::handle::{Global, Handle, Reads};
 use super::option::{Exchanged, RcuOption};
 use super::retired::Retired;
-use crate::inner::prim::Ordering;
+use quiescent_core::prim::Ordering;
 
-/// A value that readers see without waiting and writers replace whole.
+/// A value that readers load without waiting and that writers replace as a whole.
 ///
 /// ```
 /// use quiescent::{RcuCell, read};
@@ -103,6 +103,7 @@ use crate::inner::prim::Ordering;
 /// let old = config.store(vec![4]);
 /// assert_eq!(*old.wait(), vec![1, 2, 3]); // after a grace period it is ours again
 /// ```
+///
 /// A cell of another domain:
 /// ```
 /// use quiescent::{Domain, RcuCell};
@@ -116,19 +117,20 @@ use crate::inner::prim::Ordering;
 pub struct RcuCell<T: Send + Sync + 'static, D: Handle = Global>(RcuOption<T, D>);
 
 impl<T: Send + Sync + 'static> RcuCell<T> {
-    /// A cell with this value. Allocates.
+    /// Makes a cell with this value. Allocates.
     pub fn new(value: T) -> RcuCell<T> {
         RcuCell::new_in(value, Global)
     }
 }
 
 impl<T: Send + Sync + 'static, D: Handle> RcuCell<T, D> {
-    /// As [`new`](RcuCell::new), read under sections of `domain`: `&DOMAIN`, or a clone of it, which keeps it alive.
+    /// As [`new`](RcuCell::new), for readers under sections of `domain`. `domain` is `&DOMAIN`, or a clone of
+    /// it, which keeps it alive.
     pub fn new_in(value: T, domain: D) -> RcuCell<T, D> {
         RcuCell(RcuOption::new_in(Some(value), domain))
     }
 
-    /// The present value. One acquire load.
+    /// The current value. Costs one acquire load.
     ///
     /// # Panics
     /// If the guard is of another domain with the same tag:
@@ -150,28 +152,28 @@ impl<T: Send + Sync + 'static, D: Handle> RcuCell<T, D> {
         unsafe { &*self.0.pointer.load(Ordering::Acquire) }
     }
 
-    /// The value itself, to change in place: nobody else can see it.
+    /// The value, to change in place: `&mut self` excludes readers.
     pub fn get_mut(&mut self) -> &mut T {
         never_empty(self.0.get_mut())
     }
 
-    /// The value itself; nobody else can see it.
+    /// Consumes the cell and returns the value.
     pub fn into_inner(self) -> T {
         never_empty(self.0.into_inner())
     }
 
-    /// Replaces the value. Does not wait; the old value comes back.
+    /// Replaces the value and returns the old one. Does not wait.
     #[doc(alias = "swap")]
     #[doc(alias = "rcu_assign_pointer")]
     pub fn store(&self, value: T) -> Retired<T, D> {
         never_empty(self.0.store(Some(value)))
     }
 
-    /// Replaces the value if the cell still holds `current`, as loaded under `guard`: the same object,
-    /// not an equal one.
+    /// Replaces the value if the cell still holds `current`, which was loaded under `guard`. Compares
+    /// addresses, not contents.
     ///
     /// # Errors
-    /// The new value back, with what the cell holds.
+    /// Returns the new value, and what the cell holds, if the cell holds another object.
     ///
     /// # Panics
     /// If the guard is of another domain with the same tag.
@@ -200,8 +202,8 @@ impl<T: Send + Sync + 'static, D: Handle> RcuCell<T, D> {
         }
     }
 
-    /// Replaces the value by one made from it, trying again until nobody interferes. `f` may run
-    /// several times, inside a section of its own.
+    /// Replaces the value by one that `f` makes from it, and tries again if another writer has changed the
+    /// cell meanwhile. `f` may run several times, inside a section of its own.
     ///
     /// ```
     /// let counter = quiescent::RcuCell::new(1);
@@ -214,7 +216,7 @@ impl<T: Send + Sync + 'static, D: Handle> RcuCell<T, D> {
     }
 }
 
-/// An `RcuCell` starts with a value and only ever exchanges it for another.
+/// An `RcuCell` starts with a value and never stores null.
 fn never_empty<T>(value: Option<T>) -> T {
     value.expect("an RcuCell always holds a value")
 }

@@ -1,4 +1,4 @@
-//! Points in the sequence of a domain's grace periods: [`Cookie`].
+//! [`Cookie`]: a point in the sequence of a domain's grace periods.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -9,12 +9,14 @@ use super::backend::{Backend as _, OfProcess, Point};
 use super::future::GracePeriod;
 use super::handle::{Global, Handle};
 use crate::api::backend::How;
-use crate::api::error::SyncError;
+use quiescent_core::parts::error::SyncError;
 
-/// A point in the sequence of a domain's grace periods: "a full grace period from now".
+/// A point in the sequence of a domain's grace periods: it is done when a full grace period has passed since
+/// it was taken.
 ///
-/// Small and `Copy`: keep it beside an object and ask later. It knows its domain, and keeps it alive as little as a number would; of a
-/// domain that is gone, every cookie is done. A program that keeps cookies for longer than 2⁶² grace periods will be told "not yet" again.
+/// Small and `Copy`: store it beside an object and ask later. It identifies its domain, but does not keep it
+/// alive; if the domain is gone, the cookie is done. A cookie kept for more than 2⁶² grace periods may show
+/// "not done" again.
 ///
 /// ```
 /// let cookie = quiescent::start_grace_period();
@@ -28,7 +30,7 @@ pub struct Cookie<D: Handle = Global> {
 }
 
 impl Cookie {
-    /// A cookie that is done.
+    /// Makes a cookie that is done.
     pub const COMPLETED: Cookie = Cookie {
         backend: OfProcess,
         point: Point::PASSED,
@@ -49,19 +51,20 @@ impl<D: Handle> Cookie<D> {
         self.point
     }
 
-    /// Has a full grace period passed since the cookie was taken? Never waits.
+    /// Returns whether a full grace period has passed since the cookie was taken. Never waits.
     ///
-    /// If it has not, and nobody drives the grace period, this call helps it along as far as that goes
-    /// without waiting (about one `membarrier(2)` and a scan), so that polling alone gets there. Inside a
-    /// section the answer stays "no" for cookies taken in it. A yes orders as [`synchronize`](crate::synchronize) does. A
-    /// `membarrier(2)` that is refused shows as "no"; [`try_synchronize`](crate::try_synchronize) names it.
+    /// If it has not, and no other thread drives the grace period, this call drives it as far as possible
+    /// without waiting (about one `membarrier(2)` and a scan), so that polling alone completes it. For
+    /// cookies taken inside the current section the result stays `false`. `true` orders as
+    /// [`synchronize`](crate::synchronize) does. If `membarrier(2)` is refused the result is `false`;
+    /// [`try_synchronize`](crate::try_synchronize) returns the error.
     #[doc(alias = "poll_state_synchronize_rcu")]
     pub fn is_done(self) -> bool {
         self.backend.poll(self.point).unwrap_or(false)
     }
 
-    /// Waits until a full grace period has passed since the cookie was taken: at once if it has, else as
-    /// [`synchronize`](crate::synchronize).
+    /// Waits until a full grace period has passed since the cookie was taken. Returns at once if it has;
+    /// otherwise waits as [`synchronize`](crate::synchronize).
     ///
     /// # Panics
     /// As [`synchronize`](crate::synchronize), if it has to wait.
@@ -73,7 +76,7 @@ impl<D: Handle> Cookie<D> {
         }
     }
 
-    /// As [`wait`](Cookie::wait), giving up after `timeout`, and returning the reason why it cannot.
+    /// As [`wait`](Cookie::wait), waiting for at most `timeout`, and returns an error instead of panicking.
     ///
     /// # Errors
     /// As [`synchronize_timeout`](crate::synchronize_timeout).

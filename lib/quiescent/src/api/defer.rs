@@ -1,4 +1,4 @@
-//! Running code after a grace period, and having it done now.
+//! Running code after a grace period, and draining the queues.
 
 use std::time::Duration;
 
@@ -9,13 +9,14 @@ use crate::api::backend::Until;
 
 /// Runs `f` after a grace period, on the worker (or in [`drain`]). Never waits, never fails.
 ///
-/// Prompt: a grace period is asked for after [`PROMPT`](crate::tuning::PROMPT) at the latest, or when enough is
-/// queued to be worth one, so that a trickle of calls wakes the worker 20 times a second at most. A
-/// closure of up to one word is queued as it is, a larger one in a box. Near the [budget](crate::tuning::set_budget())
-/// it may give the processor up, once, to those who run what is queued; beyond it, it goes on, and the program is told
-/// ([`Report::OverBudget`](crate::report::Report)). No order is promised. A panic in
-/// `f` is contained and counted ([`Statistics::callback_panics`](crate::statistics::Statistics)); so is the end of the
-/// worker's thread, by `pthread_exit`. Inside `f` nothing may wait for a grace period or a barrier. Not for
+/// Prompt: a grace period is requested at most [`PROMPT`](crate::tuning::PROMPT) later, or when enough
+/// callbacks are queued, so that a trickle of calls wakes the worker at most 20 times a second. A closure of
+/// up to one word is stored in the queue, a larger one in a box. Near the
+/// [budget](crate::tuning::set_budget()) the call may yield the processor once to the threads that run
+/// callbacks; beyond it, the call still queues, and the program gets a report
+/// ([`Report::OverBudget`](crate::report::Report)). Callbacks run in no particular order. A panic in `f` is
+/// contained and counted ([`Statistics::callback_panics`](crate::statistics::Statistics)), and so is the end
+/// of the worker's thread by `pthread_exit`. `f` must not wait for a grace period or a barrier. Not for
 /// signal handlers.
 ///
 /// ```
@@ -31,17 +32,17 @@ pub fn defer<F: FnOnce() + Send + 'static>(f: F) {
     OfProcess.defer(f, Urgency::Prompt);
 }
 
-/// As [`defer`], but at once: the worker is woken now. What this thread has queued before goes along.
+/// As [`defer`], but wakes the worker now. What this thread has queued before is included.
 #[doc(alias = "call_rcu_hurry")]
 pub fn defer_hurry<F: FnOnce() + Send + 'static>(f: F) {
     OfProcess.defer(f, Urgency::Hurry);
 }
 
-/// As [`defer`], and it may wait for company as what is retired does, [`FLUSH`](crate::tuning::FLUSH) and a little at most:
-/// it wakes nobody on its own account.
+/// As [`defer`], but lazy as `retire`: the grace period is requested at most about
+/// [`FLUSH`](crate::tuning::FLUSH) later, and the call itself causes no wake-up.
 ///
-/// For code that only gives something back: memory of another allocator, a descriptor, a count. **Never for
-/// a callback that somebody waits for**: he would wait ten seconds.
+/// For code that only releases something: memory of another allocator, a descriptor, a count. **Do not use it
+/// for a callback that another thread waits for**: the wait may take ten seconds.
 ///
 /// ```
 /// let file = std::fs::File::open("/proc/self/comm").unwrap();
@@ -51,13 +52,13 @@ pub fn defer_lazy<F: FnOnce() + Send + 'static>(f: F) {
     OfProcess.defer(f, Urgency::Lazy);
 }
 
-/// What [`drain`] did.
+/// The result of [`drain`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Drained {
     /// Callbacks run and objects freed by this call.
     pub ran: u64,
-    /// Callbacks and objects still queued, or being run by others.
+    /// Callbacks and objects that are still queued, or that other threads are running.
     pub left: u64,
 }
 
@@ -68,10 +69,10 @@ impl Drained {
     }
 }
 
-/// Frees and runs, in this thread, whatever is queued anywhere, for at most `limit` (and the time that
-/// the callback takes that is running then). Later use of everything still works.
+/// Frees and runs, in this thread, everything that any thread has queued, for at most `limit` (plus the time
+/// of the callback that is running then). The library stays usable afterwards.
 ///
-/// Waits for grace periods, but not inside a section or a callback: there it runs only what is ready.
+/// Waits for grace periods, except inside a section or a callback: there it handles only what is ready.
 ///
 /// ```
 /// quiescent::defer(|| println!("goodbye"));

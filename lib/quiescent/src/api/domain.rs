@@ -1,5 +1,5 @@
-//! Grace periods of a program's own, for some of its data: [`RcuDomain`], whose two kinds are called [`Domain`] and
-//! [`Srcu`](crate::Srcu).
+//! [`RcuDomain`]: a domain of the program's own, with grace periods of its own. Its two kinds are [`Domain`]
+//! and [`Srcu`](crate::Srcu).
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,18 +12,21 @@ use super::handle::Singleton;
 use super::kind::Single;
 use super::kind::{Kind, PerThread};
 use super::statistics::{DomainStatistics, Holdout};
-use crate::inner::prim::{AtomicPtr, Ordering, const_new};
+use quiescent_core::const_new;
+use quiescent_core::prim::{AtomicPtr, Ordering};
 
 mod policy;
 mod queue;
 mod waiting;
 
-/// Grace periods, budget, times and reports of its own, apart from those of the rest of the process.
+/// A domain: grace periods, budget, flush times and reports that are separate from those of the rest of the
+/// process.
 ///
 /// The free functions of this crate ([`read_lock`](crate::read_lock()), [`synchronize`](crate::synchronize),
-/// [`defer`](crate::defer())…) are one domain, [`Global`](crate::Global), which the whole process shares: a slow reader anywhere holds up
-/// everything that is retired. Data whose readers are slow, or whose memory must not wait for other people's readers, get a domain of their
-/// own. A section of one domain holds up nothing in another. [When to take one](crate::guide::domains) is told in the guide.
+/// [`defer`](crate::defer())…) use one domain, [`Global`](crate::Global), which the whole process shares: a
+/// slow reader anywhere in it blocks all reclaiming. Put data with slow readers, or data whose memory must
+/// not wait for unrelated readers, into a domain of its own. A section of one domain blocks no other domain.
+/// The guide has a chapter on [when to use one](crate::guide::domains).
 ///
 /// ```
 /// use quiescent::{Domain, RcuCell};
@@ -39,9 +42,10 @@ mod waiting;
 /// drop(slow);
 /// ```
 ///
-/// # Which domain is whose
-/// A cell is read under guards of its own domain. A guard of the process's domain, or of an [`Srcu`](crate::Srcu), does not compile; one
-/// of another `Domain` panics, since both have one type. Give domains *tags* to have that refused by the compiler, too:
+/// # Guards and cells
+/// A cell is read under guards of its own domain. A guard of the process's domain, or of an
+/// [`Srcu`](crate::Srcu), does not compile. A guard of another `Domain` panics, because both have the same
+/// type. With *tags* the compiler rejects it too:
 ///
 /// ```
 /// use quiescent::{Domain, RcuCell};
@@ -61,47 +65,54 @@ mod waiting;
 /// # let table = RcuCell::new_in(1, &ROUTES);
 /// REPORTS.read(|guard| *table.load(guard)); // a guard of Reports, a cell of Routes
 /// ```
-/// Where there is one domain for each tag, [`domain!`](crate::domain!) makes both, and then nothing is looked at when the program runs.
+/// Where each tag has one domain, [`domain!`](crate::domain!) makes both, and needs no check at run time.
 ///
 /// # Handles
-/// Cells, lists and guards borrow their domain (`&DOMAIN`), or keep it alive: a clone of a domain leads to the same one, and it is dropped
-/// with the last.
+/// Cells, lists and guards borrow their domain (`&DOMAIN`), or keep it alive: a clone of a domain is another
+/// handle to the same domain, which is dropped with its last handle.
 ///
 /// # Cost
-/// A section is as one of the process's domain: two stores to a word of the thread's own, and no fence; and a look whether the word
-/// that the thread has at hand is of this domain. Whoever reads in several by turns looks his word up each time. `quiescent bench domain`
-/// measures both. A thread pays for a domain once it has read in it, with 128 bytes.
+/// A section costs as much as one of the process's domain: two stores to a word of the thread's own, and no
+/// fence; and a check whether the word that the thread has cached is of this domain. A thread that alternates
+/// between domains looks its word up each time. `quiescent bench domain` measures both. Each thread that has
+/// read in a domain costs 128 bytes.
 ///
-/// A domain that was never used is a word; one at rest is less than a kilobyte, for two threads' words; it has no thread, no timer and no
-/// wake-up. It gets an engine (some kilobytes) once something is queued or waited for there, and keeps it. A thread that
-/// has queued 64 callbacks or objects in a domain has a queue of its own there; until then it takes a lock. What is queued is
-/// freed and run by the process's worker, which waits for no reader, and shares its fences among the domains that need one.
+/// A domain that was never used is one word. It gets an engine and queues when something is first queued or
+/// waited for there, and keeps them: a domain at rest takes some kilobytes (`quiescent bench domain` measures
+/// it; the target is at most 8 KiB). It has no thread and no timer, and causes no wake-ups. A thread's first
+/// 64 callbacks or objects in a domain take the lock of its queue there; after them it pushes without a lock.
+/// The process's worker frees and runs what is queued. It waits for no reader, and one fence serves all
+/// domains that need one.
 ///
 /// # Rules
-/// * As [`Guard`]: a guard belongs to its thread; sections nest, without a limit; they may be opened in signal handlers. A
-///   forgotten guard holds up its domain for ever, and only that.
-/// * Waiting in a section of the same domain is refused ([`SyncError::InsideSection`](crate::SyncError)), and so it is in one of the
-///   process's domain, which would be held up meanwhile. In a section of *another* domain it is allowed (also to wait for the process's): two
-///   threads that wait crosswise wait for ever.
-/// * A thread that has no slot (there are too many, or no memory) counts as inside every domain while it is inside one: waiting is refused.
-/// * In the child of a fork, sections of other threads are over, as in the process's domain.
+/// * As for every [`Guard`]: a guard belongs to its thread; sections nest without a limit; they may be opened
+///   in signal handlers. A forgotten guard blocks its domain for ever, and only that.
+/// * Waiting inside a section of the same domain is refused ([`SyncError::InsideSection`](crate::SyncError)),
+///   and also inside one of the process's domain, which would be blocked meanwhile. Waiting inside a section
+///   of *another* domain is allowed (also for the process's domain): two threads that do so in opposite
+///   directions wait for ever.
+/// * A thread without a slot (too many threads, or no memory) counts as inside every domain while it is
+///   inside one: waiting is refused.
+/// * In the child of a fork, sections of other threads have ended, as in the process's domain.
 ///
 /// # Dropping it
-/// Never waits. What is queued becomes a callback of the process's domain, which frees and runs it; the process's [`barrier()`](crate::barrier())
-/// and [`drain`](crate::drain()) cover it, and its budget counts it. (Except for what the worker is running at that moment, and for what a
-/// forgotten guard, or a cell's `update` that is under way, still holds up: the worker keeps that, and nobody waits for it.)
+/// Dropping a domain never waits. What is queued becomes a callback of the process's domain, which frees and
+/// runs it; the process's [`barrier()`](crate::barrier()) and [`drain`](crate::drain()) cover it, and the
+/// process's budget counts it. (Except what the worker is running at that moment, and what a forgotten guard
+/// or a running `update` of a cell still blocks: the worker keeps that, and a barrier does not wait for it.)
 pub type Domain<Tag = ()> = RcuDomain<Tag, PerThread>;
 
-/// A domain with readers of some kind: [`Domain`] and [`Srcu`](crate::Srcu) are the names to use.
+/// A domain with readers of kind `K`. Use the names [`Domain`] and [`Srcu`](crate::Srcu).
 pub struct RcuDomain<Tag: 'static, K: Kind> {
-    /// What it has in the layers below, or null if it has nothing yet.
+    /// The domain in the layers below, or null before first use.
     place: AtomicPtr<()>,
     is: PhantomData<fn() -> (Tag, K)>,
 }
 
 impl<K: Kind> RcuDomain<(), K> {
     const_new! {
-        /// A new one, without a tag (with one: [`tagged`](Domain::tagged)). Nothing is allocated before it is used.
+        /// Makes a domain without a tag (with one: [`tagged`](Domain::tagged)). Allocates nothing before it
+        /// is used.
         pub fn new() -> RcuDomain<(), K> {
             RcuDomain::nowhere()
         }
@@ -110,7 +121,7 @@ impl<K: Kind> RcuDomain<(), K> {
 
 impl<Tag: 'static> RcuDomain<Tag, PerThread> {
     const_new! {
-        /// A new one with a tag: a type of its own, which its guards and cells have in common.
+        /// Makes a domain with a tag: a type that it shares with its guards and cells.
         pub fn tagged() -> RcuDomain<Tag, PerThread> {
             RcuDomain::nowhere()
         }
@@ -122,7 +133,7 @@ impl<S: Singleton> RcuDomain<S, Single> {
     /// For [`domain!`](crate::domain!).
     ///
     /// # Safety
-    /// Called once.
+    /// Call it once.
     #[doc(hidden)]
     pub const unsafe fn single() -> RcuDomain<S, Single> {
         RcuDomain::nowhere()
@@ -131,13 +142,13 @@ impl<S: Singleton> RcuDomain<S, Single> {
 
 impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
     const_new! {
-        /// One that is nowhere yet.
+        /// Makes a domain without a place.
         pub(crate) fn nowhere() -> RcuDomain<Tag, K> {
             RcuDomain { place: AtomicPtr::new(std::ptr::null_mut()), is: PhantomData }
         }
     }
 
-    /// In a model.
+    /// For models: a domain at this place.
     #[cfg(quiescent_model)]
     pub(crate) fn of(place: *const ()) -> RcuDomain<Tag, K> {
         RcuDomain {
@@ -146,7 +157,7 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
         }
     }
 
-    /// Where it is, or null if it is nowhere yet.
+    /// Its place, or null before first use.
     #[inline(always)]
     pub(crate) fn place(&self) -> *const () {
         self.place.load(Ordering::Acquire)
@@ -182,7 +193,7 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
             {
                 Ok(_) => new,
                 Err(other) => {
-                    // SAFETY: a place of this kind, which nobody else has seen.
+                    // SAFETY: a place of this kind, which no other thread has seen.
                     K::abandon(unsafe { K::backend(new) });
                     other
                 }
@@ -196,11 +207,13 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
         K::open_slowly(self.backend())
     }
 
-    /// Opens a section. Never waits, never fails. In a [`Domain`] also in signal handlers; not in an [`Srcu`](crate::Srcu).
+    /// Opens a section. Never waits, never fails. Allowed in signal handlers for a [`Domain`], not for an
+    /// [`Srcu`](crate::Srcu).
     ///
     /// # Ordering
-    /// As [`read_lock`](crate::read_lock()): a grace period of this domain that starts while the section is open does not end before it
-    /// has; a section that opens after one has started sees everything that happened before that start.
+    /// As [`read_lock`](crate::read_lock()): a grace period of this domain that starts while the section is
+    /// open ends after it; a section that opens after a grace period has started sees everything that
+    /// happened before that start.
     #[doc(alias = "pin")]
     #[cfg_attr(feature = "locations", track_caller)]
     #[inline(always)]
@@ -216,7 +229,8 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
         f(&guard)
     }
 
-    /// Opens a section whose guard keeps the domain alive: for tasks and threads that outlive the place where they are made.
+    /// Opens a section whose guard keeps the domain alive, for tasks and threads that outlive the scope that
+    /// made them.
     ///
     /// ```
     /// use quiescent::{Domain, Srcu};
@@ -234,27 +248,29 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
         Guard::new_in(self.clone())
     }
 
-    /// The readers that the grace period in flight waits for, at most 64 of them; empty if none is in flight. Reads their names from `/proc`.
+    /// The readers that the grace period in flight waits for, at most 64 of them; empty if none is in flight.
+    /// Reads their names from `/proc`.
     ///
-    /// In an [`Srcu`](crate::Srcu), the threads on which the sections were begun, as far as one look can tell. They may end on others.
+    /// In an [`Srcu`](crate::Srcu): the threads on which the sections were begun, as far as one inspection
+    /// can tell. The sections may end on other threads.
     pub fn holdouts(&self) -> Vec<Holdout> {
         self.backend().holdouts()
     }
 
-    /// What it has done so far, and holds now.
+    /// Counters of this domain, and its present state.
     pub fn statistics(&self) -> DomainStatistics {
         self.backend().statistics()
     }
 }
 
 impl<Tag: 'static> RcuDomain<Tag, PerThread> {
-    /// Is this thread inside a section of this domain?
+    /// Returns whether this thread is inside a section of this domain.
     pub fn in_section(&self) -> bool {
         self.backend().is_inside()
     }
 }
 
-/// Another handle to the same domain. Both keep it alive.
+/// Makes another handle to the same domain. Both keep it alive.
 impl<Tag: 'static, K: Kind> Clone for RcuDomain<Tag, K> {
     fn clone(&self) -> RcuDomain<Tag, K> {
         K::retain(self.backend());

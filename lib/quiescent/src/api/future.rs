@@ -1,7 +1,7 @@
 //! A grace period as a `Future`.
 //!
-//! Polling drives the grace period as far as it goes without waiting; usually that is all the way. If a reader is in the way, the worker
-//! looks after the task ([`pass`](crate::inner::domain::pass)) and wakes it.
+//! Polling drives the grace period as far as possible without waiting, usually to its end. If a reader blocks
+//! it, the worker drives it ([`pass`](quiescent_core::domain::pass)) and wakes the task.
 
 use std::fmt;
 use std::future::Future;
@@ -12,15 +12,15 @@ use super::backend::{Backend as _, OfProcess};
 use super::cookie::Cookie;
 use super::handle::{Global, Handle};
 use super::wait::start_grace_period;
-use crate::api::error::SyncError;
+use quiescent_core::parts::error::SyncError;
 
 /// A future that resolves once every section that is open now has ended.
 ///
-/// The grace period counts from this call, not from the first poll. `Send`; it holds no guard, so it
-/// may be kept across an `await` (a [`Guard`](crate::Guard) may not: it is not `Send`).
+/// The grace period counts from this call, not from the first poll. The future is `Send`; it contains no
+/// guard, so it may be held across an `await` (a [`Guard`](crate::Guard) may not: it is not `Send`).
 ///
-/// If the helper thread cannot be started, the task is woken at once and polls again: busy, but right.
-/// A future that is dropped leaves nothing behind. (The helper ends with its grace period.)
+/// If the worker cannot be started, or there is no memory to record the task, the task is woken at once and
+/// polls again until that succeeds. Dropping the future early has no side effects.
 ///
 /// # Panics
 /// As [`GracePeriod`]; [`try_grace_period`] does not.
@@ -40,7 +40,7 @@ use crate::api::error::SyncError;
 /// let cell = quiescent::RcuCell::new(1);
 /// let old = cell.store(2);
 /// quiescent::grace_period().await;
-/// // Nobody reads `old` any more.
+/// // No reader uses `old` any more.
 /// # drop(old);
 /// # });
 /// ```
@@ -48,18 +48,18 @@ pub fn grace_period() -> GracePeriod {
     start_grace_period().wait_async()
 }
 
-/// As [`grace_period`], with the reason why it cannot in place of a panic.
+/// As [`grace_period`], but returns an error instead of panicking.
 pub fn try_grace_period()
 -> impl Future<Output = Result<(), SyncError>> + Send + Sync + Unpin + 'static {
     Waits::<Global>::of(Cookie::start(OfProcess))
 }
 
-/// Resolves after a full grace period of its domain. Made by [`grace_period`], the method of that name, and
-/// [`Cookie::wait_async`].
+/// Resolves after a full grace period of its domain. Made by [`grace_period`],
+/// [`RcuDomain::grace_period`](crate::RcuDomain::grace_period) and [`Cookie::wait_async`].
 ///
 /// # Panics
-/// When polled inside a section of the same thread in the same domain while the grace period is still to come (awaiting it
-/// there would wait for itself), and if `membarrier(2)` is refused after start-up.
+/// When polled inside a section of the same thread in the same domain before the grace period has ended (it
+/// would wait for itself), and if `membarrier(2)` is refused after start-up.
 #[derive(Clone, Debug)]
 #[must_use = "futures do nothing unless awaited"]
 pub struct GracePeriod<D: Handle = Global> {
@@ -85,10 +85,10 @@ impl<D: Handle> Future for GracePeriod<D> {
     }
 }
 
-/// The same, with the reason why it cannot.
+/// As [`GracePeriod`], but returns an error instead of panicking.
 pub(crate) struct Waits<D: Handle> {
     cookie: Cookie<D>,
-    /// The task's place among those that wait.
+    /// The number under which the task is recorded among those that wait; 0: it is not.
     task: u64,
 }
 

@@ -3,24 +3,27 @@
 use super::backend::{Backend as _, OfProcess};
 use super::handle::{Global, Handle};
 
-/// An open read-side critical section of a domain: the process's, unless it says otherwise. It ends when the guard is dropped.
+/// An open read-side critical section of a domain, by default the process's. The section ends when the guard
+/// is dropped.
 ///
-/// Sections nest, and guards may be dropped in any order: the section of the thread ends with the last.
-/// A guard belongs to the thread that made it (it is neither `Send` nor `Sync`), unless it is of an [`Srcu`](crate::Srcu).
+/// Sections nest, and guards may be dropped in any order: the thread's section ends with the last guard. A
+/// guard belongs to the thread that made it (it is neither `Send` nor `Sync`), unless it is a guard of an
+/// [`Srcu`](crate::Srcu).
 ///
-/// A guard keeps a [handle](Handle) to its domain: it borrows the domain, or keeps it alive ([`read_owned`](crate::Domain::read_owned)).
+/// A guard contains a [handle](Handle) to its domain: it borrows the domain, or keeps it alive
+/// ([`read_owned`](crate::Domain::read_owned)).
 ///
 /// # Forgotten guards
-/// Forgetting a guard is safe: its section then never ends. Every grace period of its domain that starts later waits
-/// for this thread for ever, [`holdouts`](crate::statistics::holdouts) names it, and the deadline form
-/// [`synchronize_timeout`](crate::synchronize_timeout) returns. This stays so after the thread ends.
-/// Nesting has no limit; beyond 32 767 sections one inside the other, guards take a slower path.
+/// Forgetting a guard is safe, but its section never ends. Every later grace period of its domain waits for
+/// this thread for ever, also after the thread has ended; [`holdouts`](crate::statistics::holdouts) names the
+/// thread, and [`synchronize_timeout`](crate::synchronize_timeout) returns an error. Nesting has no limit;
+/// beyond 32 767 nested sections, guards take a slower path.
 ///
 /// # Cost
-/// Nine instructions for an empty section on x86-64, none of them locked and none a fence, and no write
-/// to memory that another thread writes. `ci/instructions --disassembly` shows them.
+/// An empty section takes nine instructions on x86-64, without locked instructions, fences, or writes to
+/// memory that another thread writes. `ci/instructions --disassembly` shows them.
 ///
-/// What must not compile, does not:
+/// These do not compile:
 ///
 /// ```compile_fail,E0277
 /// let guard = quiescent::read_lock();
@@ -51,12 +54,13 @@ use super::handle::{Global, Handle};
 #[must_use = "the section ends when the guard is dropped"]
 pub struct Guard<D: Handle = Global> {
     section: D::OpenSection,
-    /// Dropped last: the section is closed by then.
+    /// Dropped last, after the section is closed.
     domain: D,
 }
 
 impl<D: Handle> Guard<D> {
-    /// Opens a section of the domain that `domain` leads to: what the methods `read_lock` do, for any [`Handle`].
+    /// Opens a section of the domain that `domain` leads to. The methods `read_lock` call this; it takes any
+    /// [`Handle`].
     ///
     /// ```
     /// use quiescent::{Global, Guard, Handle, RcuList};
@@ -78,13 +82,14 @@ impl<D: Handle> Guard<D> {
         }
     }
 
-    /// Lets a waiting grace period pass: what was read under this guard so far may no longer be used
-    /// (the borrow checker sees to it), and the section goes on.
+    /// Lets a waiting grace period proceed. What was read under this guard before may no longer be used (the
+    /// borrow checker enforces this); the section continues.
     ///
-    /// For long loops. If nobody waits this is a look at one word of the thread's own, two
-    /// instructions; a waiting driver flags the reader a few microseconds after its grace period
-    /// started, and then the section really ends and begins again. Does nothing while another guard
-    /// of this thread in the same domain is alive. (In an [`Srcu`](crate::Srcu) the section always ends, and begins again.)
+    /// For long loops. Without a waiting grace period this loads one word of the thread's own: two
+    /// instructions. A driver that waits flags the reader a few microseconds after its grace period has
+    /// started; then this call ends the section and opens a new one. It does nothing while the thread has
+    /// another guard of the same domain. (In an [`Srcu`](crate::Srcu) it always ends the section and opens a
+    /// new one.)
     ///
     /// ```
     /// let table = quiescent::RcuCell::new([1, 2, 3]);
@@ -99,11 +104,11 @@ impl<D: Handle> Guard<D> {
     #[cfg_attr(feature = "locations", track_caller)]
     #[inline(always)]
     pub fn repin(&mut self) {
-        // SAFETY: opened by this handle.
+        // SAFETY: this handle opened the section.
         unsafe { self.domain.repin_section(&mut self.section) };
     }
 
-    /// Where the section is.
+    /// The handle to the section's domain.
     #[inline(always)]
     pub(crate) fn domain(&self) -> &D {
         &self.domain
@@ -113,21 +118,21 @@ impl<D: Handle> Guard<D> {
 impl<D: Handle> Drop for Guard<D> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: opened by this handle, and gone after this.
+        // SAFETY: this handle opened the section, and it is not used again.
         unsafe { self.domain.close_section(&self.section) };
     }
 }
 
 /// Opens a read-side critical section.
 ///
-/// Never fails, never waits. The first call of a thread registers it: a compare-and-swap, no lock and
-/// no allocator. May be called in destructors of thread-locals, from threads that this library has
-/// never seen, and in a signal handler at any instruction; a handler drops its guards before it returns
-/// (one that it keeps or forgets may be lost with the section it interrupted).
+/// Never fails and never waits. A thread's first call registers the thread, with a compare-and-swap and
+/// without a lock or an allocation. May be called in destructors of thread-locals, on threads that have not
+/// used this library before, and in a signal handler at any instruction. A handler must drop its guards
+/// before it returns: a guard that it keeps or forgets may be lost with the section that it interrupted.
 ///
 /// # Ordering
-/// A grace period that starts while the section is open does not end before it has ended. A section
-/// that opens after a grace period has started sees everything that happened before that start.
+/// A grace period that starts while the section is open ends after the section. A section that opens after a
+/// grace period has started sees everything that happened before that start.
 ///
 /// ```
 /// let cell = quiescent::RcuCell::new(String::from("hello"));
@@ -156,7 +161,7 @@ pub fn read<R>(f: impl FnOnce(&Guard) -> R) -> R {
     f(&guard)
 }
 
-/// Is this thread inside a read-side critical section?
+/// Returns whether this thread is inside a read-side critical section of the process's domain.
 ///
 /// ```
 /// assert!(!quiescent::in_section());

@@ -1,27 +1,27 @@
-//! The guide: one chapter for each thing that people build with this library.
+//! The guide: a chapter for each common use of this library.
 //!
-//! Every piece of code in it is compiled and run as a test. Begin with [the crate's page](crate) if
-//! read-copy-update is new to you; then read the first chapter, and after it those that you need.
+//! All code in it is compiled and run as tests. [The crate's page](crate) introduces read-copy-update; after
+//! it read the first chapter, then those that you need.
 //!
-//! | chapter | what it is about |
+//! | chapter | contents |
 //! |---|---|
-//! | [A configuration](config_cell) | one value that all threads read and one replaces |
+//! | [A configuration](config_cell) | one value that all threads read and one thread replaces |
 //! | [A routing table](route_table) | a large value, changed by copies and in batches |
-//! | [A linked list by hand](linked_list) | links between objects, step by step; why each `unsafe` is right |
-//! | [Signal handlers](signal_handlers) | what a handler may do, and what it may not |
-//! | [Long loops](long_loops) | reading for long without holding up those who wait |
-//! | [A reader that stalls](stalls) | how it is named, how often, and what to do about it |
-//! | [Back-pressure](back_pressure) | when more is retired than can be freed: the budget |
-//! | [Event loops](event_loops) | threads with deadlines, callbacks on a thread of one's own, how long things wait |
-//! | [Memory pressure](memory_pressure) | what goes at once when memory is low, who says so, and how fast |
-//! | [Fork](forks) | what the child goes on with, and what it leaves to the parent |
-//! | [Async code](async_code) | what may live across an `await`, and waiting without a thread |
-//! | [Readers that may sleep](sleepable_readers) | sections that wait, live across an `await`, or end elsewhere: `Srcu` |
-//! | [Domains](domains) | grace periods, budget and callbacks of its own, for some of the data: `Domain` |
+//! | [A linked list by hand](linked_list) | links between objects; the argument for each `unsafe` |
+//! | [Signal handlers](signal_handlers) | what a handler may and may not do |
+//! | [Long loops](long_loops) | long reads that do not block grace periods |
+//! | [A reader that stalls](stalls) | stall reports, their frequency, and remedies |
+//! | [Back-pressure](back_pressure) | the budget, for when more is retired than can be freed |
+//! | [Event loops](event_loops) | threads with deadlines, callbacks on your own thread, flush times |
+//! | [Memory pressure](memory_pressure) | what is freed when memory is low, the sources, the delays |
+//! | [Fork](forks) | what the child can use, and what only the parent runs |
+//! | [Async code](async_code) | what may be held across an `await`, and waiting without a thread |
+//! | [Readers that may sleep](sleepable_readers) | sections that wait or end on another thread: `Srcu` |
+//! | [Domains](domains) | separate grace periods, budget and callbacks for some data: `Domain` |
 //! | [Coming from another crate](migration) | crossbeam-epoch and arc-swap, idiom by idiom |
 //!
-//! Complete programs are in `lib/quiescent/examples`. What the library does not do, and what happens
-//! when memory, threads or descriptors run out, is told in [`limitations`](crate::limitations).
+//! `lib/quiescent/examples` has complete programs. [`limitations`](crate::limitations) says what the library
+//! does not do, and what happens when memory, threads or descriptors run out.
 
 #[doc = include_str!("guide/config_cell.md")]
 pub mod config_cell {}

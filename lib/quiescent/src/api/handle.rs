@@ -1,4 +1,5 @@
-//! Handles: what a type is read under. Every public type that belongs to a domain has one as a parameter, and [`Global`] as its default.
+//! Handles to domains. Every public type that belongs to a domain has a handle type as a parameter, with
+//! [`Global`] as its default.
 
 use std::fmt;
 
@@ -6,28 +7,30 @@ use super::backend::{Backend, OfProcess};
 use super::domain::RcuDomain;
 use super::kind::{Kind, Single, ThreadSection};
 
-/// What leads to a domain: a guard, a cell, a list keep one.
+/// A handle to a domain. Guards, cells and lists contain one.
 ///
-/// | handle | leads to | its size |
+/// | handle | domain | size |
 /// |---|---|---|
-/// | [`Global`] | the process's domain | nothing |
-/// | `&Domain`, `&Srcu` | that one, which it borrows | a word |
-/// | [`Domain`](crate::Domain), [`Srcu`](crate::Srcu) | that one, which it keeps alive: handles are counted | a word |
-/// | a type made by [`domain!`](crate::domain!) | the only domain of that type | nothing |
+/// | [`Global`] | the process's domain | 0 |
+/// | `&Domain`, `&Srcu` | that one, borrowed | a word |
+/// | [`Domain`](crate::Domain), [`Srcu`](crate::Srcu) | that one, kept alive (counted) | a word |
+/// | a type made by [`domain!`](crate::domain!) | the only domain of that type | 0 |
 ///
-/// It is implemented for these only. What can be read under what is the matter of [`Reads`].
+/// Only these types implement it. [`Reads`] says which guard protects what.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not lead to a domain",
     note = "borrow the domain (`&domain`), keep it alive (`domain.clone()`), or take `Global`"
 )]
 pub trait Handle: Clone + Reads<<Self as Handle>::Brand> {
-    /// What all handles have in common that lead to the same domain, or to one of several with the same tag.
+    /// The brand: a type that all handles to the same domain share, also with other domains that have the
+    /// same tag.
     type Brand: 'static;
 }
 
-/// Sections under this handle protect what belongs to domains of the brand `B`.
+/// Sections under this handle protect the objects of domains with brand `B`.
 ///
-/// Where several domains have one brand (those without a tag, say), whether it is the right one of them is found out at run time.
+/// Where several domains have the same brand (those without a tag, for example), a check at run time compares
+/// the domains.
 #[diagnostic::on_unimplemented(
     message = "a section of `{Self}` does not protect what belongs to `{B}`",
     label = "a guard of another domain",
@@ -35,7 +38,8 @@ pub trait Handle: Clone + Reads<<Self as Handle>::Brand> {
 )]
 pub trait Reads<B>: sealed::Sealed {}
 
-/// The brand of a domain that is the only one of its type: [`Global`], and what [`domain!`](crate::domain!) makes.
+/// The brand of a domain that is the only one of its type: [`Global`], and what [`domain!`](crate::domain!)
+/// makes.
 #[diagnostic::on_unimplemented(
     message = "there may be several domains of the type `{Self}`, and the pointer does not know which is its own",
     label = "not a domain that is the only one of its type",
@@ -43,14 +47,14 @@ pub trait Reads<B>: sealed::Sealed {}
 )]
 pub trait Unique {}
 
-/// The process's domain, which the free functions of this crate are about.
+/// The process's domain, which the free functions of this crate use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Global;
 
-/// A type that stands for one domain. Made by [`domain!`](crate::domain!).
+/// A type that identifies one domain. Made by [`domain!`](crate::domain!).
 ///
 /// # Safety
-/// `domain` always returns the same one, and there is no other `RcuDomain<Self, Single>`.
+/// `domain` always returns the same domain, and there is no other `RcuDomain<Self, Single>`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not lead to a domain",
     note = "borrow the domain (`&domain`), keep it alive (`domain.clone()`), or take `Global`"
@@ -60,10 +64,10 @@ pub unsafe trait Singleton: Copy + fmt::Debug + Send + Sync + 'static {
     fn domain() -> &'static RcuDomain<Self, Single>;
 }
 
-/// Makes a domain that is the only one of its type, and a handle to it that takes no room.
+/// Makes a domain that is the only one of its type, and a handle to it of size 0.
 ///
-/// Guards, cells and cookies of such a domain are told from all others by the compiler, and nothing is looked at when the
-/// program runs. It lives as long as the process.
+/// The compiler distinguishes guards, cells and cookies of such a domain from all others, so no check at run
+/// time is needed. The domain lives as long as the process.
 ///
 /// ```
 /// use quiescent::{Guard, RcuCell};
@@ -87,7 +91,7 @@ macro_rules! domain {
         $visibility struct $name;
 
         const _: () = {
-            // SAFETY: the only one; nothing else can name it.
+            // SAFETY: this is the only call; no other code can name the domain.
             static DOMAIN: $crate::RcuDomain<$name, $crate::Single> = unsafe { $crate::RcuDomain::single() };
 
             // SAFETY: as above.
@@ -111,15 +115,15 @@ macro_rules! domain {
 pub(crate) mod sealed {
     use super::Backend;
 
-    /// What a handle does for the types that keep it.
+    /// The operations of a handle for the types that contain it.
     pub trait Sealed: Sized {
         type OfBackend: Backend;
         type OpenSection: std::fmt::Debug;
 
-        /// The domain, for calls that are not on the way of a reader.
+        /// The domain, for calls outside of the readers' fast path.
         fn domain_backend(&self) -> Self::OfBackend;
 
-        /// Tells domains of one brand apart; null where there is one only.
+        /// Distinguishes domains of one brand; null where the brand has one domain only.
         fn domain_identity(&self) -> *const ();
 
         fn open_section(&self) -> Self::OpenSection;
@@ -136,7 +140,7 @@ pub(crate) mod sealed {
 
 use sealed::Sealed;
 
-/// Is the guard of `reader` one of the domain of `owner`?
+/// Returns whether `reader` and `owner` are handles to the same domain.
 #[inline(always)]
 pub(crate) fn is_same(owner: &impl Handle, reader: &impl Handle) -> bool {
     std::ptr::eq(owner.domain_identity(), reader.domain_identity())
@@ -226,7 +230,7 @@ impl<Tag: 'static, K: Kind> Reads<RcuDomain<Tag, K>> for RcuDomain<Tag, K> {}
 
 impl<S: Singleton> Unique for RcuDomain<S, Single> {}
 
-/// A handle that has another one.
+/// A handle that wraps another one.
 macro_rules! forward {
     ([$($parameters:tt)*] $handle:ty, $to:ty, |$this:ident| $place:expr) => {
         impl<$($parameters)*> Sealed for $handle {

@@ -1,4 +1,4 @@
-//! Callbacks whose link is inside the object: nothing is allocated for them.
+//! Callbacks whose queue link is inside the object, so that queueing allocates nothing.
 
 use std::ptr::NonNull;
 
@@ -8,14 +8,14 @@ use super::backend::{Backend, OfProcess};
 use super::handle::Handle;
 use crate::api::backend::{Parcel, Terms};
 
-pub use crate::inner::queue::intrusive::Head;
+pub use quiescent_core::queue::intrusive::Head;
 
-/// Runs `run(head)` after a grace period, as [`defer`](crate::defer()) does. Never allocates once the thread has queued
-/// something before, and never fails: the link is inside the object.
+/// Runs `run(head)` after a grace period, as [`defer`](crate::defer()) does. Never fails, and never allocates
+/// once the thread has queued something before: the link is inside the object.
 ///
 /// # Safety
-/// The head stays where it is, unused by anybody else, until `run` is called with it, on any thread;
-/// what `run` does is sound then.
+/// The head is not moved, and no other code uses it, until `run` is called with it, on any thread; calling
+/// `run` then is sound.
 ///
 /// ```
 /// use quiescent::intrusive::{self, Head};
@@ -39,7 +39,7 @@ pub unsafe fn defer(head: NonNull<Head>, run: unsafe fn(NonNull<Head>)) {
     OfProcess.deliver(Parcel::Head(head, run), Terms::of(Urgency::Prompt));
 }
 
-/// As [`defer`], but at once: see [`defer_hurry`](crate::defer_hurry).
+/// As [`defer`], but wakes the worker now: see [`defer_hurry`](crate::defer_hurry).
 ///
 /// # Safety
 /// As [`defer`].
@@ -47,7 +47,7 @@ pub unsafe fn defer_hurry(head: NonNull<Head>, run: unsafe fn(NonNull<Head>)) {
     OfProcess.deliver(Parcel::Head(head, run), Terms::of(Urgency::Hurry));
 }
 
-/// As [`defer`], and it may wait for company: see [`defer_lazy`](crate::defer_lazy).
+/// As [`defer`], but lazy: see [`defer_lazy`](crate::defer_lazy).
 ///
 /// # Safety
 /// As [`defer`].
@@ -55,7 +55,7 @@ pub unsafe fn defer_lazy(head: NonNull<Head>, run: unsafe fn(NonNull<Head>)) {
     OfProcess.deliver(Parcel::Head(head, run), Terms::of(Urgency::Lazy));
 }
 
-/// As [`defer`], after a grace period of this domain.
+/// As [`defer`], after a grace period of `domain`.
 ///
 /// # Safety
 /// As [`defer`].

@@ -1,15 +1,20 @@
-//! How sections of a domain are opened and closed: by a thread's own word ([`PerThread`]), or by counts ([`Counted`]).
+//! The kinds of readers: how sections of a domain are opened and closed. A thread's own word ([`PerThread`])
+//! or counters ([`Counted`]).
 
 use std::fmt;
 use std::marker::PhantomData;
 use std::ptr;
 
 use super::backend::{Backend, OfCounts, OfThreads};
-use crate::inner::domain::{self, Domain};
-use crate::inner::prim::{self as sync, AtomicPtr, Ordering};
-use crate::inner::reader::word::{self as reader, Reader};
+#[cfg(not(quiescent_model))]
+use crate::global::env;
+use crate::global::{local, section, with_local};
+use quiescent_core::parts::domain::{self, Domain};
+use quiescent_core::prim::{AtomicPtr, Ordering};
+use quiescent_core::reader::word::{self, Reader};
 
-/// Readers are threads, each with a word of its own: a section belongs to its thread. The kind of [`Domain`](crate::Domain).
+/// Readers are threads, each with a word of its own, so a section belongs to its thread. The kind of
+/// [`Domain`](crate::Domain).
 #[derive(Clone, Copy, Debug)]
 pub struct PerThread;
 
@@ -17,7 +22,7 @@ pub struct PerThread;
 #[derive(Clone, Copy, Debug)]
 pub struct Single;
 
-/// Readers are counted: a section may sleep, and end on another thread. The kind of [`Srcu`](crate::Srcu).
+/// Readers are counted, so a section may sleep, and end on another thread. The kind of [`Srcu`](crate::Srcu).
 #[derive(Clone, Copy, Debug)]
 pub struct Counted;
 
@@ -28,12 +33,12 @@ impl Kind for PerThread {}
 impl Kind for Single {}
 impl Kind for Counted {}
 
-/// What a kind has to do for its sections. A *place* is the address of what a domain has in the layers below.
+/// The operations of a kind. A *place* is the address of a domain in the layers below.
 pub trait Readers: Sized + 'static {
     type Backend: Backend;
     type Section: fmt::Debug;
 
-    /// A place for a new domain.
+    /// Makes a place for a new domain.
     #[cfg(not(quiescent_model))]
     fn found() -> *const ();
 
@@ -41,42 +46,42 @@ pub trait Readers: Sized + 'static {
     /// A place of this kind.
     unsafe fn backend(place: *const ()) -> Self::Backend;
 
-    /// What tells domains of one brand apart; null where there is one only.
+    /// Distinguishes domains of one brand; null where the brand has one domain only.
     #[inline(always)]
     fn identity(place: *const ()) -> *const () {
         place
     }
 
-    /// Opens a section, if that is done at once. The place may be null.
+    /// Opens a section if the fast path allows it. The place may be null.
     fn open(place: *const ()) -> Option<Self::Section>;
 
     /// Opens a section.
     fn open_slowly(backend: Self::Backend) -> Self::Section;
 
-    /// The place is looked at only where something is waited for.
+    /// Closes a section. Loads the place only if a grace period waits.
     ///
     /// # Safety
     /// The section is open at this place, and not used again.
     unsafe fn close(place: &AtomicPtr<()>, section: &Self::Section);
 
-    /// Lets a waiting grace period pass.
+    /// Lets a waiting grace period proceed.
     ///
     /// # Safety
     /// The section is open at this place.
     unsafe fn repin(place: &AtomicPtr<()>, section: &mut Self::Section);
 
-    /// One more handle leads to the place.
+    /// Counts one more handle to the place.
     fn retain(backend: Self::Backend);
 
-    /// The place was found for nothing: nobody has seen it. Never takes a lock.
+    /// Gives back a place that no other thread has seen. Takes no lock.
     #[cfg(not(quiescent_model))]
     fn abandon(backend: Self::Backend);
 
-    /// One less. The last one hands over what is queued; it never waits.
+    /// Counts one handle less. The last one hands over what is queued; it never waits.
     fn release(backend: Self::Backend);
 }
 
-/// The place.
+/// Loads the place.
 #[inline(always)]
 pub(super) fn at(place: &AtomicPtr<()>) -> *const () {
     place.load(Ordering::Acquire)
@@ -98,22 +103,22 @@ impl ThreadSection {
         }
     }
 
-    /// One of the process's domain.
+    /// Opens one of the process's domain.
     #[cfg_attr(feature = "locations", track_caller)]
     #[inline(always)]
     pub(crate) fn of_process() -> ThreadSection {
-        ThreadSection::of(reader::lock())
+        ThreadSection::of(section::lock())
     }
 
     #[inline(always)]
     pub(crate) fn close_of_process(&self) {
-        reader::unlock(self.reader);
+        section::unlock(self.reader);
     }
 
     #[cfg_attr(feature = "locations", track_caller)]
     #[inline(always)]
     pub(crate) fn repin_of_process(&mut self) {
-        self.reader = reader::repin(self.reader);
+        self.reader = section::repin(self.reader);
     }
 }
 
@@ -129,7 +134,7 @@ impl Readers for PerThread {
 
     #[cfg(not(quiescent_model))]
     fn found() -> *const () {
-        ptr::from_ref(Domain::found()).cast()
+        ptr::from_ref(Domain::found(env())).cast()
     }
 
     unsafe fn backend(place: *const ()) -> OfThreads {
@@ -140,33 +145,33 @@ impl Readers for PerThread {
     #[cfg_attr(feature = "locations", track_caller)]
     #[inline(always)]
     fn open(place: *const ()) -> Option<ThreadSection> {
-        let spot = sync::noted_spot(place.cast::<Domain>())?;
-        // SAFETY: a spot, and those live for ever.
-        Some(ThreadSection::of(unsafe { &*spot }.seat.lock()))
+        let record = with_local(|local| local.noted_record(place))?;
+        // SAFETY: a record; records are never freed.
+        Some(ThreadSection::of(unsafe { &*record }.words.lock()))
     }
 
     #[cfg_attr(feature = "locations", track_caller)]
     fn open_slowly(backend: OfThreads) -> ThreadSection {
-        ThreadSection::of(backend.0.lock_anew())
+        ThreadSection::of(backend.0.lock_anew(&local()))
     }
 
     #[inline(always)]
     unsafe fn close(place: &AtomicPtr<()>, section: &ThreadSection) {
-        if reader::end(section.reader) {
+        if word::end(section.reader) {
             // SAFETY: the caller's promise.
             unsafe { PerThread::backend(at(place)) }
                 .0
-                .unlock_slowly(section.reader);
+                .unlock_slowly(&local(), section.reader);
         }
     }
 
     #[cfg_attr(feature = "locations", track_caller)]
     #[inline(always)]
     unsafe fn repin(place: &AtomicPtr<()>, section: &mut ThreadSection) {
-        if sync::is_flagged(section.reader) {
+        if word::is_flagged(section.reader) {
             // SAFETY: the caller's promise.
             let domain = unsafe { PerThread::backend(at(place)) }.0;
-            section.reader = domain.repin_slowly(section.reader);
+            section.reader = domain.repin_slowly(&local(), section.reader);
         }
     }
 
@@ -241,7 +246,7 @@ impl Readers for Single {
     }
 }
 
-/// An open section that is counted.
+/// An open counted section.
 #[derive(Debug)]
 pub struct CountedSection {
     count: usize,
@@ -253,7 +258,7 @@ impl Readers for Counted {
 
     #[cfg(not(quiescent_model))]
     fn found() -> *const () {
-        ptr::from_ref(Domain::found_counted()).cast()
+        ptr::from_ref(Domain::found_counted(env())).cast()
     }
 
     #[inline(always)]
@@ -266,12 +271,12 @@ impl Readers for Counted {
     fn open(place: *const ()) -> Option<CountedSection> {
         // SAFETY: null, or a domain, and those live for ever.
         let domain: &'static Domain = unsafe { place.cast::<Domain>().as_ref() }?;
-        let count = counted(domain).enter();
+        let count = section::enter(counted(domain));
         Some(CountedSection { count })
     }
 
     fn open_slowly(backend: OfCounts) -> CountedSection {
-        let count = counted(backend.0).enter();
+        let count = section::enter(counted(backend.0));
         CountedSection { count }
     }
 
@@ -279,7 +284,7 @@ impl Readers for Counted {
     unsafe fn close(place: &AtomicPtr<()>, section: &CountedSection) {
         // SAFETY: the caller's promise.
         let OfCounts(domain) = unsafe { Counted::backend(at(place)) };
-        if counted(domain).leave(section.count)
+        if section::leave(counted(domain), section.count)
             && let Some(state) = domain.state_if_any()
         {
             state.may_be_empty(counted(domain), section.count);
@@ -308,11 +313,13 @@ impl Readers for Counted {
     }
 }
 
-/// The counts of a domain with counted readers.
+/// The counters of a domain with counted readers.
 #[inline(always)]
-fn counted(domain: &'static Domain) -> &'static crate::inner::reader::counted::Counted {
+fn counted(domain: &'static Domain) -> &'static quiescent_core::reader::counted::Counted {
     match &domain.readers {
         domain::Readers::Counted(counted) => counted,
-        domain::Readers::Threads | domain::Readers::Spots(_) => unreachable!("counted readers"),
+        domain::Readers::Threads | domain::Readers::Records(_) => {
+            unreachable!("counted readers")
+        }
     }
 }

@@ -57,25 +57,24 @@ use super::handle::{Global, Handle, Reads, is_same};
 use super::ptr::RcuPtr;
 use super::retired::Retired;
 use super::shared::Shared;
-use crate::inner::prim::const_new;
-use crate::inner::prim::write_lock::{Taken, WriteLock};
+use crate::global::write_lock::{Taken, WriteLock};
+use quiescent_core::const_new;
 
 /// A singly linked list: any number of readers at any time, one writer at a time.
 ///
-/// # Concurrent change
-/// An iteration sees every element that is in the list from its beginning to its end, in the order of
-/// the list, once. It sees no element that was removed before it began. An element that is inserted or
-/// removed meanwhile may be seen or not. Of an element and its replacement it sees exactly one (at most
-/// one, if that is then removed as well). An iterator that stands on a removed element goes on from
-/// there.
+/// # Concurrent changes
+/// An iteration sees every element once, in list order, that is in the list from the iteration's beginning to
+/// its end. It sees no element that was removed before it began. It may or may not see an element that is
+/// inserted or removed meanwhile. Of an element and its replacement it sees exactly one (at most one, if the
+/// replacement is removed as well). An iterator on a removed element continues from there.
 ///
 /// # Writers
-/// They wait for each other (a lock inside the list), never for readers, and never for grace periods.
-/// They walk from the front: O(elements before the place), and `push_front` O(1). Removed values are
-/// dropped on the reclaiming side after a grace period, as by [`Retired`].
+/// Writers wait for each other (the list contains a lock), never for readers or grace periods. They walk from
+/// the front: O(elements before the place); `push_front` is O(1). Removed values are dropped after a grace
+/// period, as by [`Retired`].
 ///
-/// Closures given to writers run under the lock: if they change the same list, the thread waits for
-/// itself for ever (or panics). If one panics, what it has done until then stays, and the list is usable.
+/// Closures passed to writers run under the lock: if they change the same list, the thread deadlocks (or
+/// panics). If one panics, the changes made until then stay, and the list is usable.
 ///
 /// ```
 /// use quiescent::{RcuList, read};
@@ -109,14 +108,14 @@ pub struct RcuList<T: Send + Sync + 'static, D: Handle = Global> {
     domain: D,
 }
 
-/// The links are of the process's domain as far as their type goes. Nothing is loaded through them but what is protected: by the writer's
-/// lock, or by a guard of the list's own domain.
+/// The type of the links belongs to the process's domain. Every load through them is protected either by the
+/// writer's lock, or by a guard of the list's own domain.
 struct Node<T: Send + Sync + 'static> {
     next: Link<T>,
     value: T,
 }
 
-/// What leads to a node.
+/// A pointer to a node.
 type Link<T> = RcuPtr<Node<T>>;
 
 /// A node that was found.
@@ -125,7 +124,7 @@ type Found<'a, T> = Shared<'a, Node<T>>;
 /// A link, and the node that it leads to.
 type Place<'a, T> = (&'a Link<T>, Option<Found<'a, T>>);
 
-/// The one who may change the list at present.
+/// The current writer, which holds the lock.
 struct Writer<'a, T: Send + Sync + 'static> {
     first: &'a Link<T>,
     _lock: Taken<'a>,
@@ -133,7 +132,7 @@ struct Writer<'a, T: Send + Sync + 'static> {
 
 impl<T: Send + Sync + 'static> RcuList<T> {
     const_new! {
-        /// An empty list. Can be the value of a `static`.
+        /// Makes an empty list. Can be the value of a `static`.
         pub fn new() -> RcuList<T> {
             RcuList::new_in(Global)
         }
@@ -142,15 +141,15 @@ impl<T: Send + Sync + 'static> RcuList<T> {
 
 impl<T: Send + Sync + 'static, D: Handle> RcuList<T, D> {
     const_new! {
-        /// An empty list, read under sections of `domain`. Can be the value of a `static`.
+        /// Makes an empty list for readers under sections of `domain`. Can be the value of a `static`.
         pub fn new_in(domain: D) -> RcuList<T, D> {
             RcuList { first: RcuPtr::null(), writer: WriteLock::new(), domain }
         }
     }
 
-    /// The elements, first to last. O(1), and one acquire load an element.
+    /// Iterates over the elements, first to last. O(1), and one acquire load for each element.
     ///
-    /// For what it sees while the list changes, see [above](RcuList#concurrent-change).
+    /// [Above](RcuList#concurrent-changes): what the iteration sees while the list changes.
     ///
     /// # Panics
     /// If the guard is of another domain with the same tag.
@@ -165,7 +164,7 @@ impl<T: Send + Sync + 'static, D: Handle> RcuList<T, D> {
         ListIter { next }
     }
 
-    /// Is there no element at present?
+    /// Returns whether the list is empty now.
     pub fn is_empty(&self) -> bool {
         self.first.is_null()
     }
@@ -176,8 +175,7 @@ impl<T: Send + Sync + 'static, D: Handle> RcuList<T, D> {
         writer.link(writer.place(|_| true), value);
     }
 
-    /// Inserts a value before the first element for which `stop` holds, or else as the last one.
-    /// Allocates.
+    /// Inserts a value before the first element for which `stop` returns true, or else at the end. Allocates.
     ///
     /// ```
     /// let list = quiescent::RcuList::new();
@@ -191,10 +189,10 @@ impl<T: Send + Sync + 'static, D: Handle> RcuList<T, D> {
         writer.link(writer.place(stop), value);
     }
 
-    /// Replaces the first element for which `which` holds. Allocates.
+    /// Replaces the first element for which `which` returns true. Allocates.
     ///
     /// # Errors
-    /// The value back, if there is no such element.
+    /// Returns the value if there is no such element.
     pub fn replace(&self, value: T, which: impl FnMut(&T) -> bool) -> Result<(), T> {
         let mut removed = Removed::of(&self.domain);
         let writer = self.write();
@@ -206,7 +204,7 @@ impl<T: Send + Sync + 'static, D: Handle> RcuList<T, D> {
         Ok(())
     }
 
-    /// Removes the first element for which `which` holds. Was there one?
+    /// Removes the first element for which `which` returns true. Returns whether there was one.
     pub fn remove_first(&self, which: impl FnMut(&T) -> bool) -> bool {
         let mut removed = Removed::of(&self.domain);
         let writer = self.write();
@@ -215,7 +213,7 @@ impl<T: Send + Sync + 'static, D: Handle> RcuList<T, D> {
             .is_some()
     }
 
-    /// Removes every element for which `keep` does not hold, one after the other. How many?
+    /// Removes every element for which `keep` returns false, one after the other. Returns how many.
     pub fn retain(&self, mut keep: impl FnMut(&T) -> bool) -> usize {
         let mut removed = Removed::of(&self.domain);
         let writer = self.write();
@@ -230,7 +228,7 @@ impl<T: Send + Sync + 'static, D: Handle> RcuList<T, D> {
         removed.count()
     }
 
-    /// Removes all elements at once: an iteration that begins later sees none. How many?
+    /// Removes all elements at once: an iteration that begins later sees none. Returns how many.
     pub fn clear(&self) -> usize {
         let mut removed = Removed::of(&self.domain);
         let writer = self.write();
@@ -243,7 +241,8 @@ impl<T: Send + Sync + 'static, D: Handle> RcuList<T, D> {
         removed.count()
     }
 
-    /// Waits for other writers. That one of them panicked does no harm: a link changes in one store.
+    /// Waits for other writers. If a writer panicked, the list is intact, because a link changes in one
+    /// store.
     fn write(&self) -> Writer<'_, T> {
         Writer {
             first: &self.first,
@@ -255,12 +254,12 @@ impl<T: Send + Sync + 'static, D: Handle> RcuList<T, D> {
 impl<'a, T: Send + Sync + 'static> Writer<'a, T> {
     /// The node that a link leads to.
     fn follow(&self, link: &'a Link<T>) -> Option<Found<'a, T>> {
-        // SAFETY: what a link of the list leads to is retired by writers only; we are the one, and do not
-        // use a node after that.
+        // SAFETY: only writers retire what a link of the list leads to; this thread is the writer, and does
+        // not use a node after that.
         unsafe { link.load_protected() }
     }
 
-    /// The first element for which `stop` holds and the link that leads to it, or the last link.
+    /// The first element for which `stop` returns true and the link to it, or the last link.
     fn place(&self, mut stop: impl FnMut(&T) -> bool) -> Place<'a, T> {
         let mut link = self.first;
         loop {
@@ -271,19 +270,19 @@ impl<'a, T: Send + Sync + 'static> Writer<'a, T> {
         }
     }
 
-    /// Makes `link` lead to a new node, and that on to `next`.
+    /// Stores a new node in `link`; the new node's own link leads to `next`.
     fn link(&self, (link, next): Place<'a, T>, value: T) {
         let node = Node {
             next: RcuPtr::null(),
             value,
         };
-        // SAFETY: `next` is in the list. It is not retired before the link that leads to it, which will
-        // be this one, leads elsewhere.
+        // SAFETY: `next` is in the list. It is not retired before the link to it, which will be this one, has
+        // changed.
         unsafe { node.next.store_shared(next) };
         link.store(Some(Box::new(node))); // complete by now [PTR-1]
     }
 
-    /// Takes out the node that `link`, and no other link in the list, leads to.
+    /// Unlinks the node that `link`, and no other link in the list, leads to.
     fn unlink(&self, link: &'a Link<T>, node: Found<'a, T>) -> Found<'a, T> {
         let next = self.follow(&node.get().next);
         // SAFETY: `next` is in the list; otherwise as in `link`.
@@ -292,8 +291,8 @@ impl<'a, T: Send + Sync + 'static> Writer<'a, T> {
     }
 }
 
-/// Nodes that were taken out. They are retired when this goes, which is declared before the writer's lock
-/// and hence goes after it: where callbacks run inline, a value's destructor may change the list.
+/// Removed nodes. Dropping this value retires them. It is declared before the writer's lock and hence dropped
+/// after it, because with inline callbacks a value's destructor may change the list.
 struct Removed<'a, T: Send + Sync + 'static, D: Handle> {
     nodes: Vec<Found<'a, T>>,
     domain: &'a D,
@@ -317,18 +316,18 @@ impl<'a, T: Send + Sync + 'static, D: Handle> Removed<'a, T, D> {
 impl<T: Send + Sync + 'static, D: Handle> Drop for Removed<'_, T, D> {
     fn drop(&mut self) {
         for node in self.nodes.drain(..) {
-            // SAFETY: a writer has taken it out. No link in the list leads to it; those of removed nodes
-            // are found by sections that opened before. It is given away here only.
+            // SAFETY: a writer has unlinked it. No link in the list leads to it; those of removed nodes are
+            // found only by sections that opened before. It is retired only here.
             unsafe { Retired::from_raw_in(node.as_ptr(), self.domain.clone()) }.retire();
         }
     }
 }
 
 impl<T: Send + Sync + 'static, D: Handle> Drop for RcuList<T, D> {
-    /// Drops the values here and now: nobody can be reading them.
+    /// Drops the values at once: there is no reader.
     fn drop(&mut self) {
-        // SAFETY: iterators borrow the list, so there is none; removed nodes are not reached from here.
-        // (Should a value's destructor panic, those behind it leak.)
+        // SAFETY: iterators borrow the list, so there is none; removed nodes are not reached from here. (If a
+        // value's destructor panics, the values behind it leak.)
         let mut next = unsafe { self.first.take() };
         while let Some(mut node) = next {
             // SAFETY: as above.
@@ -348,7 +347,8 @@ impl<'g, T: Send + Sync + 'static> Iterator for ListIter<'g, T> {
 
     #[inline]
     fn next(&mut self) -> Option<&'g T> {
-        // SAFETY: a guard of the list's own domain is borrowed for 'g, so nothing that is found is freed meanwhile.
+        // SAFETY: the iterator borrows a guard of the list's own domain for 'g, so what is found is not freed
+        // during 'g.
         let node = unsafe { self.next.load_protected() }?; // [PTR-1]
         let node = node.get();
         self.next = &node.next;
@@ -380,7 +380,7 @@ impl<T: Send + Sync> Default for RcuList<T> {
     }
 }
 
-/// In the order of the values. O(n).
+/// Keeps the order of the values. O(n).
 impl<T: Send + Sync> FromIterator<T> for RcuList<T> {
     fn from_iter<I: IntoIterator<Item = T>>(values: I) -> RcuList<T> {
         let list = RcuList::new();

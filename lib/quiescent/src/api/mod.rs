@@ -1,5 +1,5 @@
-//! What a user names: one file a type or a family of functions. Nothing in here decides or drives anything; it calls the layers below, all
-//! but the fast paths through one seam, [`backend`].
+//! The public API: one file for each type or family of functions. These modules decide and drive nothing;
+//! they call the layers below, all except the fast paths through one seam, [`backend`].
 
 pub(crate) mod backend;
 pub(crate) mod barrier;
@@ -7,7 +7,6 @@ pub(crate) mod cell;
 pub(crate) mod cookie;
 pub(crate) mod defer;
 pub(crate) mod domain;
-pub(crate) mod error;
 #[cfg(not(quiescent_model))]
 pub(crate) mod future;
 pub(crate) mod guard;
@@ -29,5 +28,7 @@ pub(crate) mod retired;
 pub(crate) mod shared;
 pub(crate) mod srcu;
 pub(crate) mod statistics;
+#[cfg(not(quiescent_model))]
+pub mod telemetry;
 pub mod tuning;
 pub(crate) mod wait;

@@ -1,5 +1,5 @@
-//! An owning pointer that may be empty: [`RcuOption`], which [`RcuCell`](crate::RcuCell) is made of. Why it is sound is told
-//! [there](super::cell).
+//! An owning pointer that may be empty: [`RcuOption`], which [`RcuCell`](crate::RcuCell) is made of.
+//! [`cell`](super::cell) explains why it is sound.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -8,9 +8,10 @@ use std::ptr::{self, NonNull};
 use super::guard::Guard;
 use super::handle::{Global, Handle, Reads, is_same};
 use super::retired::Retired;
-use crate::inner::prim::{AtomicPtr, Ordering, const_new};
+use quiescent_core::const_new;
+use quiescent_core::prim::{AtomicPtr, Ordering};
 
-/// As [`RcuCell`](crate::RcuCell), but it may be empty.
+/// As [`RcuCell`](crate::RcuCell), but may be empty.
 ///
 /// ```
 /// use quiescent::{RcuOption, read};
@@ -28,9 +29,9 @@ pub struct RcuOption<T: Send + Sync + 'static, D: Handle = Global> {
 
 /// A value that was not exchanged: the cell held another object than expected.
 pub struct Exchanged<N, C> {
-    /// The new value, back.
+    /// The new value, returned.
     pub new: N,
-    /// What the cell held.
+    /// What the cell holds.
     pub current: C,
 }
 
@@ -48,7 +49,7 @@ impl<N, C> fmt::Debug for Exchanged<N, C> {
 
 impl<N, C> std::error::Error for Exchanged<N, C> {}
 
-/// What [`RcuOption::compare_exchange`] gives back when it does not.
+/// The error of [`RcuOption::compare_exchange`].
 pub type ExchangedOption<'g, T> = Exchanged<Option<T>, Option<&'g T>>;
 
 // SAFETY: the cell owns a T, hands out &T to any thread, and may be dropped on another than it was
@@ -63,13 +64,13 @@ fn into_raw<T>(value: Option<T>) -> *mut T {
 
 impl<T: Send + Sync + 'static> RcuOption<T> {
     const_new! {
-        /// Nothing. Can be the value of a `static`.
+        /// Makes an empty cell. Can be the value of a `static`.
         pub fn empty() -> RcuOption<T> {
             RcuOption::empty_in(Global)
         }
     }
 
-    /// This value, or nothing. Allocates.
+    /// Makes a cell with this value, or an empty one. Allocates if there is a value.
     pub fn new(value: Option<T>) -> RcuOption<T> {
         RcuOption::new_in(value, Global)
     }
@@ -77,7 +78,7 @@ impl<T: Send + Sync + 'static> RcuOption<T> {
 
 impl<T: Send + Sync + 'static, D: Handle> RcuOption<T, D> {
     const_new! {
-        /// Nothing, read under sections of `domain`. Can be the value of a `static`.
+        /// Makes an empty cell for readers under sections of `domain`. Can be the value of a `static`.
         ///
         /// ```
         /// use quiescent::{Domain, RcuOption};
@@ -91,7 +92,7 @@ impl<T: Send + Sync + 'static, D: Handle> RcuOption<T, D> {
         }
     }
 
-    /// As [`new`](RcuOption::new), read under sections of `domain`.
+    /// As [`new`](RcuOption::new), for readers under sections of `domain`.
     pub fn new_in(value: Option<T>, domain: D) -> RcuOption<T, D> {
         RcuOption {
             pointer: AtomicPtr::new(into_raw(value)),
@@ -100,20 +101,20 @@ impl<T: Send + Sync + 'static, D: Handle> RcuOption<T, D> {
         }
     }
 
-    /// The value itself, to change in place: nobody else can see it.
+    /// The value, to change in place: `&mut self` excludes readers.
     pub fn get_mut(&mut self) -> Option<&mut T> {
         // SAFETY: a box of ours; `&mut self` means that no reader has a reference from `load`.
         unsafe { self.pointer.load(Ordering::Acquire).as_mut() }
     }
 
-    /// The value itself; nobody else can see it.
+    /// Consumes the cell and returns the value.
     pub fn into_inner(self) -> Option<T> {
         let raw = self.pointer.swap(ptr::null_mut(), Ordering::AcqRel);
         // SAFETY: a box of ours; owning `self` means that no reader has a reference from `load`.
         (!raw.is_null()).then(|| *unsafe { Box::from_raw(raw) })
     }
 
-    /// The guard is one of the cell's own domain.
+    /// Panics if the guard is not of the cell's own domain.
     #[track_caller]
     #[inline(always)]
     pub(super) fn look_at<E: Handle + Reads<D::Brand>>(&self, guard: &Guard<E>) {
@@ -123,7 +124,7 @@ impl<T: Send + Sync + 'static, D: Handle> RcuOption<T, D> {
         );
     }
 
-    /// The present value. One acquire load.
+    /// The current value. Costs one acquire load.
     ///
     /// # Panics
     /// If the guard is of another domain with the same tag.
@@ -139,14 +140,14 @@ impl<T: Send + Sync + 'static, D: Handle> RcuOption<T, D> {
         unsafe { self.pointer.load(Ordering::Acquire).as_ref() }
     }
 
-    /// What was replaced.
+    /// The replaced value.
     fn old(&self, raw: *mut T) -> Option<Retired<T, D>> {
         let old = NonNull::new(raw)?;
-        // SAFETY: a box of ours; sections that open from now on do not find it, and there is one `Retired` for it.
+        // SAFETY: a box of ours; sections that open later do not find it, and it becomes one `Retired`.
         Some(unsafe { Retired::from_raw_in(old, self.domain.clone()) })
     }
 
-    /// Replaces the value. Does not wait; the old value comes back.
+    /// Replaces the value and returns the old one. Does not wait.
     #[doc(alias = "swap")]
     #[doc(alias = "rcu_assign_pointer")]
     pub fn store(&self, value: Option<T>) -> Option<Retired<T, D>> {
@@ -154,11 +155,12 @@ impl<T: Send + Sync + 'static, D: Handle> RcuOption<T, D> {
         self.old(old)
     }
 
-    /// Replaces the value if the cell still holds `current`, as loaded under `guard`: the same object,
-    /// not an equal one. (It cannot be another object at the same address: the guard keeps it.)
+    /// Replaces the value if the cell still holds `current`, which was loaded under `guard`. Compares
+    /// addresses, not contents. (No other object can have the same address: the guard keeps the first one
+    /// from being freed.)
     ///
     /// # Errors
-    /// The new value back, with what the cell held.
+    /// Returns the new value, and what the cell holds, if the cell holds another object.
     ///
     /// # Panics
     /// If the guard is of another domain with the same tag.
@@ -176,7 +178,8 @@ impl<T: Send + Sync + 'static, D: Handle> RcuOption<T, D> {
     }
 
     /// # Safety
-    /// A section of the domain is open as long as what comes back is used; `new` is null or a box that nobody else has.
+    /// A section of the domain is open while the result is used; `new` is null or a box that no other thread
+    /// knows.
     unsafe fn exchange(
         &self,
         expected: *mut T,
@@ -198,8 +201,8 @@ impl<T: Send + Sync + 'static, D: Handle> RcuOption<T, D> {
         }
     }
 
-    /// Replaces the value by one made from it, trying again until nobody interferes. `f` may run
-    /// several times, inside a section of its own.
+    /// Replaces the value by one that `f` makes from it, and tries again if another writer has changed the
+    /// cell meanwhile. `f` may run several times, inside a section of its own.
     #[doc(alias = "rcu")]
     pub fn update(&self, mut f: impl FnMut(Option<&T>) -> Option<T>) -> Option<Retired<T, D>> {
         let section = Guard::new_in(self.domain.clone());
@@ -220,7 +223,7 @@ impl<T: Send + Sync + 'static, D: Handle> Drop for RcuOption<T, D> {
     fn drop(&mut self) {
         let raw = self.pointer.load(Ordering::Acquire);
         if !raw.is_null() {
-            // SAFETY: a box of ours; whoever loaded it borrowed the cell, so nobody reads it any more.
+            // SAFETY: a box of ours; readers borrow the cell, so no reader is left.
             drop(unsafe { Box::from_raw(raw) });
         }
     }

@@ -2,44 +2,46 @@
 
 use std::time::Duration;
 
-use crate::error::InitError;
-use crate::inner::prim;
+use crate::global;
 use crate::statistics::FenceMode;
+use quiescent_core::parts::error::InitError;
 
-/// Settings. All have defaults: a program that needs none never calls [`apply`](Options::apply).
+/// Settings at start-up. All have defaults: a program that needs no others never calls
+/// [`apply`](Options::apply).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Options {
-    /// Demand a fence mode. Open: `membarrier(2)` where it is to be had, else fenced readers. The
-    /// environment variable `QUIESCENT_FENCE=fenced` (any case) asks for fenced readers without a change
-    /// of the program; other values are ignored, and `statistics().fence_mode` says what came of it.
+    /// Requires a fence mode. Unset: `membarrier(2)` where available, else fenced readers. The environment
+    /// variable `QUIESCENT_FENCE=fenced` (any case) selects fenced readers without a change of the program;
+    /// other values are ignored. `statistics().fence_mode` shows the result.
     pub fence: Option<FenceMode>,
-    /// Give at most about this many threads a slot of their own (rounded up to a multiple of 64, less
-    /// two); further ones share two counters, slowly. Open: 65 534.
+    /// Limits the threads with a slot of their own to about this many (rounded up to a multiple of 64, less
+    /// two); further threads share two counters, which is slow. Unset: 65 534.
     pub max_threads: Option<u32>,
-    /// So many bytes may be queued. Open: 64 MiB. See [`set_budget`](crate::tuning::set_budget()).
+    /// The budget in bytes. Unset: 64 MiB. See [`set_budget`](crate::tuning::set_budget()).
     pub budget_bytes: Option<u64>,
-    /// So many objects and callbacks may be queued. Open: 2²⁰.
+    /// The budget in objects and callbacks. Unset: 2²⁰.
     pub budget_callbacks: Option<u64>,
-    /// Let threads run their callbacks and destructors themselves, one or two in each later call of
-    /// `retire` or `call`, in place of the worker: no hop to another thread, and the caches are warm. But
-    /// then code of the program runs *inside* `retire` and `call`, under whatever locks and in whatever
-    /// section the caller holds. One at a time, two a call at most. The worker still runs what is in a
-    /// hurry, intrusive heads, what a quiet thread left, and everything in fenced mode. Off by default.
+    /// Lets threads run their own callbacks and destructors, one or two in each later call of `retire` or
+    /// `defer`, in place of the worker: without a change of thread, and with warm caches. But then code of
+    /// the program runs *inside* `retire` and `defer`, under any locks and in any section that the caller
+    /// holds: one callback at a time, at most two in a call. The worker still runs what is in a hurry,
+    /// intrusive heads, what a quiet thread left, and everything in fenced mode. Off by default.
     pub inline_callbacks: bool,
-    /// In the child of a fork, run the callbacks and destructors too that were queued before it: then each
-    /// of them runs twice, once in either process. Off by default: the child frees what is plain memory, and
-    /// forgets the rest. (The parent is not concerned.) Counts at the moment of the fork.
+    /// In the child of a fork, also runs the callbacks and destructors that were queued before it: each of
+    /// them then runs twice, once in each process. Off by default: the child frees plain memory, and forgets
+    /// the rest. (The parent runs its own in either case.) The setting at the moment of the fork counts.
     pub inherit_callbacks: bool,
-    /// Do nothing about forks. For programs whose children only execute another program: the child must
-    /// then call nothing of this library. Off by default.
+    /// Installs no fork handlers, for programs whose children only execute another program: the child must
+    /// call nothing of this library. Off by default.
     pub ignore_forks: bool,
-    /// Report a grace period whose readers have been in the way for this long; zero: none. Open: as it is,
-    /// [`STALL_AFTER`](crate::report::STALL_AFTER) at first. Can be changed later: [`set_stall_after`](crate::report::set_stall_after).
+    /// Reports a grace period whose readers have blocked it for this long; zero: no reports. Unset:
+    /// unchanged, at first [`STALL_AFTER`](crate::report::STALL_AFTER).
+    /// [`set_stall_after`](crate::report::set_stall_after) changes it later.
     pub stall_after: Option<Duration>,
-    /// Listen to the kernel about memory, as long as something is held that waits for its flush time: see the guide's
-    /// chapter on [memory pressure](crate::guide::memory_pressure). Up to three descriptors more. On by default; off,
-    /// [`memory_is_low`](crate::tuning::memory_is_low) still works.
+    /// Listens to the kernel's memory pressure while something is queued that waits for its flush time: see
+    /// the guide's chapter on [memory pressure](crate::guide::memory_pressure). Needs up to three descriptors
+    /// more. On by default; if off, [`memory_is_low`](crate::tuning::memory_is_low) still works.
     pub memory_pressure: bool,
 }
 
@@ -65,21 +67,21 @@ impl Options {
         }
     }
 
-    /// Demands a fence mode.
+    /// Requires a fence mode.
     #[must_use]
     pub const fn fence(mut self, mode: FenceMode) -> Options {
         self.fence = Some(mode);
         self
     }
 
-    /// Has threads run their callbacks themselves; see [`inline_callbacks`](Options::inline_callbacks).
+    /// Lets threads run their callbacks themselves; see [`inline_callbacks`](Options::inline_callbacks).
     #[must_use]
     pub const fn inline_callbacks(mut self, inline: bool) -> Options {
         self.inline_callbacks = inline;
         self
     }
 
-    /// Has the child of a fork run what was queued before it; see
+    /// Lets the child of a fork run what was queued before it; see
     /// [`inherit_callbacks`](Options::inherit_callbacks).
     #[must_use]
     pub const fn inherit_callbacks(mut self, inherit: bool) -> Options {
@@ -87,7 +89,7 @@ impl Options {
         self
     }
 
-    /// Leaves forks alone; see [`ignore_forks`](Options::ignore_forks).
+    /// Installs no fork handlers; see [`ignore_forks`](Options::ignore_forks).
     #[must_use]
     pub const fn ignore_forks(mut self, ignore: bool) -> Options {
         self.ignore_forks = ignore;
@@ -109,24 +111,24 @@ impl Options {
         self
     }
 
-    /// Listens to the kernel about memory, or does not; see [`memory_pressure`](Options::memory_pressure).
+    /// Turns the kernel's memory pressure on or off; see [`memory_pressure`](Options::memory_pressure).
     #[must_use]
     pub const fn memory_pressure(mut self, listen: bool) -> Options {
         self.memory_pressure = listen;
         self
     }
 
-    /// Limits the slots.
+    /// Limits the number of slots.
     #[must_use]
     pub const fn max_threads(mut self, threads: u32) -> Options {
         self.max_threads = Some(threads);
         self
     }
 
-    /// Applies settings. Call it first in `main`, before any thread reads.
+    /// Applies the settings. Call it first in `main`, before any thread reads.
     ///
     /// # Errors
-    /// The fence mode cannot change any more, or is not to be had; an impossible limit.
+    /// The fence mode cannot change any more or is not available, or a limit is impossible.
     ///
     /// ```
     /// use quiescent::{FenceMode, Options, statistics};
@@ -136,7 +138,7 @@ impl Options {
     /// # Ok::<(), quiescent::InitError>(())
     /// ```
     pub fn apply(self) -> Result<(), InitError> {
-        let (env, domain) = (prim::env(), prim::domain());
+        let (env, domain) = (global::env(), global::home());
         if let Some(threads) = self.max_threads {
             env.limit_threads(threads)?;
         }
@@ -147,16 +149,18 @@ impl Options {
         );
         domain.set_inline(self.inline_callbacks);
         if let Some(time) = self.stall_after {
-            crate::watch::stall::set_time(domain, time);
+            domain.set_stall_after(time);
         }
         #[cfg(not(quiescent_model))]
         env.alarm.set_sources_wanted(self.memory_pressure);
         #[cfg(not(quiescent_model))]
-        env.forking.set(self.ignore_forks, self.inherit_callbacks);
+        global::process()
+            .forking
+            .set(self.ignore_forks, self.inherit_callbacks);
         match self.fence {
             Some(mode) => env.force_mode(mode),
             None => {
-                env.resolve_mode();
+                env.threads.mode.resolve();
                 Ok(())
             }
         }

@@ -1,34 +1,34 @@
-//! Non-owning pointers for linked structures: [`RcuPtr`], and what a load finds: [`Shared`].
+//! Non-owning pointers for linked structures: [`RcuPtr`], and [`Shared`], which a load returns.
 //!
 //! # What is safe, and why
-//! An object is reached through any number of pointers, so none of them can own it. Readers get `&'g T`
-//! from a safe call; hence no safe call may let the object go before the section `'g` ends, and none
-//! may store an address that somebody else will let go:
+//! Several pointers may lead to one object, so none of them can own it. Readers get `&'g T` from a safe call.
+//! Therefore no safe call may free the object before the section `'g` ends, and none may store an address
+//! that other code will free:
 //!
 //! | call | safe? | because |
 //! |---|---|---|
-//! | store, swap, compare-and-exchange a `Box` | yes | nobody else has it; once stored it is given up only by an unsafe call |
+//! | store, swap, compare-and-exchange a `Box` | yes | the caller owns it; later only an unsafe call frees it |
 //! | store null, drop the pointer | yes | the object becomes unreachable: a leak at worst |
-//! | load, compare under a guard | yes | see below; the guard also rules out another object at the same address |
-//! | store what was found by a load | **no** | it may be retired by now, and would be found after it was freed |
-//! | retire; take back | **no** | the type does not know who else can find the object |
+//! | load, compare under a guard | yes | see below; the guard keeps the address from being reused |
+//! | store what a load returned | **no** | it may be retired, and readers would find it after it is freed |
+//! | retire; take back | **no** | the type does not know where else the object can be found |
 //!
-//! A plain reference cannot be stored at all: it would come from anywhere. The address of an object
-//! travels in a [`Shared`], which keeps the provenance of the box (freeing through a `&T` is not
-//! allowed) and cannot outlive its section.
+//! A plain reference cannot be stored, because it may come from anywhere. The address of an object is passed
+//! in a [`Shared`], which keeps the provenance of the box (freeing through a `&T` is not allowed) and cannot
+//! outlive its section.
 //!
 //! # Invariant
-//! An `RcuPtr` that a reader can reach is null or points to a box that was published whole `[PTR-1]`
-//! and that is not freed before every section has ended in which it could be found there. `load` relies
-//! on it; the safe calls keep it; the unsafe ones ask the caller to.
+//! An `RcuPtr` that a reader can reach is null, or points to a box that was published complete `[PTR-1]` and
+//! that is not freed before every section has ended in which it could be found there. `load` relies on this;
+//! the safe calls preserve it; the unsafe ones require the caller to.
 //!
 //! # Edges
-//! `[PTR-1]` the contents of the object, release of the pointer; a load acquires. Also for an object
-//! that is linked a second time: who stores a `Shared` acquired the contents when it was loaded, so they
-//! happen before the second release as well. That an unlinking comes before the grace period is the
-//! business of retiring, not of this pointer.
+//! `[PTR-1]` An updater writes the object, then stores the pointer with release; a load acquires. The same
+//! holds for an object that is linked a second time: the thread that stores a `Shared` acquired the contents
+//! when it loaded it, so they happen before the second release as well. That unlinking comes before the grace
+//! period is ensured by retiring, not by this pointer.
 //!
-//! What must not compile, does not:
+//! These do not compile:
 //!
 //! ```compile_fail,E0597
 //! let pointer = quiescent::RcuPtr::new(Box::new(1));
@@ -58,7 +58,7 @@
 //! ```compile_fail,E0308
 //! let pointer = quiescent::RcuPtr::null();
 //! let local = 1;
-//! pointer.store(Some(&local)); // only what nobody else can free
+//! pointer.store(Some(&local)); // only what no other code can free
 //! ```
 //! ```compile_fail,E0382
 //! let pointer = quiescent::RcuPtr::null();
@@ -102,15 +102,18 @@ use super::guard::Guard;
 use super::handle::{Global, Handle, Reads, Unique};
 use super::option::Exchanged;
 use super::shared::Shared;
-use crate::inner::prim::{AtomicPtr, Ordering, const_new};
+use quiescent_core::const_new;
+use quiescent_core::prim::{AtomicPtr, Ordering};
 
-/// Null, or a heap object that readers may be using. It owns nothing: for the links of structures.
+/// Null, or the address of a heap object that readers may be using. It owns nothing: for the links of
+/// structures.
 ///
-/// Storing a `Box` gives the object away. It comes back by [`retire`](Shared::retire),
-/// [`into_retired`](Shared::into_retired) or [`take`](RcuPtr::take), which are unsafe; else it lives for
-/// ever. To own one replaceable value, use [`RcuOption`](crate::RcuOption), which needs no `unsafe`.
+/// Storing a `Box` passes the object to the structure. [`retire`](Shared::retire),
+/// [`into_retired`](Shared::into_retired) and [`take`](RcuPtr::take), which are unsafe, get it back;
+/// otherwise it is never freed. To own one replaceable value, use [`RcuOption`](crate::RcuOption), which
+/// needs no `unsafe`.
 ///
-/// Every call is one atomic instruction and never waits or panics. Loading costs one acquire load.
+/// Every call is one atomic instruction and never waits or panics. A load is one acquire load.
 ///
 /// ```
 /// use quiescent::{RcuPtr, read_lock};
@@ -125,7 +128,7 @@ use crate::inner::prim::{AtomicPtr, Ordering, const_new};
 /// let guard = read_lock();
 /// let first = chain.load_shared(&guard).expect("two nodes");
 /// let second = first.next.load_shared(&guard);
-/// // SAFETY: nobody else updates this chain, so the second node stays in it, and the first one cannot
+/// // SAFETY: no other thread updates this chain, so the second node stays in it, and the first one cannot
 /// // be found any more once the chain starts behind it.
 /// unsafe {
 ///     chain.store_shared(second);
@@ -136,9 +139,10 @@ use crate::inner::prim::{AtomicPtr, Ordering, const_new};
 /// ```
 ///
 /// # In other domains
-/// It keeps no handle, only the type of one, `D`. So its safe calls with a guard are for the process's domain, and for domains that are the
-/// only one of their type ([`domain!`](crate::domain!)). Of another domain the type does not say which it is:
-/// [`load_protected`](RcuPtr::load_protected) is what is left, and unsafe.
+/// The pointer contains no handle, only the type of one, `D`. So its safe calls with a guard work in the
+/// process's domain, and in domains that are the only one of their type ([`domain!`](crate::domain!)). For
+/// other domains the type does not identify the domain; use [`load_protected`](RcuPtr::load_protected), which
+/// is unsafe.
 ///
 /// ```
 /// use quiescent::{Guard, RcuPtr};
@@ -162,7 +166,7 @@ pub struct RcuPtr<T: Send + Sync + 'static, D: Handle = Global> {
     of: PhantomData<fn() -> D::Brand>,
 }
 
-/// What [`RcuPtr::compare_exchange`] gives back when it does not.
+/// The error of [`RcuPtr::compare_exchange`].
 pub type ExchangedPtr<'g, T, D = Global> = Exchanged<Option<Box<T>>, Option<Shared<'g, T, D>>>;
 
 fn into_raw<T>(object: Option<Box<T>>) -> *mut T {
@@ -175,13 +179,13 @@ fn address<T: Send + Sync + 'static, D: Handle>(object: Option<Shared<'_, T, D>>
 
 impl<T: Send + Sync + 'static> RcuPtr<T> {
     const_new! {
-        /// Points to nothing. Can be the value of a `static`.
+        /// Makes a null pointer. Can be the value of a `static`.
         pub fn null() -> RcuPtr<T> {
             RcuPtr::null_in()
         }
     }
 
-    /// Points to this object, which is given away.
+    /// Makes a pointer to this object.
     pub fn new(object: Box<T>) -> RcuPtr<T> {
         RcuPtr {
             pointer: AtomicPtr::new(Box::into_raw(object)),
@@ -192,18 +196,18 @@ impl<T: Send + Sync + 'static> RcuPtr<T> {
 
 impl<T: Send + Sync + 'static, D: Handle> RcuPtr<T, D> {
     const_new! {
-        /// As [`null`](RcuPtr::null), in a domain that the type says.
+        /// As [`null`](RcuPtr::null), in the domain that the type `D` names.
         pub fn null_in() -> RcuPtr<T, D> {
             RcuPtr { pointer: AtomicPtr::new(ptr::null_mut()), of: PhantomData }
         }
     }
 
-    /// Does it point to nothing at present?
+    /// Returns whether the pointer is null now.
     pub fn is_null(&self) -> bool {
         self.pointer.load(Ordering::Acquire).is_null()
     }
 
-    /// The object that it points to at present. One acquire load.
+    /// The object that it points to now. Costs one acquire load.
     #[inline(always)]
     pub fn load<'g, E>(&self, guard: &'g Guard<E>) -> Option<&'g T>
     where
@@ -213,7 +217,7 @@ impl<T: Send + Sync + 'static, D: Handle> RcuPtr<T, D> {
         self.load_shared(guard).map(Shared::get)
     }
 
-    /// As [`load`](RcuPtr::load), for those who mean to compare, link or retire the object.
+    /// As [`load`](RcuPtr::load), returning a [`Shared`], which can be compared, linked or retired.
     #[inline(always)]
     pub fn load_shared<'g, E>(&self, guard: &'g Guard<E>) -> Option<Shared<'g, T, D>>
     where
@@ -221,29 +225,29 @@ impl<T: Send + Sync + 'static, D: Handle> RcuPtr<T, D> {
         D::Brand: Unique,
     {
         let _ = guard;
-        // SAFETY: what can be found here is not freed while sections are open that could find it, and
-        // `guard` keeps ours open.
+        // SAFETY: what can be found here is not freed while sections are open that could find it, and `guard`
+        // keeps this section open.
         unsafe { Shared::found(self.pointer.load(Ordering::Acquire)) } // [PTR-1]
     }
 
-    /// As [`load_shared`](RcuPtr::load_shared), without a section: for updaters who hold the lock
-    /// under which objects are unlinked.
+    /// As [`load_shared`](RcuPtr::load_shared), without a section: for updaters that hold the lock under
+    /// which objects are unlinked.
     ///
     /// # Safety
-    /// The object is not freed before the last use of what comes back.
+    /// The object is not freed before the last use of the result.
     #[inline(always)]
     pub unsafe fn load_protected<'a>(&'a self) -> Option<Shared<'a, T, D>> {
         // SAFETY: the caller's promise.
         unsafe { Shared::found(self.pointer.load(Ordering::Acquire)) } // [PTR-1]
     }
 
-    /// Points to this object from now on. The one before is neither freed nor retired: it leaks,
-    /// unless somebody knows it.
+    /// Stores the address of this object. The previous object is neither freed nor retired: it leaks unless
+    /// another pointer leads to it.
     pub fn store(&self, object: Option<Box<T>>) {
         self.pointer.store(into_raw(object), Ordering::Release); // [PTR-1]
     }
 
-    /// As [`store`](RcuPtr::store); what it pointed to before comes back.
+    /// As [`store`](RcuPtr::store), and returns the previous object.
     pub fn swap<'g, E>(
         &self,
         object: Option<Box<T>>,
@@ -259,10 +263,10 @@ impl<T: Send + Sync + 'static, D: Handle> RcuPtr<T, D> {
         unsafe { Shared::found(old) }
     }
 
-    /// Points to `new` from now on if it still points to `current`: the same object, not an equal one.
+    /// Stores the address of `new` if the pointer still leads to `current`. Compares addresses, not contents.
     ///
     /// # Errors
-    /// The new object back, with what the pointer points to.
+    /// Returns the new object, and the object that the pointer leads to.
     pub fn compare_exchange<'g, E>(
         &self,
         current: Option<Shared<'g, T, D>>,
@@ -282,22 +286,23 @@ impl<T: Send + Sync + 'static, D: Handle> RcuPtr<T, D> {
             })
     }
 
-    /// Points to an object that can be found elsewhere, too: to link around another one, for instance.
+    /// Stores the address of an object that is also linked elsewhere, for instance to bypass another one.
     ///
     /// # Safety
-    /// `object` has not been retired or freed, and will not be as long as sections that open later can
-    /// find it here.
+    /// `object` has not been retired or freed, and will not be while sections that open later can find it
+    /// here.
     pub unsafe fn store_shared(&self, object: Option<Shared<'_, T, D>>) {
         self.pointer.store(address(object), Ordering::Release); // [PTR-1]
     }
 
-    /// As [`store_shared`](RcuPtr::store_shared), if it still points to `current`.
+    /// As [`store_shared`](RcuPtr::store_shared), if the pointer still leads to `current`.
     ///
     /// # Errors
-    /// What it points to instead.
+    /// Returns what the pointer leads to instead.
     ///
     /// # Safety
-    /// As [`store_shared`](RcuPtr::store_shared), if it succeeds; and the guard is of the domain in which the objects are retired.
+    /// As [`store_shared`](RcuPtr::store_shared), if it succeeds; and the guard is of the domain in which the
+    /// objects are retired.
     pub unsafe fn compare_exchange_shared<'g, E>(
         &self,
         current: Option<Shared<'g, T, D>>,
@@ -328,10 +333,10 @@ impl<T: Send + Sync + 'static, D: Handle> RcuPtr<T, D> {
         }
     }
 
-    /// Takes the object back, at once, and leaves null: for the destructors of structures.
+    /// Takes the object back at once, and stores null: for the destructors of structures.
     ///
     /// # Safety
-    /// Nobody uses the object, and nobody can find it elsewhere; nor has it been retired.
+    /// No thread uses the object or can find it elsewhere, and it has not been retired.
     pub unsafe fn take(&mut self) -> Option<Box<T>> {
         let raw = self.pointer.load(Ordering::Acquire); // [PTR-1]
         self.pointer.store(ptr::null_mut(), Ordering::Relaxed); // `&mut`: ours alone
@@ -340,7 +345,7 @@ impl<T: Send + Sync + 'static, D: Handle> RcuPtr<T, D> {
     }
 }
 
-/// The address only: links may form a ring.
+/// Prints the address only, because links may form a cycle.
 impl<T: Send + Sync, D: Handle> fmt::Debug for RcuPtr<T, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("RcuPtr")

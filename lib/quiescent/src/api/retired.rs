@@ -1,17 +1,17 @@
-//! What a replaced value comes back as: [`Retired`].
+//! [`Retired`]: what a replaced value is returned as.
 //!
-//! It can be waited for (`wait` and its kin give the value back), kept (`leak`), or retired: handed to
-//! the reclaiming side, which frees it after a grace period while nobody waits. Dropping it does that.
+//! The program can wait for it (`wait` and related methods return the value), keep it (`leak`), or retire it:
+//! the library then frees it after a grace period, and no thread waits. Dropping it retires it.
 //!
-//! A retired object goes into the calling thread's own queue, with plain stores. A *plain* one (no
-//! `Drop`) is given back to the allocator by the same thread, one or two at a time, in later calls of
-//! `retire`: no wake-up, warm caches, and no code of the program runs under whatever locks the caller
-//! holds. One with `Drop` is dropped by the worker, or in [`drain`](crate::drain()). When a thread retires
-//! no more, or ends, the worker looks after what it left, [`FLUSH`](crate::tuning::FLUSH) later at most. (What belongs to a
-//! [`Domain`](crate::Domain) or [`Srcu`](crate::Srcu) goes into a queue of that, under its lock.)
+//! A retired object goes into the calling thread's own queue, with plain stores. A *plain* object (without
+//! `Drop`) is freed by the same thread, one or two at a time, in later calls of `retire`: this needs no
+//! wake-up, uses warm caches, and runs no code of the program under the caller's locks. An object with `Drop`
+//! is dropped by the worker, or in [`drain`](crate::drain()). When a thread stops retiring, or ends, the
+//! worker frees what is left, at most [`FLUSH`](crate::tuning::FLUSH) later. (In a [`Domain`](crate::Domain)
+//! or [`Srcu`](crate::Srcu), a thread's first 64 items take the lock of its queue there.)
 //!
-//! None of this ever waits for readers, and none can fail, unless its name says so. Not for signal handlers, nor for a
-//! global allocator's own use.
+//! No method waits for readers or can fail, unless its name says so. None may be called in signal handlers,
+//! or by a global allocator for its own use.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -28,12 +28,13 @@ use super::future;
 use super::handle::{Global, Handle};
 use super::refused::{Refusal, Refused};
 use crate::api::backend::How;
-use crate::api::error::SyncError;
+use quiescent_core::parts::error::SyncError;
 
-/// A value that was replaced and may still be read by sections that are open now.
+/// A replaced value that sections that are open now may still be reading.
 ///
-/// Dropping it **retires** it: it is freed after a grace period, some time later, and nobody waits
-/// ([`retire`](Retired::retire) says so in words). [`wait`](Retired::wait) waits and gives it back.
+/// Dropping it **retires** it: the library frees it after a grace period, and no thread waits
+/// ([`retire`](Retired::retire) does the same explicitly). [`wait`](Retired::wait) waits and returns the
+/// value.
 ///
 /// ```
 /// use quiescent::RcuCell;
@@ -45,26 +46,26 @@ use crate::api::error::SyncError;
 /// ```
 pub struct Retired<T: Send + 'static, D: Handle = Global> {
     value: NonNull<T>,
-    /// Bytes that the value owns beside its own size.
+    /// Bytes that the value owns besides its own size.
     owned_bytes: usize,
     domain: D,
     owns: PhantomData<Box<T>>,
 }
 
-// SAFETY: it owns a T that others may still read.
+// SAFETY: it owns a T that other threads may still read.
 unsafe impl<T: Send + Sync, D: Handle + Send> Send for Retired<T, D> {}
 // SAFETY: as above; a shared Retired gives &T only.
 unsafe impl<T: Send + Sync, D: Handle + Sync> Sync for Retired<T, D> {}
 
-/// What comes back from a wait that failed: the value, still retired, and the reason.
+/// The error of a wait: the value, still retired, and the reason.
 type NotWaited<T, D> = Refused<Retired<T, D>, SyncError>;
 
 impl<T: Send + 'static> Retired<T> {
-    /// Takes over an object that has been unlinked: for linked structures whose pointers own nothing.
+    /// Takes ownership of an object that has been unlinked, for linked structures whose pointers own nothing.
     ///
     /// # Safety
-    /// `pointer` comes from `Box::into_raw`; no section that opens from now on can find the object (those
-    /// that are open may go on with it); it is retired once, and not freed or changed by anybody else.
+    /// `pointer` comes from `Box::into_raw`; no section that opens later can find the object (sections that
+    /// are open now may continue to use it); it is retired once, and no other code frees or changes it.
     ///
     /// ```
     /// use quiescent::Retired;
@@ -83,10 +84,10 @@ impl<T: Send + 'static> Retired<T> {
 }
 
 impl<T: Send + 'static, D: Handle> Retired<T, D> {
-    /// As [`from_raw`](Retired::from_raw), for an object that is read under sections of this domain, and no other.
+    /// As [`from_raw`](Retired::from_raw), for an object that is read only under sections of this domain.
     ///
     /// # Safety
-    /// As there, for sections of this domain.
+    /// As for [`from_raw`](Retired::from_raw), for sections of this domain.
     #[inline(always)]
     pub unsafe fn from_raw_in(pointer: NonNull<T>, domain: D) -> Retired<T, D> {
         Retired {
@@ -97,7 +98,7 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
         }
     }
 
-    /// What it consists of. It retires nothing any more.
+    /// Takes it apart without retiring it.
     #[inline(always)]
     fn into_parts(self) -> (NonNull<T>, usize, D) {
         let this = ManuallyDrop::new(self);
@@ -106,10 +107,10 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
         (this.value, this.owned_bytes, domain)
     }
 
-    /// Frees the value after a grace period. Never waits, never fails, and runs no code of `T` here:
-    /// a plain value (one without `Drop`) is freed by a later `retire` of this thread or by the worker,
-    /// any other by the worker or in [`drain`](crate::drain()). Lazy: it may take some seconds
-    /// ([`FLUSH`](crate::tuning::FLUSH)) if nothing else asks for a grace period. Not for signal handlers.
+    /// Frees the value after a grace period. Never waits, never fails, and runs no code of `T` here: a later
+    /// `retire` of this thread or the worker frees a plain value (without `Drop`), the worker or
+    /// [`drain`](crate::drain()) any other. Lazy: it may take some seconds ([`FLUSH`](crate::tuning::FLUSH))
+    /// if nothing else requests a grace period. Not for signal handlers.
     #[doc(alias = "kfree_rcu")]
     #[doc(alias = "defer_destroy")]
     #[inline(always)]
@@ -117,22 +118,23 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
         drop(self);
     }
 
-    /// As [`retire`](Retired::retire), but soon: a grace period is started for it, and everything that
-    /// this thread has retired before goes with it.
+    /// As [`retire`](Retired::retire), but starts a grace period at once. What this thread has retired before
+    /// is included.
     pub fn retire_hurry(self) {
         let (value, bytes, domain) = self.into_parts();
         // SAFETY: a box of ours that no new reader can find.
         unsafe { domain.domain_backend().retire(value, bytes, Way::Hurry) };
     }
 
-    /// As [`retire`](Retired::retire), for threads whose time is dear (audio, control loops): this call frees
-    /// nothing, runs nothing, starts no grace period, and issues no process-wide fence. Others do all that: the
-    /// worker is woken once a batch, or comes when the flush time is over.
+    /// As [`retire`](Retired::retire), for threads with deadlines (audio, control loops): this call frees
+    /// nothing, runs nothing, starts no grace period, and issues no process-wide fence. The worker does all
+    /// that: it is woken once a batch, or wakes at the flush time.
     ///
-    /// What it may cost besides its ~20 instructions: once in a few hundred calls the queue's lock and a
-    /// block of memory, now and then a system call that wakes the worker or sets its timer, and the first
-    /// of all calls starts the worker. A thread for which all of `retire` is to be like this:
-    /// [`offload_thread`](crate::tuning::offload_thread). In a domain of the program's own it is as [`retire`](Retired::retire).
+    /// Cost: about 20 instructions. Once in a few hundred calls it also takes the queue's lock and a block of
+    /// memory; sometimes it makes a system call that wakes the worker or sets its timer; the first call of
+    /// all starts the worker. [`offload_thread`](crate::tuning::offload_thread) makes every `retire` of a
+    /// thread work like this. In a domain of the program's own, each of a thread's first 64 calls takes the
+    /// lock of its queue there.
     ///
     /// ```
     /// let cell = quiescent::RcuCell::new([0u8; 64]);
@@ -145,12 +147,13 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
         unsafe { domain.domain_backend().retire(value, bytes, Way::NoReclaim) };
     }
 
-    /// As [`retire`](Retired::retire), unless the [budget](crate::tuning::set_budget()) is used up: then the value comes
-    /// back. Never waits. Far from the budget it costs one look at a word more.
+    /// As [`retire`](Retired::retire), unless the [budget](crate::tuning::set_budget()) is used up; then it
+    /// returns the value. Never waits. Far from the budget it costs one load more than `retire`.
     ///
     /// # Errors
-    /// [`Refusal::Full`]: it does not fit beside what is queued. Before it says so, it drives
-    /// the grace period as far as that needs no waiting, and frees what has become free.
+    /// [`Refusal::Full`]: the value does not fit into the budget beside what is queued. Before the call
+    /// returns this, it drives the grace period as far as possible without waiting, and frees what has become
+    /// free.
     ///
     /// ```
     /// use quiescent::RcuCell;
@@ -160,7 +163,8 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     ///     drop(refused.object.wait()); // go no faster than the readers
     /// }
     /// ```
-    /// The budget of a domain is its own:
+    ///
+    /// Each domain has a budget of its own:
     /// ```
     /// use quiescent::{Domain, RcuCell};
     ///
@@ -179,14 +183,13 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
         self.unless_queued(result)
     }
 
-    /// As [`retire`](Retired::retire), but waits while the [budget](crate::tuning::set_budget()) is used up, for at
-    /// most `limit`. It waits for grace periods, and frees memory that is done, also of others; it runs
-    /// nobody's code.
+    /// As [`retire`](Retired::retire), but waits while the [budget](crate::tuning::set_budget()) is used up,
+    /// for at most `limit`. While it waits, it drives grace periods and frees memory, also of other threads;
+    /// it runs no callbacks.
     ///
     /// # Errors
-    /// [`Refusal::TimedOut`], with the readers that were in the way. Inside a section or a
-    /// callback [`Refusal::CannotWait`] (of the process's domain also where there is room). The value comes
-    /// back with each of them.
+    /// [`Refusal::TimedOut`], with the readers that blocked the grace period. Inside a section or a callback
+    /// [`Refusal::CannotWait`], even if there is room. Each returns the value.
     ///
     /// ```
     /// use std::time::Duration;
@@ -213,16 +216,16 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
         }
     }
 
-    /// Says that the value owns this many bytes beside its own size, so that a few large objects are
-    /// not held as long as many small ones. Adds up over calls. What the box itself takes, rounded as
-    /// allocators do, and the queue's entry are counted anyway.
+    /// Declares that the value owns this many bytes besides its own size, so that a few large objects are not
+    /// held as long as many small ones. Several calls add up. The box itself, rounded as allocators do, and
+    /// the queue entry are always counted.
     #[must_use = "this does not retire"]
     pub fn with_owned_bytes(mut self, bytes: usize) -> Retired<T, D> {
         self.owned_bytes = self.owned_bytes.saturating_add(bytes);
         self
     }
 
-    /// Waits for a grace period and gives the value back. Many at once: [`wait_all`](Retired::wait_all).
+    /// Waits for a grace period and returns the value. For several values: [`wait_all`](Retired::wait_all).
     ///
     /// # Panics
     /// As [`synchronize`](crate::synchronize); the value is then retired.
@@ -234,7 +237,7 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
         }
     }
 
-    /// As [`wait`](Retired::wait), returning the reason why it cannot.
+    /// As [`wait`](Retired::wait), but returns an error instead of panicking.
     ///
     /// # Errors
     /// As [`try_synchronize`](crate::try_synchronize), with the value still retired.
@@ -242,7 +245,7 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
         self.wait_as(How::default())
     }
 
-    /// As [`try_wait`](Retired::try_wait), giving up after `timeout`.
+    /// As [`try_wait`](Retired::try_wait), waiting for at most `timeout`.
     ///
     /// # Errors
     /// As [`synchronize_timeout`](crate::synchronize_timeout), with the value still retired.
@@ -257,8 +260,8 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
         }
     }
 
-    /// Waits for **one** grace period and gives all these values back. (If they are of several domains, for one of each but the first
-    /// as well.)
+    /// Waits for **one** grace period and returns all these values. (If they belong to several domains, for
+    /// one grace period of each.)
     ///
     /// # Panics
     /// As [`wait`](Retired::wait).
@@ -286,8 +289,8 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
         all.into_iter().map(Retired::into_box).collect()
     }
 
-    /// As [`wait`](Retired::wait), for async code. A future that is dropped half-way drops the value as
-    /// [`Retired`] does.
+    /// As [`wait`](Retired::wait), for async code. If the future is dropped before it is ready, the value is
+    /// retired.
     ///
     /// # Panics
     /// As [`GracePeriod`](crate::GracePeriod).
@@ -299,7 +302,7 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
         self.into_box()
     }
 
-    /// As [`wait_async`](Retired::wait_async), with the reason why it cannot in place of a panic.
+    /// As [`wait_async`](Retired::wait_async), but returns an error instead of panicking.
     ///
     /// # Errors
     /// As [`try_grace_period`](crate::try_grace_period()), with the value still retired.
@@ -311,7 +314,7 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
         }
     }
 
-    /// Keeps the value for ever.
+    /// Never frees the value.
     pub fn leak(self) -> &'static T
     where
         T: Sync,
@@ -321,10 +324,10 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
         unsafe { value.as_ref() }
     }
 
-    /// A grace period has passed since the value was replaced.
+    /// Returns the box. Only after a grace period since the value was replaced.
     fn into_box(self) -> Box<T> {
         let (value, ..) = self.into_parts();
-        // SAFETY: a box of ours; nobody reads it any more.
+        // SAFETY: a box of ours, and after the grace period no reader uses it.
         unsafe { Box::from_raw(value.as_ptr()) }
     }
 }
@@ -333,7 +336,7 @@ impl<T: Send + Sync + 'static, D: Handle> Deref for Retired<T, D> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: owned by `self`; others may read it too, so there is no mutable access.
+        // SAFETY: owned by `self`; other threads may read it, so there is no mutable access.
         unsafe { self.value.as_ref() }
     }
 }

@@ -1,4 +1,4 @@
-//! What a load of an [`RcuPtr`] finds: [`Shared`]. What is safe, and why, is told [there](super::ptr).
+//! [`Shared`]: what a load of an [`RcuPtr`] returns. [`ptr`](super::ptr) explains which calls are safe.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -10,7 +10,7 @@ use super::handle::{Global, Handle};
 use super::ptr::RcuPtr;
 use super::retired::Retired;
 
-/// An object that was found through an [`RcuPtr`] within the section `'g`: a `&'g T` that may be linked
+/// An object that was found through an [`RcuPtr`] within the section `'g`: a `&'g T` that may also be linked
 /// again or retired.
 pub struct Shared<'g, T: Send + Sync + 'static, D: Handle = Global> {
     object: NonNull<T>,
@@ -20,7 +20,7 @@ pub struct Shared<'g, T: Send + Sync + 'static, D: Handle = Global> {
 
 impl<'g, T: Send + Sync + 'static, D: Handle> Shared<'g, T, D> {
     /// # Safety
-    /// Null, or a box that was published whole and is not freed during `'g`.
+    /// Null, or a box that was published complete and is not freed during `'g`.
     #[inline(always)]
     pub(super) unsafe fn found(raw: *mut T) -> Option<Shared<'g, T, D>> {
         NonNull::new(raw).map(|object| Shared {
@@ -30,22 +30,22 @@ impl<'g, T: Send + Sync + 'static, D: Handle> Shared<'g, T, D> {
         })
     }
 
-    /// The object, for as long as the section lasts (`Deref` is shorter).
+    /// The object, for as long as the section lasts (a reference from `Deref` is shorter).
     #[inline(always)]
     pub fn get(self) -> &'g T {
         // SAFETY: not freed during 'g; shared, so there is no mutable access.
         unsafe { self.object.as_ref() }
     }
 
-    /// Its address, as `Box::into_raw` gave it.
+    /// Its address, as `Box::into_raw` returned it.
     pub fn as_ptr(self) -> NonNull<T> {
         self.object
     }
 
-    /// As [`into_retired`](Shared::into_retired), for an object that is read under sections of this domain.
+    /// As [`into_retired`](Shared::into_retired), for an object that is read under sections of `domain`.
     ///
     /// # Safety
-    /// As there, for sections of this domain.
+    /// As for [`into_retired`](Shared::into_retired), for sections of this domain.
     #[inline]
     pub unsafe fn into_retired_in<H: Handle<Brand = D::Brand>>(self, domain: H) -> Retired<T, H> {
         // SAFETY: a box by the invariant of `RcuPtr`; the rest is the caller's promise.
@@ -54,12 +54,12 @@ impl<'g, T: Send + Sync + 'static, D: Handle> Shared<'g, T, D> {
 }
 
 impl<T: Send + Sync + 'static> Shared<'_, T> {
-    /// Frees the object after a grace period, on the reclaiming side; never waits. Sections that are
-    /// open now, this one included, may go on using it, and may even come across it later.
+    /// Frees the object after a grace period; never waits. Sections that are open now, this one included, may
+    /// continue to use it, and may even find it again.
     ///
     /// # Safety
-    /// It has been unlinked: sections that open from now on cannot find it through any pointer. It is
-    /// retired or taken back once, and nobody links it again.
+    /// The object has been unlinked: sections that open later cannot find it through any pointer. It is
+    /// retired or taken back once, and is not linked again.
     #[doc(alias = "defer_destroy")]
     #[inline]
     pub unsafe fn retire(self) {
@@ -67,8 +67,8 @@ impl<T: Send + Sync + 'static> Shared<'_, T> {
         unsafe { self.into_retired() }.retire();
     }
 
-    /// For those who want the object back, or have more to say about it: it outlives the section.
-    /// Waiting for it has to happen outside.
+    /// Turns the object into a [`Retired`], which outlives the section: to get the object back, or to set its
+    /// options. Wait for it outside of the section.
     ///
     /// # Safety
     /// As [`retire`](Shared::retire).

@@ -1,181 +1,168 @@
-//! What the runtime did, and who is in the way.
+//! Counters of the library, and the readers that block a grace period.
 
-use std::fmt;
 use std::time::Duration;
 
 use quiescent_engine::credit::{self, Cause};
 
-use crate::inner::prim;
-use crate::watch::pressure::PressureSources;
+use crate::global::{self, home};
+use quiescent_core::os::pressure::PressureSources;
+use quiescent_core::parts::laziness::Breaker;
+use quiescent_core::parts::state::State;
+use quiescent_core::prim::counters::value;
+pub use quiescent_core::reader::holdout::Holdout;
+pub use quiescent_core::reader::mode::FenceMode;
 
 mod domain;
 
 pub use domain::DomainStatistics;
 
-/// How readers and updaters order their accesses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum FenceMode {
-    /// Readers execute no fence; the updater interrupts every CPU that runs a thread of the process,
-    /// once a grace period (`membarrier(2)`).
-    Membarrier,
-    /// Readers execute a full fence on both sides of a section. For systems without `membarrier`,
-    /// and for isolated CPUs that must not be interrupted.
-    Fenced,
-}
-
-impl fmt::Display for FenceMode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            FenceMode::Membarrier => "membarrier",
-            FenceMode::Fenced => "fenced",
-        })
-    }
-}
-
 /// Counters since the start of the process, and the present state.
 ///
-/// Counters only grow. They are read one after the other while the program runs, so they need not
-/// add up exactly.
+/// Counters only grow. They are read one after the other while the program runs, so their sums need not match
+/// exactly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Statistics {
     /// Grace periods that ended.
     pub grace_periods: u64,
-    /// Grace periods that needed no fence: nobody but their driver was registered.
+    /// Grace periods that needed no fence: only their driver was registered.
     pub grace_periods_sole: u64,
     /// Scans over readers.
     pub scans: u64,
-    /// Groups of 64 threads that scans looked at: those with somebody in them who had not been found
-    /// outside.
+    /// Groups of 64 threads that scans inspected: those with a thread that had not been found outside of its
+    /// sections.
     pub leaves_scanned: u64,
-    /// Pieces of work that grace periods consisted of: linear in groups of threads that somebody is in.
+    /// Steps that grace periods took: linear in the groups of 64 threads that are in use.
     pub steps: u64,
     /// Process-wide fences between the start of a grace period and its first scan.
     pub fences_gp: u64,
     /// Process-wide fences between flagging holdouts and going to sleep.
     pub fences_flag: u64,
-    /// Threads woken because their grace period ended, or to drive the next.
+    /// Threads that were woken because their grace period ended, or to drive the next one.
     pub wakeups: u64,
-    /// Sleeping drivers woken by a reader that ended its section.
+    /// Sleeping drivers that a reader woke when it ended its section.
     pub reader_wakeups: u64,
-    /// Times a driver went to sleep for a holdout.
+    /// Times a driver slept to wait for a reader.
     pub sleeps: u64,
-    /// Times a satisfied driver handed its role to another waiter.
+    /// Times a driver whose grace period had ended passed its role to another waiter.
     pub hand_overs: u64,
-    /// Times a waiter took the role from a driver that had not moved for a tenth of a second: stopped, or starved.
-    pub usurped: u64,
-    /// Times a report of a stall was due ([`set_stall_after`](crate::report::set_stall_after)). It was given if somebody was
-    /// still in the way, then.
+    /// Times a waiter took the role from a driver that had made no progress for 0.1 s (stopped or starved).
+    pub takeovers: u64,
+    /// Times a stall report was due ([`set_stall_after`](crate::report::set_stall_after)). It was made if a
+    /// reader still blocked the grace period then.
     pub stalls: u64,
-    /// Process-wide fences for taking queues over from threads that had gone quiet: one a sweep.
+    /// Process-wide fences for detaching the queues of quiet threads: one for each sweep.
     pub fences_take: u64,
-    /// Process-wide fences that were issued, for whatever domain or [`Srcu`](crate::Srcu); the other counters tell how many were needed. (None
-    /// where readers carry the fence.)
+    /// Process-wide fences that were issued, for all domains and [`Srcu`](crate::Srcu)s; the other counters
+    /// say how many were needed. (None where readers execute the fence.)
     pub fences_issued: u64,
-    /// Times that a fence issued for somebody else would do: by another thread at the same time, or for several [`Srcu`](crate::Srcu)s at once.
+    /// Times that a fence issued for another purpose was enough: one by another thread at the same time, or
+    /// one for several domains at once.
     pub fences_shared: u64,
-    /// Callbacks and objects queued and not gone yet.
+    /// Callbacks and objects that are queued or being run.
     pub queued: u64,
-    /// Their bytes, as the budget counts them: sizes, rounded up as allocators do (a word more, then to 16), 16 bytes of
-    /// queue for each, and what was said by [`Retired::with_owned_bytes`](crate::Retired::with_owned_bytes). What a thread
-    /// has queued since it last asked for credit, a batch at most, is not in there yet.
+    /// Their bytes, as the budget counts them: sizes rounded up as allocators do (plus a word, then to 16),
+    /// 16 bytes of queue for each, and what [`Retired::with_owned_bytes`](crate::Retired::with_owned_bytes)
+    /// declared. Not included is what a thread has queued since it last acquired credit: at most one batch.
     pub queued_bytes: u64,
-    /// For how long the oldest of it has been queued, at most, as far as it is known. What is being run
-    /// does not count.
+    /// An upper bound on how long the oldest of it has been queued, as far as known. What is being run does
+    /// not count.
     pub oldest: Duration,
     /// The budget in bytes, and in callbacks: see [`set_budget`](crate::tuning::set_budget()).
     pub budget_bytes: u64,
     /// See [`budget_bytes`](Statistics::budget_bytes).
     pub budget_callbacks: u64,
-    /// Times the budget was passed. Once more only after an eighth of it had become free.
+    /// Times the budget was exceeded. Counted again only after an eighth of it had become free.
     pub over_budget: u64,
-    /// Objects that [`try_retire`](crate::Retired::try_retire) has given back.
+    /// Objects that [`try_retire`](crate::Retired::try_retire) returned.
     pub refused: u64,
-    /// Objects that were freed by threads that retire in passing, beyond the usual, since the budget was
-    /// near.
+    /// Objects that retiring threads freed beyond their usual share because the budget was near.
     pub helped: u64,
-    /// Times a thread that queues code gave its processor up, once, to those who run it, since the budget was near.
+    /// Times a thread that queues callbacks yielded its processor once to the threads that run them, because
+    /// the budget was near.
     pub gave_way: u64,
     /// Callbacks and destructors run by the reclaimer.
     pub callbacks: u64,
-    /// Of those, how many panicked. Each panic was contained; the panic hook has spoken.
+    /// Of those, how many panicked. Each panic was contained; the panic hook has run.
     pub callback_panics: u64,
-    /// Of those, how many ended the worker's thread (`pthread_exit`): each time another one went on.
+    /// Of those, how many ended the worker's thread (`pthread_exit`). Each time another thread took over.
     pub callback_exits: u64,
-    /// Callbacks that did not return within a second: each has a thread to itself since.
+    /// Callbacks that did not return within a second. Each has a thread to itself since then.
     pub callbacks_stuck: u64,
     /// Barriers completed.
     pub barriers: u64,
-    /// Times the worker looked whether something is due.
+    /// Passes of the worker: times it checked whether something is due.
     pub worker_passes: u64,
-    /// Why it woke up for that, in all: it does not sleep between passes if there is more to do.
+    /// Why the worker woke up. It does not sleep between passes if there is more to do.
     pub worker_wakeups: WorkerWakeups,
-    /// Times a queue's callbacks were sent on their way, by what ended their laziness.
+    /// Times the callbacks of a queue were assigned to a grace period, by the cause.
     pub flushes: Flushes,
-    /// Times the kernel said that memory is low while something was held.
+    /// Times the kernel reported memory pressure while something was queued.
     pub pressure_events: u64,
-    /// Times the program said so ([`memory_is_low`](crate::tuning::memory_is_low)).
+    /// Times the program called [`memory_is_low`](crate::tuning::memory_is_low).
     pub pressure_calls: u64,
-    /// Passes of the worker that took all that was queued since memory was low: ten a second at most, however often
-    /// it was said.
+    /// Passes of the worker that took everything queued because memory was low: at most ten a second, however
+    /// often it was reported.
     pub pressure_passes: u64,
-    /// Which of the kernel's sources the worker listens to now.
+    /// The kernel's sources of memory pressure that the worker listens to now.
     pub pressure_sources: PressureSources,
-    /// Times the worker could not start, or could not go on (the fence was refused): what is queued is
-    /// held.
+    /// Times the worker could not start, or could not continue (the fence was refused). Queued items are
+    /// kept.
     pub worker_errors: u64,
-    /// The timer that the worker sleeps on is set.
+    /// Whether the timer that the worker sleeps on is set.
     pub timer_armed: bool,
-    /// Objects lost because there was no memory for a place in a queue.
+    /// Objects lost because there was no memory for a place in a queue: they leak, and closures among them
+    /// never run.
     pub leaked: u64,
-    /// Forks between the first process and this one. In the child of a fork all other counters start at
-    /// nothing.
+    /// Forks between the first process and this one. In the child of a fork all other counters restart at
+    /// zero.
     pub forks: u64,
-    /// Callbacks, destructors among them, that were queued or being run at the fork this process comes
-    /// from, and that the parent runs, not this process.
+    /// Callbacks, including destructors, that were queued or being run at the fork that made this process.
+    /// The parent runs them; this process does not.
     pub not_inherited: u64,
     /// Sections opened by threads that found no slot and share two counters.
-    pub crowd_sections: u64,
-    /// Callbacks and objects queued by threads without a queue of their own, into one that they share.
-    pub crowd_queued: u64,
-    /// Threads of this library: the worker, once something was queued; from its first callback on a stand-by; a second
-    /// worker, once there was a backlog; and one while a future waits.
+    pub unregistered_sections: u64,
+    /// Callbacks and objects queued by threads without a queue of their own, into a queue that they share.
+    pub unregistered_queued: u64,
+    /// Threads of this library: the worker, once something was queued; a stand-by, from the worker's first
+    /// callback on; the overflow worker, once there was a backlog.
     pub helper_threads: u64,
     /// Threads registered now.
     pub registered: u32,
-    /// Readers in the way of the grace period in flight now.
+    /// Readers that block the grace period in flight now.
     pub holdouts: u32,
-    /// Is a grace period in flight or wanted? One that nobody needs any more is left as it is, and nothing runs for it: whoever waits
-    /// next takes it along.
+    /// Whether a grace period is in flight or requested. One that no thread needs any more stays as it is,
+    /// and nothing runs for it; the next waiter completes it.
     pub busy: bool,
     /// The fence mode.
     pub fence_mode: FenceMode,
 }
 
-/// Times the worker woke up, each counted once. If several things woke it, the last of these counts.
+/// Times the worker woke up, each counted once. If several things woke it, the last of them counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WorkerWakeups {
-    /// A flush time had come.
+    /// A flush time was reached.
     pub timer: u64,
-    /// Somebody was in a hurry, waited for a barrier, had a batch of code ready, or said that memory is low.
+    /// A thread queued in a hurry, waited for a barrier, had a full batch of callbacks, or reported low
+    /// memory.
     pub kick: u64,
-    /// A source of memory pressure spoke.
+    /// A source of memory pressure reported.
     pub pressure: u64,
-    /// More than 10 000 callbacks were done and nobody was at them: the *second* worker was woken, beside the first,
-    /// and slept again when fewer than 100 were left.
+    /// More than 10 000 callbacks were ready and no thread was running them: the *overflow worker* was woken
+    /// beside the worker. It slept again when fewer than 100 were left.
     pub backlog: u64,
 }
 
-/// What ended the laziness of queues: how often a queue's callbacks were sent on their way for each of these. A thread
-/// that comes back while its queue is being taken over does it in a hurry itself: that counts as both.
+/// What ended the laziness of queues: how often the callbacks of a queue were assigned to a grace period, by
+/// cause. A thread that returns while its queue is being detached does it in a hurry itself: that counts as
+/// both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Flushes {
-    /// The flush time of what is lazy.
+    /// The flush time of lazy items.
     pub lazy: u64,
-    /// That of prompt calls.
+    /// The flush time of prompt items.
     pub prompt: u64,
     /// A batch was full.
     pub batch: u64,
@@ -206,46 +193,7 @@ impl Flushes {
     }
 }
 
-/// A reader that the grace period in flight waits for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Holdout {
-    /// The kernel's number of the thread; 0 for the readers that share the two counters.
-    pub thread_id: u32,
-    /// Its name, if the kernel still knows the thread. A thread without one has *ended* inside a
-    /// section: it leaked a guard, and no grace period will ever end.
-    pub name: Option<String>,
-    /// Sections it has open, one inside the other, as seen just now.
-    pub nesting: u32,
-}
-
-impl Holdout {
-    pub(crate) fn new(thread_id: u32, nesting: u32) -> Holdout {
-        let name = match thread_id {
-            0 => Some("(threads without a slot)".to_owned()),
-            id => std::fs::read_to_string(format!("/proc/self/task/{id}/comm"))
-                .ok()
-                .map(|name| name.trim_end().to_owned()),
-        };
-        Holdout {
-            thread_id,
-            name,
-            nesting,
-        }
-    }
-}
-
-impl fmt::Display for Holdout {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.name {
-            Some(name) => write!(f, "thread {} \"{name}\"", self.thread_id)?,
-            None => write!(f, "thread {}, which ended inside a section", self.thread_id)?,
-        }
-        write!(f, " (nesting {})", self.nesting)
-    }
-}
-
-/// Counters since the start of the process, and the present state. Takes the domain's lock briefly.
+/// Returns counters since the start of the process, and the present state. Takes the domain's lock briefly.
 ///
 /// ```
 /// let before = quiescent::statistics();
@@ -253,11 +201,103 @@ impl fmt::Display for Holdout {
 /// assert!(quiescent::statistics().grace_periods > before.grace_periods);
 /// ```
 pub fn statistics() -> Statistics {
-    prim::domain().statistics()
+    of_state(home())
 }
 
-/// The readers that the grace period in flight waits for, at most 64 of them; empty if none is in
-/// flight or nobody has looked yet. Reads their names from `/proc`.
+/// The readers that the grace period in flight waits for, at most 64 of them; empty if none is in flight, or
+/// if no scan has run yet. Reads their names from `/proc`.
 pub fn holdouts() -> Vec<Holdout> {
-    prim::domain().holdouts()
+    home().holdouts()
+}
+
+/// Counters, and the present state.
+fn of_state(state: &'static State) -> Statistics {
+    let env = state.env();
+    let (queued, queued_bytes) = state.held();
+    let oldest = state.oldest();
+    let core = state.lock();
+    let counts = core.engine.counts();
+    let holdouts = core.engine.holdouts().count() as u32;
+    let busy = core.engine.busy();
+    let budget = core.engine.budget();
+    drop(core);
+    let c = &state.counters;
+    Statistics {
+        grace_periods: counts.grace_periods,
+        grace_periods_sole: counts.sole,
+        scans: counts.scans,
+        leaves_scanned: counts.leaves_scanned,
+        steps: counts.steps,
+        stalls: counts.stalls,
+        fences_gp: value(&c.fences_gp),
+        fences_flag: value(&c.fences_flag),
+        wakeups: value(&c.wakeups),
+        reader_wakeups: value(&c.reader_wakeups),
+        sleeps: value(&c.sleeps),
+        hand_overs: value(&c.hand_overs),
+        takeovers: counts.takeovers,
+        fences_take: value(&c.fences_take),
+        fences_issued: env.fences.issued(),
+        fences_shared: value(&c.fences_shared),
+        queued,
+        queued_bytes,
+        oldest,
+        budget_bytes: budget.bytes,
+        budget_callbacks: budget.count,
+        over_budget: counts.over_budget,
+        refused: value(&c.refused),
+        helped: value(&c.helped),
+        gave_way: value(&c.gave_way),
+        callbacks: value(&c.callbacks),
+        callback_panics: value(&c.panics),
+        callback_exits: value(&c.exits),
+        callbacks_stuck: stuck(),
+        barriers: value(&c.barriers),
+        worker_passes: value(&c.worker_passes),
+        worker_wakeups: WorkerWakeups {
+            timer: value(&c.woken_timer),
+            kick: value(&c.woken_kick),
+            pressure: value(&c.woken_pressure),
+            backlog: counts.backlogs,
+        },
+        flushes: Flushes::of(&counts.flushes),
+        pressure_events: value(&c.pressure_events),
+        pressure_calls: value(&c.pressure_calls),
+        pressure_passes: counts.pressure,
+        pressure_sources: env.alarm.sources(),
+        worker_errors: value(&c.worker_errors),
+        timer_armed: env.alarm.is_armed(),
+        leaked: value(&c.leaked),
+        unregistered_sections: value(&env.threads.unregistered),
+        unregistered_queued: value(&c.unregistered_queued),
+        helper_threads: value(&c.helpers),
+        forks: value(&c.forks),
+        not_inherited: value(&c.not_inherited),
+        registered: env.threads.slots.registered(),
+        holdouts,
+        busy,
+        fence_mode: state.resolve_mode(),
+    }
+}
+
+/// Callbacks that do not return.
+fn stuck() -> u64 {
+    #[cfg(quiescent_model)]
+    return 0;
+    #[cfg(not(quiescent_model))]
+    global::process().workers.watch.stuck()
+}
+
+/// The callbacks that end laziness most often, since the start of the process, most frequent first. There is
+/// room for 127 types; the others are counted together, as "(others)".
+///
+/// ```
+/// struct Session;
+/// quiescent::defer_hurry(|| drop(Session));
+/// let worst = quiescent::stats::breakers()[0];
+/// assert_eq!((worst.hurried, worst.prompt), (1, 0));
+/// println!("{} woke the worker {} times", worst.name, worst.hurried + worst.prompt);
+/// ```
+pub fn breakers() -> Vec<Breaker> {
+    global::env().breakers.all()
 }

@@ -1,4 +1,4 @@
-//! What a running program may change: how long things wait for company, and who reclaims.
+//! Settings that a running program can change: flush times, budget, and which threads reclaim.
 
 use std::time::Duration;
 
@@ -6,41 +6,41 @@ use quiescent_engine::credit::Defer;
 
 use super::backend::{Backend as _, OfProcess, Until};
 use super::defer::Drained;
-use crate::inner::domain::state::Core;
-use crate::inner::prim;
+use crate::global::{env, home};
+use quiescent_core::parts::state::{Core, State};
+use quiescent_core::prim::counters::count;
 
-pub use crate::watch::pressure::memory_is_low;
-
-/// The longest that something retired lazily waits before a grace period is asked for on its account,
-/// but for rounding up to the next whole second. By `CLOCK_MONOTONIC`, which stands still while the system is
-/// suspended; so do all times of this library ([`set_flush_times`]).
+/// The longest time that lazily retired objects wait before a grace period is requested for them, apart from
+/// rounding up to the next whole second. Measured with `CLOCK_MONOTONIC`, which stops while the system is
+/// suspended, as all times of this library are ([`set_flush_times`]).
 pub const FLUSH: Duration = Duration::from_nanos(Defer::threads().lazy_ns);
 
-/// The longest that a [`defer`](crate::defer()) waits before a grace period is asked for on its account.
+/// The longest time that a [`defer`](crate::defer()) waits before a grace period is requested for it.
 pub const PROMPT: Duration = Duration::from_nanos(Defer::threads().prompt_ns);
 
-/// No wait is longer than this: a hundred years, which no sum of times overflows.
+/// The longest wait: a hundred years, which no sum of times overflows.
 const LONGEST_NS: u64 = 100 * 365 * 86_400 * 1_000_000_000;
 
-/// How long callbacks wait for company, at most; see [`set_flush_times`].
+/// The longest times that callbacks wait for a shared grace period; see [`set_flush_times`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlushTimes {
-    /// What is retired, and [`defer_lazy`](crate::defer_lazy): [`FLUSH`] at first. From one second on, the time of a
-    /// flush is rounded up to a whole second of the monotonic clock, so that many processes' flushes coincide.
+    /// For retired objects and [`defer_lazy`](crate::defer_lazy): [`FLUSH`] at first. Flush times of one
+    /// second or more are rounded up to a whole second of the monotonic clock, so that the flushes of many
+    /// processes coincide.
     pub lazy: Duration,
-    /// [`defer`](crate::defer()): [`PROMPT`] at first.
+    /// For [`defer`](crate::defer()): [`PROMPT`] at first.
     pub prompt: Duration,
 }
 
-/// Changes how long callbacks wait for company before a grace period is asked for on their account. Also for
-/// what is queued already: it goes earlier, or later (but a prompt callback's time never moves back).
+/// Changes how long callbacks wait before a grace period is requested for them. Applies to queued items too:
+/// their time moves earlier or later (but the time of a prompt callback never moves later).
 ///
-/// Shorter times free memory sooner and wake the processor more often: a program that retires a little all
-/// the time causes one wake-up per `lazy`, one that calls a little all the time one per `prompt`. Zero means: at once.
-/// `docs/laziness.md` has the measured trade-off. O(threads), with each queue's lock in turn.
+/// Shorter times free memory sooner and wake the processor more often: a program that retires steadily causes
+/// one wake-up per `lazy`, one that calls `defer` steadily one per `prompt`. Zero means at once.
+/// `docs/laziness.md` shows the measured trade-off. O(threads), taking each queue's lock in turn.
 ///
-/// Times are by `CLOCK_MONOTONIC`: setting the clock changes nothing, and while the system is suspended they stand
-/// still, so that nothing is due on resume that was not before, and no suspend is ended by us.
+/// Times are measured with `CLOCK_MONOTONIC`: setting the clock changes nothing. While the system is
+/// suspended the clock stops, so that a resume makes nothing due, and the library never ends a suspend.
 ///
 /// ```
 /// use quiescent::tuning::{FlushTimes, flush_times, set_flush_times};
@@ -50,17 +50,17 @@ pub struct FlushTimes {
 /// assert_eq!(flush_times().lazy, Duration::from_secs(2));
 /// ```
 pub fn set_flush_times(times: FlushTimes) {
-    prim::domain().set_flush_times(in_ns(times.lazy), in_ns(times.prompt));
+    home().set_flush_times(in_ns(times.lazy), in_ns(times.prompt));
 }
 
-/// In nanoseconds, no longer than the longest.
+/// The time in nanoseconds, at most `LONGEST_NS`.
 pub(crate) fn in_ns(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).map_or(LONGEST_NS, |ns| ns.min(LONGEST_NS))
 }
 
-/// The times that count now.
+/// The current times.
 pub fn flush_times() -> FlushTimes {
-    FlushTimes::of(&prim::domain().lock())
+    FlushTimes::of(&home().lock())
 }
 
 impl FlushTimes {
@@ -73,27 +73,28 @@ impl FlushTimes {
     }
 }
 
-/// Sets the budget: how many bytes and how many callbacks may be queued. Bytes are what objects take while they
-/// are queued, with the allocator's share and the queue's ([`Statistics::queued_bytes`](crate::statistics::Statistics)). `u64::MAX` is no limit. The
-/// default is 64 MiB and 2²⁰ callbacks; [`Options::budget`](crate::Options::budget) sets it at the start.
+/// Sets the budget: how many bytes and how many callbacks may be queued. The bytes of an object include the
+/// overhead of the allocator and of the queue ([`Statistics::queued_bytes`](crate::statistics::Statistics)).
+/// `u64::MAX` is no limit. The default is 64 MiB and 2²⁰ callbacks;
+/// [`Options::budget`](crate::Options::budget) sets it at start-up.
 ///
-/// Works at any time, and at once; what is queued stays queued.
+/// Takes effect at once, at any time; queued items stay queued.
 ///
 /// ```
 /// quiescent::tuning::set_budget(16 << 20, u64::MAX);
 /// assert_eq!(quiescent::statistics().budget_bytes, 16 << 20);
 /// ```
 pub fn set_budget(bytes: u64, callbacks: u64) {
-    prim::domain().set_budget(bytes, callbacks);
+    home().set_budget(bytes, callbacks);
 }
 
-/// Moves reclaiming off the threads that retire, or back to them; at any time, for the whole process.
+/// Moves reclaiming from the threads that retire to the worker, or back; at any time, for the whole process.
 ///
 /// On: `retire` only queues. The worker starts grace periods, issues their fences, and frees: once a batch
-/// (2048 objects or 192 KiB of a thread), and at the flush time. Off, as at first: threads that retire do it for
-/// themselves in passing, which is cheaper (no hop to another thread, warm caches) but not even: once a batch
-/// a call takes some microseconds more. Nothing queued is lost, and the order in which one thread's objects
-/// are freed stays. Closures and destructors are the worker's in either case (but see
+/// (2048 objects or 192 KiB of a thread), and at the flush time. Off (the default): threads that retire do
+/// this themselves during later calls. That is cheaper (no change of thread, warm caches) but less even: once
+/// a batch a call takes some microseconds more. A change loses nothing, and keeps the order in which one
+/// thread's objects are freed. The worker runs closures and destructors in either case (but see
 /// [`Options::inline_callbacks`](crate::Options)).
 ///
 /// ```
@@ -103,12 +104,12 @@ pub fn set_budget(bytes: u64, callbacks: u64) {
 /// quiescent::tuning::set_offload(false);
 /// ```
 pub fn set_offload(offload: bool) {
-    prim::domain().set_offload(offload);
+    home().set_offload(offload);
 }
 
-/// As [`set_offload`], for what the calling thread retires: `Some` whatever the process does, `None` as the process
-/// does, as at first. Forgotten when the thread ends. A thread that gets no queue of its own (fenced readers, no
-/// memory) is as the process is.
+/// As [`set_offload`], for what the calling thread retires: `Some` overrides the process's setting, `None`
+/// (the default) follows it. Reset when the thread ends. A thread that gets no queue of its own (fenced
+/// readers, no memory) follows the process's setting.
 ///
 /// ```
 /// std::thread::spawn(|| {
@@ -116,17 +117,17 @@ pub fn set_offload(offload: bool) {
 /// }).join().unwrap();
 /// ```
 pub fn offload_thread(offload: Option<bool>) {
-    prim::domain().offload_thread(offload);
+    home().offload_thread(offload);
 }
 
-/// Who runs closures and destructors: the worker, as at first, or the program itself, whenever it calls
-/// [`drain_ready`] (or [`drain`](crate::drain())). For event loops and frameworks whose callbacks must run on
-/// *their* threads; at any time, for the whole process.
+/// Selects which threads run closures and destructors: the worker (the default), or the program itself, when
+/// it calls [`drain_ready`] or [`drain`](crate::drain()). For event loops and frameworks whose callbacks must
+/// run on their own threads; at any time, for the whole process.
 ///
-/// While it is on, the worker still starts grace periods, at the same times, and frees plain memory; what has
-/// become ready then is told to [`on_ready`]. Nobody runs it but the program: it stays queued if the program does
-/// not drain, and a [`barrier`](crate::barrier()) waits for that. When it is switched off the worker goes on with what
-/// is there.
+/// While it is on, the worker still starts grace periods, at the same times, and frees plain memory; it calls
+/// the function set by [`on_ready`] when callbacks have become ready. Callbacks stay queued until the program
+/// drains, and a [`barrier`](crate::barrier()) waits for that. When it is switched off, the worker runs what
+/// is queued.
 ///
 /// ```
 /// use std::time::Duration;
@@ -141,23 +142,48 @@ pub fn offload_thread(offload: Option<bool>) {
 /// # quiescent::tuning::set_drained(false);
 /// ```
 pub fn set_drained(drained: bool) {
-    prim::domain().set_drained(drained);
+    home().set_drained(drained);
 }
 
-/// Has `notify` called when callbacks have become ready that the program runs itself ([`set_drained`]): on the
-/// worker's thread, once a grace period that it waited for. It must not wait for grace periods or barriers; it may write to
-/// an event descriptor, say. A panic in it is contained. The last one set is called.
+/// Sets a function that the worker calls when callbacks have become ready that the program runs itself
+/// ([`set_drained`]): on the worker's thread, once for each grace period that it waited for. It must not wait
+/// for grace periods or barriers; it may write to an event descriptor, for example. A panic in it is
+/// contained. Each call replaces the previous function.
 pub fn on_ready(notify: fn()) {
-    super::report::set_ready(notify);
+    crate::watch::report::set_ready(notify);
 }
 
-/// Runs and frees, in this thread, at most `most` callbacks and objects that are ready, and begins none after
-/// `limit`. Never waits, and issues no process-wide fence: what is not ready is left. What threads free for
-/// themselves is left to them. For event loops and real-time threads; [`drain`](crate::drain()) waits until all is
-/// gone.
+/// Runs and frees, in this thread, at most `most` callbacks and objects that are ready, and starts none after
+/// `limit`. Never waits, issues no process-wide fence, and leaves what is not ready. It also leaves the
+/// objects that threads free themselves. For event loops and real-time threads; [`drain`](crate::drain())
+/// waits until everything is done.
 ///
-/// Inside a callback it frees memory only.
+/// Inside a callback it only frees memory.
 pub fn drain_ready(most: u64, limit: Duration) -> Drained {
     let ran = OfProcess.drain_ready(most, Until::after(limit));
     Drained::of(ran, OfProcess)
+}
+
+/// Reports that memory is low: everything queued lazily, by any thread and in any domain, is freed or run now
+/// instead of at its flush time. For programs that know this before the kernel: an allocation was refused, a
+/// budget of their own is used up, a container's manager has sent a message.
+///
+/// May be called on any thread, also inside sections and callbacks; not in signal handlers. Never waits: the
+/// worker is woken, and frees after a grace period. Takes effect at most ten times a second; a call that
+/// comes sooner takes effect when that time is over. Does nothing if nothing is queued. O(threads and
+/// domains).
+///
+/// The library also listens to the kernel, unless [`Options::memory_pressure`](crate::Options) switches that
+/// off; the guide's chapter on [memory pressure](crate::guide::memory_pressure) lists the sources and their
+/// delays.
+///
+/// ```
+/// # let cache = quiescent::RcuCell::new(vec![0u8; 1 << 20]);
+/// drop(cache.store(Vec::new())); // a megabyte, freed within ten seconds …
+/// quiescent::tuning::memory_is_low(); // … or at once
+/// ```
+pub fn memory_is_low() {
+    let env = env();
+    count(&env.state.counters.pressure_calls);
+    env.states().for_each(State::memory_low);
 }

@@ -5,31 +5,31 @@ use std::time::Duration;
 use super::backend::{Backend as _, OfProcess};
 use super::cookie::Cookie;
 use crate::api::backend::How;
-use crate::api::error::SyncError;
+use quiescent_core::parts::error::SyncError;
 
 /// Waits for a grace period: until every read-side critical section that was open when this was called
 /// has ended.
 ///
-/// What was unpublished before the call can be freed after it. Many callers share one grace period.
+/// What was unlinked before the call can be freed after it. Several callers share one grace period.
 ///
 /// # Ordering
-/// Everything before the call happens before everything in sections that open after the grace period
-/// has started; everything in older sections happens before the return.
+/// Everything before the call happens before everything in sections that open after the grace period has
+/// started; everything in older sections happens before the return.
 ///
 /// # Panics
-/// Inside a section of the same thread (it would wait for itself), if the sandbox has taken
-/// `membarrier(2)` away since start-up, and if there is no memory for the records of newly registered
-/// threads; [`try_synchronize`] returns these instead.
+/// Inside a section of the same thread (it would wait for itself) or a callback; if the system has begun to
+/// refuse `membarrier(2)` since start-up; if there is no memory for the records of newly registered threads.
+/// [`try_synchronize`] returns these as errors.
 ///
 /// # Cost
-/// A sole registered thread: no system call. Otherwise one `membarrier(2)` a grace period, and a scan
-/// linear in occupied leaves of 64 threads.
+/// With one registered thread: no system call. Otherwise one `membarrier(2)` for each grace period, and a
+/// scan that is linear in the groups of 64 threads that are in use.
 ///
 /// ```
 /// let cell = quiescent::RcuCell::new(1);
 /// let old = cell.store(2);
 /// quiescent::synchronize();
-/// // Nobody reads `old` any more.
+/// // No reader uses `old` any more.
 /// # let _ = old.wait();
 /// ```
 #[doc(alias = "synchronize_rcu")]
@@ -40,20 +40,20 @@ pub fn synchronize() {
     }
 }
 
-/// As [`synchronize`], returning the reason why it cannot.
+/// As [`synchronize`], but returns an error instead of panicking.
 ///
 /// # Errors
-/// [`SyncError::InsideSection`], [`SyncError::FenceRefused`], [`SyncError::OutOfMemory`]. On an error
-/// no grace period has been waited for: nothing may be freed.
+/// [`SyncError::InsideSection`], [`SyncError::InsideCallback`], [`SyncError::FenceRefused`],
+/// [`SyncError::OutOfMemory`]. On an error no grace period has passed: nothing may be freed.
 pub fn try_synchronize() -> Result<(), SyncError> {
     OfProcess.wait(How::default())
 }
 
-/// As [`try_synchronize`], giving up after `timeout`.
+/// As [`try_synchronize`], waiting for at most `timeout`.
 ///
 /// # Errors
-/// Also [`SyncError::TimedOut`], with the readers that were in the way. A caller that gives up leaves
-/// nothing behind that needs care: the next one continues its grace period.
+/// Also [`SyncError::TimedOut`], with the readers that blocked the grace period. A caller whose time is over
+/// has nothing to clean up: the next caller continues its grace period.
 ///
 /// ```
 /// use std::time::Duration;
@@ -76,10 +76,10 @@ pub fn synchronize_timeout(timeout: Duration) -> Result<(), SyncError> {
     OfProcess.wait(How::within(timeout))
 }
 
-/// As [`synchronize`], in a hurry: spins longer before it sleeps.
+/// As [`synchronize`], but spins longer before it sleeps.
 ///
-/// Every grace period here is already expedited in the kernel's sense (the fence is the interrupt), so
-/// the difference is policy only.
+/// Every grace period of this library is already expedited in the kernel's sense (the fence acts as the
+/// interrupt), so only the spinning differs.
 ///
 /// # Panics
 /// As [`synchronize`].
@@ -91,9 +91,9 @@ pub fn synchronize_expedited() {
     }
 }
 
-/// Asks for a grace period without waiting, and returns the cookie it will satisfy.
+/// Requests a grace period without waiting, and returns a cookie for it.
 ///
-/// No system call, nobody is woken. Whoever waits or polls next drives it.
+/// Makes no system call and wakes no thread. The next thread that waits or polls drives the grace period.
 ///
 /// ```
 /// let cookie = quiescent::start_grace_period();

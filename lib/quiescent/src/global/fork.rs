@@ -1,64 +1,64 @@
 //! The child of a fork: a process with one thread, and a copy of everything else.
 //!
-//! `pthread_atfork` handlers are registered in the start-up constructor. (Not when the first thread comes:
-//! that may be in a signal handler or inside an allocator, where nothing may be registered.) They cost a
-//! few locks a fork; [`Options::ignore_forks`](crate::Options::ignore_forks) switches them off.
+//! The start-up constructor registers `pthread_atfork` handlers. (Not the first thread's registration: that
+//! may happen in a signal handler or inside an allocator, where nothing may be registered.) They cost a few
+//! locks for each fork; [`Options::ignore_forks`](crate::Options::ignore_forks) disables them.
 //!
 //! # Prepare
 //! Takes every lock of the library that is held for a bounded time, in this order:
 //!
-//! | lock | its holder |
+//! | lock | what its holder does |
 //! |---|---|
 //! | turn | is in a fork: several threads may be |
-//! | telemetry's | begins to count, or names a domain |
-//! | settings of all domains, newest first | changes them, or tells them to an engine |
-//! | sweeps of all states, the process's first, then newest first | takes queues over; issues one or two fences |
-//! | tasks of all states (two lists) | adds a waiting task to a list, or takes some out |
+//! | telemetry's | starts telemetry, or names a domain |
+//! | settings of all domains, newest first | changes them, or passes them to an engine |
+//! | sweeps of all states: the process's, then newest first | detaches queues; issues one or two fences |
+//! | tasks of all states (two lists) | adds or removes waiting tasks |
 //! | timer | sets the timer |
-//! | of each state its queues, then its core | tells the engine what was queued; steps the engine |
+//! | of each state its queues, then its core | reports what was queued; steps the engine |
 //!
-//! It waits for no callback, no grace period, no barrier and no worker: no lock is held through those.
+//! It waits for no callback, grace period, barrier or worker: no lock is held during those.
 //!
 //! *Why this cannot deadlock with other handlers.* Let another library (an allocator) take its lock L in
-//! *prepare*. If it registered after us, its handler runs first, and we ask for our locks under L; so
-//! nobody who holds one of ours may ask for L. If it registered before us, it asks for L under our locks;
-//! so nobody who holds L may ask for one of ours. Both hold: under our locks nothing is allocated, freed
-//! or called that is not ours, and what programs may do under their allocator's lock (read) takes none of
-//! our locks. Between *prepare* and the end of the other two handlers nothing is allocated or freed
-//! either: L may still be taken then. What is thrown away in the child is leaked there.
+//! *prepare*. If it registered later, its handler runs first, and ours takes our locks under L; so a thread
+//! that holds one of our locks must not take L. If it registered earlier, it takes L under our locks; so a
+//! thread that holds L must not take one of ours. Both hold: under our locks the library allocates and frees
+//! nothing and calls no foreign code, and what programs may do under their allocator's lock (read) takes none
+//! of our locks. Between *prepare* and the end of the other two handlers the library does not allocate or
+//! free either, because L may still be held then. What the child discards there is leaked.
 //!
-//! # What the child sees of other threads
-//! The kernel copies the memory with all other threads' stores up to some instruction of each (it write
-//! protects, then flushes every processor's translations before it lets anybody go on). So a queue's
-//! words are those that an owner preempted between two instructions leaves:
+//! # Memory of other threads in the child
+//! The kernel copies the memory with each other thread's stores up to some instruction of that thread (it
+//! write-protects the pages, and flushes the translations of every processor before any thread continues). So
+//! a queue's words are those of an owner preempted between two instructions:
 //!
 //! * an entry whose `end` was not stored was not published: its object is leaked in the child;
-//! * an entry below `head` was popped: its owner may have freed it, or not. It counts as freed. (Else it
-//!   might be freed twice.) At most two objects a thread are leaked in the child by this;
-//! * what others had taken out to free or run it is theirs; the child leaks that memory, and does not run
-//!   that code. What the forking thread itself is running goes on in both processes.
+//! * an entry below `head` was popped: its owner may or may not have freed it. It counts as freed (otherwise
+//!   it might be freed twice). This leaks at most two objects of each thread in the child;
+//! * what other threads had taken to free or run stays theirs: the child leaks that memory, and does not run
+//!   those callbacks. What the forking thread itself is running continues in both processes.
 //!
 //! # The child
-//! Its threads are: the caller. Every other slot is free, and its section over, whatever the thread was
-//! doing (also a section leaked by a thread that had ended before). All queues are without an owner, the
-//! caller's too: it comes for its own again at its next push. Plain memory in them is freed by whoever
-//! frees in the child; closures, destructors and intrusive callbacks are forgotten, since the parent runs
-//! them, or kept, where [`Options::inherit_callbacks`](crate::Options::inherit_callbacks) asks for that.
-//! A grace period in flight waits for its next driver, and no fence is under way. There is no worker, no timer, no descriptor: the
-//! first who needs one makes it. Counters start again.
+//! The child has one thread: the caller. Every other slot is free, and its section has ended, whatever its
+//! thread was doing (also a section leaked by a thread that had ended before). No queue has an owner; the
+//! caller takes its own again at its next push. Any thread of the child may free the plain memory in them.
+//! Closures, destructors and intrusive callbacks are dropped, because the parent runs them, or kept with
+//! [`Options::inherit_callbacks`](crate::Options::inherit_callbacks). A grace period in flight waits for its
+//! next driver, and no fence is in progress. There is no worker, no timer, no descriptor: the first thread
+//! that needs one makes it. Counters restart.
 
-use std::cell::UnsafeCell;
-use std::fmt;
+use std::cell::{Cell, UnsafeCell};
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::inner::domain::env::Env;
-use crate::inner::domain::state::{Core, State};
-use crate::inner::prim::{self, CELL_FORKING, Mutex, MutexGuard};
-use crate::inner::queue::per_thread::Queue;
+use crate::global::{env, process};
 use crate::watch::telemetry;
+use quiescent_core::parts::env::Env;
+use quiescent_core::parts::state::{Core, State};
+use quiescent_core::prim::{self, Mutex, MutexGuard};
+use quiescent_core::queue::per_thread::Queue;
 
-/// What a program wants of a fork.
+/// The program's options about forks.
 #[derive(Debug)]
 pub(crate) struct Policy {
     ignore: AtomicU32,
@@ -73,91 +73,47 @@ impl Policy {
         }
     }
 
-    /// Handlers do nothing; the child runs inherited code.
+    /// Whether the handlers do nothing, and whether the child runs inherited callbacks.
     pub(crate) fn set(&self, ignore: bool, inherit: bool) {
         self.ignore.store(u32::from(ignore), Ordering::Relaxed);
         self.inherit.store(u32::from(inherit), Ordering::Relaxed);
     }
 }
 
-/// A place for a guard between two handlers.
-pub(crate) struct Parked<T: 'static>(UnsafeCell<Option<MutexGuard<'static, T>>>);
-
-// SAFETY: used by handlers only, which hold `TURN`; the guard never leaves the thread that forks.
-unsafe impl<T> Sync for Parked<T> {}
-// SAFETY: as above.
-unsafe impl<T> Send for Parked<T> {}
-
-impl<T> fmt::Debug for Parked<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Parked")
-    }
-}
-
-impl<T> Parked<T> {
-    pub(crate) const fn new() -> Parked<T> {
-        Parked(UnsafeCell::new(None))
-    }
-
-    /// # Safety
-    /// The caller holds `TURN`.
-    unsafe fn is_some(&self) -> bool {
-        // SAFETY: nobody else has a reference into the cell meanwhile.
-        unsafe { (*self.0.get()).is_some() }
-    }
-
-    /// # Safety
-    /// The caller holds `TURN`.
-    unsafe fn put(&self, guard: MutexGuard<'static, T>) {
-        // SAFETY: as above.
-        unsafe { *self.0.get() = Some(guard) };
-    }
-
-    /// # Safety
-    /// The caller holds `TURN`, and nothing else of what is in the place.
-    #[allow(clippy::mut_from_ref, reason = "the place is the caller's alone")]
-    unsafe fn get(&self) -> Option<&mut MutexGuard<'static, T>> {
-        // SAFETY: as above.
-        unsafe { (*self.0.get()).as_mut() }
-    }
-
-    /// # Safety
-    /// The caller holds `TURN`.
-    unsafe fn take(&self) -> Option<MutexGuard<'static, T>> {
-        // SAFETY: as above.
-        unsafe { (*self.0.get()).take() }
-    }
-}
-
-/// The locks that *prepare* took, but for those that are parked beside what they protect. They are dropped from the
-/// first to the last.
+/// The locks that *prepare* took, except those that are parked beside their data. They are dropped from first
+/// to last.
 struct Held {
     timer: MutexGuard<'static, u64>,
     names: MutexGuard<'static, telemetry::Names>,
     _turn: MutexGuard<'static, ()>,
 }
 
-/// Whoever holds this is in a fork.
+/// The holder is in a fork.
 static TURN: Mutex<()> = Mutex::new(());
 
 /// Written under `TURN`.
 struct HeldPlace(UnsafeCell<Option<Held>>);
 
-// SAFETY: used by handlers only, under `TURN`, which is in there as well.
+// SAFETY: only handlers use it, under `TURN`, which is in there as well.
 unsafe impl Sync for HeldPlace {}
+
+thread_local! {
+    /// Whether this thread is between *prepare* and the end of a fork.
+    static FORKING: Cell<bool> = const { Cell::new(false) };
+}
 
 static HELD: HeldPlace = HeldPlace(UnsafeCell::new(None));
 
-/// Has every fork of this process call us.
+/// Registers the handlers.
 pub(crate) fn register() {
-    // SAFETY: the handlers are of the type asked for. Refused for want of memory it does nothing; then a
-    // child is as one without handlers.
+    // SAFETY: the handlers have the required type. If there is no memory the call has no effect; then a child
+    // is as one without handlers.
     unsafe { libc::pthread_atfork(Some(prepare), Some(parent), Some(child)) };
 }
 
 unsafe extern "C" fn prepare() {
-    let env = prim::env();
-    if env.forking.ignore.load(Ordering::Relaxed) != 0 {
+    let env = env();
+    if process().forking.ignore.load(Ordering::Relaxed) != 0 {
         return;
     }
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -180,7 +136,7 @@ unsafe extern "C" fn prepare() {
     for state in swept(env) {
         lock_queues_and_core(state);
     }
-    prim::tls_set(CELL_FORKING, 1);
+    FORKING.set(true);
     // SAFETY: TURN is held.
     unsafe {
         *HELD.0.get() = Some(Held {
@@ -191,15 +147,15 @@ unsafe extern "C" fn prepare() {
     };
 }
 
-/// The states whose sweeps were locked: others may be made meanwhile, and then are left alone.
+/// The states whose sweeps were locked. Others may be made meanwhile; they are not touched.
 fn swept(env: &'static Env) -> impl Iterator<Item = &'static State> {
     // SAFETY: TURN is held.
     let is_swept = |state: &&State| unsafe { state.parked_sweep.is_some() };
     env.states().filter(is_swept)
 }
 
-/// A queue that is made meanwhile has had no call of the engine when this returns: the first one takes
-/// the lock of the core.
+/// A queue made meanwhile has not called the engine when this returns: its first call takes the lock of the
+/// core.
 fn lock_queues_and_core(state: &'static State) {
     loop {
         for queue in state.queues() {
@@ -221,7 +177,7 @@ fn lock_queues_and_core(state: &'static State) {
     }
 }
 
-/// Gives the locks back that are parked.
+/// Releases the parked locks.
 fn unlock(env: &'static Env) {
     for state in env.states() {
         // SAFETY: TURN is held.
@@ -239,38 +195,38 @@ fn unlock(env: &'static Env) {
     }
 }
 
-/// What this thread took in *prepare*: nothing, if it was told to leave forks alone.
+/// The locks that this thread took in *prepare*: none, if forks are ignored.
 fn take_held() -> Option<Held> {
-    if prim::tls_get(CELL_FORKING) == 0 {
+    if !FORKING.get() {
         return None;
     }
-    prim::tls_set(CELL_FORKING, 0);
+    FORKING.set(false);
     // SAFETY: this thread filled the place, and has held TURN since.
     unsafe { (*HELD.0.get()).take() }
 }
 
 unsafe extern "C" fn parent() {
     let Some(held) = take_held() else { return };
-    unlock(prim::env());
+    unlock(env());
     drop(held);
 }
 
 unsafe extern "C" fn child() {
     let Some(mut held) = take_held() else { return };
-    let env = prim::env();
-    // First what is shared with the parent.
+    let env = env();
+    // First detach what is shared with the parent.
     let forks = telemetry::leave();
     env.alarm.forked(&mut held.timer);
-    env.watch.forked();
-    env.staff.forked();
+    process().workers.watch.forked();
+    process().workers.pool.forked();
     env.fences.forked();
     env.breakers.forked();
     // SAFETY: TURN is held.
     let is_known = |queue: &Queue| unsafe { queue.parked.is_some() };
     let own = env.own_slot();
-    env.slots.forked(own);
-    env.slots.forget_queues(is_known);
-    prim::set_queue(prim::dummy_queue());
+    env.threads.slots.forked(&env.local(), own);
+    env.threads.slots.forget_queues(is_known);
+    env.local().set_queue(&env.common.dummy);
     for domain in env.registry.all() {
         // SAFETY: TURN is held, and no other thread is there.
         unsafe {
@@ -282,7 +238,8 @@ unsafe extern "C" fn child() {
             }
         }
     }
-    let run_code = env.forking.inherit.load(Ordering::Relaxed) != 0;
+    env.threads.unregistered.store(0, Ordering::Relaxed);
+    let run_code = process().forking.inherit.load(Ordering::Relaxed) != 0;
     for state in env.states() {
         state.made.retain(is_known);
         // SAFETY: TURN is held, and no other thread is there.
@@ -299,13 +256,13 @@ unsafe extern "C" fn child() {
             .not_inherited
             .store(dropped, Ordering::Relaxed);
     }
-    prim::write_lock::forked();
+    super::write_lock::forked();
     unlock(env);
-    telemetry::begin_again(forks, &held.names);
+    telemetry::begin_again(env, forks, &held.names);
     drop(held);
 }
 
-/// A queue of the parent becomes one of the child's, without an owner.
+/// Turns a queue of the parent into one of the child, without an owner.
 fn adopt(state: &'static State, global: &mut Core, queue: &'static Queue, run_code: bool) -> u64 {
     // SAFETY: TURN is held, and no other thread is there.
     let Some(core) = (unsafe { queue.parked.get() }) else {

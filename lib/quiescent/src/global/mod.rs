@@ -1,4 +1,20 @@
-//! What there is one of in a process: thread exit, fork.
+//! The process's singletons: its domain, thread-locals, thread exit, fork.
 
+#[cfg(not(quiescent_model))]
 pub(crate) mod fork;
+#[cfg(quiescent_model)]
+mod model;
+#[cfg(not(quiescent_model))]
+mod process;
+pub(crate) mod section;
+#[cfg(all(test, not(quiescent_model)))]
+mod tests;
+#[cfg(not(quiescent_model))]
 pub(crate) mod thread_exit;
+#[cfg(not(quiescent_model))]
+pub(crate) mod write_lock;
+
+#[cfg(quiescent_model)]
+pub(crate) use model::{Process, env, home, local, with_local, write_lock};
+#[cfg(not(quiescent_model))]
+pub(crate) use process::{env, home, local, process, with_local};

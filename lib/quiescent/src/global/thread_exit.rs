@@ -1,41 +1,41 @@
 //! The end of a thread, and the start of the process.
 //!
-//! A slot is given back when its thread ends. The hook is a pthread key: setting its value at
-//! registration touches no allocator (the first 32 keys live in the thread's own descriptor, and this
-//! one is created at start-up), which a second thread-local with a destructor would do, and deadlock
-//! when the first read happens in a handler that interrupted `malloc`. Keys run after the destructors
-//! of Rust's thread-locals, so those may still read.
+//! A slot is released when its thread ends. The hook is a pthread key, because setting its value at
+//! registration does not allocate (the first 32 keys are stored in the thread's own descriptor, and this one
+//! is created at start-up). A second thread-local with a destructor would allocate, and deadlock if the first
+//! read happens in a handler that interrupted `malloc`. Keys run after the destructors of Rust's
+//! thread-locals, so those may still read.
 //!
-//! * A destructor that reads after our hook registers again, and the hook runs again.
-//! * A thread that ends **inside** a section (a leaked guard) keeps its slot for ever: a named
-//!   holdout, and never a use after free. The hook asks to be run again first, up to the number of
-//!   rounds the C library grants, since another destructor may still drop the guard.
-//! * A destructor that queues after our hook registers again, too. If it does so in the last round, the slot
-//!   stays taken, and what was queued is the worker's to take over.
+//! * A destructor that reads after the hook registers the thread again, and the hook runs again.
+//! * A thread that ends **inside** a section (a leaked guard) keeps its slot for ever: a named holdout, and
+//!   never a use after free. The hook first asks to be run again, up to the number of rounds that the C
+//!   library grants, because another destructor may still drop the guard.
+//! * A destructor that queues after the hook registers the thread again, too. If it does so in the last
+//!   round, the slot stays taken, and the worker takes over what was queued.
 //!
-//! The end of the process has no hook: what is pending is not run, and nobody is waited for.
+//! The end of the process has no hook: pending callbacks are not run, and nothing is waited for.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::inner::prim;
-use crate::inner::reader::threads::Slot;
+use crate::global::env;
+use quiescent_core::reader::threads::Slot;
 
 /// The key + 1; 0 while there is none.
 static KEY: AtomicU32 = AtomicU32::new(0);
 
-/// Runs before `main`, when the process has one thread: the fence is registered without a wait, and
-/// the key is one of the first. In a shared object: when it is loaded.
+/// Runs before `main`, when the process has one thread, so that registering the fence needs no wait, and the
+/// key is one of the first. In a shared object: when it is loaded.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static START: extern "C" fn() = start;
 
 extern "C" fn start() {
     let _ = key();
-    prim::env().resolve_mode();
+    env().threads.mode.resolve();
     if cfg!(not(miri)) {
         if crate::watch::telemetry::is_demanded() {
-            let _ = crate::watch::telemetry::start(); // where there is no page there is none to look at
+            let _ = crate::watch::telemetry::start_in(env()); // where there is no page there is none to look at
         }
         crate::global::fork::register();
         pin();
@@ -55,18 +55,18 @@ fn key() -> Option<libc::pthread_key_t> {
     match KEY.compare_exchange(0, key + 1, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => Some(key),
         Err(other) => {
-            // SAFETY: created above, and nobody has used it.
+            // SAFETY: created above, and not yet used.
             unsafe { libc::pthread_key_delete(key) };
             Some(other - 1)
         }
     }
 }
 
-/// Has the end of this thread give `slot` back. Without a key (all are taken) the slot stays taken,
-/// which costs memory and the time to scan it, nothing else.
+/// Registers `slot` to be released at the end of this thread. Without a key (all are taken) the slot stays
+/// taken, which costs only memory and scan time.
 pub(crate) fn arm(slot: &'static Slot) {
     if let Some(key) = key() {
-        // SAFETY: the key is valid; the value is only handed back to `at_exit`.
+        // SAFETY: the key is valid; the value is only passed to `at_exit`.
         unsafe { libc::pthread_setspecific(key, std::ptr::from_ref(slot).cast()) };
     }
 }
@@ -74,13 +74,13 @@ pub(crate) fn arm(slot: &'static Slot) {
 unsafe extern "C" fn at_exit(slot: *mut c_void) {
     // SAFETY: `arm` stored a 'static slot.
     let slot: &'static Slot = unsafe { &*slot.cast::<Slot>() };
-    if !prim::env().leave_thread(slot) {
+    if !env().leave_thread(slot) {
         arm(slot);
     }
 }
 
-/// A shared object that contains this library is not unloaded any more: threads, keys, handlers and queued
-/// callbacks refer to its code. `dlclose` succeeds, and does nothing.
+/// Keeps a shared object that contains this library loaded: threads, keys, handlers and queued callbacks
+/// refer to its code. `dlclose` succeeds, and has no effect.
 fn pin() {
     let Some(own) = object_of(start as *const c_void) else {
         return;
@@ -93,7 +93,7 @@ fn pin() {
         return; // nobody unloads the program
     }
     let how = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
-    // SAFETY: the name of an object that is loaded; nothing is loaded by this.
+    // SAFETY: the name of an object that is loaded; this loads nothing.
     unsafe { libc::dlopen(own.dli_fname, how) };
 }
 

@@ -1,9 +1,8 @@
-//! What the library tells about itself: reports, telemetry, memory pressure.
+//! Observability: reports and telemetry.
 
-pub(crate) mod pressure;
-pub(crate) mod stall;
+pub(crate) mod report;
 #[cfg(not(quiescent_model))]
-pub mod telemetry;
+pub(crate) mod telemetry;
 #[cfg(quiescent_model)]
 #[path = "telemetry/model.rs"]
 pub(crate) mod telemetry;

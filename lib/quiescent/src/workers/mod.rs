@@ -1,7 +1,41 @@
-//! Threads that do deferred work.
+//! Threads that do deferred work. (Models have none: threads of a scenario take their roles.)
+//!
+//! The first thread that needs the worker starts it. It sleeps on the [`alarm`](quiescent_core::prim::alarm)
+//! while nothing is due: in a program whose queues are empty it never wakes (rule R5). Awake, it makes
+//! [passes](quiescent_core::domain::pass) over all domains until nothing is due any more. It never waits for
+//! a reader.
+
+use quiescent_core::parts::env::Env;
+use quiescent_core::prim::fixed::Fixed;
 
 pub(crate) mod ended;
 pub(crate) mod overflow;
 pub(crate) mod pool;
+pub(crate) mod roles;
 pub(crate) mod watchdog;
-pub(crate) mod worker;
+
+/// The workers of a process.
+#[derive(Debug)]
+pub(crate) struct Workers {
+    env: Fixed<Env>,
+    pub(crate) watch: watchdog::Watch,
+    pub(crate) pool: pool::Pool,
+}
+
+impl Workers {
+    /// # Safety
+    /// `env` is never freed, and is complete before any other method is called.
+    pub(crate) const unsafe fn new(env: *const Env) -> Workers {
+        Workers {
+            // SAFETY: the caller's promise.
+            env: unsafe { Fixed::new(env) },
+            watch: watchdog::Watch::new(),
+            pool: pool::Pool::new(),
+        }
+    }
+
+    /// The environment of the process.
+    pub(crate) fn env(&self) -> &'static Env {
+        self.env.get()
+    }
+}

@@ -1,4 +1,4 @@
-//! Children of a fork: what they do, and how they end.
+//! Children of a fork: their code, and how they end.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -1,5 +1,5 @@
-//! What the tests of deferral share: a ledger of things that must be run once each, a gate to park
-//! callbacks at, and looks at the library's threads.
+//! Shared code of the tests of deferral: a ledger of things that must run once each, a gate that blocks
+//! callbacks, and the state of the library's threads.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};

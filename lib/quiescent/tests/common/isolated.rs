@@ -1,14 +1,15 @@
 //! Tests in processes of their own.
 //!
-//! A process has one global domain: all its threads share the counters, the fence mode and the registered threads. So
-//! a test that uses the library re-executes its own program for itself alone, under the name that libtest gave to its
-//! thread. The parent uses the library for nothing: it is the watchdog. A child that does not end is reported with
-//! what each of its threads is doing, and killed.
+//! A process has one global domain: all its threads share the counters, the fence mode and the registered
+//! threads. So a test that uses the library re-executes its own program for itself alone, under the name that
+//! libtest gave to its thread. The parent does not use the library; it is the watchdog: it reports a child
+//! that does not end, with the state of each of its threads, and kills it.
 //!
-//! Most children sleep most of the time, so the programs run more tests at once than there are CPUs ([`at_once`]).
+//! Most children sleep most of the time, so the programs run more tests at once than there are CPUs
+//! ([`at_once`]).
 //!
-//! The kernel may report low memory while tests run, which flushes what is lazy. So a child does not listen, unless its
-//! test is about that.
+//! The kernel may report low memory while tests run, which flushes lazy items. So a child does not listen,
+//! unless its test is about that.
 
 use std::ffi::CString;
 use std::fs;
@@ -37,7 +38,8 @@ const AT_ONCE: libc::c_long = 4;
 #[unsafe(link_section = ".init_array")]
 static START: extern "C" fn() = at_once;
 
-/// Tells libtest how many tests to run at once, unless the environment does. Called before `main`: libtest reads it there.
+/// Tells libtest how many tests to run at once, unless the environment does. Called before `main`: libtest
+/// reads it there.
 extern "C" fn at_once() {
     // SAFETY: takes a number.
     let cpus = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }.max(1);

@@ -1,5 +1,5 @@
-//! What the integration tests share: processes of their own, readers that stay where they are put, an
-//! oracle, sandboxes, functions behind one's own, and what tests of deferral need.
+//! Shared code of the integration tests: processes for single tests, readers at fixed points, an oracle,
+//! sandboxes, the originals of replaced functions, and helpers for tests of deferral.
 
 #![allow(dead_code, reason = "every test program uses a part of this")]
 

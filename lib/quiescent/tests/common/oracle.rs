@@ -1,5 +1,5 @@
-//! The oracle: a value that is poisoned once its grace period is over. A reader that sees poison has read
-//! something that could have been freed.
+//! The oracle: a value that is poisoned after its grace period. A reader that sees poison has read something
+//! that could have been freed.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -34,7 +34,7 @@ impl Canary {
         }
     }
 
-    /// Nobody may read it from now on.
+    /// No reader may find it from now on.
     pub fn poison(&self) {
         self.mark.store(POISON, Ordering::Relaxed);
     }

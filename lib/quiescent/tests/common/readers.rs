@@ -1,4 +1,4 @@
-//! Threads that stay where they are put: inside a section, or registered and outside.
+//! Threads that stay at a fixed point: inside a section, or registered and outside.
 
 use std::sync::mpsc;
 use std::thread::JoinHandle;

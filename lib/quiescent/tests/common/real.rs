@@ -1,7 +1,8 @@
-//! The C library's own functions, for a test program that stands in front of one of them.
+//! The C library's own functions, for a test program that replaces one of them.
 //!
-//! Such a program defines the function itself, and is called wherever anybody calls it: at the end of a thread, in the child of a
-//! fork, while memory is refused. So what was looked up is kept, without a lock; two who look it up at once find the same.
+//! Such a program defines the function itself, and is called at any time: at the end of a thread, in the
+//! child of a fork, while memory is refused. So the address is looked up once and kept, without a lock; two
+//! threads that look it up at once find the same.
 
 use std::ffi::{CStr, c_long, c_void};
 use std::ptr;

@@ -1,5 +1,6 @@
-//! Clocks that jump: the wall clock by days, which nobody must notice; the monotonic ones forward by an hour and more, as
-//! after a virtual machine was stopped, which delivers what has become due, once. And a coarse clock that lags.
+//! Clocks that jump: the wall clock by days, without any effect; the monotonic ones forward by an hour and
+//! more, as after a virtual machine was stopped, which makes due items run, once. And a coarse clock that
+//! lags.
 
 pub mod shifted;
 
@@ -31,7 +32,7 @@ fn remember(report: &Report) {
     REPORTS.lock().expect("no panic").push(report.to_string());
 }
 
-/// Nobody was told of an hour that has not been.
+/// No report mentions the hour that did not pass.
 #[track_caller]
 fn assert_no_hours() {
     let reports = REPORTS.lock().expect("no panic");
@@ -57,8 +58,8 @@ fn flush_after(lazy: Duration, prompt: Duration) {
 
 const FLUSH_HOUR: Duration = Duration::from_secs(3600);
 
-/// Queues things in ways that wait for company: in this thread, in one that is gone, and in one that stays, quiet, until
-/// the returned function is called.
+/// Queues things in ways that wait for company: in this thread, in one that is gone, and in one that stays,
+/// quiet, until the returned function is called.
 fn queue_patiently(ledger: &'static Ledger, things: usize) -> impl FnOnce() {
     let queue = move |from: usize| {
         (from..things)
@@ -187,7 +188,7 @@ fn retire_plain(count: u64) {
 fn a_child_frees_in_time_what_it_inherited() {
     with_shifted_clocks(|| {
         flush_after(FLUSH_HOUR, FLUSH_HOUR);
-        // It is still held at the fork, and the child has nobody's section but its own.
+        // It is still held at the fork, and the child has only its own section.
         let reader = Reader::inside("keeps it");
         on_thread("departed", || retire_plain(200));
         retire_plain(100);
@@ -281,7 +282,7 @@ fn a_jump_makes_no_storm_of_reports() {
     with_shifted_clocks(|| {
         on_report(remember);
         set_stall_after(Duration::from_secs(600));
-        // Nobody is in the way.
+        // No reader blocks it.
         let idle = Reader::idle("idle");
         for _ in 0..5 {
             jump(HOUR);
@@ -323,8 +324,8 @@ fn timers_stand_still_while_the_system_is_suspended() {
         assert_eq!(clocks_of_timers(), Vec::<String>::new());
         defer_hurry(|| ());
         barrier();
-        // The worker's and the stand-by's. Number 7 (time in suspend counts) would make all that is held due on resume, and 9
-        // would wake the system up for it.
+        // The worker's and the stand-by's. Number 7 (time in suspend counts) would make all that is held due
+        // on resume, and 9 would wake the system up for it.
         let monotonic = libc::CLOCK_MONOTONIC.to_string();
         assert_eq!(clocks_of_timers(), [monotonic.clone(), monotonic]);
     });

@@ -1,8 +1,8 @@
-//! What happens when something runs out: each row of the table in `limitations`, that it is counted as it says there, and
-//! that nothing is lost but in the one case that is said.
+//! Exhausted resources: each row of the table in `limitations`, with its counter; and nothing is lost but in
+//! the one documented case.
 //!
-//! (Descriptors: also `no_worker`. Fences: `worker_errors`, and of the program `it` `membarrier`. Readers without memory
-//! for slots: `out_of_memory.rs`.)
+//! (See also `no_worker` for descriptors, `worker_errors` and `membarrier` of the program `it` for fences,
+//! and `out_of_memory.rs` for readers without memory for slots.)
 
 pub mod meagre;
 
@@ -114,7 +114,7 @@ fn memory_for_a_queue_a_shared_one_serves() {
         ledger.assert_all_once();
         let after = statistics();
         assert_eq!((after.leaked, after.queued), (0, 0));
-        assert_eq!(after.crowd_queued, (THREADS * WAYS) as u64);
+        assert_eq!(after.unregistered_queued, (THREADS * WAYS) as u64);
     });
 }
 
@@ -232,7 +232,7 @@ fn synchronize_in_vain() {
 }
 
 /// What threads without slots queue goes, and their barriers and drains are as good as any other's.
-fn deferral_in_the_crowd() {
+fn deferral_of_unregistered_threads() {
     const THREADS: usize = 3;
     let ledger = Ledger::new(THREADS * 2 * WAYS);
     thread::scope(|scope| {
@@ -253,8 +253,8 @@ fn deferral_in_the_crowd() {
     assert_eq!(drain(PATIENCE).left, 0);
     ledger.assert_all_once();
     let after = statistics();
-    assert!(after.crowd_sections >= THREADS as u64, "{after:?}");
-    assert_eq!(after.crowd_queued, (THREADS * 2 * WAYS) as u64);
+    assert!(after.unregistered_sections >= THREADS as u64, "{after:?}");
+    assert_eq!(after.unregistered_queued, (THREADS * 2 * WAYS) as u64);
     assert_eq!((after.leaked, after.queued), (0, 0));
 }
 
@@ -263,7 +263,7 @@ fn slots_threads_without_one_defer_as_all_others() {
     in_both_modes(|| {
         Options::new().max_threads(1).apply().expect("one leaf");
         let idle: Vec<_> = (0..62).map(|_| Reader::idle("has a slot")).collect();
-        deferral_in_the_crowd();
+        deferral_of_unregistered_threads();
         idle.into_iter().for_each(Reader::end);
     });
 }
@@ -283,8 +283,8 @@ fn limit(resource: libc::__rlimit_resource_t, most: libc::rlim_t) -> libc::rlim_
     before
 }
 
-/// With every slot of the first leaf taken, the kernel gives no memory for another one while a thread reads for the
-/// first time, and queues.
+/// With every slot of the first leaf taken, the kernel gives no memory for another one while a thread reads
+/// for the first time, and queues.
 fn limited(resource: libc::__rlimit_resource_t) {
     let idle: Vec<_> = (0..62).map(|_| Reader::idle("has a slot")).collect();
     synchronize(); // the engine's records, and with them all that this thread needs
@@ -296,8 +296,8 @@ fn limited(resource: libc::__rlimit_resource_t) {
     limit(resource, before);
     let refused = statistics();
     assert_eq!(refused.registered, 62, "no slot was to be had");
-    assert!(refused.crowd_sections > 0);
-    assert_eq!((refused.crowd_queued, refused.leaked), (1, 0));
+    assert!(refused.unregistered_sections > 0);
+    assert_eq!((refused.unregistered_queued, refused.leaked), (1, 0));
     queue_somehow(ledger.thing(1), 2);
     barrier();
     ledger.assert_all_once();

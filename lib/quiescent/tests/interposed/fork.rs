@@ -1,12 +1,12 @@
-//! Forks, whatever the other threads are doing: the child goes on with everything, frees the memory it
-//! inherited, and leaves to the parent what the parent runs.
+//! Forks, whatever the other threads are doing: the child can use everything, frees the memory it inherited,
+//! and leaves callbacks to the parent.
 
 pub mod allocator;
 mod alone;
 mod descriptors;
+mod domains;
 mod meanwhile;
 mod sections;
-mod yards;
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
-//! Tests in which the C library or the allocator does what a test says: clocks jump, threads and memory are refused, threads
-//! stop where they are to be overtaken. Both are replaced for the whole program (`replaced`), and each test is a process
-//! of its own (`common::isolated`).
+//! Tests with a replaced C library and allocator: clocks jump, threads and memory are refused, threads stop
+//! at points where others overtake them. Both are replaced for the whole program (`replaced`), and each test
+//! is a process of its own (`common::isolated`).
 
 #[path = "../common/mod.rs"]
 mod common;

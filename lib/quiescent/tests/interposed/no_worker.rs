@@ -1,7 +1,7 @@
-//! A worker that cannot be started, or that is being started by another thread. What is queued is held, a
-//! barrier says why it will not wait, and whoever queues next tries again.
+//! A worker that cannot be started, or that another thread is starting. Queued items are kept, a barrier
+//! returns the reason why it does not wait, and the next call that queues tries again.
 //!
-//! The start is held up where a test wants it: `timerfd_create` waits at a gate before it makes the timer.
+//! The start is delayed where a test wants it: `timerfd_create` waits at a gate before it makes the timer.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};

@@ -1,5 +1,5 @@
-//! Values and closures of odd shapes: of no size at all, heavier than any memory, aligned to a page, with
-//! bytes that nobody has written. The allocator takes nothing back that it has not given in the same layout.
+//! Values and closures of unusual shapes: of size 0, heavier than any memory, aligned to a page, with
+//! uninitialized bytes. The allocator accepts only what it has returned with the same layout.
 
 use std::hint::black_box;
 use std::mem::MaybeUninit;
@@ -131,7 +131,8 @@ fn weights_beyond_all_memory() {
             inside.end();
             assert_all_gone();
             ledger.assert_all_once();
-            // One that was asked for by somebody who needs it no more is nobody's to drive: who waits next takes it along.
+            // One that was asked for by somebody who needs it no more is nobody's to drive: who waits next
+            // takes it along.
             quiescent::synchronize();
             until("no grace period is wanted", || !statistics().busy);
         }

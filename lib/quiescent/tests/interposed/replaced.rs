@@ -1,6 +1,6 @@
-//! The functions of the C library and the allocator that this program replaces. Each asks the modules whose tests have a
-//! say in it, and then does what the original does. A module has no say until one of its tests switches that on, and each
-//! test is a process of its own.
+//! The functions of the C library and the allocator that this program replaces. Each calls the hooks of the
+//! test modules, and then the original. A module's hooks do nothing until one of its tests switches them on,
+//! and each test is a process of its own.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::ffi::{c_int, c_long, c_void};

@@ -1,8 +1,9 @@
-//! A thread that drives is stopped between two of its steps: others take its role, and it takes no harm when it
-//! comes back. The same for a waiter that is stopped just when it is asked to drive.
+//! A driver is stopped between two of its steps: another thread takes over its role, and the driver continues
+//! correctly when it returns. The same for a waiter that is stopped just when it is asked to drive.
 //!
-//! Threads are stopped where a test wants it: `syscall` and the allocator wait at a gate, and a
-//! signal handler that does not return stops a thread that sleeps. (Stopped under a lock nobody can be helped: see `limitations`.)
+//! Threads are stopped where a test wants it: `syscall` and the allocator wait at a gate, and a signal
+//! handler that does not return stops a sleeping thread. (A thread stopped under a lock blocks the others:
+//! see `limitations`.)
 
 pub mod places;
 
@@ -43,7 +44,8 @@ fn sleeps_on(thread: u32) -> Vec<String> {
     call.split(' ').take(2).map(str::to_owned).collect()
 }
 
-/// A driver is stopped at `place`: waiters come, a poller, one with a deadline, and callbacks. They all get there.
+/// A driver is stopped at `place`: waiters come, a poller, one with a deadline, and callbacks. They all get
+/// there.
 fn others_get_there(place: Place) {
     let idle = Reader::idle("idle"); // so that there is a fence, and a scan
     thread::scope(|scope| {
@@ -56,9 +58,9 @@ fn others_get_there(place: Place) {
             .for_each(|waiter| waiter.join().expect("no panic"));
         assert_eq!(impatient.join().expect("no panic"), Ok(()));
         assert!(!driver.is_finished());
-        let usurped = statistics().usurped - before.usurped;
-        assert!(usurped > 0, "the role was taken");
-        // Nobody misses it any more: no look is needed from here on.
+        let takeovers = statistics().takeovers - before.takeovers;
+        assert!(takeovers > 0, "the role was taken");
+        // No thread waits for it any more: no check is needed from here on.
         let ran = crate::common::deferral::flag();
         defer_hurry(|| ran.store(true, Ordering::Release));
         until("the worker gets there", || ran.load(Ordering::Acquire));
@@ -97,7 +99,7 @@ fn a_poller_alone_replaces_a_driver_that_is_stopped() {
             let (driver, gate) = stopped(scope, Place::Fence);
             let cookie = start_grace_period();
             until("polling gets there", || cookie.is_done());
-            assert!(statistics().usurped > 0 && !driver.is_finished());
+            assert!(statistics().takeovers > 0 && !driver.is_finished());
             gate.open();
         });
         idle.end();
@@ -113,7 +115,7 @@ fn the_worker_alone_replaces_a_driver_that_is_stopped() {
             let ran = crate::common::deferral::flag();
             defer_hurry(|| ran.store(true, Ordering::Release));
             until("the worker gets there", || ran.load(Ordering::Acquire));
-            assert!(statistics().usurped > 0 && !driver.is_finished());
+            assert!(statistics().takeovers > 0 && !driver.is_finished());
             gate.open();
         });
         idle.end();
@@ -128,7 +130,8 @@ fn those_whom_a_stopped_driver_has_not_woken_return() {
             let gate = crate::common::deferral::Gate::new();
             let sleeping = statistics().sleeps;
             let driver = scope.spawn(|| {
-                // The first that it wakes: one that waits for the grace period it drives, or is to drive next.
+                // The first that it wakes: one that waits for the grace period it drives, or is to drive
+                // next.
                 stop_at(Place::Wake, gate);
                 synchronize();
             });
@@ -162,15 +165,15 @@ fn a_driver_stopped_in_its_sleep_is_replaced_once_it_was_woken() {
                 until("the driver sleeps", || statistics().sleeps > before.sleeps);
                 handler.stop(id.recv().expect("it says so"));
                 let waiters = sleepers(scope, WAITERS, synchronize);
-                // As long as the reader is inside nobody could do better.
+                // While the reader is inside, no other driver could make progress.
                 thread::sleep(Duration::from_millis(300));
-                assert_eq!(statistics().usurped, before.usurped);
+                assert_eq!(statistics().takeovers, before.takeovers);
                 inside.end();
                 waiters
                     .into_iter()
                     .for_each(|waiter| waiter.join().expect("no panic"));
                 assert!(!driver.is_finished());
-                assert!(statistics().usurped > before.usurped);
+                assert!(statistics().takeovers > before.takeovers);
                 handler.go_on();
             });
             assert_eq!((statistics().stalls, statistics().busy), (0, false));
@@ -322,7 +325,7 @@ fn several_drivers_stopped_one_after_the_other() {
         let idle = Reader::idle("idle");
         thread::scope(|scope| {
             let stopped: Vec<_> = (0..4).map(|_| stopped(scope, Place::Fence)).collect();
-            assert!(statistics().usurped >= 3, "one from the other");
+            assert!(statistics().takeovers >= 3, "one from the other");
             synchronize();
             for (driver, gate) in stopped.into_iter().rev() {
                 assert!(!driver.is_finished());
@@ -381,8 +384,8 @@ fn a_driver_that_sleeps_for_a_reader_keeps_its_role() {
             );
             let after = statistics();
             assert_eq!(
-                (after.usurped, after.scans, after.sleeps),
-                (before.usurped, before.scans, before.sleeps)
+                (after.takeovers, after.scans, after.sleeps),
+                (before.takeovers, before.scans, before.sleeps)
             );
             assert!(!done.load(Ordering::Acquire));
             inside.end();

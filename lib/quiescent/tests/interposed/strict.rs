@@ -1,6 +1,6 @@
-//! An allocator that takes nothing back that it has not given in the same layout.
+//! An allocator that accepts only memory that it has returned with the same layout.
 //!
-//! It notes in front of each piece of memory what that was asked for as.
+//! It stores the requested layout in front of each block.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
@@ -48,7 +48,7 @@ unsafe impl GlobalAlloc for Strict {
         let expected = [layout.size() as u64, layout.align() as u64, IN_USE];
         // Nothing that was ever given is down there.
         let known = piece.addr() > PAGE && {
-            // SAFETY: somebody says that it is a piece, so a note precedes it.
+            // SAFETY: the caller passes an allocated block, so its layout precedes it.
             let note = unsafe { &mut *piece.cast::<Note>().sub(1) };
             let known = *note == expected;
             note[2] = 0;

@@ -1,4 +1,4 @@
-//! What a running program may change: who reclaims, and how long things wait for company.
+//! Settings of a running program: which threads reclaim, and flush times.
 
 use std::alloc::Layout;
 use std::ptr::NonNull;
@@ -16,7 +16,7 @@ use quiescent::tuning::{
 };
 use quiescent::{RcuCell, Retired, barrier, defer, defer_hurry, defer_lazy, statistics};
 
-/// Objects of this size are the tests'; nobody else asks for such.
+/// Only the tests allocate objects of this size.
 const SIZE: usize = 777;
 /// More than a few batches.
 const MANY: u64 = 3 * 2048 + 500;
@@ -43,7 +43,7 @@ fn object() -> NonNull<Object> {
 }
 
 fn retire_one() {
-    // SAFETY: from a box, found by nobody, retired once.
+    // SAFETY: from a box, not reachable, retired once.
     unsafe { Retired::from_raw(object()).retire() };
 }
 

@@ -1,8 +1,8 @@
-//! What the worker or a barrier needs is refused: once, and it is tried again; for ever, and whoever waits
-//! is told, while the worker rests.
+//! Resources that the worker or a barrier needs are refused: once, and the library tries again; for ever, and
+//! waiters get the error, while the worker sleeps.
 //!
-//! The system and the allocator refuse what a test tells them to, in the threads it says;
-//! what is refused for ever is refused by a sandbox.
+//! The system and the allocator refuse what a test selects, in the threads that it selects; a sandbox refuses
+//! for ever.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_long};
@@ -156,7 +156,7 @@ fn a_barrier_that_failed_covers_nobody_else() {
 }
 
 /// Things of this thread go, although the worker is refused something once. `refuse` says what; with a
-/// barrier, somebody waits for it meanwhile.
+/// barrier, a thread waits for it meanwhile.
 fn goes_all_the_same(refused: &Refusals, after: u32, with_barrier: bool) {
     const THINGS: usize = 10;
     let ledger = Ledger::new(THINGS);
@@ -243,7 +243,7 @@ fn fences_refused_for_ever_are_told_and_the_worker_rests() {
 fn a_domain_that_only_wants_a_grace_period_which_is_refused_keeps_nobody_busy() {
     isolated(|| {
         static DOMAIN: Domain = Domain::new();
-        // Somebody else has read in it: its grace periods need fences.
+        // Another thread has read in it: its grace periods need fences.
         let (tell, told) = mpsc::channel::<()>();
         let other = thread::spawn(move || {
             DOMAIN.read(|_| ());

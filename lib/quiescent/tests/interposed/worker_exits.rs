@@ -1,6 +1,7 @@
-//! Callbacks that end the worker's thread with `pthread_exit`: another one goes on, nothing is lost, nothing is run twice.
+//! Callbacks that end the worker's thread with `pthread_exit`: another thread takes over, nothing is lost,
+//! nothing runs twice.
 //!
-//! The library's threads are refused threads where a test wants that.
+//! Where a test wants it, the library cannot start threads.
 
 use std::cell::RefCell;
 use std::ffi::c_void;
@@ -29,7 +30,7 @@ fn end_thread() -> ! {
 /// Ends it as where panics abort, or with another C library: no destructor of any frame runs.
 #[cfg(target_arch = "x86_64")]
 fn end_thread_unseen() -> ! {
-    // SAFETY: as above. A return address of zero is the end of the stack for whoever unwinds it.
+    // SAFETY: as above. A return address of zero is the end of the stack for an unwinder.
     unsafe {
         std::arch::asm!(
             "xor edi, edi",
@@ -145,7 +146,7 @@ fn the_thread_is_gone_with_all_it_had() {
         struct Waits(u32);
         impl Drop for Waits {
             fn drop(&mut self) {
-                // It is no callback any more, and whoever has to run the rest is there.
+                // It is no callback any more, and another worker runs the others.
                 synchronize();
                 barrier();
                 LEFT.lock().expect("no panic").push(self.0);

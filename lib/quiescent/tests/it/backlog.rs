@@ -1,5 +1,5 @@
-//! A second worker: it comes when callbacks pile up behind the first, keeps their order, goes to sleep when they are
-//! gone, and is replaced when it is stuck. Quiet programs have none.
+//! The overflow worker: it runs during a backlog, keeps the order of callbacks, sleeps afterwards, and is
+//! replaced when it is stuck. Programs without backlogs have none.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -53,7 +53,7 @@ fn pile_up(over: fn() -> bool, first: impl FnOnce() + Send + 'static) {
 #[test]
 fn a_backlog_has_a_second_worker_and_keeps_its_order() {
     in_both_modes(|| {
-        // What the worker waits for is run by somebody else.
+        // Another thread runs what the worker waits for.
         pile_up(|| RAN.load(Ordering::SeqCst) >= MANY / 2, || ());
         barrier();
         assert_eq!(RAN.load(Ordering::SeqCst), MANY);
@@ -96,8 +96,8 @@ fn a_quiet_program_has_none() {
 #[test]
 fn a_second_worker_that_is_stuck_is_replaced() {
     in_both_modes(|| {
-        // The worker goes on as soon as somebody else is in the producer's first callback, which does not return
-        // before all behind it have been run.
+        // The worker goes on as soon as another thread is in the producer's first callback, which does not
+        // return before all behind it have been run.
         pile_up(
             || ENTERED.load(Ordering::SeqCst) == 2,
             || {
@@ -111,7 +111,7 @@ fn a_second_worker_that_is_stuck_is_replaced() {
         let now = statistics();
         assert_eq!(now.callbacks, MANY + 2);
         assert!(now.callbacks_stuck > 0, "{now:?}");
-        // And it is back in its place for the next backlog: whoever came back late has gone.
+        // Another overflow worker is ready for the next backlog: the one that returned late has ended.
         assert_eq!(drain(crate::common::PATIENCE).left, 0);
         until("it has gone", || {
             !has_second() || statistics().callbacks_stuck > 1

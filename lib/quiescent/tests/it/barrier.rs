@@ -1,4 +1,4 @@
-//! `barrier()`: what it covers, what it does not wait for, and where it refuses.
+//! `barrier()`: what it covers, what it does not wait for, and where it is refused.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -165,7 +165,7 @@ fn with_nothing_queued_it_starts_nothing() {
         assert!(!after.busy);
         assert_eq!(kernel_threads(), threads);
         inside.end();
-        // And when everything has been run before: no grace period, nobody is woken.
+        // And when everything has been run before: no grace period, no wake-up.
         idle.iter().for_each(|_| defer(|| ()));
         barrier();
         until_at_rest();

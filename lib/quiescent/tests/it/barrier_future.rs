@@ -1,5 +1,5 @@
-//! `barrier_async()`: what it covers, who is woken, and what becomes of one that is dropped. The same for the process's domain and for
-//! an `Srcu`.
+//! `barrier_async()`: what it covers, which tasks are woken, and dropped futures. The same for the process's
+//! domain and for an `Srcu`.
 
 mod odd;
 
@@ -241,7 +241,7 @@ fn one_that_is_dropped_half_way_leaves_nothing_behind() {
         block_on(late);
         ledger.assert_all_once();
         assert_eq!(bell.rung(), 0);
-        // And one that nobody waits for in the end is in nobody's way.
+        // And one that no task awaits in the end blocks nothing.
         let (last, hold) = (Ledger::new(1), place.hold());
         place.queue(last.thing(0), 1);
         assert!(bell.poll(&mut place.future()).is_pending());

@@ -1,5 +1,5 @@
-//! The budget: what is queued behind a stalled reader stays within it where one asks, and is reported where
-//! one does not; and it is over when the reader is gone.
+//! The budget: calls that respect it keep what is queued behind a stalled reader within it, the others cause
+//! a report; it recovers when the reader has left.
 
 mod life;
 
@@ -38,7 +38,7 @@ fn object() -> NonNull<Object> {
 /// Gives an object back that was not retired.
 fn free(object: Retired<Object>) {
     let object = std::ptr::from_ref(object.leak()).cast_mut();
-    // SAFETY: made by `object`, and nobody else knows it.
+    // SAFETY: made by `object`, and no other code knows it.
     drop(unsafe { Box::from_raw(object) });
 }
 
@@ -50,7 +50,7 @@ fn held() -> u64 {
 
 /// Tries to retire one; false if it came back.
 fn try_one() -> bool {
-    // SAFETY: nobody has seen the object.
+    // SAFETY: no other thread has seen the object.
     match unsafe { Retired::from_raw(object()).try_retire() } {
         Ok(()) => true,
         Err(refused) => {
@@ -143,7 +143,7 @@ fn those_who_wait_go_no_faster_than_the_readers() {
                 .map(|_| {
                     scope.spawn(|| {
                         for _ in 0..OBJECTS / THREADS {
-                            // SAFETY: nobody has seen the object.
+                            // SAFETY: no other thread has seen the object.
                             unsafe { Retired::from_raw(object()).retire_wait(PATIENCE) }
                                 .expect("there will be room");
                         }
@@ -155,8 +155,8 @@ fn those_who_wait_go_no_faster_than_the_readers() {
             assert!(ends.iter().all(Result::is_ok));
         });
         let most = most.into_inner();
-        // Queues are asked one after the other while objects come and go, so `most` may count some of them twice; that
-        // the budget was kept is for the engine to say, which counts each once.
+        // Queues are asked one after the other while objects come and go, so `most` may count some of them
+        // twice; that the budget was kept is for the engine to say, which counts each once.
         assert!(most >= BUDGET / 4 / 2, "the budget was used: {most}");
         assert_eq!(statistics().over_budget, 0);
         nothing_is_held();
@@ -211,7 +211,7 @@ fn retire_grows_and_says_so_once() {
         let objects = BUDGET / OBJECT as u64;
         let guard = read_lock();
         for _ in 0..objects {
-            // SAFETY: nobody has seen the object.
+            // SAFETY: no other thread has seen the object.
             unsafe { Retired::from_raw(object()).retire() }; // in a section: it neither waits nor hangs
         }
         drop(guard);

@@ -1,5 +1,5 @@
-//! Callbacks and destructors that panic, never return, leak guards; and reporters that misbehave. Each
-//! is contained, counted and reported, and the others go on.
+//! Callbacks and destructors that panic, never return, or leak guards; and reporters that misbehave. Each is
+//! contained, counted and reported, and the other callbacks run.
 
 use std::panic::panic_any;
 use std::sync::Mutex;

@@ -1,4 +1,4 @@
-//! Cells: what an exchange gives back, to whom, and that no update is lost between threads that make them at once.
+//! Cells: what an exchange returns and to which thread, and that concurrent updates are not lost.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -111,7 +111,8 @@ fn a_guard_that_repins_sees_what_came_meanwhile() {
         assert_eq!(*cell.load(&guard), 1);
         thread::scope(|scope| {
             let writer = scope.spawn(|| *cell.store(2).wait());
-            // It waits for this section, which ends here and not with the guard. As often as it takes: a scan may lie in between.
+            // It waits for this section, which ends here and not with the guard. As often as it takes: a scan
+            // may lie in between.
             while !writer.is_finished() {
                 guard.repin();
                 thread::yield_now();

@@ -1,4 +1,4 @@
-//! Defects that a review has found, each with the test that fails without its fix.
+//! Defects found in reviews, each with the test that fails without its fix.
 
 mod domains;
 mod forks;

@@ -1,5 +1,5 @@
-//! Deferral as a whole: nothing goes too early, everything goes once, nothing waits, and code runs where
-//! it was said to run.
+//! Deferral: nothing is freed or run too early, everything once, nothing waits, and callbacks run on the
+//! specified threads.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};

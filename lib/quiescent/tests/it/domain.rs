@@ -1,4 +1,4 @@
-//! `Domain`: sections that hold up their own domain and nothing else; callbacks, cookies, budgets, ends.
+//! `Domain`: sections that block only their own domain; callbacks, cookies, budgets, dropping.
 
 use std::future::Future;
 use std::pin::pin;
@@ -367,7 +367,8 @@ fn a_grace_period_is_a_future_and_so_is_a_barrier() {
             bell.recv_timeout(LONG).expect("woken again");
         }
         until_at_rest(domain);
-        // And a barrier: one that is left pending, one that is dropped, one whose domain has come to rest meanwhile.
+        // And a barrier: one that is left pending, one that is dropped, one whose domain has come to rest
+        // meanwhile.
         let ran = Arc::new(AtomicU32::new(0));
         let count = Arc::clone(&ran);
         let stalled = Stalled::inside(domain);

@@ -1,4 +1,4 @@
-//! `drain()`: runs everything in its caller, for as long as it may, and never where that would wait for
+//! `drain()`: runs everything in its caller within its limit, and does not wait where it would wait for
 //! itself.
 
 use std::cell::Cell;
@@ -82,7 +82,7 @@ fn it_gives_up_at_its_limit() {
             }
             assert_eq!(ledger.count(), 0);
             inside.end();
-            // What it left behind is the worker's, at once: nobody calls for it again.
+            // The worker takes over at once what it left; no further call is needed.
             until("the rest goes of itself", || ledger.count() == 100);
             ledger.assert_all_once();
             barrier();
@@ -129,7 +129,7 @@ fn inside_a_section_it_runs_what_is_ready() {
         drop(guard);
         assert_eq!(drain(PATIENCE).left, 0);
         assert_eq!(places.try_iter().count(), 10);
-        // A callback that somebody else is running is not waited for there.
+        // It does not wait there for a callback that another thread is running.
         let gate = Gate::new();
         defer_hurry(|| gate.pass());
         gate.until_reached(1);
@@ -239,7 +239,7 @@ fn many_at_once_share_the_work() {
                     scope.spawn(|| {
                         let drained = drain(PATIENCE);
                         assert_eq!(drained.left, 0, "{drained:?}");
-                        // Whoever comes home finds everything done.
+                        // When a thread returns, everything is done.
                         ledger.assert_all_once();
                         done.store(true, Ordering::Release);
                     });

@@ -1,4 +1,4 @@
-//! Callbacks that the program runs itself, on threads of its choice.
+//! Callbacks that the program runs itself, on its own threads.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! The example programs, run as a reader of the documentation runs them. Each checks itself and ends with
-//! an error if it found something; here it has to end well, and to have said that it did something.
+//! Runs the example programs as a user does. Each checks itself and ends with an error if it finds one; here
+//! it must end well, and must have printed that it did something.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

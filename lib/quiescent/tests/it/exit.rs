@@ -1,5 +1,5 @@
-//! Ends: of threads that leave full queues or open sections behind, of the process while callbacks are
-//! pending, and of shared objects that contain the library.
+//! The end of threads with full queues or open sections, of the process with pending callbacks, and of shared
+//! objects that contain the library.
 
 mod objects;
 mod processes;

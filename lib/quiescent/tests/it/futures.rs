@@ -1,4 +1,4 @@
-//! A grace period as a future: many tasks, which the worker wakes; no thread is started before a task has to wait.
+//! A grace period as a future: many tasks, which the worker wakes; no thread starts before a task must wait.
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,5 +1,5 @@
-//! One set of types for every domain: what can be done in one kind can be done in all, handles are counted, and what belongs to one
-//! domain is not read under another.
+//! One set of types for every domain: all kinds of domains offer the same operations, handles are counted,
+//! and the objects of one domain cannot be read under another.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -42,7 +42,8 @@ fn block_on<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// All that a cell, what it gives back, and a list can do, under this handle; `settle` has what is queued freed.
+/// All that a cell, what it gives back, and a list can do, under this handle; `settle` has what is queued
+/// freed.
 fn everything<D: Handle>(domain: D, settle: impl Fn()) {
     let dropped = Arc::new(AtomicU32::new(0));
     let value = || Counted(Arc::clone(&dropped));

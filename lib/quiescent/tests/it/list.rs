@@ -1,5 +1,5 @@
-//! The list: what each call does, a model of it in one thread, and readers beside writers with an oracle
-//! that knows what an iteration must have seen, must not have seen, and what must not be freed yet.
+//! The list: each call, compared with a model in one thread; and readers beside writers with an oracle that
+//! knows what an iteration must see, must not see, and what must not be freed yet.
 
 mod oracle;
 

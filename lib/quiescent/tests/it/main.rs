@@ -1,8 +1,9 @@
 //! The library's tests on real threads: one program, a module for each subject.
 //!
-//! A test that uses the library is a process of its own (`common::isolated`), so that its counters, options and threads
-//! are its own. Other programs: `interposed` (functions of the C library and the allocator are replaced), `single_step`
-//! (a signal at every instruction), `ends` (what a process holds when it ends, for sanitizers to look at).
+//! A test that uses the library is a process of its own (`common::isolated`), so that its counters, options
+//! and threads are its own. Other programs: `interposed` (functions of the C library and the allocator are
+//! replaced), `single_step` (a signal at every instruction), `ends` (the state of a process at its end, for
+//! sanitizers).
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -13,7 +14,6 @@ mod barrier_future;
 mod budget;
 mod callbacks_misbehave;
 mod cells;
-mod crowd;
 mod defects;
 mod deferral;
 mod domain;
@@ -46,4 +46,5 @@ mod srcu;
 mod stalls;
 mod telemetry;
 mod thread_end;
+mod unregistered;
 mod waiting;

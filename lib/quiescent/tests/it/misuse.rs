@@ -1,5 +1,5 @@
-//! Waiting where one must not: inside a section of the same thread. It panics or returns the reason, in
-//! every build, and never waits.
+//! Waiting inside a section of the same thread: it panics or returns the error in every build, and never
+//! waits.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

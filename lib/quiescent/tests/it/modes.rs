@@ -1,4 +1,4 @@
-//! Settings at start-up: forced fence modes, limits, and what cannot be had.
+//! Settings at start-up: forced fence modes, limits, and unavailable modes.
 
 use crate::common::oracle::Plan;
 use crate::common::{Isolated, Reader, isolated, on_thread, until};
@@ -144,7 +144,7 @@ fn impossible_limits_are_named() {
         }
         let readers: Vec<_> = (0..130).map(|_| Reader::idle("reader")).collect();
         assert_eq!(
-            (statistics().registered, statistics().crowd_sections),
+            (statistics().registered, statistics().unregistered_sections),
             (130, 0)
         );
         readers.into_iter().for_each(Reader::end);
@@ -157,12 +157,12 @@ fn a_limit_is_rounded_up_to_whole_leaves() {
         assert_eq!(Options::new().max_threads(63).apply(), Ok(()));
         let readers: Vec<_> = (0..126).map(|_| Reader::idle("reader")).collect();
         assert_eq!(
-            (statistics().registered, statistics().crowd_sections),
+            (statistics().registered, statistics().unregistered_sections),
             (126, 0)
         );
         on_thread("one too many", || read(|_| ()));
         assert_eq!(
-            (statistics().registered, statistics().crowd_sections),
+            (statistics().registered, statistics().unregistered_sections),
             (126, 1)
         );
         synchronize();

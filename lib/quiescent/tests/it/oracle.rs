@@ -1,5 +1,5 @@
-//! The oracle: readers of several kinds, threads that come and go, updaters that wait in several ways.
-//! Nobody ever reads what could have been freed.
+//! The oracle: readers of several kinds, threads that start and end, updaters that wait in several ways. No
+//! reader ever reads what could have been freed.
 
 use crate::common::oracle::{ENOUGH, Plan, SECTIONS, litmus};
 use crate::common::{Isolated, in_both_modes, isolated, until};
@@ -21,7 +21,7 @@ fn run(plan: Plan, mode: FenceMode) {
     assert!(sections >= SECTIONS, "{sections} sections say nothing");
     assert!(after.grace_periods >= ENOUGH);
     assert_eq!(
-        (after.stalls, after.crowd_sections, after.leaked),
+        (after.stalls, after.unregistered_sections, after.leaked),
         (0, 0, 0)
     );
     assert!(!after.busy);

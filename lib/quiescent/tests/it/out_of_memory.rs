@@ -1,4 +1,4 @@
-//! The kernel gives no memory for more slots: no crash, no hang, and `read_lock` does not fail.
+//! No memory for more slots: no crash, no hang, and `read_lock` does not fail.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Barrier, Condvar, Mutex};
@@ -47,7 +47,7 @@ fn with_threads(f: impl Fn() + Sync, test: impl FnOnce(&dyn Fn())) {
 }
 
 #[test]
-fn refused_memory_sends_readers_to_the_crowd() {
+fn refused_memory_makes_readers_unregistered() {
     let body = || {
         let cell = RcuCell::new(11u64);
         let (sum, calls) = (AtomicU32::new(0), AtomicU32::new(0));
@@ -76,7 +76,10 @@ fn refused_memory_sends_readers_to_the_crowd() {
             let oom = matches!(result, Err(SyncError::OutOfMemory { .. }));
             assert!(result == Ok(()) || oom, "{result:?}");
             assert_eq!(refused.registered, SLOTS);
-            assert_eq!(refused.crowd_sections, u64::from(THREADS - SLOTS) * 100);
+            assert_eq!(
+                refused.unregistered_sections,
+                u64::from(THREADS - SLOTS) * 100
+            );
             // Memory is there again: so are slots, and grace periods.
             synchronize();
             let one_more = crate::common::on_thread("one more", || {
@@ -119,7 +122,7 @@ fn refused_memory_leaves_errno_alone() {
             }
             sandbox::limit_address_space(unlimited);
         });
-        assert!(statistics().crowd_sections > 0);
+        assert!(statistics().unregistered_sections > 0);
         assert_eq!(failures.into_inner(), 0);
     });
 }

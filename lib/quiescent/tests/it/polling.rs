@@ -1,4 +1,4 @@
-//! Cookies: asking for a grace period without waiting, and polling it into being.
+//! Cookies: requesting a grace period without waiting, and completing it by polling.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -84,7 +84,7 @@ fn a_section_of_another_thread_holds_off_polls() {
         for _ in 0..200 {
             assert!(!cookie.is_done());
         }
-        // Whoever is inside does not care about polls; the cookie of others is not its own.
+        // Polls do not affect a reader inside a section; the cookie of another thread is not its own.
         read(|_| assert!(!cookie.is_done()));
         inside.end();
         until("polling gets there", || cookie.is_done());

@@ -1,7 +1,7 @@
-//! Memory pressure: what is lazy goes when memory is low, a storm costs no more than a few grace periods, and nobody
-//! listens where nothing is held (rule R5).
+//! Memory pressure: lazy items are freed when memory is low, many notices cost only a few grace periods, and
+//! the worker does not listen while nothing is queued (rule R5).
 //!
-//! Flush times are an hour here: what goes, goes for want of memory.
+//! Flush times are an hour here, so only low memory flushes.
 
 use std::panic::{catch_unwind, resume_unwind};
 use std::sync::atomic::Ordering;
@@ -24,8 +24,8 @@ fn lazy_for_ever() {
     });
 }
 
-/// Runs `body` in processes that hear the kernel, in both modes. If the machine is short of memory just then, it fails
-/// rightly, and shows nothing.
+/// Runs `body` in processes that hear the kernel, in both modes. If the machine is short of memory just then,
+/// it fails rightly, and shows nothing.
 fn where_the_kernel_is_heard(body: fn()) {
     let unless_it_speaks = || {
         let Err(panic) = catch_unwind(body) else {
@@ -59,8 +59,8 @@ fn listened_to() -> usize {
 /// The event and the timer.
 const ALWAYS: usize = 2;
 
-/// Queues lazily in a quiet thread, a departed one and this one: `ledger` has room for three, and an object of plain
-/// memory goes along with each.
+/// Queues lazily in a quiet thread, a departed one and this one: `ledger` has room for three, and an object
+/// of plain memory goes along with each.
 fn queue_everywhere(ledger: &'static Ledger) -> impl FnOnce() {
     fn queue(ledger: &'static Ledger, index: usize) {
         queue_somehow(ledger.thing(index), 8);

@@ -1,11 +1,12 @@
-//! A real control group whose memory is short: what is held must go because the kernel says so.
+//! A real control group with little memory: the library frees what is queued because the kernel reports
+//! pressure.
 //!
-//! Where the second version of control groups has the memory controller the group gets a `memory.high`, and the event
-//! of that limit is what counts. Where the memory controller is the first version's, the group gets a limit there and
-//! a directory of the second version beside it, and PSI is what counts: its tasks have to wait for memory. Where
-//! neither can be made (not root, nothing mounted) the test says so and passes.
+//! With the memory controller in version 2 of control groups, the group gets a `memory.high`, and the event
+//! of that limit counts. With it in version 1, the group gets a limit there and a directory of version 2
+//! beside it, and PSI counts: its tasks wait for memory. If neither can be made (not root, nothing mounted)
+//! the test says so and passes.
 //!
-//! In a binary of its own: while it runs, the whole machine is short of memory by PSI's account.
+//! In a program of its own: while it runs, PSI reports low memory for the whole machine.
 
 use std::fs;
 use std::io::{Read, Seek, SeekFrom, Write};

@@ -1,7 +1,8 @@
-//! Threads of different urgency on one processor: one that must not wait, behind a driver that does not get to run.
+//! Threads of different priority on one processor: an urgent waiter behind a driver that does not get to run.
 //!
-//! Real-time scheduling needs a permission (root, `CAP_SYS_NICE` or `RLIMIT_RTPRIO`). Where it is missing the tests take
-//! the best there is: then the driver is slow and not starved, and what they show is less. They print what they used.
+//! Real-time scheduling needs a permission (root, `CAP_SYS_NICE` or `RLIMIT_RTPRIO`). Without it the tests
+//! use the best available: then the driver is slow but not starved, and they show less. They print what they
+//! used.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -136,8 +137,9 @@ fn switches(thread: u32) -> u64 {
 fn gets_there(urgent: fn()) {
     stay_on_one_processor();
     let permitted = Permitted::find_out();
-    // The kernel may let an idle thread run for a moment now and then, however busy real-time threads are: such a round
-    // tells nothing. (Kernels with a server for them do so for a twentieth of a second each second: rounds go on for longer than that.)
+    // The kernel may let an idle thread run for a moment now and then, however busy real-time threads are:
+    // such a round tells nothing. (Kernels with a server for them do so for a twentieth of a second each
+    // second: rounds go on for longer than that.)
     let mut starved = 0;
     for round in 0.. {
         if starved == 3 || (round == 3 && !permitted.real_time) {
@@ -148,7 +150,7 @@ fn gets_there(urgent: fn()) {
             "the driver was not starved, but {starved} times"
         );
         let busy = AtomicBool::new(false);
-        let before = statistics().usurped;
+        let before = statistics().takeovers;
         thread::scope(|scope| {
             let driver = starved_driver(scope, permitted, &busy);
             let waiter = scope.spawn(move || {
@@ -164,7 +166,7 @@ fn gets_there(urgent: fn()) {
             busy.store(false, Ordering::Release);
             if permitted.real_time && !finished {
                 starved += 1;
-                assert_eq!(statistics().usurped, before + 1, "its role was taken");
+                assert_eq!(statistics().takeovers, before + 1, "its role was taken");
                 assert!(slept < 20, "two looks were enough, not {slept}");
             }
         });

@@ -1,5 +1,5 @@
-//! Rule R5: nothing runs that nobody needs; and what is needed is as little as promised. Counters, not
-//! hope.
+//! Rule R5, checked by counters: nothing runs that no thread needs, and what is needed costs as little as
+//! promised.
 
 use std::thread;
 

@@ -1,5 +1,5 @@
-//! Rule R5 where something is deferred: no thread before it is needed, nothing runs when nothing is
-//! queued, and a trickle wakes the worker as rarely as promised. Counters, not hope.
+//! Rule R5 with deferral, checked by counters: no thread before it is needed, nothing runs when nothing is
+//! queued, and a trickle wakes the worker as rarely as promised.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -89,7 +89,7 @@ fn once_all_is_gone_nothing_happens() {
 #[test]
 fn an_active_thread_that_has_emptied_its_queue_is_left_alone() {
     in_both_modes(|| {
-        // It goes on and on; what it retires is gone by the time somebody looks.
+        // It never stops; what it retires is freed before the next check.
         let cell = RcuCell::new(0u64);
         for round in 0..5 {
             (0..2000).for_each(|n| drop(cell.store(n)));
@@ -205,7 +205,7 @@ fn what_is_lazy_goes_after_the_flush_time() {
         until("all of them go", || statistics().queued == 0);
         ledger.assert_all_once();
         idle.join().expect("no panic");
-        // Lazy: nobody was in a hurry. (At most a second less than the flush time, for the clock's grid.)
+        // Lazy: nothing was in a hurry. (At most a second less than the flush time, for the clock's grid.)
         let (took, now) = (start.elapsed(), statistics());
         assert!(
             took > quiescent::tuning::FLUSH / 2,

@@ -1,4 +1,4 @@
-//! Non-owning pointers: what they point to, who gets an object back, and when it is dropped.
+//! Non-owning pointers: loads and stores, which calls return an object, and when it is dropped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -44,7 +44,7 @@ fn points_to_what_was_stored_last() {
         let three = pointer.load_shared(&again).expect("it holds 3");
         // SAFETY: `three` is not retired before the end.
         unsafe { RcuPtr::null().store_shared(Some(three)) };
-        // SAFETY: nobody else knows it.
+        // SAFETY: no other code knows it.
         unsafe { three.into_retired() }.retire_hurry();
     });
 }

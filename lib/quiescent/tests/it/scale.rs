@@ -1,5 +1,5 @@
-//! What a grace period looks at when there are hundreds of threads: counted, with real ones. One test, since it
-//! counts what the whole process does.
+//! The scan of a grace period with hundreds of real threads, by counters. One test, because it counts what
+//! the whole process does.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;

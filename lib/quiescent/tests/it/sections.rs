@@ -122,7 +122,7 @@ fn repin_lets_a_waiter_pass() {
                 });
             });
         }
-        // The section went on: whoever asks now has to wait again.
+        // The section continued: a new grace period has to wait again.
         assert_holds_off_grace_periods();
         drop(guard);
         assert_outside();

@@ -1,5 +1,5 @@
-//! Fences that are shared: by threads that need one at the same time, and by the domains that the worker looks after together.
-//! Fences are counted; nothing is timed.
+//! Shared fences: by threads that need one at the same time, and by the domains in one pass of the worker.
+//! The tests count fences and measure no time.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
@@ -46,7 +46,8 @@ fn due_at_the_same_time(srcus: &[Srcu]) -> Arc<AtomicUsize> {
     ran
 }
 
-/// Fences issued for callbacks in so many `Srcu`s, the first of which have readers inside: when all others have run, and when all have.
+/// Fences issued for callbacks in so many `Srcu`s, the first of which have readers inside: when all others
+/// have run, and when all have.
 fn fences(inside: usize) -> [u64; 2] {
     let srcus: Vec<Srcu> = (0..MANY).map(|_| read_in()).collect();
     let readers: Vec<Guard<&Srcu>> = srcus[..inside].iter().map(Srcu::read_lock).collect();

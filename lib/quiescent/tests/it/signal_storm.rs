@@ -1,6 +1,6 @@
-//! A storm of signals whose handler reads, over everything that a thread can be doing: lock and unlock,
-//! its first section, `malloc`, `repin`, nesting too deeply, waiting, ending. Thousands of handlers; none
-//! may see poison, deadlock, or leave anything behind.
+//! Many signals whose handler reads, during everything that a thread can do: lock and unlock, its first
+//! section, `malloc`, `repin`, deep nesting, waiting, ending. No handler may see poison, deadlock, or leave
+//! anything behind.
 
 use std::ffi::c_void;
 use std::hint::black_box;
@@ -59,7 +59,7 @@ fn install_handler() {
 }
 
 /// Ends the storm for a thread, once the library's hook has run: a handler that reads later still, when
-/// no destructor will run any more, keeps a slot (and holds nobody up).
+/// no destructor will run any more, keeps a slot (and blocks no grace period).
 unsafe extern "C" fn no_more(_value: *mut c_void) {
     // SAFETY: a signal set may be all zeroes, and is made empty.
     let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
@@ -219,7 +219,7 @@ fn run() {
 fn handlers_may_read_at_any_time() {
     let body = || {
         run();
-        assert_eq!(statistics().crowd_sections, 0);
+        assert_eq!(statistics().unregistered_sections, 0);
         until("all slots come back", || statistics().registered == 0);
     };
     in_both_modes(body);
@@ -229,10 +229,10 @@ fn handlers_may_read_at_any_time() {
 fn handlers_may_read_without_slots() {
     let body = || {
         Options::new().max_threads(1).apply().expect("one leaf");
-        // One slot is left, for whoever comes first.
+        // One slot is left, for the first thread.
         let idle: Vec<_> = (0..61).map(|_| Reader::idle("has a slot")).collect();
         run();
-        assert!(statistics().crowd_sections > 0);
+        assert!(statistics().unregistered_sections > 0);
         until("all slots come back", || statistics().registered == 61);
         idle.into_iter().for_each(Reader::end);
     };

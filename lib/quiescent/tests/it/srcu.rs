@@ -1,4 +1,5 @@
-//! `Srcu`: sections that sleep, end elsewhere and hold up nobody else; callbacks, barriers, cookies, futures.
+//! `Srcu`: sections that sleep, end on other threads and block no other domain; callbacks, barriers, cookies,
+//! futures.
 
 use std::future::Future;
 use std::pin::pin;
@@ -97,7 +98,7 @@ fn others_are_not_held_up() {
             (ran.load(Ordering::Relaxed), quick.statistics().queued),
             (0, 0)
         );
-        // Nor are its own held up by a section of the process's domain, in which nobody here could wait.
+        // A section of the process's domain, inside which no thread may wait, does not block them either.
         let (sender, receiver) = mpsc::channel();
         let (entered, wait) = (Barrier::new(2), Barrier::new(2));
         thread::scope(|scope| {
@@ -264,7 +265,7 @@ fn a_future_waits_for_the_sections_of_its_beginning_and_wakes_its_task() {
         });
         block_on(future);
         dropped.join().expect("no panic");
-        // One that is dropped half-way is in nobody's way.
+        // A future that is dropped early blocks nothing.
         let guard = srcu.read_owned();
         let mut given_up = Box::pin(srcu.grace_period());
         let poll = given_up
@@ -321,7 +322,7 @@ fn a_forgotten_guard_costs_its_own_srcu_only() {
         std::mem::forget(srcu.read_lock());
         assert!(srcu.synchronize_timeout(SHORT).is_err());
         drop(srcu);
-        // Its place is not given to anybody else.
+        // Its memory is not reused.
         for _ in 0..10 {
             let next = Srcu::new();
             drop(next.read_lock());

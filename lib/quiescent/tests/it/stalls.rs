@@ -1,6 +1,7 @@
-//! Reports of stalls: whoever notices one names the reader, as often as it should, and nobody else.
+//! Stall reports: the thread that detects a stall names the reader, as often as specified, and no other
+//! thread does.
 //!
-//! Nothing here measures: reports are counted and numbered by the engine, and a test waits for them.
+//! No test here measures time: the engine counts and numbers reports, and a test waits for them.
 
 mod features;
 mod forks;
@@ -18,9 +19,9 @@ use quiescent::report::{Report, StallReport, on_report, set_stall_after};
 const TIME: Duration = Duration::from_millis(20);
 
 /// A report, and the thread that told it.
-type Told = (StallReport, u32);
+type Cursor = (StallReport, u32);
 
-static TOLD: Mutex<Vec<Told>> = Mutex::new(Vec::new());
+static TOLD: Mutex<Vec<Cursor>> = Mutex::new(Vec::new());
 
 fn remember(report: &Report) {
     if let Report::Stalled(stall) = report {
@@ -36,12 +37,12 @@ fn listen(time: Duration) {
 }
 
 /// What has been told so far.
-fn told() -> Vec<Told> {
+fn told() -> Vec<Cursor> {
     TOLD.lock().expect("no panic").clone()
 }
 
 /// Waits until so many reports have been told.
-fn until_told(count: usize) -> Vec<Told> {
+fn until_told(count: usize) -> Vec<Cursor> {
     until("a stall is reported", || told().len() >= count);
     told()
 }

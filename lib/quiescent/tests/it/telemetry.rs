@@ -1,4 +1,5 @@
-//! Telemetry: what is counted is what happened, each of it once, whoever executes it; and it can be read from outside.
+//! Telemetry: every event is counted exactly once, whichever thread executes it; and other processes can read
+//! the counts.
 
 use std::io::{BufRead as _, BufReader, ErrorKind, Write as _};
 use std::process::{Command, Stdio};
@@ -33,7 +34,7 @@ fn row(snapshot: &Snapshot, name: &str) -> Function {
 
 fn retire<T: Send + 'static>(value: T) {
     let object = NonNull::from(Box::leak(Box::new(value)));
-    // SAFETY: nobody has seen it.
+    // SAFETY: no other thread has seen it.
     unsafe { quiescent::Retired::from_raw(object).retire() };
 }
 
@@ -134,7 +135,8 @@ fn what_was_queued_before_is_counted_neither_in_nor_out() {
     });
 }
 
-/// Many threads, all kinds of consumers: owners that pop, the worker that takes over from those that pause, exits.
+/// Many threads, all kinds of consumers: owners that pop, the worker that takes over from those that pause,
+/// exits.
 #[test]
 fn nothing_is_lost_between_those_who_execute() {
     isolated(|| {
@@ -348,7 +350,8 @@ fn a_process_without_it_is_told_how_to_begin() {
     });
 }
 
-/// A program that closes all descriptors closes this one, too; it is then not seen from outside, and nothing else.
+/// A program that closes all descriptors closes this one, too; it is then not seen from outside, and nothing
+/// else.
 #[test]
 fn a_descriptor_that_is_closed_is_not_missed() {
     isolated(|| {

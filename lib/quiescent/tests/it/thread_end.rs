@@ -1,4 +1,4 @@
-//! The end of a thread: slots come back, destructors may read, a leaked guard is a named holdout.
+//! The end of a thread: its slot is released, destructors may read, a leaked guard is a named holdout.
 
 use std::cell::RefCell;
 use std::ffi::c_void;
@@ -23,7 +23,7 @@ fn read_in_a_destructor() {
     READS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Nobody is left behind: no thread is registered, and a grace period ends.
+/// Nothing is left behind: no thread is registered, and a grace period ends.
 #[track_caller]
 fn assert_all_gone() {
     assert_eq!(statistics().registered, 0);
@@ -44,7 +44,7 @@ fn a_slot_comes_back_when_its_thread_ends() {
             });
         }
         assert_eq!(
-            statistics().crowd_sections,
+            statistics().unregistered_sections,
             0,
             "slots ran out: some did not come back"
         );
@@ -64,7 +64,7 @@ fn slots_of_many_threads_at_once_come_back() {
             readers.into_iter().for_each(crate::common::Reader::end);
             assert_all_gone();
         }
-        assert_eq!(statistics().crowd_sections, 0);
+        assert_eq!(statistics().unregistered_sections, 0);
     });
 }
 
@@ -94,7 +94,7 @@ fn a_guard_leaked_by_a_dead_thread_is_a_holdout_without_a_name() {
             );
             assert!(holdouts[0].to_string().contains("ended inside a section"));
         }
-        // Their slots are nobody else's.
+        // No other thread gets their slots.
         assert_eq!(statistics().registered, 2);
         on_thread("next", || read(|_| assert_eq!(statistics().registered, 3)));
         assert_eq!(statistics().registered, 2);
@@ -196,7 +196,7 @@ fn destructors_of_keys_may_read() {
                 assert_all_gone();
             }
         }
-        // One that reads in the very last round may keep a slot, and holds nobody up.
+        // One that reads in the very last round may keep a slot, and blocks no grace period.
         on_thread("reads in the last round", || set_key(4));
         assert!(statistics().registered <= 1);
         assert_eq!(synchronize_timeout(PATIENCE), Ok(()));

@@ -1,4 +1,4 @@
-//! Waiting together: deadlines, every form, one grace period for many callers.
+//! Waiting: deadlines, every form, one grace period for several callers.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,7 +29,7 @@ fn a_deadline_names_who_is_in_the_way() {
             assert_eq!(holdouts[0].nesting, 1);
             assert!(text.contains("\"stubborn\" (nesting 1)"), "{text}");
         }
-        // The grace period that nobody drives any more is still there, and so is who it waits for.
+        // The grace period still exists without a driver, and so does its reader.
         assert_eq!((statistics().busy, statistics().holdouts), (true, 1));
         assert_eq!(holdouts().len(), 1);
         inside.end();

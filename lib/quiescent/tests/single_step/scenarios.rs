@@ -1,4 +1,4 @@
-//! What is stepped through, the handler, and what must be true afterwards.
+//! The code to step through, the handler, and the checks afterwards.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -23,7 +23,8 @@ pub struct Scenario {
     pub run: fn(&'static Shared) -> u32,
     /// Instructions that the region surely has.
     pub least: u64,
-    /// So many times dearer than usual a child is: as many times fewer instructions have a handler by default.
+    /// So many times dearer than usual a child is: as many times fewer instructions have a handler by
+    /// default.
     pub dearness: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Forks a child, steps it, delivers the signal, waits for its end.
+//! Forks a child, steps it, delivers the signal, and waits for its end.
 
 use std::fmt;
 use std::panic::AssertUnwindSafe;

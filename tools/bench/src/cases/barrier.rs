@@ -1,8 +1,9 @@
 //! `bench barrier`: how long it takes until everything that was queued is gone.
 //!
-//! A few threads are registered. Between two barriers each hands over its share of some blocks, or none, and sleeps again;
-//! then the main thread calls the barrier, and the clock runs for that call. A case is a verb and a number of blocks, such as
-//! `1000 by retire`, or `empty`. Only for libraries that have a barrier for all threads. A process has the machine to itself.
+//! A few threads are registered. Between two barriers each hands over its share of some blocks, or none, and
+//! sleeps again; then the main thread calls the barrier, and the clock runs for that call. A case is a verb
+//! and a number of blocks, such as `1000 by retire`, or `empty`. Only for libraries that have a barrier for
+//! all threads. A process has the machine to itself.
 
 use crate::deferral::{self, Deferring, RETIRE};
 use crate::measure::once::{self, Ask, Question};
@@ -140,7 +141,7 @@ fn measure(ask: &BarrierAsk) -> Result<Vec<Figure>, String> {
 pub struct BarrierOptions {
     /// The program that can [`crate::measure::once::serve`]: this program itself.
     pub program: PathBuf,
-    /// All subjects, not only ours.
+    /// All subjects, not only quiescent's.
     pub compare: bool,
     /// Rounds.
     pub rounds: u64,
@@ -185,7 +186,8 @@ impl BarrierOptions {
 /// Measures and reports. When stopped, the report has what was measured until then.
 ///
 /// # Errors
-/// [`Error::Usage`] for counts of 0; [`Error::Failed`] when a measuring process cannot be started, dies or hangs.
+/// [`Error::Usage`] for counts of 0; [`Error::Failed`] when a measuring process cannot be started, dies or
+/// hangs.
 pub fn run(options: &BarrierOptions, control: Control<'_>) -> Result<Report, Error> {
     if [
         options.rounds,

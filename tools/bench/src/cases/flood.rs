@@ -1,8 +1,9 @@
 //! `bench flood`: producers that hand over as fast as they can, beside a thread that reads in a loop.
 //!
-//! Throughput is of blocks *freed*: the clock stops when the last one is. Meanwhile another thread looks every few
-//! milliseconds how many blocks are held: handed over, and not freed yet. A case is a verb and a number of producers, such as
-//! `retire 2p`; each process has the machine to itself. A library without a limit may take gigabytes.
+//! Throughput is of blocks *freed*: the clock stops when the last one is. Meanwhile another thread looks
+//! every few milliseconds how many blocks are held: handed over, and not freed yet. A case is a verb and a
+//! number of producers, such as `retire 2p`; each process has the machine to itself. A library without a
+//! limit may take gigabytes.
 
 use crate::deferral::{self, Deferring, RETIRE, Verb};
 use crate::measure::once::Ask;
@@ -53,7 +54,7 @@ pub(crate) fn case_name(verb: &str, producers: u64) -> String {
 pub(crate) const CHUNK: u64 = 64;
 /// Bytes of a block.
 pub(crate) const BLOCK: u64 = 64;
-/// How often somebody looks how much is held.
+/// The interval between two readings of the blocks held.
 const LOOK: Duration = Duration::from_millis(5);
 
 impl Question for FloodAsk {
@@ -157,7 +158,7 @@ pub(crate) fn held(verb: Verb, made: u64, freed_before: u64) -> u64 {
 pub struct FloodOptions {
     /// The program that can [`crate::measure::once::serve`]: this program itself.
     pub program: PathBuf,
-    /// All subjects, not only ours.
+    /// All subjects, not only quiescent's.
     pub compare: bool,
     /// Rounds.
     pub rounds: u64,
@@ -186,8 +187,8 @@ impl FloodOptions {
 /// Measures and reports. When stopped, the report has what was measured until then.
 ///
 /// # Errors
-/// [`Error::Usage`] for counts of 0 or too many producers; [`Error::Failed`] when a measuring process cannot be started,
-/// dies or hangs.
+/// [`Error::Usage`] for counts of 0 or too many producers; [`Error::Failed`] when a measuring process cannot
+/// be started, dies or hangs.
 pub fn run(options: &FloodOptions, control: Control<'_>) -> Result<Report, Error> {
     if options.rounds == 0 || options.ms == 0 {
         let text = "0 rounds or no time measure nothing: give 1 round or more, 5 seconds or more";

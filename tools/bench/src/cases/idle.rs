@@ -5,9 +5,9 @@
 //! | `nothing queued` | a thread is registered, and nothing was ever queued in this process |
 //! | `drained` | a few blocks were retired, and all of them have been freed since |
 //!
-//! For both: wake-ups of the library's threads, how many there are, timers that are set (the kernel's word, for all
-//! libraries alike), and the grace periods, scans and fences that `quiescent` counted. All processes are watched at the
-//! same time: they sleep.
+//! For both: wake-ups of the library's threads, how many there are, timers that are set (the kernel's word,
+//! for all libraries alike), and the grace periods, scans and fences that `quiescent` counted. All processes
+//! are watched at the same time: they sleep.
 
 use crate::deferral;
 use crate::deferral::rest;
@@ -83,7 +83,7 @@ fn measure(ask: &IdleAsk) -> Result<Vec<Figure>, String> {
 pub struct IdleOptions {
     /// The program that can [`crate::measure::once::serve`]: this program itself.
     pub program: PathBuf,
-    /// All subjects, not only ours.
+    /// All subjects, not only quiescent's.
     pub compare: bool,
     /// How long to watch.
     pub ms: u64,

@@ -1,7 +1,8 @@
 //! What is measured: a module for each command of `bench`.
 //!
-//! A module has the options, a `run` that gives a report, its text, and its targets where it has some. Cases that need a fresh process for each
-//! measurement ask it a [`Question`](crate::measure::once::Question); this program again, started with other words, answers it ([`serve`]).
+//! A module has the options, a `run` that gives a report, its text, and its targets where it has some. Cases
+//! that need a fresh process for each measurement ask it a [`Question`](crate::measure::once::Question); this
+//! program again, started with other words, answers it ([`serve`]).
 
 pub mod barrier;
 pub mod domain;

@@ -1,8 +1,8 @@
 //! `bench read`: what a read-side critical section costs its reader.
 //!
-//! A *cell* is one subject in one case, run for about [`ReadOptions::cell_us`] of CPU time, and measured as `pairs` says:
-//! thread CPU time a turn, less the bare loop of the same language in the same round. A row is the median, smallest and
-//! largest over the rounds.
+//! A *cell* is one subject in one case, run for about [`ReadOptions::cell_us`] of CPU time, and measured as
+//! `pairs` says: thread CPU time a turn, less the bare loop of the same language in the same round. A row is
+//! the median, smallest and largest over the rounds.
 
 use crate::subjects::pairs::{self, Cell, Rounds};
 use crate::subjects::pool::{MOST_THREADS, Pool};
@@ -20,7 +20,7 @@ pub const UNIT: &str = "ns/pair";
 pub struct ReadOptions {
     /// Threads that read at once, 1..=[`MOST_THREADS`].
     pub threads: usize,
-    /// All subjects, not only ours.
+    /// All subjects, not only quiescent's.
     pub compare: bool,
     /// Rounds; medians of fewer than 30 are noisy.
     pub rounds: u64,

@@ -1,8 +1,8 @@
 //! `bench stall`: a reader that stays in its section while another thread retires.
 //!
-//! The reader enters a section, and stays for a while. Meanwhile a producer hands over a million blocks of 64 bytes, as fast
-//! as it can. How much memory that takes, whether anything is freed nevertheless, whether the producer is held up, and whether
-//! the library can say who is in the way. A case is a verb.
+//! The reader enters a section, and stays for a while. Meanwhile a producer hands over a million blocks of 64
+//! bytes, as fast as it can. Measured: the memory that this takes, blocks freed nevertheless, delays of the
+//! producer, and whether the library names the blocking reader. A case is a verb.
 
 use crate::cases::flood::{self, BLOCK, BUDGET_MIB};
 use crate::deferral::{self, Deferring, Verb};
@@ -169,7 +169,7 @@ fn measure(ask: &StallAsk) -> Result<Vec<Figure>, String> {
 pub struct StallOptions {
     /// The program that can [`crate::measure::once::serve`]: this program itself.
     pub program: PathBuf,
-    /// All subjects, not only ours.
+    /// All subjects, not only quiescent's.
     pub compare: bool,
     /// Blocks.
     pub objects: u64,
@@ -198,7 +198,8 @@ const CAPACITY: u64 = 12_000_000;
 /// Measures and reports. When stopped, the report has what was measured until then.
 ///
 /// # Errors
-/// [`Error::Usage`] for counts of 0; [`Error::Failed`] when a measuring process cannot be started, dies or hangs.
+/// [`Error::Usage`] for counts of 0; [`Error::Failed`] when a measuring process cannot be started, dies or
+/// hangs.
 pub fn run(options: &StallOptions, control: Control<'_>) -> Result<Report, Error> {
     if options.objects == 0 || options.ms == 0 {
         let text = "no blocks, or no time: give 100000 blocks or more, 5 seconds or more";

@@ -1,12 +1,12 @@
 //! The Rust face of the loops in `shims/retire.h`: one macro, so that each C library is one line.
 
-/// Declares the functions of the C peer whose exported names begin with the same prefix, and `subject()`, which puts them
-/// into the table of [`super`].
+/// Declares the functions of the C peer whose exported names begin with the same prefix, and `subject()`,
+/// which puts them into the table of [`super`].
 macro_rules! c_peer {
     ($attach:ident $detach:ident $finish:ident $settle:ident $make:ident $retire:ident $stamped:ident
      $all_in:ident $owning:ident $read:ident $update:ident $one:ident $many:ident $hold:ident) => {
-        // SAFETY: these are the functions of `shims/retire.h`, with the same parameters. They expect a thread that was
-        // attached; everybody in this crate attaches a thread before it uses a subject.
+        // SAFETY: these are the functions of `shims/retire.h`, with the same parameters. They expect a thread
+        // that was attached; everybody in this crate attaches a thread before it uses a subject.
         unsafe extern "C" {
             safe fn $attach();
             safe fn $detach();

@@ -1,4 +1,5 @@
-//! Concurrency Kit's `ck_epoch_call`; the program polls every 64 calls, and at its end waits for its own record.
+//! Concurrency Kit's `ck_epoch_call`; the program polls every 64 calls, and at its end waits for its own
+//! record.
 
 super::c_peer::c_peer!(qb_retire_ck_attach qb_retire_ck_detach qb_retire_ck_finish qb_retire_ck_settle
     qb_retire_ck_make qb_retire_ck_retire qb_retire_ck_stamped qb_retire_ck_all_in qb_retire_ck_owning

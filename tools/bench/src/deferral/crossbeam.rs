@@ -34,7 +34,7 @@ impl DeferOwning for Crossbeam {
     fn retire_owning(&self) {
         let guard = pin();
         let object = Owned::new(Owning::new()).into_shared(&guard);
-        // SAFETY: known to nobody.
+        // SAFETY: not shared yet.
         unsafe { guard.defer_destroy(object) };
     }
 }
@@ -43,7 +43,7 @@ impl RetireNoted for Crossbeam {
     #[inline(always)]
     fn retire(noted: Box<Noted>) {
         let guard = pin();
-        // SAFETY: known to nobody.
+        // SAFETY: not shared yet.
         unsafe { guard.defer_destroy(Owned::<Noted>::from(noted).into_shared(&guard)) };
     }
 }
@@ -91,8 +91,8 @@ impl DeferBeside for Pointer {
     }
 }
 
-/// The queue of full bags is first in, first out: what stands behind all of them runs last. A bounded number of tries,
-/// since a thread that is not scheduled may stay pinned for long.
+/// The queue of full bags is first in, first out: what stands behind all of them runs last. A bounded number
+/// of tries, since a thread that is not scheduled may stay pinned for long.
 fn settle() {
     let done = Arc::new(AtomicBool::new(false));
     let last = done.clone();

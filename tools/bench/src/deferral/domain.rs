@@ -1,4 +1,4 @@
-//! quiescent's domains of the program's own: `Domain::retire_ptr`, which goes through a lock of the domain.
+//! quiescent's own domains: `Retired::from_raw_in(…).retire()`.
 
 use super::Deferring;
 use super::loops::{Block, Defer, deferring};

@@ -21,7 +21,8 @@ impl Defer for Haphazard {
 
     #[inline(always)]
     unsafe fn retire(&self, block: *mut ()) {
-        // SAFETY: the caller's promise: a box of `make`, retired once, that no hazard pointer guards from now on.
+        // SAFETY: the caller's promise: a box of `make`, retired once, that no hazard pointer guards from now
+        // on.
         unsafe { self.0.retire_ptr::<Block, Box<Block>>(block.cast()) };
     }
 }
@@ -29,7 +30,7 @@ impl Defer for Haphazard {
 impl RetireNoted for Haphazard {
     #[inline(always)]
     fn retire(noted: Box<Noted>) {
-        // SAFETY: from a box, and known to nobody.
+        // SAFETY: from a box, not shared yet.
         unsafe { Domain::global().retire_ptr::<Noted, Box<Noted>>(Box::into_raw(noted)) };
     }
 }

@@ -1,5 +1,5 @@
-//! liburcu's membarrier flavour, read side inlined: `call_rcu`, and `defer_rcu` (whose producer frees its own objects, and
-//! waits for a grace period whenever its ring of pointers is full).
+//! liburcu's membarrier flavour, read side inlined: `call_rcu`, and `defer_rcu` (whose producer frees its own
+//! objects, and waits for a grace period whenever its ring of pointers is full).
 
 use super::Deferring;
 

@@ -1,6 +1,7 @@
 //! The measured loops for Rust libraries: `shims/retire.h` over again, turn for turn.
 //!
-//! Every turn ends in `turn`, which makes memory opaque to the compiler and emits nothing, as in `bench read`.
+//! Every turn ends in `turn`, which makes memory opaque to the compiler and emits nothing, as in `bench
+//! read`.
 
 use super::{Beside, Deferring, TURNS_A_LOOK};
 use crate::measure::clock;
@@ -145,7 +146,7 @@ fn all_in<P: Defer>(n: u64) {
     let mut i = n;
     while i != 0 {
         let block = P::make(i);
-        // SAFETY: just made, known to nobody.
+        // SAFETY: just made, not shared yet.
         unsafe { peer.retire(block) };
         turn(&mut i);
         i -= 1;

@@ -1,15 +1,16 @@
-//! Who reclaims later: the subjects of `bench retire` and `bench mixed`.
+//! Subjects that reclaim later: those of `bench retire` and `bench mixed`.
 //!
-//! As in [`crate::subjects`], a subject is a table of plain functions, each a whole loop with the library's call
-//! inlined: Rust libraries through `loops.rs`, C libraries through the same loops in `shims/retire.h`. What is retired
-//! is a block of 64 bytes, of which the first free word is written; where a library wants a head in the object, the head
-//! is part of the 64 bytes, and where it adds one (sdd), the block is larger. An *owning* object is a block that owns
-//! another: a `String` of 32 bytes, with `Drop`.
+//! As in [`crate::subjects`], a subject is a table of plain functions, each a whole loop with the library's
+//! call inlined: Rust libraries through `loops.rs`, C libraries through the same loops in `shims/retire.h`.
+//! What is retired is a block of 64 bytes, of which the first free word is written; where a library wants a
+//! head in the object, the head is part of the 64 bytes, and where it adds one (sdd), the block is larger. An
+//! *owning* object is a block that owns another: a `String` of 32 bytes, with `Drop`.
 //!
-//! Each library is used in the cheapest way that is correct: ck's program polls every 64 calls; crossbeam and sdd need a
-//! guard a call (sdd reclaims nothing without one); seize and haphazard retire without a guard. `finish` is what a
-//! program has each producer do at its end, `settle` what it does last of all, so that everything is freed: a barrier
-//! where there is one; a sentinel behind everything else (crossbeam, sdd); "nobody is here any more" (seize).
+//! Each library is used in the cheapest way that is correct: ck's program polls every 64 calls; crossbeam and
+//! sdd need a guard a call (sdd reclaims nothing without one); seize and haphazard retire without a guard.
+//! `finish` is the last action of each producer, `settle` the last action of the program, after which
+//! everything is freed: a barrier where there is one; a sentinel behind everything else (crossbeam, sdd); "no
+//! thread is here any more" (seize).
 
 use crate::measure::threads;
 use crate::subjects::{Absent, Language, ReaderControl};
@@ -69,9 +70,10 @@ pub struct Deferring {
     pub verbs: &'static [Verb],
     /// Stays in a section until told to leave it; beats once when it is in it.
     pub hold: Option<fn(&ReaderControl)>,
-    /// Whether the library says that this thread is in the way of a grace period.
+    /// Whether the library says that this thread blocks a grace period.
     pub names: Option<fn(u32) -> bool>,
-    /// Waits until everything handed over before is freed, where a library can; by a thread that is not attached.
+    /// Waits until everything handed over before is freed, where a library can; by a thread that is not
+    /// attached.
     pub barrier: Option<fn()>,
 }
 
@@ -80,12 +82,12 @@ pub struct Deferring {
 pub struct Verb {
     /// The name in reports; [`RETIRE`] where a library has only one.
     pub name: &'static str,
-    /// Makes a block and hands it over: the [`crate::measure::clock::stamp`]s that the call took. At its end, the block tells what
-    /// is given here.
+    /// Makes a block and hands it over: the [`crate::measure::clock::stamp`]s that the call took. At its end,
+    /// the block tells what is given here.
     pub one: fn(u64) -> u64,
     /// Makes and hands over so many. At its end, each tells 0.
     pub many: fn(u64),
-    /// Blocks are freed without telling anybody: how many are held, and their bytes, by the library's own counters.
+    /// Blocks are freed without a report: the number held, and their bytes, by the library's own counters.
     pub silent: Option<fn() -> (u64, u64)>,
     /// Meant for many blocks: measured in a flood and behind a stalled reader.
     pub massed: bool,
@@ -138,7 +140,7 @@ pub struct Beside {
 /// Turns between two looks at the stop flag in [`Beside`]; the same number as in `shims/retire.h`.
 pub const TURNS_A_LOOK: u64 = 64;
 
-/// Every subject of this build, ours first.
+/// Every subject of this build, quiescent's first.
 pub fn all() -> Vec<Deferring> {
     vec![
         quiescent::subject(),
@@ -159,7 +161,7 @@ pub fn all() -> Vec<Deferring> {
     ]
 }
 
-/// Ours alone, or everybody.
+/// quiescent's alone, or all.
 pub fn selected(compare: bool) -> Vec<Deferring> {
     let mut subjects = all();
     if !compare {

@@ -1,9 +1,9 @@
-//! Blocks whose end is noticed, for `bench trickle`, `bench flood` and `bench stall`.
+//! Blocks that report their end, for `bench trickle`, `bench flood` and `bench stall`.
 //!
-//! A [`Noted`] is a block of 64 bytes with a destructor that says so to [`crate::measure::freed`]. A library that frees plain memory
-//! without running any code of ours (`quiescent` retires such blocks on a path of their own) has counters instead,
-//! [`Verb::silent`]. C libraries free through a callback, which tells as well: `one`, `many` and `hold` in
-//! `shims/retire.h` are the functions of this file over again.
+//! A [`Noted`] is a block of 64 bytes with a destructor that reports to [`crate::measure::freed`]. A library
+//! that frees plain memory without running code of the program (`quiescent` retires such blocks on a path of
+//! their own) has counters instead, [`Verb::silent`]. C libraries free through a callback, which reports as
+//! well: `one`, `many` and `hold` in `shims/retire.h` are the counterparts of the functions of this file.
 
 use super::Verb;
 use super::loops::DeferBeside;

@@ -1,6 +1,7 @@
-//! quiescent itself: `retire_ptr`, `RcuCell::store` and `Retired::retire`, `defer`, `barrier()`.
+//! quiescent itself: `Retired::from_raw`, `RcuCell::store` and `Retired::retire`, `defer`, `barrier()`.
 //!
-//! [`VERBS`] is where `bench trickle`, `bench flood` and `bench stall` find its verbs; a new one is a `HandOver` and a line.
+//! [`VERBS`] is where `bench trickle`, `bench flood` and `bench stall` find its verbs; a new one is a
+//! `HandOver` and a line.
 
 use super::loops::{Block, Defer, DeferBeside, DeferOwning, Owning, beside, deferring, owning};
 use super::noted::{self, HandOver, Noted, RetireNoted};
@@ -37,7 +38,7 @@ impl DeferOwning for Quiescent {
     #[inline(always)]
     fn retire_owning(&self) {
         let object = NonNull::from(Box::leak(Box::new(Owning::new())));
-        // SAFETY: from a box, and known to nobody.
+        // SAFETY: from a box, not shared yet.
         unsafe { Retired::from_raw(object).retire() };
     }
 }
@@ -87,14 +88,14 @@ fn made(handed_over: u64) -> NonNull<Block> {
 /// What was refused is the caller's again: nobody has seen it here, so it goes at once.
 fn refused(block: Retired<Block>) {
     let block = std::ptr::from_ref(block.leak()).cast_mut();
-    // SAFETY: from `made`, known to nobody, and not handed over.
+    // SAFETY: from `made`, not shared yet, and not handed over.
     drop(unsafe { Box::from_raw(block) });
 }
 
 /// A way of handing over plain blocks.
 trait Way {
     /// # Safety
-    /// From [`made`], known to nobody, handed over once.
+    /// From [`made`], not shared yet, handed over once.
     unsafe fn hand_over(block: NonNull<Block>);
 }
 
@@ -111,7 +112,7 @@ impl<W: Way> HandOver for Plain<W> {
 
     #[inline(always)]
     fn hand_over(block: NonNull<Block>) {
-        // SAFETY: a box of `made`, known to nobody, handed over once.
+        // SAFETY: a box of `made`, not shared yet, handed over once.
         unsafe { W::hand_over(block) };
     }
 }

@@ -1,7 +1,8 @@
 //! A process in which nothing is queued: what do the library's own threads do?
 //!
-//! For `at rest` of `bench retire` and for `bench idle`. Threads, their wake-ups and timers are the kernel's word
-//! ([`crate::measure::process`]), the same for every library; what a library counts about itself comes beside it.
+//! For `at rest` of `bench retire` and for `bench idle`. Threads, their wake-ups and timers are the kernel's
+//! word ([`crate::measure::process`]), the same for every library; what a library counts about itself comes
+//! beside it.
 
 use crate::deferral::Deferring;
 use crate::measure::{process, threads};
@@ -59,8 +60,8 @@ pub fn counters(subject: &Deferring) -> Option<Counters> {
     Some(counters())
 }
 
-/// Has a thread retire `objects` (0: it only attaches) and settles; then, with that thread still there but asleep,
-/// watches for so long.
+/// Has a thread retire `objects` (0: it only attaches) and settles; then, with that thread still there but
+/// asleep, watches for so long.
 ///
 /// # Errors
 /// A text with the reason and the remedy.

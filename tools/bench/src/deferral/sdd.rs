@@ -56,8 +56,8 @@ fn hold(control: &ReaderControl) {
     noted::stay(control);
 }
 
-/// What a thread has dropped is reclaimed as its guards move the epoch on; what it deferred last comes last. A bounded
-/// number of tries, as in `crossbeam.rs`.
+/// What a thread has dropped is reclaimed as its guards move the epoch on; what it deferred last comes last.
+/// A bounded number of tries, as in `crossbeam.rs`.
 fn finish() {
     let done = Arc::new(AtomicBool::new(false));
     let last = done.clone();

@@ -37,7 +37,7 @@ impl DeferOwning for Seize {
     #[inline(always)]
     fn retire_owning(&self) {
         let object = Box::into_raw(Box::new(Owning::new()));
-        // SAFETY: from a box, and known to nobody.
+        // SAFETY: from a box, not shared yet.
         unsafe { self.0.retire(object, reclaim::boxed) };
     }
 }
@@ -45,7 +45,7 @@ impl DeferOwning for Seize {
 impl RetireNoted for Seize {
     #[inline(always)]
     fn retire(noted: Box<Noted>) {
-        // SAFETY: from a box, and known to nobody.
+        // SAFETY: from a box, not shared yet.
         unsafe { COLLECTOR.retire(Box::into_raw(noted), reclaim::boxed) };
     }
 }

@@ -1,8 +1,9 @@
 //! Runs tools, and reads what callgrind says.
 //!
-//! Two ways to count: the total of a whole process, from callgrind's closing words; or what happened between the
-//! beginning and the end of one function (`--toggle-collect`, in the thread that runs it), less what its calls into the
-//! allocator took, from the call records of callgrind's output file (callgrind manual, "Callgrind Format Specification").
+//! Two ways to count: the total of a whole process, from callgrind's closing words; or what happened between
+//! the beginning and the end of one function (`--toggle-collect`, in the thread that runs it), less what its
+//! calls into the allocator took, from the call records of callgrind's output file (callgrind manual,
+//! "Callgrind Format Specification").
 
 use quiescent_report::Error;
 use std::io::ErrorKind;
@@ -124,10 +125,10 @@ fn is_allocator(function: &str) -> bool {
     ALLOCATOR.contains(&name)
 }
 
-/// All that was counted, less the cost of calls into the allocator. In the file, `ob=` and `fn=` say where one is; a call
-/// is `cob=` (only if it is into another object), `cfn=`, `calls=`, and a line whose second figure is what it took,
-/// everything below it included. Calls of the allocator into itself stay within its object; they are part of a call
-/// into it that was subtracted already.
+/// All that was counted, less the cost of calls into the allocator. In the file, `ob=` and `fn=` say where
+/// one is; a call is `cob=` (only if it is into another object), `cfn=`, `calls=`, and a line whose second
+/// figure is what it took, everything below it included. Calls of the allocator into itself stay within its
+/// object; they are part of a call into it that was subtracted already.
 fn without_allocator(text: &str) -> Option<u64> {
     let (mut total, mut inside) = (None, 0);
     let (mut to_another_object, mut into_allocator) = (false, false);

@@ -1,15 +1,17 @@
 //! Instruction counts: the read-side loops of `bench read`, and `push` of `bench retire`, under
 //! `valgrind --tool=callgrind`.
 //!
-//! Counts do not depend on what else the machine does, so they are the soundest figures here. A loop is run in a
-//! process of its own with two numbers of turns; the difference, over the difference in turns, cancels start-up,
-//! registration and the first turn. The bare loop, counted the same way, is subtracted. `repin` is per read.
+//! Counts do not depend on what else the machine does, so they are the soundest figures here. A loop is run
+//! in a process of its own with two numbers of turns; the difference, over the difference in turns, cancels
+//! start-up, registration and the first turn. The bare loop, counted the same way, is subtracted. `repin` is
+//! per read.
 //!
-//! `push` counts the loop that retires, in the thread that runs it, and nothing else: blocks are made outside it. What
-//! the loop spends *inside the allocator* (frees of earlier blocks, blocks for queues) is left out by callgrind's own
-//! call records, not by an estimate: what a free costs depends on what was freed before. What the library does now and
-//! then inside the call (a new queue block, a grace period) is in it, spread over the calls. Handing earlier blocks to
-//! the allocator is in it too; `push, none freed`, of our own, is the same without that.
+//! `push` counts the loop that retires, in the thread that runs it, and nothing else: blocks are made outside
+//! it. What the loop spends *inside the allocator* (frees of earlier blocks, blocks for queues) is left out
+//! by callgrind's own call records, not by an estimate: what a free costs depends on what was freed before.
+//! What the library does now and then inside the call (a new queue block, a grace period) is in it, spread
+//! over the calls. Handing earlier blocks to the allocator is in it too; `push, none freed`, of our own, is
+//! the same without that.
 //!
 //! [`disassembly`] shows the same pairs of ours as machine code, from `crate::instructions::probes`.
 
@@ -45,7 +47,7 @@ pub struct InstructionOptions {
     pub seed: u64,
     /// The program whose `internal loop` command is [`run_loop`]: this program itself.
     pub program: PathBuf,
-    /// All subjects, not only ours.
+    /// All subjects, not only quiescent's.
     pub compare: bool,
     /// Only these subjects, when not empty.
     pub only: Vec<String>,
@@ -153,7 +155,8 @@ fn deferring_named(name: &str) -> Option<Deferring> {
     Some(subject)
 }
 
-/// Every name that has a loop of some case, ours first. Those of `bench srcu` and `bench domain` are counted only when asked for by name.
+/// Every name that has a loop of some case, ours first. Those of `bench srcu` and `bench domain` are counted
+/// only when asked for by name.
 pub fn names() -> Vec<&'static str> {
     let known = subjects::known().into_iter();
     let mut names: Vec<&str> = known.map(|subject| subject.name).collect();

@@ -1,8 +1,9 @@
-//! One read-side pair each, and the call that retires, in a function of its own with a name that a disassembler can find.
+//! One read-side pair each, and the call that retires, in a function of its own with a name that a
+//! disassembler can find.
 //!
 //! `ci/instructions --disassembly` shows them: the instructions that a program gets where it reads, with the
-//! slow-path test and the wake-flag test in them. The names are exported unmangled for `objdump` only; calling the
-//! functions does what they say.
+//! slow-path test and the wake-flag test in them. The names are exported unmangled for `objdump` only;
+//! calling the functions does what they say.
 
 use quiescent::{Domain, Guard, RcuCell, Retired, Srcu, read_lock};
 use std::ptr::NonNull;
@@ -63,7 +64,8 @@ pub unsafe fn quiescent_probe_retire(block: NonNull<[u64; 8]>) {
     unsafe { Retired::from_raw(block).retire() };
 }
 
-/// The probes, in the order they are shown: name and address. Taking the addresses is what keeps them in a program.
+/// The probes, in the order they are shown: name and address. Taking the addresses is what keeps them in a
+/// program.
 pub fn all() -> [(&'static str, usize); 7] {
     [
         (
@@ -121,7 +123,7 @@ mod tests {
         quiescent_probe_domain(&domain);
         assert!(!domain.in_section() && domain.statistics().readers == 1);
         let block = NonNull::from(Box::leak(Box::new([0; 8])));
-        // SAFETY: from a box, and known to nobody.
+        // SAFETY: from a box, not shared yet.
         unsafe { quiescent_probe_retire(block) };
         assert_eq!(
             all().map(|(name, _)| name.starts_with("quiescent_probe_")),

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-/// CPU time of the calling thread, in ns: what the thread itself was charged, whoever else was running.
+/// CPU time of the calling thread, in ns, without the time of other threads.
 ///
 /// # Panics
 /// When the kernel has no per-thread CPU clock (Linux always has).

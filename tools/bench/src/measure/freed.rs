@@ -1,8 +1,9 @@
 //! Counts blocks that were freed, and how late.
 //!
-//! A block with a destructor reports its end to [`note`]: with the time at which it was handed over, or with 0 when it is only counted. A thread
-//! counts on a cache line of its own, so counting adds no traffic between processors. Delays go into one histogram behind a lock: a
-//! few thousand blocks a second do not contend for it.
+//! A block with a destructor reports its end to [`note`]: with the time at which it was handed over, or with
+//! 0 when it is only counted. A thread counts on a cache line of its own, so counting adds no traffic between
+//! processors. Delays go into one histogram behind a lock: a few thousand blocks a second do not contend for
+//! it.
 //!
 //! The counts belong to a measuring process: they begin at its start, and are never reset.
 
@@ -23,8 +24,8 @@ static COUNTS: [Line<AtomicU64>; LINES] = [const { Line(AtomicU64::new(0)) }; LI
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// The calling thread's line, [`LINES`] before it has one. Without a destructor, so that blocks may be freed by those
-    /// of other thread-locals.
+    /// The calling thread's line, [`LINES`] before it has one. Without a destructor, so that blocks may be
+    /// freed by those of other thread-locals.
     static MINE: Cell<usize> = const { Cell::new(LINES) };
 }
 
@@ -38,7 +39,8 @@ fn delays() -> Histogram<u64> {
     Histogram::new_with_bounds(1, LONGEST, 3).expect("1 is less than an hour")
 }
 
-/// A block was freed that was handed over at this time ([`clock::monotonic_ns`]); 0 when it is only to be counted.
+/// A block was freed that was handed over at this time ([`clock::monotonic_ns`]); 0 when it is only to be
+/// counted.
 pub extern "C" fn note(handed_over: u64) {
     let mine = MINE.get();
     let mine = match mine < LINES {
@@ -77,7 +79,8 @@ pub fn take_delays() -> Histogram<u64> {
     std::mem::replace(&mut *delays_so_far, delays())
 }
 
-/// Held by every test that retires in the test's own process: settling some libraries asks that nobody else is there.
+/// Held by every test that retires in the test's own process: settling some libraries asks that nobody else
+/// is there.
 #[cfg(test)]
 pub(crate) static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
 

@@ -1,4 +1,5 @@
-//! How anything is measured: clocks, threads, processes, and the order in which subjects take turns. Nothing here knows a subject or a case.
+//! How anything is measured: clocks, threads, processes, and the order in which subjects take turns. Nothing
+//! here knows a subject or a case.
 
 pub mod clock;
 pub mod freed;

@@ -1,8 +1,9 @@
 //! Processes that measure once: they get a [`Question`] as an argument, print one line of JSON, and end.
 //!
-//! There is a fresh process for each subject, case and round, because peak memory is a property of a whole process, and because a library's
-//! worker thread and an allocator's pools must not be inherited from the case before. The parent waits in short steps, so Ctrl-C takes effect
-//! at once: the running process is ended, and its figures are not used.
+//! There is a fresh process for each subject, case and round, because peak memory is a property of a whole
+//! process, and because a library's worker thread and an allocator's pools must not be inherited from the
+//! case before. The parent waits in short steps, so Ctrl-C takes effect at once: the running process is
+//! ended, and its figures are not used.
 
 use super::order;
 use quiescent_report::rows::Figure;
@@ -34,8 +35,8 @@ pub trait Question: Serialize + DeserializeOwned {
     fn measure(&self) -> Result<Vec<Figure>, String>;
 }
 
-/// The words before it. The command line looks for them before anything else: a parser of options would weigh as much as
-/// what is measured ([`crate::measure::process::peak_rss_bytes`]).
+/// The words before it. The command line looks for them before anything else: a parser of options would weigh
+/// as much as what is measured ([`crate::measure::process::peak_rss_bytes`]).
 pub const WORDS: [&str; 2] = ["internal", "measure"];
 
 /// Added to the patience of every question: what starting and ending a process may take.
@@ -90,7 +91,8 @@ pub enum Said {
     Failed(String),
 }
 
-/// How often the parent looks whether it was stopped. It sleeps in between, since what runs is being measured.
+/// How often the parent looks whether it was stopped. It sleeps in between, since what runs is being
+/// measured.
 const STEP: Duration = Duration::from_millis(20);
 
 /// A process that is measuring.
@@ -171,8 +173,8 @@ impl Once {
     }
 }
 
-/// One process after the other, in rounds whose order rotates; `take` gets the place of each question in `asks`, and its figures. When
-/// stopped, the rest is left out.
+/// One process after the other, in rounds whose order rotates; `take` gets the place of each question in
+/// `asks`, and its figures. When stopped, the rest is left out.
 ///
 /// # Errors
 /// [`Error::Failed`] when a process cannot be started, dies or hangs.
@@ -224,8 +226,8 @@ impl Drop for Once {
     }
 }
 
-/// The other side: measures what the last argument asks, one of these kinds of questions, prints it, and gives the exit code. Ctrl-C is
-/// for the parent, so it is ignored here.
+/// The other side: measures what the last argument asks, one of these kinds of questions, prints it, and
+/// gives the exit code. Ctrl-C is for the parent, so it is ignored here.
 pub fn serve(ask: &str, kinds: &[Kind]) -> u8 {
     // SAFETY: ignoring a signal touches no memory.
     unsafe { libc::signal(libc::SIGINT, libc::SIG_IGN) };

@@ -1,7 +1,7 @@
 //! The order in which subjects are measured.
 //!
-//! A machine drifts: it warms up, a neighbour starts. Measured one after another, the last subject would pay for
-//! the drift. So every round measures all of them once, and each round starts with another one: over any
+//! A machine drifts: it warms up, a neighbour starts. Measured one after another, the last subject would pay
+//! for the drift. So every round measures all of them once, and each round starts with another one: over any
 //! `subjects` consecutive rounds each has stood in each place exactly once.
 
 /// Indices `0..subjects` in the order of round `round`, rotated further by `seed`.

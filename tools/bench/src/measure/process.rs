@@ -2,8 +2,8 @@
 
 use std::fs;
 
-/// The largest resident set since the program was started (`VmHWM`), in bytes; `None` without `/proc`. (`ru_maxrss`
-/// would not do: it survives `exec`, so it may be the parent's.)
+/// The largest resident set since the program was started (`VmHWM`), in bytes; `None` without `/proc`.
+/// (`ru_maxrss` would not do: it survives `exec`, so it may be the parent's.)
 pub fn peak_rss_bytes() -> Option<u64> {
     own_bytes("VmHWM:")
 }
@@ -18,8 +18,8 @@ fn own_bytes(field: &str) -> Option<u64> {
     kilobytes(&status, field).map(|kb| kb * 1024)
 }
 
-/// Anonymous memory that is resident: heap, stacks, mappings of no file. Counted by the kernel page by page; `None`
-/// where it does not (`/proc/self/smaps_rollup`).
+/// Anonymous memory that is resident: heap, stacks, mappings of no file. Counted by the kernel page by page;
+/// `None` where it does not (`/proc/self/smaps_rollup`).
 pub fn anonymous_bytes() -> Option<u64> {
     let rollup = fs::read_to_string("/proc/self/smaps_rollup").ok()?;
     kilobytes(&rollup, "Anonymous:").map(|kb| kb * 1024)
@@ -45,8 +45,8 @@ pub fn this_thread() -> u32 {
     unsafe { libc::gettid() as u32 }
 }
 
-/// How often these threads went to sleep by themselves since they were started: each is one wake-up. A thread that has
-/// ended counts 0.
+/// How often these threads went to sleep by themselves since they were started: each is one wake-up. A thread
+/// that has ended counts 0.
 pub fn voluntary_switches(threads: &[u32]) -> u64 {
     let of = |thread: &u32| {
         let status = fs::read_to_string(format!("/proc/self/task/{thread}/status")).ok()?;
@@ -99,7 +99,8 @@ pub fn sleep_with_limit(threads: &[u32]) -> u64 {
     sleeping.count() as u64
 }
 
-/// Whether the `fdinfo` of a descriptor is that of an armed timer: `it_value: (seconds, nanoseconds)`, zero when not.
+/// Whether the `fdinfo` of a descriptor is that of an armed timer: `it_value: (seconds, nanoseconds)`, zero
+/// when not.
 fn is_armed(fdinfo: &str) -> bool {
     let value = fdinfo
         .lines()
@@ -107,7 +108,8 @@ fn is_armed(fdinfo: &str) -> bool {
     value.is_some_and(|value| value.trim() != "(0, 0)")
 }
 
-/// Whether a line of `/proc/self/task/*/syscall` is a sleep that ends by itself: the call's number, then its arguments.
+/// Whether a line of `/proc/self/task/*/syscall` is a sleep that ends by itself: the call's number, then its
+/// arguments.
 fn has_time_limit(line: &str) -> bool {
     let mut words = line.split_whitespace();
     let Some(number) = words.next().and_then(|word| word.parse::<i64>().ok()) else {

@@ -1,8 +1,8 @@
 //! Threads that work together while the whole process is measured.
 //!
-//! Each thread attaches itself to the library and prepares. When all are ready, the clocks are read and all start. A thread's end, and what is
-//! done when all have ended ([`Member::settle`]), are part of the measurement: a library that leaves its work to the end must not look
-//! cheap.
+//! Each thread attaches itself to the library and prepares. When all are ready, the clocks are read and all
+//! start. A thread's end, and what is done when all have ended ([`Member::settle`]), are part of the
+//! measurement: a library that leaves its work to the end must not look cheap.
 
 use crate::measure::clock;
 use std::sync::mpsc::channel;
@@ -47,8 +47,8 @@ pub fn spawn<T: Send + 'static>(
     })
 }
 
-/// Has `members` threads do `work`, each with what it had `prepare`d; the calling thread does `during` beside them. Both
-/// get the member's number, from 0.
+/// Has `members` threads do `work`, each with what it had `prepare`d; the calling thread does `during` beside
+/// them. Both get the member's number, from 0.
 ///
 /// # Errors
 /// A text with the reason and the remedy, when a thread cannot be had or died.

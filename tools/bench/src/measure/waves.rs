@@ -1,8 +1,9 @@
 //! Measuring processes that run at the same time, wave after wave.
 //!
-//! Processes that sleep nearly always do not disturb each other's wake-ups (each process's threads are its own), and
-//! waiting for them one after another would take an hour. So every process says how often it wakes ([`Cell::load`]), and a
-//! wave takes as many as the machine does not notice. What is timed finely, or uses a whole CPU, is a wave of its own.
+//! Processes that sleep nearly always do not disturb each other's wake-ups (each process's threads are its
+//! own), and waiting for them one after another would take an hour. So every process says how often it wakes
+//! ([`Cell::load`]), and a wave takes as many as the machine does not notice. What is timed finely, or uses a
+//! whole CPU, is a wave of its own.
 
 use crate::measure::once::{Ask, Once};
 use quiescent_report::rows::Samples;
@@ -20,7 +21,8 @@ pub struct Cell {
     pub load: u64,
 }
 
-/// Splits cells into waves, in order: each holds at least one, and no more load than `capacity` unless it is only one.
+/// Splits cells into waves, in order: each holds at least one, and no more load than `capacity` unless it is
+/// only one.
 pub fn plan(cells: Vec<Cell>, capacity: u64) -> Vec<Vec<Cell>> {
     let mut waves: Vec<(u64, Vec<Cell>)> = Vec::new();
     for cell in cells {

@@ -1,4 +1,5 @@
-//! arc-swap: no section at all; `empty` is `load()` and drop, or `load_full()`, an `Arc` of one's own, and drop.
+//! arc-swap: no section at all; `empty` is `load()` and drop, or `load_full()`, an `Arc` of one's own, and
+//! drop.
 
 use super::loops::{Peer, VALUE, Value, loops};
 use super::{Language, Subject, nothing};
@@ -33,7 +34,8 @@ impl Peer for Swap {
     }
 }
 
-/// An `Arc` that is counted up and down: what a task holds across an `await` that must not keep one of the thread's few debts.
+/// An `Arc` that is counted up and down: what a task holds across an `await` that must not keep one of the
+/// thread's few debts.
 pub(super) struct Full(&'static ArcSwap<Value>);
 
 impl Peer for Full {

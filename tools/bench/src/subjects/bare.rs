@@ -41,8 +41,8 @@ fn repin<const COPY: usize>(n: u64) {
         let mut j = READS_PER_REPIN;
         turn(&mut j);
         while j != 0 {
-            // SAFETY: the pointer is only ever that of `THE_VALUE`, which is never written. The read is volatile, so that
-            // the compiler does not conclude that and read nothing at all.
+            // SAFETY: the pointer is only ever that of `THE_VALUE`, which is never written. The read is
+            // volatile, so that the compiler does not conclude that and read nothing at all.
             used(unsafe {
                 (*(&raw const THE_POINTER)
                     .cast::<*const Value>()
@@ -59,7 +59,8 @@ fn repin<const COPY: usize>(n: u64) {
 
 #[cfg(have_c)]
 fn c() -> Option<Loops> {
-    // SAFETY: these are the functions of `shims/bare.c`, with the same parameters; they may be called at any time.
+    // SAFETY: these are the functions of `shims/bare.c`, with the same parameters; they may be called at any
+    // time.
     unsafe extern "C" {
         safe fn qb_bare_empty(n: u64);
         safe fn qb_bare_repin(n: u64);

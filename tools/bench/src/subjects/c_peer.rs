@@ -1,12 +1,12 @@
 //! The Rust face of the loops in `shims/loops.h`: one macro, so that each C library is one line.
 
-/// Declares the functions of the C peer whose exported names begin with `$prefix`, and two functions, `loops()` and
-/// `waiting()`, that put them into the tables of [`super`].
+/// Declares the functions of the C peer whose exported names begin with `$prefix`, and two functions,
+/// `loops()` and `waiting()`, that put them into the tables of [`super`].
 macro_rules! c_peer {
     ($attach:ident $detach:ident $online:ident $offline:ident $sync:ident $reader:ident
      $empty:ident $nested:ident $load:ident $repin:ident) => {
-        // SAFETY: these are the functions of `shims/loops.h`, with the same parameters. They expect a thread that was
-        // attached; everybody in this crate attaches a thread before it uses a subject.
+        // SAFETY: these are the functions of `shims/loops.h`, with the same parameters. They expect a thread
+        // that was attached; everybody in this crate attaches a thread before it uses a subject.
         unsafe extern "C" {
             safe fn $attach();
             safe fn $detach();

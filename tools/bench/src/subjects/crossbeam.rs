@@ -1,5 +1,5 @@
-//! crossbeam-epoch: `pin()` on the default collector; for `bench domain`, on collectors of its own, through a handle that the caller has
-//! at hand (the cheapest way there is: nothing is looked up).
+//! crossbeam-epoch: `pin()` on the default collector; for `bench domain`, on collectors of its own, through a
+//! handle that the caller has at hand (the cheapest way there is: nothing is looked up).
 
 use super::loops::{Peer, Two, VALUE, Value, by_turns, loops};
 use super::{Language, Subject, nothing};

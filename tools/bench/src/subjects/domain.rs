@@ -1,4 +1,5 @@
-//! quiescent's domains of the program's own: one that the thread has at hand, one with guards that keep it alive, two by turns.
+//! quiescent's domains of the program's own: one that the thread has at hand, one with guards that keep it
+//! alive, two by turns.
 
 use super::loops::{Peer, Two, VALUE, Value, by_turns, loops, reader};
 use super::{DOMAIN, DOMAIN_OWNED, DOMAIN_TURNS, Language, Subject, Waiting, nothing};

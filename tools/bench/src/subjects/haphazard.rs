@@ -1,5 +1,5 @@
-//! haphazard: a fresh hazard slot of the global domain for every section; the case `repin` keeps one slot. For `bench domain`,
-//! the same on domains of its own.
+//! haphazard: a fresh hazard slot of the global domain for every section; the case `repin` keeps one slot.
+//! For `bench domain`, the same on domains of its own.
 
 use super::loops::{Peer, Two, VALUE, Value, by_turns, loops};
 use super::{Language, Subject, nothing};

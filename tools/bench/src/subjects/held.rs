@@ -1,4 +1,5 @@
-//! Loops in which a section outlives the function, or the thread, that began it: only where the library allows it.
+//! Loops in which a section outlives the function, or the thread, that began it: only where the library
+//! allows it.
 
 use super::loops::{Peer, share_out, shift, turn, used};
 use super::{SRCU, SRCU_OWNED, Subject};
@@ -22,8 +23,8 @@ pub struct Holding {
     pub name: &'static str,
     /// Turns of a task that begins a section, waits once, reads, and ends it.
     pub awaited: fn(u64),
-    /// Batches of [`BATCH`] sections that one thread begins and another ends: CPU time of both a section, in ns. `None` where a
-    /// section has to end where it began.
+    /// Batches of [`BATCH`] sections that one thread begins and another ends: CPU time of both a section, in
+    /// ns. `None` where a section has to end where it began.
     pub handed: Option<Handed>,
 }
 
@@ -162,7 +163,8 @@ where
     Ok(ns as f64 / (batches * BATCH) as f64)
 }
 
-/// The subjects of `bench srcu`, ours alone or all: our sections of threads, those that may sleep, then others.
+/// The subjects of `bench srcu`, ours alone or all: our sections of threads, those that may sleep, then
+/// others.
 pub fn of_srcu(compare: bool) -> Vec<Subject> {
     let mut names: Vec<&str> = holding().iter().map(|holding| holding.name).collect();
     names.retain(|name| compare || [OURS, SRCU, SRCU_OWNED].contains(name));

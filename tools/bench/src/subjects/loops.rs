@@ -1,12 +1,13 @@
 //! The measured loops for Rust libraries: `shims/loops.h` over again, turn for turn.
 //!
-//! Each loop is a function of its own, monomorphised for one library, never inlined into its caller. Every turn
-//! ends in [`turn`], which makes the counter and memory opaque to the compiler and emits nothing: no turn is
-//! hoisted, unrolled or merged with the next, and the bare loop costs exactly the same turn.
+//! Each loop is a function of its own, monomorphised for one library, never inlined into its caller. Every
+//! turn ends in [`turn`], which makes the counter and memory opaque to the compiler and emits nothing: no
+//! turn is hoisted, unrolled or merged with the next, and the bare loop costs exactly the same turn.
 //!
-//! How fast a loop of a dozen instructions runs depends on where the linker happens to put it, by as much as the
-//! differences that are to be measured (half as much again was seen). So each loop exists four times, 16 bytes apart
-//! in a 64-byte line, and each copy runs a quarter of the turns: a figure is the mean over the four places.
+//! How fast a loop of a dozen instructions runs depends on where the linker happens to put it, by as much as
+//! the differences that are to be measured (half as much again was seen). So each loop exists four times, 16
+//! bytes apart in a 64-byte line, and each copy runs a quarter of the turns: a figure is the mean over the
+//! four places.
 
 use super::{Loops, READS_PER_REPIN, ReaderControl};
 use std::sync::atomic::Ordering;
@@ -35,7 +36,8 @@ pub(super) trait Peer {
 /// Makes `i` and all of memory unknown to the compiler. No instruction.
 #[inline(always)]
 pub(crate) fn turn(i: &mut u64) {
-    // SAFETY: the template is a comment: nothing is executed, no register but `i` is touched, and `i` keeps its value.
+    // SAFETY: the template is a comment: nothing is executed, no register but `i` is touched, and `i` keeps
+    // its value.
     unsafe {
         core::arch::asm!(
             "/* {0} */",
@@ -54,7 +56,8 @@ pub(crate) fn used(value: u64) {
     }
 }
 
-/// Moves what follows by so many times 16 bytes. A function is entered once a cell, so the no-operations do not count.
+/// Moves what follows by so many times 16 bytes. A function is entered once a cell, so the no-operations do
+/// not count.
 #[inline(always)]
 pub(super) fn shift<const COPY: usize>() {
     // SAFETY: no-operations: nothing is read or written.

@@ -1,8 +1,8 @@
 //! Who is measured.
 //!
 //! A subject is a table of plain functions, each a whole loop, so that what is measured is compiled with the
-//! library's read side inlined: Rust libraries through the generic loops of `loops.rs`, C libraries through the
-//! same loops in `shims/loops.h`. The cases:
+//! library's read side inlined: Rust libraries through the generic loops of `loops.rs`, C libraries through
+//! the same loops in `shims/loops.h`. The cases:
 //!
 //! | case | one turn of the loop |
 //! |---|---|
@@ -11,10 +11,12 @@
 //! | `load` | enter, load a protected pointer, read the value, leave |
 //! | `repin` | a section held throughout: [`READS_PER_REPIN`] protected reads, then one "I hold nothing now" (qsbr: `quiescent_state`; quiescent: `Guard::repin`; others: their own form, else unlock and lock). Cost is given per read, with the same unprotected reads subtracted |
 //!
-//! `bench srcu` and `bench domain` have subjects of their own beside some of these: [`sleepers`], [`domains`].
+//! `bench srcu` and `bench domain` have subjects of their own beside some of these: [`sleepers`],
+//! [`domains`].
 //!
-//! Peculiarities, so that nobody is wronged: haphazard takes a fresh hazard slot in `empty` and `load` (its `repin`
-//! keeps one); arc-swap has no section, `empty` is `load()` and drop; ck keeps its record pointer in a register.
+//! Peculiarities, so that nobody is wronged: haphazard takes a fresh hazard slot in `empty` and `load` (its
+//! `repin` keeps one); arc-swap has no section, `empty` is `load()` and drop; ck keeps its record pointer in
+//! a register.
 
 use crate::measure::freed::Line;
 use quiescent_report::OURS;
@@ -125,7 +127,7 @@ impl Loops {
     }
 }
 
-/// What a subject counts about itself, for the rule that nothing runs that nobody needs.
+/// A subject's own counters, for the rule that nothing runs without need.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Counters {
     /// Grace periods ended.
@@ -200,7 +202,7 @@ pub struct Absent {
 const INSTALL_C: &str = "apt-get install liburcu-dev libck-dev, then build again";
 const BUILD_PEERS: &str = "build with the feature `peers`";
 
-/// Every subject of this build, ours first.
+/// Every subject of this build, quiescent's first.
 pub fn all() -> Vec<Subject> {
     vec![
         quiescent::subject(),
@@ -225,7 +227,7 @@ pub fn all() -> Vec<Subject> {
     ]
 }
 
-/// Ours alone, or everybody.
+/// quiescent's alone, or all.
 pub fn selected(compare: bool) -> Vec<Subject> {
     let mut subjects = all();
     if !compare {
@@ -244,7 +246,8 @@ pub fn known() -> Vec<Subject> {
     [all(), sleepers(), domains()].concat()
 }
 
-/// Subjects whose readers may sleep in a section, or hold what they read for as long as they like: those of `bench srcu`, ours first.
+/// Subjects whose readers may sleep in a section, or hold what they read for as long as they like: those of
+/// `bench srcu`, ours first.
 pub fn sleepers() -> Vec<Subject> {
     vec![
         srcu::borrowed(),
@@ -260,8 +263,8 @@ pub const SRCU: &str = "quiescent-srcu";
 /// The same with guards that keep the `Srcu` alive.
 pub const SRCU_OWNED: &str = "quiescent-srcu-owned";
 
-/// Subjects that read in a part of the process only: those of `bench domain`, ours first. A name that ends in `-turns` is of one that
-/// reads in two such parts by turns.
+/// Subjects that read in a part of the process only: those of `bench domain`, ours first. A name that ends in
+/// `-turns` is of one that reads in two such parts by turns.
 pub fn domains() -> Vec<Subject> {
     vec![
         domain::at_hand(),
@@ -312,8 +315,8 @@ pub(crate) fn absent_of(
         .collect()
 }
 
-/// Tells a report about our fence mode (`host.fence_mode`) and, when peers were asked for, which of them are not there
-/// and why (`host.absent_peers`).
+/// Tells a report about our fence mode (`host.fence_mode`) and, when peers were asked for, which of them are
+/// not there and why (`host.absent_peers`).
 pub fn note(report: &mut Report, compare: bool) {
     note_absent(report, compare, absent());
 }

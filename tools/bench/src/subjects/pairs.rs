@@ -1,8 +1,9 @@
 //! CPU time of loops, in rounds: what `bench read` and `bench srcu` measure with.
 //!
-//! A *cell* is one loop, run for about [`Rounds::cell_us`] of CPU time. A round runs every cell once; the next round starts with the
-//! next place ([`crate::measure::order`]). The figure of a cell in a round is thread CPU time (`CLOCK_THREAD_CPUTIME_ID`) a turn, less its
-//! bare loop *in the same round*; a difference below zero is noise and counts as zero.
+//! A *cell* is one loop, run for about [`Rounds::cell_us`] of CPU time. A round runs every cell once; the
+//! next round starts with the next place ([`crate::measure::order`]). The figure of a cell in a round is
+//! thread CPU time (`CLOCK_THREAD_CPUTIME_ID`) a turn, less its bare loop *in the same round*; a difference
+//! below zero is noise and counts as zero.
 
 use crate::measure::order;
 use crate::subjects::READS_PER_REPIN;
@@ -33,7 +34,8 @@ pub(crate) struct Rounds {
     pub threads: usize,
 }
 
-/// Measures; a figure a round for each cell that has a bare one, in ns a turn. When stopped, those until then.
+/// Measures; a figure a round for each cell that has a bare one, in ns a turn. When stopped, those until
+/// then.
 ///
 /// # Errors
 /// [`Error::Failed`] when a measuring thread died.
@@ -69,7 +71,8 @@ pub(crate) fn measure(
     Ok(samples)
 }
 
-/// Finds how many turns take about a cell's time: doubles from a few thousand until a run is long enough to scale from.
+/// Finds how many turns take about a cell's time: doubles from a few thousand until a run is long enough to
+/// scale from.
 fn calibrate(pool: &Pool, run: fn(u64), rounds: Rounds) -> Result<Job, Error> {
     let cpus = std::thread::available_parallelism().map_or(1, |n| n.get());
     let share = (rounds.threads as u64).div_ceil(cpus as u64).max(1);

@@ -1,8 +1,8 @@
 //! The threads that measure the read side.
 //!
-//! They are made once and attached to every subject once, so that no cell pays for a thread's first steps. A job
-//! is one cell: all threads start it together behind a barrier, and each says how much CPU time its loop took.
-//! Between jobs they sleep in a channel, outside any section.
+//! They are made once and attached to every subject once, so that no cell pays for a thread's first steps. A
+//! job is one cell: all threads start it together behind a barrier, and each says how much CPU time its loop
+//! took. Between jobs they sleep in a channel, outside any section.
 
 use crate::measure::clock;
 use crate::subjects::Subject;
@@ -34,8 +34,8 @@ impl Pool {
     /// Starts `threads` threads and attaches them to `subjects`.
     ///
     /// # Errors
-    /// [`Error::Usage`] for 0 or more than [`MOST_THREADS`]; [`Error::Failed`] when the system refuses a thread: those
-    /// made until then are ended first.
+    /// [`Error::Usage`] for 0 or more than [`MOST_THREADS`]; [`Error::Failed`] when the system refuses a
+    /// thread: those made until then are ended first.
     pub fn start(threads: usize, subjects: &[Subject]) -> Result<Self, Error> {
         if !(1..=MOST_THREADS).contains(&threads) {
             return Err(Error::Usage(format!(

@@ -34,7 +34,8 @@ impl Peer for Quiescent {
     }
 }
 
-/// A thread registers at its first section; no other step is needed, but the peers' callers are registered too.
+/// A thread registers at its first section; no other step is needed, but the peers' callers are registered
+/// too.
 fn attach() {
     drop(read_lock());
 }

@@ -1,4 +1,5 @@
-//! The reader-writer lock of the standard library: what is used where readers take long and nobody minds that writers wait.
+//! The reader-writer lock of the standard library: the usual choice where readers take long and writers may
+//! wait.
 
 use super::loops::{Peer, VALUE, Value, loops};
 use super::{Language, Subject, nothing};

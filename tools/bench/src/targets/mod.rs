@@ -1,9 +1,9 @@
 //! Targets beside what the same run measured.
 //!
-//! A target is a measured figure of ours and a bound, upper or lower: a number that was asked for, or a peer's figure *of
-//! this run* times a factor. Nothing measured is ever compared with a figure from another run. A figure that is not there
-//! (a package is missing, the run was stopped) makes its target "not measured", never met. Timing targets are
-//! medians on a shared machine, so an unmet one is told plainly and is no failure of the command.
+//! A target is a measured figure of quiescent and a bound, upper or lower: a number, or a peer's figure *of
+//! this run* times a factor. Nothing measured is ever compared with a figure from another run. A missing
+//! figure (a package is missing, the run was stopped) makes its target "not measured", never met. Timing
+//! targets are medians on a shared machine, so an unmet one is reported and is no failure of the command.
 
 mod deferral;
 

@@ -42,7 +42,8 @@ pub struct Bench {
     /// The CPU on which the caller stays; where the scheduler puts it when left out
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub cpu: Option<u32>,
-    /// A setting of the model, instead of what would be read or assumed (may be repeated; `sim --list` has them)
+    /// A setting of the model, instead of what would be read or assumed (may be repeated; `sim --list` has
+    /// them)
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
 }

@@ -1,6 +1,7 @@
 //! What can be asked for, and which requests make no sense.
 //!
-//! A count is refused here, with what would be accepted, before anything is started: clap then exits with code 2.
+//! A count is refused here, with what would be accepted, before anything is started: clap then exits with
+//! code 2.
 
 pub mod doctor;
 pub mod domain;
@@ -36,7 +37,8 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Show on this machine what the library claims: comparisons, the kernel's grace periods, targets; a page with charts (two to three minutes)
+    /// Show on this machine what the library claims: comparisons, the kernel's grace periods, targets; a page
+    /// with charts (two to three minutes)
     Reproduce(Reproduce),
     /// Measure one side of the library, alone or beside others
     #[command(subcommand)]
@@ -46,17 +48,22 @@ pub enum Command {
     /// This machine's own kernel, and what the machine model makes of it
     #[command(subcommand)]
     Kernel(kernel::Kernel),
-    /// What was asked of this machine's kernel (laziness, offloading, parameters), and what is in force, with remedies
+    /// What was asked of this machine's kernel (laziness, offloading, parameters), and what is in force, with
+    /// remedies
     Doctor(doctor::Doctor),
     /// Record a trace of this machine's kernel that `quiescent trace` reads, in buffers of its own
     Record(record::Record),
-    /// Watch a running program, or the running kernel: callbacks by function, grace periods, wake-ups, readers in the way
+    /// Watch a running program, or the running kernel: callbacks by function, grace periods, wake-ups,
+    /// readers in the way
     Top(top::Top),
-    /// What a recorded trace of a kernel shows: wake-ups, callbacks, batches, grace periods, idle CPUs; a timeline
+    /// What a recorded trace of a kernel shows: wake-ups, callbacks, batches, grace periods, idle CPUs; a
+    /// timeline
     Trace(trace::Trace),
-    /// What a recorded machine would have done under other settings: its trace on the machine model, as recorded and with a change
+    /// What a recorded machine would have done under other settings: its trace on the machine model, as
+    /// recorded and with a change
     Whatif(whatif::Whatif),
-    /// Try to break the library, in scenarios of threads that use it in every way at once, under oracles that notice
+    /// Try to break the library, in scenarios of threads that use it in every way at once, under oracles that
+    /// notice
     Torture(torture::Torture),
     /// Print a completion script for a shell
     Completions {
@@ -81,7 +88,8 @@ pub enum Bench {
     Sync(Sync),
     /// Readers that may sleep: CPU time of a section, across an await, ended elsewhere; their grace periods
     Srcu(Srcu),
-    /// Domains of the program's own: CPU time of a section, grace periods, isolation, memory and wake-ups at rest
+    /// Domains of the program's own: CPU time of a section, grace periods, isolation, memory and wake-ups at
+    /// rest
     Domain(domain::Domain),
     /// What it costs to have an object reclaimed later: the call, everything in, memory, at rest
     Retire(Retire),
@@ -124,8 +132,8 @@ pub struct Reproduce {
     /// Fewer calls, no instruction counts: to see that it works, not to quote
     #[arg(long)]
     pub quick: bool,
-    /// Write the page with the charts to this file (`-`: to standard output, instead of the tables); when left out,
-    /// to reproduce.html, with --json to no file
+    /// Write the page with the charts to this file (`-`: to standard output, instead of the tables); when
+    /// left out, to reproduce.html, with --json to no file
     #[arg(long, value_name = "FILE", value_parser = page_path)]
     pub html: Option<PathBuf>,
     /// No page
@@ -278,7 +286,8 @@ pub struct Pressure {
     pub objects: u64,
 }
 
-// `internal measure JSON`, one measuring process of `bench retire`, `bench mixed` or `bench scale`, is not here: see `main`.
+// `internal measure JSON`, one measuring process of `bench retire`, `bench mixed` or `bench scale`, is not
+// here: see `main`.
 #[derive(Debug, Subcommand)]
 pub enum Internal {
     /// One measuring process of `bench sync`

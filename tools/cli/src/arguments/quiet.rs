@@ -7,7 +7,8 @@ use clap::{Args, Subcommand};
 pub enum Quiet {
     /// What happens when there is nothing to do: wake-ups, timers, threads, fences
     Idle(Idle),
-    /// A block reclaimed now and then: wake-ups, delay, what is never freed, memory held (up to 10 minutes with --compare)
+    /// A block reclaimed now and then: wake-ups, delay, what is never freed, memory held (up to 10 minutes
+    /// with --compare)
     Trickle(Trickle),
     /// Producers as fast as they can, beside a looping reader: throughput, memory held
     Flood(Flood),

@@ -21,13 +21,15 @@ Exit codes: 0 recorded; 1 the kernel refuses, or the command failed; 2 usage; 13
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Record {
-    /// The file for the trace (`-`: standard output). It appears when the recording is over; another file than a trace is never overwritten
+    /// The file for the trace (`-`: standard output). It appears when the recording is over; another file
+    /// than a trace is never overwritten
     #[arg(long, short, value_name = "FILE", default_value = "trace.txt")]
     pub output: PathBuf,
     /// End after so long: a number with ms, s, m or h; a command that still runs is ended then
     #[arg(long = "for", value_name = "TIME", value_parser = time, allow_negative_numbers = true)]
     pub length: Option<Duration>,
-    /// Events with commas in between, such as sched:sched_switch, cpu_idle, rcu:*; `default` stands for those of docs/tools.md
+    /// Events with commas in between, such as sched:sched_switch, cpu_idle, rcu:*; `default` stands for those
+    /// of docs/tools.md
     #[arg(long, value_name = "LIST", default_value = "default")]
     pub events: String,
     /// KiB of buffer for each CPU: more if events are lost

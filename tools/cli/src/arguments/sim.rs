@@ -24,7 +24,8 @@ pub struct Sim {
     /// A setting of the machine or a parameter of the workload, such as `early_qs=init` (may be repeated)
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// A setting with several values, each a variant; values that have commas in them are kept apart by `;` (may be repeated)
+    /// A setting with several values, each a variant; values that have commas in them are kept apart by `;`
+    /// (may be repeated)
     #[arg(long, value_name = "KEY=A,B,…")]
     pub sweep: Vec<String>,
     /// The same as --set cpus=N

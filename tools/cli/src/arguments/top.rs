@@ -29,7 +29,8 @@ pub struct Top {
     /// The running kernel's RCU instead of a process
     #[arg(long)]
     pub kernel: bool,
-    /// The kernel's figures by this source, and no other: RCU's own events, what its callbacks free, or rates of /proc
+    /// The kernel's figures by this source, and no other: RCU's own events, what its callbacks free, or rates
+    /// of /proc
     #[arg(long, value_name = "SOURCE", conflicts_with_all = ["pid", "sim"], value_parser = rung())]
     pub by: Option<Rung>,
     /// Mount tracefs if it is not, where only this run sees it

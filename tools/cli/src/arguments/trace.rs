@@ -23,7 +23,8 @@ not written; 2 usage, or no trace at all; 130 stopped by Ctrl-C (what was counte
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Trace {
-    /// The trace: ftrace text (as tracefs, trace-cmd report or perf script print it; plain or .xz); `-` is standard input
+    /// The trace: ftrace text (as tracefs, trace-cmd report or perf script print it; plain or .xz); `-` is
+    /// standard input
     pub file: String,
     /// What to look at
     #[arg(value_enum)]
@@ -56,7 +57,8 @@ pub struct Trace {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Analysis {
-    /// Threads by wake-ups and intervals; why RCU's threads woke; from the callback to the threads that woke for it
+    /// Threads by wake-ups and intervals; why RCU's threads woke; from the callback to the threads that woke
+    /// for it
     Wakeups,
     /// Callbacks by function, task and system call: queued, invoked, lazy, delays
     Callbacks,

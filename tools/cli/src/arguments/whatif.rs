@@ -23,15 +23,18 @@ Exit codes: 0 done; 1 the model does not fit this trace (everything is printed);
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Whatif {
-    /// The trace: ftrace text (as tracefs, trace-cmd report or perf script print it; plain or .xz) or trace.dat; `-` is standard input
+    /// The trace: ftrace text (as tracefs, trace-cmd report or perf script print it; plain or .xz) or
+    /// trace.dat; `-` is standard input
     pub file: String,
-    /// What would be changed: a setting of the machine, such as `rcu=lazy` (may be repeated; `sim --list` has them)
+    /// What would be changed: a setting of the machine, such as `rcu=lazy` (may be repeated; `sim --list` has
+    /// them)
     #[arg(long, value_name = "KEY=VALUE", required = true)]
     pub set: Vec<String>,
     /// What was in force when it was recorded, where the trace does not say or is wrong (may be repeated)
     #[arg(long = "as", value_name = "KEY=VALUE")]
     pub was: Vec<String>,
-    /// From this time of the trace's clock: seconds, or with a unit (`5.2`, `5200ms`); the marks, or the whole trace, when left out
+    /// From this time of the trace's clock: seconds, or with a unit (`5.2`, `5200ms`); the marks, or the
+    /// whole trace, when left out
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub from: Option<u64>,
     /// Up to this time
@@ -40,10 +43,12 @@ pub struct Whatif {
     /// The recorded ticks a second, where the trace does not tell
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub hz: Option<u32>,
-    /// How often the recorded window is lived through; as often as lazy callbacks need to be told about, when left out
+    /// How often the recorded window is lived through; as often as lazy callbacks need to be told about, when
+    /// left out
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub repeat: Option<u64>,
-    /// Also write a page with the table and charts to this file; `-`: to standard output, in the place of the table
+    /// Also write a page with the table and charts to this file; `-`: to standard output, in the place of the
+    /// table
     #[arg(long, visible_alias = "output", value_name = "FILE", value_parser = page_path)]
     pub html: Option<PathBuf>,
     /// The seed of what is left to chance in the model

@@ -1,7 +1,7 @@
 //! Carries out a request.
 //!
-//! The first Ctrl-C sets a flag that measurements look at between rounds: what was measured is printed, and the code
-//! is 130. The second ends the program at once.
+//! The first Ctrl-C sets a flag that measurements look at between rounds: what was measured is printed, and
+//! the code is 130. The second ends the program at once.
 
 mod doctor;
 mod domain;

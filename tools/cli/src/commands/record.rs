@@ -1,6 +1,7 @@
 //! Carries out `record`: settles where the trace goes, records, and says what came of it.
 //!
-//! The trace is written beside its place and moved there when it is whole, however the recording ended; what is no plain file is written to as it is.
+//! The trace is written beside its place and moved there when it is whole, however the recording ended; what
+//! is no plain file is written to as it is.
 
 use super::code;
 use crate::arguments::record::Record;

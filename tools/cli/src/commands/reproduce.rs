@@ -1,4 +1,5 @@
-//! Carries out `reproduce`: settles where the page goes, measures, prints the tables or the JSON, writes the page.
+//! Carries out `reproduce`: settles where the page goes, measures, prints the tables or the JSON, writes the
+//! page.
 //!
 //! What was measured is printed before the page is written, so that a disk that is full costs the page only.
 

@@ -1,7 +1,8 @@
 //! Carries out `sim`: variants, seeds, and what they have shown.
 //!
-//! A variant is a point of the sweeps; each is run with every seed. What makes no sense is found before anything runs. The machine is
-//! virtual, so nothing here depends on what else this machine does, or on how many runs are made at once.
+//! A variant is a point of the sweeps; each is run with every seed. What makes no sense is found before
+//! anything runs. The machine is virtual, so nothing here depends on what else this machine does, or on how
+//! many runs are made at once.
 
 mod replay;
 mod text;
@@ -213,7 +214,8 @@ fn said(workload: &Workload, variants: &[Variant]) -> (Vec<String>, Vec<String>)
     (assumes, fitted)
 }
 
-/// The report before its rows: everything that was decided. Settings that a sweep changes are those of the first variant.
+/// The report before its rows: everything that was decided. Settings that a sweep changes are those of the
+/// first variant.
 fn describe(options: &Sim, workload: &Workload, variants: &[Variant]) -> Report {
     let first = seeded(options, &variants[0].plan, 0);
     let mut report = Report::new("sim", first.options.seed);

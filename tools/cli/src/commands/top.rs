@@ -49,7 +49,7 @@ enum Origin {
     Simulated,
 }
 
-/// Somebody watches.
+/// The output is on a terminal.
 fn is_live(options: &Top) -> bool {
     let asked = options.batch || options.json || options.intervals.is_some();
     !asked && io::stdout().is_terminal() && io::stdin().is_terminal()

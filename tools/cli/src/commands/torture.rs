@@ -1,7 +1,7 @@
 //! Carries out `torture`: scenarios by turns, each in a process of its own.
 //!
-//! What is found is printed when everything is over, with what happened last in the run that found it; what goes
-//! on is printed as it goes, unless one document was asked for.
+//! What is found is printed when everything is over, with what happened last in the run that found it; what
+//! goes on is printed as it goes, unless one document was asked for.
 
 mod machines;
 mod report;

@@ -1,7 +1,7 @@
 //! Carries out `trace`: reads a recorded trace once and prints what one analysis found.
 //!
-//! The trace streams: memory does not grow with its length. The bar shows bytes of the file, so that it is right for compressed
-//! files too. Ctrl-C ends the reading, and what was counted until then is printed.
+//! The trace streams: memory does not grow with its length. The bar shows bytes of the file, so that it is
+//! right for compressed files too. Ctrl-C ends the reading, and what was counted until then is printed.
 
 mod text;
 

@@ -1,4 +1,5 @@
-//! Carries out `whatif`: reads a trace once, has the model live through it as recorded and with a change, prints the three columns.
+//! Carries out `whatif`: reads a trace once, replays it on the model as recorded and with a change, prints
+//! the three columns.
 
 use super::code;
 use crate::arguments::whatif::Whatif;

@@ -1,4 +1,5 @@
-//! This machine's real kernel, measured, with the model's prediction beside it: `kernel bench`, and a part of `reproduce`.
+//! This machine's real kernel, measured, with the model's prediction beside it: `kernel bench`, and a part of
+//! `reproduce`.
 //!
 //! What happens: the kernel's facts are read ([`facts`]), so many calls are timed
 //! ([`calls`]) while it is watched how busy the CPUs are (`load`), every configuration that fits is run
@@ -67,8 +68,8 @@ pub struct Beside {
 /// Reads, measures and predicts. When stopped, what was measured until then.
 ///
 /// # Errors
-/// [`Error::Usage`] for a CPU or a setting that there is not; [`Error::Failed`] when the kernel refuses the call, or a file
-/// makes no sense.
+/// [`Error::Usage`] for a CPU or a setting that there is not; [`Error::Failed`] when the kernel refuses the
+/// call, or a file makes no sense.
 pub fn beside(
     options: &KernelOptions,
     runs: u64,

@@ -1,8 +1,9 @@
 //! Calls of the kernel's `synchronize_rcu`, timed, and where caller and grace-period thread were.
 //!
-//! `membarrier(MEMBARRIER_CMD_GLOBAL)` is one call of it. After each call it is looked up on which CPU the thread ran last and on which
-//! one the caller is: that decides how many waits a grace period takes (see `docs/model.md`). The look-up itself takes time
-//! between two calls, which moves them against the tick; so that time is measured as well, and given to the model.
+//! `membarrier(MEMBARRIER_CMD_GLOBAL)` is one call of it. After each call it is looked up on which CPU the
+//! thread ran last and on which one the caller is: that decides how many waits a grace period takes (see
+//! `docs/model.md`). The look-up itself takes time between two calls, which moves them against the tick; so
+//! that time is measured as well, and given to the model.
 
 use super::place::{self, GpThread};
 use super::timed;
@@ -38,7 +39,8 @@ pub struct Call {
     pub gap_us: f64,
 }
 
-/// Times the calls, and gives what was measured until then when stopped. A few calls before them do not count.
+/// Times the calls, and gives what was measured until then when stopped. A few calls before them do not
+/// count.
 ///
 /// # Errors
 /// What the kernel says when it refuses the call.
@@ -60,7 +62,8 @@ pub fn measure(plan: &Plan<'_>, control: Control<'_>) -> io::Result<Vec<Vec<Call
         let mut run = Vec::new();
         for _ in 0..calls {
             if control.stopped() {
-                // A run that was cut short has its own extremes; it is not comparable, unless it is all there is.
+                // A run that was cut short has its own extremes; it is not comparable, unless it is all there
+                // is.
                 if measured.is_empty() && !run.is_empty() {
                     measured.push(run);
                 }

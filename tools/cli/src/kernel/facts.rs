@@ -1,9 +1,10 @@
 //! What this kernel is like, as far as it can be read, as the machine model's settings.
 //!
-//! Each fact says where it was read. What a container hides, or an older kernel does not have, is assumed, and says so and why; a
-//! file that is there and makes no sense is an error, unless the setting is given by hand. Two things no file tells: which
-//! idle loop a kernel of 2026 has without a cpuidle driver, and whether CPUs really execute at the same time. Both ways are
-//! kept ([`Facts::idle_loops`], [`Facts::smps`]), so that a prediction is a range.
+//! Each fact says where it was read. What a container hides, or an older kernel does not have, is assumed,
+//! and says so and why; a file that is there and makes no sense is an error, unless the setting is given by
+//! hand. Two things no file tells: which idle loop a kernel of 2026 has without a cpuidle driver, and whether
+//! CPUs really execute at the same time. Both ways are kept ([`Facts::idle_loops`], [`Facts::smps`]), so that
+//! a prediction is a range.
 
 use super::fact::Fact;
 use super::reader::Reader;
@@ -53,8 +54,8 @@ pub struct Facts {
 /// Reads them; `sets` are settings of the model that are given by hand, and are not read.
 ///
 /// # Errors
-/// [`Error::Usage`] for a setting that is none; [`Error::Failed`] for a file that makes no sense: it names the file, its
-/// content, and the remedy.
+/// [`Error::Usage`] for a setting that is none; [`Error::Failed`] for a file that makes no sense: it names
+/// the file, its content, and the remedy.
 pub fn read(sources: &Sources, sets: &[(&str, &str)]) -> Result<Facts, Error> {
     // What is given has to make sense by itself, before anything is read.
     let mut scratch = Options::kernel_6_12(u32::from(u16::MAX), 1000);

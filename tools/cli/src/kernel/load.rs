@@ -1,12 +1,14 @@
 //! How busy the CPUs were while something was measured, as far as `/proc/stat` tells.
 //!
-//! A CPU that computes takes ticks, and whose ticks run decides who takes the grace-period thread's timer. So a prediction for
-//! an idle machine says little about one that is not. `/proc/stat` has the time that each CPU was idle (in hundredths of a
-//! second) and how often the machine has switched between tasks; both are read before and after.
+//! A CPU that computes takes ticks, and whose ticks run decides who takes the grace-period thread's timer. So
+//! a prediction for an idle machine says little about one that is not. `/proc/stat` has the time that each
+//! CPU was idle (in hundredths of a second) and how often the machine has switched between tasks; both are
+//! read before and after.
 
 use quiescent_live::files::Root;
 
-/// CPUs that are busy less than this share are idle: the caller and RCU's own threads take a little themselves.
+/// CPUs that are busy less than this share are idle: the caller and RCU's own threads take a little
+/// themselves.
 const IDLE: f64 = 0.05;
 /// A CPU that is busy more than this share computes all the time.
 pub(super) const ALWAYS: f64 = 0.95;
@@ -34,7 +36,8 @@ pub struct Watch<'a> {
 pub struct Load {
     /// CPU and the share of the time in which it was not idle.
     pub busy: Vec<(u32, f64)>,
-    /// About how many times a second a task began to run which was neither the caller nor the grace-period thread.
+    /// About how many times a second a task began to run which was neither the caller nor the grace-period
+    /// thread.
     pub wakeups_per_s: f64,
 }
 

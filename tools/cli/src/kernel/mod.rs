@@ -1,13 +1,13 @@
 //! This machine's own kernel, waiting for its own grace period.
 //!
-//! `membarrier(MEMBARRIER_CMD_GLOBAL)` returns after every CPU has passed a quiescent state; the kernel implements
-//! it with a grace period of its own (membarrier(2): "an expensive, system-wide operation"). It is the one way for
-//! an unprivileged program to time one. It does *not* wait when only one CPU is on line, and is refused when the
-//! kernel was booted with `nohz_full`; [`standing`] says so.
+//! `membarrier(MEMBARRIER_CMD_GLOBAL)` returns after every CPU has passed a quiescent state; the kernel
+//! implements it with a grace period of its own (membarrier(2): "an expensive, system-wide operation"). It is
+//! the one way for an unprivileged program to time one. It does *not* wait when only one CPU is on line, and
+//! is refused when the kernel was booted with `nohz_full`; [`standing`] says so.
 //!
-//! It is another guarantee than ours: the kernel's waits for every CPU of the machine and contains the kernel's own
-//! pauses between scans (milliseconds, so that readers and idle CPUs are not disturbed); ours waits for the readers
-//! of one process.
+//! It is another guarantee than ours: the kernel's waits for every CPU of the machine and contains the
+//! kernel's own pauses between scans (milliseconds, so that readers and idle CPUs are not disturbed); ours
+//! waits for the readers of one process.
 
 pub mod beside;
 pub mod calls;

@@ -1,7 +1,8 @@
 //! Where the kernel's grace-period thread runs, and the caller.
 //!
-//! The thread (`rcu_preempt`, or `rcu_sched` where the kernel is not preemptible) is woken on the CPU where it ran last, and the
-//! scheduler moves it now and then. `/proc/PID/stat` has that CPU (field 39, proc_pid_stat(5)).
+//! The thread (`rcu_preempt`, or `rcu_sched` where the kernel is not preemptible) is woken on the CPU where
+//! it ran last, and the scheduler moves it now and then. `/proc/PID/stat` has that CPU (field 39,
+//! proc_pid_stat(5)).
 
 use quiescent_live::files::Root;
 use std::fs::File;

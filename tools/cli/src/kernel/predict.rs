@@ -1,8 +1,10 @@
-//! What the machine model makes of this kernel: its prediction for each way in which it may be placed and loaded.
+//! What the machine model makes of this kernel: its prediction for each way in which it may be placed and
+//! loaded.
 //!
-//! How long a call takes depends on more than a kernel's parameters: on whether the grace-period thread sits on the caller's CPU, on whose
-//! ticks run besides, on the idle loop, on whether CPUs execute at the same time. Each combination is a configuration, and each is
-//! *run*: nothing here is computed from a formula. Where one of these is known (read or seen), only what fits it is compared.
+//! How long a call takes depends on more than a kernel's parameters: on whether the grace-period thread sits
+//! on the caller's CPU, on whose ticks run besides, on the idle loop, on whether CPUs execute at the same
+//! time. Each combination is a configuration, and each is *run*: nothing here is computed from a formula.
+//! Where one of these is known (read or seen), only what fits it is compared.
 
 use super::facts::Facts;
 use super::load::{ALWAYS, Load};
@@ -228,12 +230,14 @@ fn run(options: Options, caller: u32, load: LoadKind, calls: &Calls, facts: &Fac
         at: Default::default(),
     };
     machine.spawn("caller", caller, 500_000, work);
-    // Ten seconds a call: nothing here takes so long, and a model that does not come to an end must not hold anybody up.
+    // Ten seconds a call: nothing here takes so long, and a model that does not end must not block the
+    // command.
     machine.run_tasks((CALLS + 1) * (10_000_000_000 + calls.pause_ns));
     machine.stats()
 }
 
-/// Programs that are as busy as was measured: the busy time of all CPUs in as many pieces as there were wake-ups.
+/// Programs that are as busy as was measured: the busy time of all CPUs in as many pieces as there were
+/// wake-ups.
 fn spawn_measured(machine: &mut Machine, calls: &Calls, facts: &Facts, seed: u64) {
     let Some(load) = &calls.load else { return };
     let total: f64 = load.busy.iter().map(|it| it.1).sum();

@@ -214,7 +214,8 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Whose callbacks are offloaded: they have a thread. Where threads are not to be seen, the command line tells.
+    /// Whose callbacks are offloaded: they have a thread. Where threads are not to be seen, the command line
+    /// tells.
     pub fn offloaded(&mut self, cpus: &[u32]) {
         let name = "rcu_nocbs";
         let tasks = &self.threads;
@@ -269,7 +270,8 @@ impl<'a> Reader<'a> {
         self.add(fact);
     }
 
-    /// Up to 6.18 the tick stops at each idle entry. Later kernels may keep it for one tick more, without a cpuidle driver.
+    /// Up to 6.18 the tick stops at each idle entry. Later kernels may keep it for one tick more, without a
+    /// cpuidle driver.
     pub fn idle_loops(&mut self) -> Vec<IdleLoop> {
         let file = format!("{CPU}/cpuidle/current_driver");
         let driver = self.root.line(&file).filter(|it| !it.is_empty());

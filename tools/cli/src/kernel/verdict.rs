@@ -1,10 +1,13 @@
-//! Measured calls beside predictions: which configuration is nearest, and whether the range has what was measured.
+//! Measured calls beside predictions: which configuration is nearest, and whether the range has what was
+//! measured.
 //!
-//! Calls are kept apart by where the grace-period thread was after them, if that is known: each kind is held against the predictions
-//! for its own place. On a machine that was idle while it was measured only idle configurations count, and only that with every CPU
-//! busy where every CPU was. A range has what lies in it or misses it by the 2.5 % that the model may be off (`docs/model.md`).
+//! Calls are kept apart by where the grace-period thread was after them, if that is known: each kind is held
+//! against the predictions for its own place. On a machine that was idle while it was measured only idle
+//! configurations count, and only that with every CPU busy where every CPU was. A range has what lies in it
+//! or misses it by the 2.5 % that the model may be off (`docs/model.md`).
 //!
-//! A measurement outside the range is a finding about the model, not about this machine, and no failure of the command.
+//! A measurement outside the range is a finding about the model, not about this machine, and no failure of
+//! the command.
 
 use super::calls::Call;
 use super::load::Load;
@@ -100,7 +103,8 @@ pub fn fits(prediction: &Prediction, group: &Group, load: Option<&Load>) -> bool
     group.has(prediction.place) && only.is_none_or(|only| prediction.load == only)
 }
 
-/// Holds groups against predictions, on a machine whose ticks last `tick_us` µs; none if there is nothing to compare.
+/// Holds groups against predictions, on a machine whose ticks last `tick_us` µs; none if there is nothing to
+/// compare.
 pub fn verdict(
     groups: &[Group],
     predictions: &[Prediction],

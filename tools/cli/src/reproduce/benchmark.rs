@@ -1,8 +1,10 @@
-//! The published synchronize benchmark, repeated: 100 calls a run, 10 runs; mean, smallest and largest of each run.
+//! The published synchronize benchmark, repeated: 100 calls a run, 10 runs; mean, smallest and largest of
+//! each run.
 //!
-//! On this machine's kernel, on our runtime in each case of `bench sync`, and as published. They are *different
-//! guarantees*, and every column says which: a kernel grace period waits for every CPU and contains the kernel's own
-//! pauses between scans; ours waits for the readers of one process; the published figures are another machine's.
+//! On this machine's kernel, on our runtime in each case of `bench sync`, and as published. They are
+//! *different guarantees*, and every column says which: a kernel grace period waits for every CPU and
+//! contains the kernel's own pauses between scans; ours waits for the readers of one process; the published
+//! figures are another machine's.
 
 use crate::kernel::beside::{self, Beside, KernelOptions};
 use crate::kernel::show;
@@ -48,8 +50,8 @@ pub struct Column {
     pub runs: Vec<Run>,
 }
 
-/// Runs it: `quick` is a tenth of the calls and three runs. `sync` says how our own runtime is measured. When stopped,
-/// what was measured until then.
+/// Runs it: `quick` is a tenth of the calls and three runs. `sync` says how our own runtime is measured. When
+/// stopped, what was measured until then.
 ///
 /// # Errors
 /// [`Error::Failed`] when a measuring process cannot be had.

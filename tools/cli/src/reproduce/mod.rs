@@ -1,10 +1,13 @@
-//! `reproduce`: the main job. One command that shows, on this machine and within one run, what the library claims.
+//! `reproduce`: the main job. One command that shows, on this machine and within one run, what the library
+//! claims.
 //!
-//! 1. The comparison tables of `bench read`, `bench sync`, `bench retire` and `bench mixed`; instruction counts when
-//!    valgrind is there.
+//! 1. The comparison tables of `bench read`, `bench sync`, `bench retire` and `bench mixed`; instruction
+//!    counts when valgrind is there.
 //! 2. The published synchronize benchmark, on this kernel and on our runtime ([`benchmark`]).
-//! 3. A trickle: a block retired now and then, and how often that wakes a thread. Last, when nothing is being timed.
-//! 4. The machine model beside real kernels, published figures, and the trickle just measured ([`quiescent_sim::experiments`]).
+//! 3. A trickle: a block retired now and then, and how often that wakes a thread. Last, when nothing is being
+//!    timed.
+//! 4. The machine model beside real kernels, published figures, and the trickle just measured
+//!    ([`quiescent_sim::experiments`]).
 //! 5. The targets, met or not ([`quiescent_bench::targets`]).
 //!
 //! In all it takes a little more than two minutes.
@@ -196,8 +199,8 @@ fn mixed_options(options: &ReproduceOptions) -> MixedOptions {
     }
 }
 
-/// `bench trickle`, all of it at the same time: these processes sleep. Once longer than a flush takes, so that one is seen,
-/// and then as long as the last block may take.
+/// `bench trickle`, all of it at the same time: these processes sleep. Once longer than a flush takes, so
+/// that one is seen, and then as long as the last block may take.
 fn trickle(
     found: &mut Reproduced,
     options: &ReproduceOptions,

@@ -1,7 +1,8 @@
 //! The published synchronize benchmark, to stand beside what is measured here.
 //!
 //! The figures are data (`data/published-figures.json`, which says where they come from), never code: other
-//! machines, other kernels. They are printed as `published` and compared with nothing as if they were measured.
+//! machines, other kernels. They are printed as `published` and compared with nothing as if they were
+//! measured.
 
 use quiescent_report::{Error, Row};
 use serde::Deserialize;

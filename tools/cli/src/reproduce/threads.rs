@@ -1,8 +1,9 @@
 //! `bench trickle` of this very run, beside the machine of threads.
 //!
-//! Wake-ups, grace periods and fences of real threads, as they were measured a few minutes ago, and what the model makes of the same
-//! trickles. It is told how the measurement was made (how long, how long it waited, how often the coarse clock ticks here), and nothing that came out of
-//! it. Where there was no measurement there is nothing to compare.
+//! Wake-ups, grace periods and fences of real threads, as they were measured a few minutes ago, and what the
+//! model makes of the same trickles. It is told how the measurement was made (how long, how long it waited,
+//! how often the coarse clock ticks here), and nothing that came out of it. Where there was no measurement
+//! there is nothing to compare.
 
 use quiescent_report::{Control, OURS, Report};
 use quiescent_sim::Verb;

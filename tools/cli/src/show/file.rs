@@ -21,7 +21,7 @@ pub enum Place {
 pub enum Unfit {
     /// It is a folder.
     Folder,
-    /// A file is there that is neither empty nor ours.
+    /// A file exists that is neither empty nor made by this program.
     Foreign,
     /// A file is there that cannot be read.
     Unreadable(io::Error),
@@ -30,8 +30,8 @@ pub enum Unfit {
 /// As much of a file as is read to see whose it is.
 const HEAD: u64 = 4096;
 
-/// Where a path leads; `-` is standard output, and a link is followed, so that it stays. `ours` says by its beginning whether a file that is
-/// there may be replaced; an empty one may.
+/// Where a path leads; `-` is standard output, and a link is followed, so that it stays. `ours` says by its
+/// beginning whether a file that is there may be replaced; an empty one may.
 pub fn place(path: &Path, ours: impl Fn(&[u8]) -> bool) -> Result<Place, Unfit> {
     if path == Path::new("-") {
         return Ok(Place::Output);

@@ -1,8 +1,9 @@
 //! Ctrl-C: the first sets a flag, the second ends the program.
 //!
-//! Installing a handler and saying what it does are two steps (and here two handlers), and a SIGINT between them would be
-//! swallowed by a handler that does nothing yet: the program would go on as if nobody had asked. So the signal is held
-//! back by this thread until all is in place, and arrives then. The program has no other thread at that time.
+//! Installing a handler and saying what it does are two steps (and here two handlers), and a SIGINT between
+//! them would be swallowed by a handler that does nothing yet: the program would go on as if nobody had
+//! asked. So the signal is held back by this thread until all is in place, and arrives then. The program has
+//! no other thread at that time.
 
 use crate::show::output::STOPPED;
 use quiescent_report::Error;
@@ -30,7 +31,8 @@ pub fn stop_flag() -> Result<Arc<AtomicBool>, Error> {
     Ok(stop)
 }
 
-/// The same for who has something to put away and sleeps in `poll`: Ctrl-C, SIGTERM and SIGHUP set the flag, and can be read from the pipe.
+/// The same for who has something to put away and sleeps in `poll`: Ctrl-C, SIGTERM and SIGHUP set the flag,
+/// and can be read from the pipe.
 ///
 /// # Errors
 /// As [`stop_flag`].
@@ -67,8 +69,8 @@ impl Held {
     fn back() -> Self {
         let mut ours = MaybeUninit::uninit();
         let mut before = MaybeUninit::uninit();
-        // SAFETY: both are written before they are read: `sigemptyset` and `pthread_sigmask` fail only for numbers that
-        // are not signals or ways of changing a mask, and these are.
+        // SAFETY: both are written before they are read: `sigemptyset` and `pthread_sigmask` fail only for
+        // numbers that are not signals or ways of changing a mask, and these are.
         unsafe {
             libc::sigemptyset(ours.as_mut_ptr());
             libc::sigaddset(ours.as_mut_ptr(), SIGINT);

@@ -1,4 +1,5 @@
-//! What every command shares on its way out: where results and pages go, the progress bar, and how a run is stopped.
+//! What every command shares on its way out: where results and pages go, the progress bar, and how a run is
+//! stopped.
 
 pub mod file;
 pub mod interrupt;

@@ -12,12 +12,12 @@ pub const USAGE: u8 = 2;
 /// Exit code: stopped by Ctrl-C (128 + SIGINT, as shells have it).
 pub const STOPPED: u8 = 130;
 
-/// Writes to standard output. A closed pipe is nobody's mistake.
+/// Writes to standard output. A closed pipe is no error.
 pub fn print(text: &[u8]) -> Result<(), Error> {
     print_on(text).map(|_| ())
 }
 
-/// The same, for one who has more to say: is anybody still reading?
+/// The same, for a caller with more output: is the pipe still open?
 pub fn print_on(text: &[u8]) -> Result<bool, Error> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text).and_then(|()| out.flush()) {

@@ -1,9 +1,9 @@
 //! Where the page of a command goes, settled before anything is measured.
 //!
-//! A run takes minutes, so whatever would keep the page from being written is found out first: a folder that is not there or
-//! not writable, a file that somebody else wrote. A page that we wrote ourselves is written anew; another file never is,
-//! unless it is empty. The page appears whole or not at all: it is written beside its place and then moved there. What is no
-//! plain file (a pipe, `/dev/null`) is written to as it is.
+//! A run takes minutes, so every obstacle to writing the page is found first: a folder that does not exist or
+//! is not writable, a file of another origin. A page of this program is replaced; another file never is,
+//! unless it is empty. The page appears whole or not at all: it is written beside its place and then moved
+//! there. A special file (a pipe, `/dev/null`) is written to directly.
 
 use super::file::{self, Place, Unfit};
 use quiescent_report::{Error, pages};

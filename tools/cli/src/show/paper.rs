@@ -1,7 +1,8 @@
 //! A command's page, from the request to the file.
 //!
-//! Where it goes is settled before anything is measured ([`page_file`]), the clock starts there, and it is written when the tables have been
-//! printed, so that a disk that is full costs the page only. All commands that have `--html` do it through this.
+//! Where it goes is settled before anything is measured ([`page_file`]), the clock starts there, and it is
+//! written when the tables have been printed, so that a disk that is full costs the page only. All commands
+//! that have `--html` do it through this.
 
 use crate::show::file::Place;
 use crate::show::output;

@@ -1,5 +1,5 @@
-//! The progress bar: on standard error, on a terminal only, and drawn only when something advances (no thread of
-//! its own, which would disturb what is measured).
+//! The progress bar: on standard error, on a terminal only, and drawn only when something advances (no thread
+//! of its own, which would disturb what is measured).
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use quiescent_report::Progress;

@@ -45,7 +45,8 @@ pub fn nonsense(requests: &[(&[&str], &str)]) {
     }
 }
 
-/// Has the kernel answer these system calls of the command with an error, as a sandbox or an exhausted machine does.
+/// Has the kernel answer these system calls of the command with an error, as a sandbox or an exhausted
+/// machine does.
 pub fn refuse(command: &mut Command, calls: &[libc::c_long], error: libc::c_int) {
     let op = |code: u32, jt, k| libc::sock_filter {
         code: code as u16,

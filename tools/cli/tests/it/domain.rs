@@ -1,4 +1,5 @@
-//! `quiescent bench domain` as a person or a script meets it, in a tiny run. No figure's size is asserted, but for counters.
+//! `quiescent bench domain` as a person or a script meets it, in a tiny run. No figure's size is asserted,
+//! but for counters.
 
 use crate::common::{nonsense, report, run, text};
 use quiescent_bench::cases::domain;

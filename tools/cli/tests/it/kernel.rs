@@ -1,7 +1,7 @@
 //! `quiescent kernel`: what a person or a script gets about this machine's own kernel.
 //!
-//! Whether a prediction is met is no matter of tests: other programs run here as well. A machine on which the kernel refuses
-//! the call has to say so, and then there is nothing more to be seen.
+//! Whether a prediction is met is no matter of tests: other programs run here as well. A machine on which the
+//! kernel refuses the call has to say so, and then there is nothing more to be seen.
 
 use crate::common::{nonsense, quiescent, refuse, run, text};
 use quiescent_report::Report;
@@ -231,7 +231,8 @@ fn a_terminal_gets_a_bar_and_on_a_tiny_one_the_report_is_whole() {
         let mut printed = child.stdout.take().unwrap();
         printed.read_to_string(&mut said).unwrap();
         let status = child.wait().unwrap();
-        // One of its ends is still open, so what was drawn is still there; the dot keeps this from waiting for ever.
+        // One of its ends is still open, so what was drawn is still there; the dot keeps this from waiting
+        // for ever.
         theirs.write_all(b".").unwrap();
         let mut drawn = [0; 4096];
         let drawn = ours.read(&mut drawn).map(|n| text(&drawn[..n])).unwrap();

@@ -1,4 +1,5 @@
-//! Pages of commands: where they go, what is refused before anything is measured, what is on them. `reproduce` has its own file.
+//! Pages of commands: where they go, what is refused before anything is measured, what is on them.
+//! `reproduce` has its own file.
 
 use crate::common::{check_page, check_rows, interrupted, text, within};
 use std::fs;

@@ -1,4 +1,5 @@
-//! `quiescent record`, on whatever machine this is. One that refuses has to say what to do, and then there is nothing more to be seen.
+//! `quiescent record`, on whatever machine this is. One that refuses has to say what to do, and then there is
+//! nothing more to be seen.
 
 use crate::common::{catches_ctrl_c, nonsense, quiescent, run, text};
 use quiescent_report::Report;

@@ -1,5 +1,5 @@
-//! `reproduce`: its parts, its page, what is refused before anything is measured, what a run that was stopped leaves. A whole run
-//! takes half a minute, so there is one.
+//! `reproduce`: its parts, its page, what is refused before anything is measured, what a run that was stopped
+//! leaves. A whole run takes half a minute, so there is one.
 
 use crate::common::{check_page, check_rows, interrupted, run, text, within};
 use quiescent_report::Report;

@@ -1,5 +1,5 @@
-//! `quiescent trace`: what a person or a script gets of a recorded trace. The figures themselves are held against an independent
-//! script in `tools/trace/tests/it/analyses.rs`.
+//! `quiescent trace`: what a person or a script gets of a recorded trace. The figures themselves are held
+//! against an independent script in `tools/trace/tests/it/analyses.rs`.
 
 use crate::common::{nonsense, quiescent, report, run, text};
 use std::io::Write;

@@ -6,13 +6,14 @@
 //! | [`Rung::Frees`] | what is freed in RCU's soft interrupt and threads (events `kmem:*`, root) | an estimate of what was executed |
 //! | [`Rung::Rates`] | `/proc` alone | exact counts of soft interrupts, nothing by function |
 //!
-//! The upper two record in an instance of our own that goes away whatever happens. It is read when somebody looks: if more happens between two looks
-//! than its buffer holds, the rest is lost, and how much is told.
+//! The upper two record in an instance of their own, which is removed at every kind of exit. It is read at
+//! each reading of the display: if more happens between two readings than its buffer holds, the rest is lost,
+//! and the number lost is shown.
 
+use crate::buffers::counters::Counters;
 use crate::buffers::events;
 use crate::buffers::instance::{Instance, drain};
 use crate::buffers::mount::tracing;
-use crate::buffers::tallies::Tallies;
 use crate::state::files::Root;
 use quiescent_report::Error;
 use std::fs::File;
@@ -94,7 +95,7 @@ pub struct Activity {
     /// Why not from a better source; empty if there is none.
     pub why: String,
     /// What was counted since the beginning.
-    pub tallies: Tallies,
+    pub counters: Counters,
     /// Before the instance: one with an open file cannot be removed.
     pipe: Option<File>,
     instance: Option<Instance>,
@@ -103,11 +104,12 @@ pub struct Activity {
 }
 
 impl Activity {
-    /// Watches by this source, or by the best there is. This has to be before this process has a second thread if `mount` is given
-    /// ([`tracing`]).
+    /// Watches by this source, or by the best there is. This has to be before this process has a second
+    /// thread if `mount` is given ([`tracing`]).
     ///
     /// # Errors
-    /// [`Error::Failed`]: the source that was asked for cannot be had; what to do is said. [`Rung::Rates`] always can.
+    /// [`Error::Failed`]: the source that was asked for cannot be had; what to do is said. [`Rung::Rates`]
+    /// always can.
     pub fn new(wanted: Option<Rung>, mount: bool) -> Result<Activity, Error> {
         let mut why = String::new();
         for rung in Rung::ALL
@@ -128,7 +130,7 @@ impl Activity {
         let mut activity = Activity {
             rung,
             why: String::new(),
-            tallies: Tallies::default(),
+            counters: Counters::default(),
             pipe: None,
             instance: None,
             rest: Vec::new(),
@@ -155,7 +157,8 @@ impl Activity {
         instance.write("buffer_size_kb", &BUFFER_KB.to_string())?;
         for event in &there {
             if event.starts_with("kmem/") {
-                // In a soft interrupt (a flag of each event's), or in a thread of RCU's. Without the filter there is only more to read.
+                // In a soft interrupt (a flag of each event's), or in a thread of RCU's. Without the filter
+                // there is only more to read.
                 let _ = instance.write(
                     &format!("events/{event}/filter"),
                     "common_flags & 16 || comm ~ \"rcu*\"",
@@ -180,7 +183,7 @@ impl Activity {
         let Some(pipe) = &mut self.pipe else {
             return Ok(());
         };
-        let (rest, tallies) = (&mut self.rest, &mut self.tallies);
+        let (rest, counters) = (&mut self.rest, &mut self.counters);
         let mut block = vec![0; 256 * 1024];
         drain(pipe, &mut block, MOST, |part| {
             rest.extend_from_slice(part);
@@ -188,7 +191,7 @@ impl Activity {
                 .iter()
                 .rposition(|it| *it == b'\n')
                 .map_or(0, |it| it + 1);
-            tallies.feed(&rest[..whole]);
+            counters.feed(&rest[..whole]);
             rest.drain(..whole);
             Ok(())
         })?;
@@ -242,7 +245,7 @@ mod tests {
             activity.rung == Rung::Events,
             "{activity:?}"
         );
-        assert_eq!(activity.tallies.unread, 0);
+        assert_eq!(activity.counters.unread, 0);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Which events are wanted, and which of them this kernel has.
 //!
-//! A kernel without one of them is the usual case (RCU's own are a matter of the build), so a missing event is told and not refused.
+//! A kernel without one of them is the usual case (RCU's own are a matter of the build), so a missing event
+//! is told and not refused.
 
 use quiescent_report::Error;
 use std::fs;

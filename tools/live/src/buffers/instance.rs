@@ -1,12 +1,15 @@
-//! A buffer of the kernel's tracing that is nobody else's.
+//! A tracing buffer of its own in the kernel.
 //!
-//! A folder that is made in `instances/` is a whole set of buffers, events and settings of its own (Documentation/trace/ftrace.rst, "Instances"): what others
-//! record is not disturbed, and nothing of theirs is changed. It lasts until its folder is removed, whoever made it, and costs memory and time as long as its events are on. So it has to go in every case:
+//! A folder that is made in `instances/` is a whole set of buffers, events and settings of its own
+//! (Documentation/trace/ftrace.rst, "Instances"): other recordings are not disturbed or changed. It lasts
+//! until its folder is removed, by any process, and costs memory and time as long as its events are on. So it
+//! has to be removed in every case:
 //!
 //! * when the [`Instance`] is dropped: at the end, on failure, in a panic;
-//! * when this process is gone without that, by a signal that cannot be caught or a second Ctrl-C: a *guard*, a process that was forked off before, does nothing
-//!   but wait for the end of a pipe whose other end this process has open, and then removes the folder. It is deaf to Ctrl-C and a
-//!   terminal that closes, and has no descriptor of ours open, so nobody waits for it.
+//! * when this process is gone without that, by a signal that cannot be caught or a second Ctrl-C: a *guard*,
+//!   a process that was forked off before, does nothing but wait for the end of a pipe whose other end this
+//!   process has open, and then removes the folder. It is deaf to Ctrl-C and a terminal that closes, and has
+//!   no descriptor of ours open, so nobody waits for it.
 //!
 //! A folder cannot be removed while one of its files is open somewhere; both try for a while.
 
@@ -43,7 +46,7 @@ impl Instance {
             let remedy = "run it as root, outside of containers; a kernel without CONFIG_TRACING has no instances";
             Error::failed(format!("cannot make {}", path.display()), why, remedy)
         })?;
-        // From here on whoever leaves removes it.
+        // From here on the process that leaves removes it.
         let mut instance = Instance { path, guard: None };
         instance.guard = Guard::new(&instance.path).ok();
         instance.write("tracing_on", "0")?;
@@ -69,7 +72,8 @@ impl Instance {
             })
     }
 
-    /// The events as text; what is read is gone. Reading does not wait: "would block" is "nothing more for now".
+    /// The events as text; what is read is gone. Reading does not wait: "would block" is "nothing more for
+    /// now".
     pub(crate) fn pipe(&self) -> Result<File, Error> {
         let path = self.path.join("trace_pipe");
         let opened = OpenOptions::new()
@@ -85,7 +89,7 @@ impl Instance {
         })
     }
 
-    /// Events that were lost because nobody had read those before them in time.
+    /// Events that were lost because earlier ones had not been read in time.
     pub(crate) fn lost(&self) -> u64 {
         let cpus = fs::read_dir(self.path.join("per_cpu"))
             .into_iter()
@@ -171,7 +175,8 @@ unsafe fn guard(wait: RawFd, path: &CString) -> ! {
         }
         libc::setsid();
         libc::prctl(libc::PR_SET_NAME, c"quiescent-guard".as_ptr());
-        // Only the pipe stays open, as 0: whoever waits for the end of our output must not wait for this process.
+        // Only the pipe stays open, as 0: whoever waits for the end of our output must not wait for this
+        // process.
         libc::dup2(wait, 0);
         if libc::syscall(libc::SYS_close_range, 1, u32::MAX, 0) != 0 {
             for open in 1..1024 {

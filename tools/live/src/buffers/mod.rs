@@ -1,13 +1,14 @@
-//! Trace buffers of our own in the running kernel, removed whatever happens: a record of what the kernel does, and counts of what it does now.
+//! Trace buffers of our own in the running kernel, removed whatever happens: a record of what the kernel
+//! does, and counts of what it does now.
 
 mod activity;
+mod counters;
 pub mod events;
 mod instance;
 mod mount;
 pub mod record;
 mod sorted;
-mod tallies;
 
 pub use activity::{Activity, Rung, softirqs};
+pub use counters::{Counters, FunctionCounters};
 pub use mount::tracing;
-pub use tallies::{Tallies, Tally};

@@ -1,4 +1,4 @@
-//! tracefs: finding it, or mounting it where nobody else sees it.
+//! tracefs: finding it, or mounting it visible to this process only.
 
 use crate::state::files::Root;
 use crate::state::tracefs::{PLACES, Place, place};
@@ -7,8 +7,9 @@ use std::ffi::CStr;
 use std::io;
 use std::path::PathBuf;
 
-/// Where tracing is on this machine, to be written to. With `mount` it is mounted if it is not, in a name space of mounts that only this process and
-/// those it starts have; that has to be before this process has a second thread.
+/// Where tracing is on this machine, to be written to. With `mount` it is mounted if it is not, in a name
+/// space of mounts that only this process and those it starts have; that has to be before this process has a
+/// second thread.
 ///
 /// # Errors
 /// [`Error::Failed`]: it may not be read, is not mounted, or is not there; what to do is said.

@@ -1,11 +1,14 @@
 //! A trace of this kernel: ftrace text, as `quiescent trace` reads it.
 //!
-//! An instance of our own (`instance`) is given its events and read while it records, so a recording may be as long as there is room for it. Reading is by the clock and not by
-//! waiting for events: who waits for events in `trace_pipe` is woken by the first one, and its wake-up is an event again. Between two looks as
-//! much time passes as the buffer can take, by what came since the last look: at most a second, at least five milliseconds. The recorder is in its
-//! own trace, as the task `quiescent`; nothing is left out of it, or idle CPUs would wake up for no reason.
+//! An instance of our own (`instance`) is given its events and read while it records, so a recording may be
+//! as long as there is room for it. Reading is by the clock and not by waiting for events: who waits for
+//! events in `trace_pipe` is woken by the first one, and its wake-up is an event again. Between two looks as
+//! much time passes as the buffer can take, by what came since the last look: at most a second, at least five
+//! milliseconds. The recorder is in its own trace, as the task `quiescent`; nothing is left out of it, or
+//! idle CPUs would wake up for no reason.
 //!
-//! With a command the marks that `quiescent trace` looks for stand around it (`WORKLOAD_START`, `WORKLOAD_END`): what is outside is read and not counted.
+//! With a command the marks that `quiescent trace` looks for stand around it (`WORKLOAD_START`,
+//! `WORKLOAD_END`): what is outside is read and not counted.
 //!
 //! What is lost is told: the kernel writes a line at the place, and counts (`per_cpu/cpuN/stats`).
 
@@ -67,16 +70,16 @@ pub struct Outcome {
     pub length: Duration,
     /// How the command ended.
     pub status: Option<ExitStatus>,
-    /// Nobody reads the output any more.
+    /// The reader of the output is gone.
     pub unread: bool,
 }
 
-/// Records until the command ends, the time is over, or `stop` can be read (a pipe that handlers of signals write to); nothing is read from it. The
-/// command is ended then, too.
+/// Records until the command ends, the time is over, or `stop` can be read (a pipe that handlers of signals
+/// write to); nothing is read from it. The command is ended then, too.
 ///
 /// # Errors
-/// [`Error::Usage`]: there is no such command. [`Error::Failed`]: the kernel refuses, none of the events is there, or the output cannot be
-/// written. Nothing of the tracing stays behind in any case.
+/// [`Error::Usage`]: there is no such command. [`Error::Failed`]: the kernel refuses, none of the events is
+/// there, or the output cannot be written. Nothing of the tracing stays behind in any case.
 pub fn record(
     tracing: &Path,
     options: &Options,

@@ -1,12 +1,15 @@
 //! Lines of a trace in the order of their times.
 //!
-//! The kernel hands out the buffers of all CPUs merged, but an event that one CPU is just writing may come behind a later one of another CPU, if the reader passes between the two: a
-//! few in a hundred thousand, each by some microseconds. So lines are kept until nothing that belongs in front of them can come any more ([`LATE_NS`]), and sorted by time, which
-//! leaves lines of one time, and lines without one (losses), where they are: behind the line before them.
+//! The kernel hands out the buffers of all CPUs merged, but an event that one CPU is just writing may come
+//! behind a later one of another CPU, if the reader passes between the two: a few in a hundred thousand, each
+//! by some microseconds. So lines are kept until nothing that belongs in front of them can come any more
+//! ([`LATE_NS`]), and sorted by time, which leaves lines of one time, and lines without one (losses), where
+//! they are: behind the line before them.
 
 use quiescent_trace::Reader;
 
-/// An event is not later than this: writing one takes microseconds, and a CPU that is interrupted at it, or whose host takes it away, some milliseconds.
+/// An event is not later than this: writing one takes microseconds, and a CPU that is interrupted at it, or
+/// whose host takes it away, some milliseconds.
 const LATE_NS: u64 = 5_000_000;
 
 /// Lines that came, in part.

@@ -35,7 +35,7 @@ fn waits(machine: &Machine) -> Vec<Finding> {
             continue;
         };
         let ticks = if ticks >= NOT_SET { own } else { ticks };
-        // Twice as long, or less than half, is somebody's doing.
+        // Twice as long, or less than half, is an explicit setting.
         if ticks <= 2 * own && 2 * ticks >= own {
             usual.push(format!("{name} {ticks}"));
             continue;

@@ -1,8 +1,9 @@
 //! What was asked of a kernel's RCU, what is in force, and what to do where the two differ.
 //!
-//! Laziness without offloading, offloading without CPUs, a parameter that the kernel does not have: a kernel takes all of these without a word, and
-//! people measure for a week what was never switched on. So every rule here compares two things that are read from different places: what
-//! somebody *asked* for (the build configuration, the command line) and what is *in force* (threads, parameters as they are now, lists of CPUs).
+//! Laziness without offloading, offloading without CPUs, a parameter that the kernel does not have: a kernel
+//! accepts all of these without a message, and a measurement may run for a week without the feature. So every
+//! rule here compares two things that are read from different places: the *request* (the build configuration,
+//! the command line) and the *effective state* (threads, present parameters, lists of CPUs).
 //!
 //! | rules | about |
 //! |---|---|
@@ -13,11 +14,14 @@
 //! | `idle` | ticks, isolated CPUs, idle states |
 //! | `observe` | tracing events, pressure, membarrier; files that could not be read |
 //!
-//! A rule says [`Severity::WithoutEffect`] only where both sides are known. What could not be read is [`Severity::CannotTell`], never a guess. A rule that
-//! nobody's question concerns says nothing, or that all is well.
+//! A rule reports [`Severity::WithoutEffect`] only where both sides are known. If a side could not be read it
+//! reports [`Severity::CannotTell`], never a guess. A rule without a request reports nothing, or that all is
+//! well.
 //!
-//! What the rules know of RCU (offloaded CPUs have a thread `rcuop/N` each, only an offloaded CPU has lazy callbacks, which wait their kernel's `1 + (HZ > 250)
-//! + (HZ > 500) + CPUs / 256` ticks has by itself) is in this project's reference of RCU's behaviour, from documentation and measurements.
+//! What the rules know of RCU (offloaded CPUs have a thread `rcuop/N` each, only an offloaded CPU has lazy
+//! callbacks, which wait their kernel's `1 + (HZ > 250)
+//! + (HZ > 500) + CPUs / 256` ticks has by itself) is in this project's reference of RCU's behaviour, from
+//!   documentation and measurements.
 
 mod grace;
 mod idle;
@@ -34,13 +38,13 @@ use crate::Machine;
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Something was asked for, and nothing came of it.
+    /// A request without effect.
     WithoutEffect,
     /// What would tell could not be read.
     CannotTell,
     /// In force, and worth knowing.
     Note,
-    /// As it was asked for, or nobody asked.
+    /// As requested, or not requested.
     Fine,
 }
 
@@ -71,7 +75,7 @@ pub struct Finding {
     pub about: &'static str,
     /// How bad it is.
     pub severity: Severity,
-    /// What was asked for, and where.
+    /// The request and its place.
     pub asked: String,
     /// What is in force, and who says so.
     pub in_force: String,
@@ -101,7 +105,7 @@ impl Finding {
     }
 }
 
-/// What nobody has asked for.
+/// A setting without a request.
 const NOTHING: &str = "nothing";
 
 /// All findings, the worst first.

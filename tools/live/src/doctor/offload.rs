@@ -14,7 +14,7 @@ pub(super) fn look(machine: &Machine) -> Vec<Finding> {
     found
 }
 
-/// What asked for CPUs to be offloaded.
+/// The requests to offload CPUs.
 struct Ask {
     words: String,
     /// The CPUs; none if it is no list of any.
@@ -77,7 +77,7 @@ fn offload(machine: &Machine) -> Vec<Finding> {
     found
 }
 
-/// Nobody asked.
+/// No request.
 fn unasked(machine: &Machine, offloaded: Option<&[u32]>) -> Finding {
     let about = "offloading";
     match offloaded {
@@ -222,7 +222,7 @@ fn lazy(machine: &Machine) -> Vec<Finding> {
     vec![lazy_in_force(machine, words, built, now)]
 }
 
-/// Laziness was asked for.
+/// Laziness was requested.
 fn lazy_in_force(
     machine: &Machine,
     words: String,

@@ -1,7 +1,9 @@
-//! Words of the command line that are meant for RCU: does the kernel have such a parameter, and is the value in force?
+//! Words of the command line that are meant for RCU: does the kernel have such a parameter, and is the value
+//! in force?
 //!
-//! A module's parameter is read back from `/sys/module`. A word that the kernel does not know is no error to it: it is handed to the first
-//! process. So a missing prefix, a letter too few, or a parameter of another version, go unnoticed.
+//! A module's parameter is read back from `/sys/module`. A word that the kernel does not know is no error to
+//! it: it is handed to the first process. So a missing prefix, a letter too few, or a parameter of another
+//! version, go unnoticed.
 
 use super::{Finding, Severity};
 use crate::Machine;
@@ -109,7 +111,8 @@ pub(super) fn truth(value: &str) -> Option<bool> {
     }
 }
 
-/// A value as it was given, and as the kernel shows it: `1` and `Y`, `-1` and the largest number, `0x10` and `16`.
+/// A value as it was given, and as the kernel shows it: `1` and `Y`, `-1` and the largest number, `0x10` and
+/// `16`.
 fn same(given: &str, shown: &str) -> bool {
     let number = |text: &str| match text.strip_prefix("0x") {
         Some(hex) => u64::from_str_radix(hex, 16).ok(),

@@ -131,7 +131,8 @@ impl Made {
         all
     }
 
-    /// The one thing that is said about it is of this kind, and has this in what is in force or in the remedy.
+    /// The one thing that is said about it is of this kind, and has this in what is in force or in the
+    /// remedy.
     #[track_caller]
     fn is(&self, about: &str, severity: Severity, part: &str) {
         let all = self.says(about);

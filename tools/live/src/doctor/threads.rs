@@ -1,4 +1,5 @@
-//! RCU's threads: where those of offloading may run, how urgent they are, and whether a soft interrupt is one.
+//! RCU's threads: where those of offloading may run, how urgent they are, and whether a soft interrupt is
+//! one.
 
 use super::{Finding, Severity};
 use crate::Machine;

@@ -13,7 +13,8 @@ pub(crate) fn known_list(root: &Root, file: &str) -> Option<Vec<u32>> {
     }
 }
 
-/// A list as the command line takes it: `all`, `3`, `0-5`, `N` for the last CPU there may be, `0-15:2/4` for the first two of each four.
+/// A list as the command line takes it: `all`, `3`, `0-5`, `N` for the last CPU there may be, `0-15:2/4` for
+/// the first two of each four.
 pub(crate) fn cpu_numbers(list: &str, possible: Option<&[u32]>) -> Option<Vec<u32>> {
     if list.trim().eq_ignore_ascii_case("all") {
         return possible.map(<[u32]>::to_vec);

@@ -1,8 +1,8 @@
 //! Small files below a root: what is there, what is hidden, and how it reads.
 //!
-//! Everything that is said about a kernel is read through here, so that tests can make a tree up, and so that every answer
-//! knows its place. A file that is not there, or may not be read, is no error: containers hide half of `/sys`. What
-//! is there and makes no sense is left to who asked for it.
+//! All facts about a kernel are read through here, so that tests can use an invented tree, and so that every
+//! answer has its place. A file that does not exist, or may not be read, is no error: containers hide half of
+//! `/sys`. The caller handles invalid contents.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -119,7 +119,8 @@ pub fn commanded<'a>(line: &'a str, name: &str) -> Option<&'a str> {
     found
 }
 
-/// The numbers of a list such as `0-3,8`, in ascending order; none if it is no such list or longer than `most`.
+/// The numbers of a list such as `0-3,8`, in ascending order; none if it is no such list or longer than
+/// `most`.
 pub fn cpu_list(list: &str, most: usize) -> Option<Vec<u32>> {
     let mut cpus = Vec::new();
     for part in list.trim().split(',').filter(|part| !part.is_empty()) {

@@ -1,8 +1,9 @@
 //! What a machine's files say about its kernel, read once: the ground on which the doctor's rules stand.
 //!
-//! Everything comes from one [`Root`], so that the files of another machine do as well as one's own. What no file has (how the system call
-//! `membarrier` is answered, what the coarse clock advances by) is asked of the running kernel only where the root is this machine's own;
-//! else it is not known, and `None` everywhere means just that: it could not be told, which is neither yes nor no.
+//! Everything comes from one [`Root`], so that the files of another machine do as well as one's own. What no
+//! file has (how the system call `membarrier` is answered, what the coarse clock advances by) is asked of the
+//! running kernel only where the root is this machine's own; else it is not known, and `None` everywhere
+//! means just that: it could not be told, which is neither yes nor no.
 
 use crate::state::cpus::{cpu_numbers, known_list};
 use crate::state::files::{Root, commanded, configured};
@@ -31,7 +32,8 @@ pub struct Machine {
     pub online: Option<Vec<u32>>,
     /// Ticks a second, and who says so.
     pub hz: Option<(u64, String)>,
-    /// RCU's threads, in the order of their names and numbers; none where the kernel's threads are not to be seen.
+    /// RCU's threads, in the order of their names and numbers; none where the kernel's threads are not to be
+    /// seen.
     pub tasks: Option<Vec<Task>>,
     /// Where its events are described.
     pub tracing: Place,
@@ -109,7 +111,8 @@ impl Machine {
         cpu_numbers(list, self.possible.as_deref())
     }
 
-    /// CPUs whose callbacks are offloaded: those that have a thread for it. None if threads are not to be seen.
+    /// CPUs whose callbacks are offloaded: those that have a thread for it. None if threads are not to be
+    /// seen.
     pub fn offloaded(&self) -> Option<Vec<u32>> {
         let tasks = self.tasks.as_ref()?;
         let mut cpus: Vec<u32> = tasks.iter().filter_map(Task::invokes).collect();
@@ -117,7 +120,8 @@ impl Machine {
         Some(cpus)
     }
 
-    /// The wait before a scan that the kernel has by itself, in ticks: `1 + (HZ > 250) + (HZ > 500) + CPUs / 256`.
+    /// The wait before a scan that the kernel has by itself, in ticks: `1 + (HZ > 250) + (HZ > 500) + CPUs /
+    /// 256`.
     pub fn usual_wait(&self) -> Option<u64> {
         let (hz, _) = self.hz.as_ref()?;
         let cpus = self.possible.as_ref()?.len() as u64;
@@ -136,7 +140,8 @@ pub(crate) fn parameter_file(module: &str, name: &str) -> String {
     format!("/sys/module/{module}/parameters/{name}")
 }
 
-/// What the running kernel's coarse clock advances by, in nanoseconds: once a tick, so it is 1/HZ (`AT_CLKTCK` is not: that is 100 everywhere).
+/// What the running kernel's coarse clock advances by, in nanoseconds: once a tick, so it is 1/HZ
+/// (`AT_CLKTCK` is not: that is 100 everywhere).
 pub fn coarse_tick_ns() -> Option<u64> {
     let mut step = libc::timespec {
         tv_sec: 0,

@@ -1,4 +1,5 @@
-//! What files below a root tell: configuration, command line, CPUs, threads, tracing; all of it read once into a [`Machine`].
+//! What files below a root tell: configuration, command line, CPUs, threads, tracing; all of it read once
+//! into a [`Machine`].
 
 pub(crate) mod cpus;
 pub mod files;

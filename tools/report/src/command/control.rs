@@ -21,8 +21,8 @@ impl Progress for Silent {
     fn end(&self) {}
 }
 
-/// How a caller controls a measurement. The flag is read between rounds: a stop takes effect within milliseconds, and what was measured
-/// until then is kept.
+/// How a caller controls a measurement. The flag is read between rounds: a stop takes effect within
+/// milliseconds, and what was measured until then is kept.
 #[derive(Clone, Copy)]
 pub struct Control<'a> {
     stop: &'a AtomicBool,

@@ -1,4 +1,4 @@
-//! What a report does not say about its run: when, how long, how it was asked for.
+//! The circumstances of a run that its report lacks: time, duration, request.
 
 use std::time::{Duration, SystemTime};
 
@@ -9,7 +9,7 @@ pub struct Occasion {
     pub began: SystemTime,
     /// How long it took.
     pub elapsed: Duration,
-    /// How it was asked for.
+    /// The request.
     pub command_line: String,
     /// The version of the program.
     pub version: String,
@@ -18,7 +18,7 @@ pub struct Occasion {
 }
 
 impl Occasion {
-    /// The command that does the same again: as it was asked for, with the seed if that was drawn.
+    /// The command that repeats the run: the request, with the seed if it was random.
     pub fn again(&self, seed: u64) -> String {
         let words = &self.command_line;
         match words.contains("--seed") {

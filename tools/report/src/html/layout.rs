@@ -1,8 +1,9 @@
-//! The layout of a page: what was run, where and how it went, and the sections below. Every command's page is one of these, so they all look and read alike.
+//! The layout of a page: what was run, where and how it went, and the sections below. Every command's page is
+//! one of these, so they all look and read alike.
 //!
-//! A head has, from above: a title, what this is in a sentence, an alarm if something is wrong with the whole (a run that was stopped, something that was
-//! found), a few numbers, and the facts (command, machine, seed, versions). A section without anything to show is not on the page, nor among the links
-//! of the head.
+//! A head has, from above: a title, what this is in a sentence, an alarm if something is wrong with the whole
+//! (a run that was stopped, something that was found), a few numbers, and the facts (command, machine, seed,
+//! versions). A section without anything to show is not on the page, nor among the links of the head.
 
 use crate::html::document::Document;
 use maud::{Markup, html};
@@ -200,7 +201,8 @@ pub fn prose(text: &str) -> Markup {
     }
 }
 
-/// Lines as they are, letter by letter, in a box that scrolls inside itself. The name is for those who do not see it.
+/// Lines as they are, letter by letter, in a box that scrolls inside itself. The name is for those who do not
+/// see it.
 pub fn verbatim(name: &str, text: &str) -> Markup {
     html! {
         div class="scroll" tabindex="0" role="region" aria-label=(name) { pre { (text) } }

@@ -1,7 +1,8 @@
-//! How wide words are, before anybody has drawn them: a drawing's text does not break by itself.
+//! The width of words before drawing: a drawing's text does not break by itself.
 //!
-//! Widths are *estimates* for the system's sans-serif letters, in hundredths of the letter's height, on the wide side: a line that is broken a word too
-//! early looks well, one that runs out of its drawing does not. `ci/browser` has real letters, and finds what is too narrow here.
+//! Widths are *estimates* for the system's sans-serif letters, in hundredths of the letter's height, on the
+//! wide side: a line that is broken a word too early looks well, one that runs out of its drawing does not.
+//! `ci/browser` has real letters, and finds what is too narrow here.
 
 /// A letter's width in hundredths of its height.
 fn width_of(letter: char) -> u32 {
@@ -41,7 +42,8 @@ pub(crate) fn shortened(words: &str, most: f64, height: f64) -> String {
     kept + "…"
 }
 
-/// Lines that fit, broken between words where that is possible; what `lines` do not hold is left out, with an ellipsis. At least one line.
+/// Lines that fit, broken between words where that is possible; what `lines` do not hold is left out, with an
+/// ellipsis. At least one line.
 pub(crate) fn wrapped(words: &str, most: f64, height: f64, lines: usize) -> Vec<String> {
     let mut done: Vec<String> = Vec::new();
     let mut rest = words.trim();
@@ -54,7 +56,8 @@ pub(crate) fn wrapped(words: &str, most: f64, height: f64, lines: usize) -> Vec<
     done
 }
 
-/// Where a line that is too long ends: after its last whole word that fits, or in the middle of the first; never at its beginning.
+/// Where a line that is too long ends: after its last whole word that fits, or in the middle of the first;
+/// never at its beginning.
 fn break_at(words: &str, most: f64, height: f64) -> usize {
     let mut used = 0.0;
     let (mut fits, mut space) = (0, 0);

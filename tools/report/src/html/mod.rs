@@ -1,7 +1,8 @@
 //! Self-contained HTML pages with SVG charts.
 //!
-//! A page is one file: it loads nothing, needs no script, and contains its one style sheet. It works on wide and narrow screens, with
-//! light and dark settings (`prefers-color-scheme`), on paper, and with a screen reader.
+//! A page is one file: it loads nothing, needs no script, and contains its one style sheet. It works on wide
+//! and narrow screens, with light and dark settings (`prefers-color-scheme`), on paper, and with a screen
+//! reader.
 //!
 //! | module | job |
 //! |---|---|
@@ -12,9 +13,9 @@
 //! | [`scale`] | from figures to places: linear or logarithmic, and where the ticks are |
 //! | [`terminal`] | a terminal's screen as an SVG picture |
 //!
-//! Invariants: text is escaped where it is put in, by the templates. Horizontal positions are *shares of the width* and vertical ones are
-//! pixels, so a chart fills any width and its letters keep their size. A chart draws no figure that is not finite: it counts them, and says
-//! how many it left out.
+//! Invariants: text is escaped where it is put in, by the templates. Horizontal positions are *shares of the
+//! width* and vertical ones are pixels, so a chart fills any width and its letters keep their size. A chart
+//! draws no figure that is not finite: it counts them, and says how many it left out.
 //!
 //! ```
 //! use quiescent_report::html::chart::{Bars, Panel, Row, Tone};

@@ -1,13 +1,14 @@
 //! From figures to places: a scale takes a figure to a share of an axis, 0 at its beginning and 1 at its end.
 //!
-//! Whether it is linear is decided by the figures: where the largest is more than [`WIDE`] times the smallest, small ones
-//! would be invisible on a linear scale. A logarithmic scale has no 0, so zeros stand at its beginning; the chart prints
-//! the figure beside the bar, and says at the axis which kind of scale it is.
+//! Whether it is linear is decided by the figures: where the largest is more than [`WIDE`] times the
+//! smallest, small ones would be invisible on a linear scale. A logarithmic scale has no 0, so zeros stand at
+//! its beginning; the chart prints the figure beside the bar, and says at the axis which kind of scale it is.
 
 /// From this ratio of the largest figure to the smallest on, a scale is logarithmic.
 pub const WIDE: f64 = 40.0;
 
-/// Figures below this share of the largest stand at the beginning of a logarithmic scale: a zero with a rounding error would take the room of all others.
+/// Figures below this share of the largest stand at the beginning of a logarithmic scale: a zero with a
+/// rounding error would take the room of all others.
 const DEEPEST: f64 = 1e-5;
 
 /// Most labelled ticks of an axis: more do not fit on a phone.
@@ -22,8 +23,8 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// For bars: from 0 to the largest figure, or logarithmic from a power of ten below the smallest figure above 0. `None`
-    /// without a figure that is finite and not negative.
+    /// For bars: from 0 to the largest figure, or logarithmic from a power of ten below the smallest figure
+    /// above 0. `None` without a figure that is finite and not negative.
     pub fn from_zero(figures: impl IntoIterator<Item = f64>) -> Option<Self> {
         Self::linear_or_log(figures, WIDE)
     }
@@ -68,7 +69,8 @@ impl Scale {
         })
     }
 
-    /// For points: from a little below the smallest figure to a little above the largest. `None` without a finite one.
+    /// For points: from a little below the smallest figure to a little above the largest. `None` without a
+    /// finite one.
     pub fn around(figures: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut ends: Option<(f64, f64)> = None;
         for figure in figures.into_iter().filter(|it| it.is_finite()) {
@@ -100,8 +102,8 @@ impl Scale {
         (self.low, self.high)
     }
 
-    /// The share of the axis at which a figure is; those beyond an end are at the end, and what is no number at the
-    /// beginning.
+    /// The share of the axis at which a figure is; those beyond an end are at the end, and what is no number
+    /// at the beginning.
     pub fn at(&self, figure: f64) -> f64 {
         let share = match self.log {
             true if figure <= 0.0 => 0.0,
@@ -123,7 +125,8 @@ impl Scale {
         }
     }
 
-    /// Powers of ten, or every second or third of them where they are many; where there is at most one, steps of 1, 2, 5.
+    /// Powers of ten, or every second or third of them where they are many; where there is at most one, steps
+    /// of 1, 2, 5.
     fn powers(&self) -> Vec<f64> {
         // The least of a power of ten, written as one, may be a hair beside it.
         let first = (self.low.log10() - 1e-9).ceil() as i32;

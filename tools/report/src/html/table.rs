@@ -1,4 +1,5 @@
-//! A table: words left, figures right, and where the screen is narrow it scrolls inside itself and not the page.
+//! A table: words left, figures right, and where the screen is narrow it scrolls inside itself and not the
+//! page.
 
 use maud::{Markup, html};
 
@@ -69,7 +70,8 @@ impl<T: Into<String>> From<T> for Cell {
 }
 
 impl Table {
-    /// A table with a name (for those who do not see it) and column heads, the first `words` of them over words.
+    /// A table with a name (for those who do not see it) and column heads, the first `words` of them over
+    /// words.
     pub fn new(name: &str, head: &[&str], words: usize) -> Self {
         Table {
             name: name.into(),

@@ -1,7 +1,8 @@
 //! A screen of letters as a picture: an SVG file by itself, for documents that show what a terminal shows.
 //!
-//! Every letter keeps its column whatever font there is: what stands between gaps is one piece of text that begins at its column, and is told how long it
-//! is. Colours are the picture's own, dark as terminals are, since a picture in a document knows nothing of the page around it.
+//! Every letter keeps its column whatever font there is: what stands between gaps is one piece of text that
+//! begins at its column, and is told how long it is. Colours are the picture's own, dark as terminals are,
+//! since a picture in a document knows nothing of the page around it.
 
 use maud::html;
 

@@ -1,9 +1,10 @@
 //! The figures of any report by families: a metric and its percentiles, a chart and a table each.
 //!
-//! Nothing here knows a command. A family is a metric with its unit; its chart has a panel for each case and in it a bar for each subject, in the report's
-//! order, so that a library is found again; how many times our own figure the others are stands beside them. Where only one subject was measured the cases are the
-//! bars. The table has each figure with the range of its samples, which is the noise: a ratio between figures whose ranges have something in common is
-//! marked with `~`, in the chart and in the table.
+//! Nothing here knows a command. A family is a metric with its unit; its chart has a panel for each case and
+//! in it a bar for each subject, in the report's order, so that a library is found again; how many times our
+//! own figure the others are stands beside them. Where only one subject was measured the cases are the bars.
+//! The table has each figure with the range of its samples, which is the noise: a ratio between figures whose
+//! ranges have something in common is marked with `~`, in the chart and in the table.
 
 use super::metrics::{self, Better, Words, stem, which};
 use super::{bar, panels_by_case};
@@ -54,7 +55,8 @@ pub(super) fn is_target(row: &Row) -> bool {
     row.metric == "ratio" && row.unit == "of the bound"
 }
 
-/// How wide the range of the samples is, as a share of the figure; nothing where there is one sample, or over 0.
+/// How wide the range of the samples is, as a share of the figure; nothing where there is one sample, or over
+/// 0.
 pub(super) fn noise(row: &Row) -> Option<f64> {
     (row.n > 1 && row.median > 0.0).then(|| (row.max - row.min) / row.median)
 }
@@ -151,7 +153,7 @@ impl<'a> Family<'a> {
         parts.join("; ")
     }
 
-    /// Whether there is somebody else in a case of ours.
+    /// Whether a case of quiescent has another subject.
     fn compares(&self) -> bool {
         let ours = self.main.iter().filter(|it| it.subject == OURS);
         let others = || self.main.iter().filter(|it| it.subject != OURS);

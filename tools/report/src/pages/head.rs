@@ -1,4 +1,5 @@
-//! What the head of every page says: when and where it was measured, how to do it again, and whether it was stopped.
+//! What the head of every page says: when and where it was measured, how to do it again, and whether it was
+//! stopped.
 
 use crate::html::layout::Fact;
 use crate::{Occasion, Report};

@@ -1,4 +1,5 @@
-//! The page of `torture --sim`: machines of the model, what was found on one of them, and what of the engine they have reached.
+//! The page of `torture --sim`: machines of the model, what was found on one of them, and what of the engine
+//! they have reached.
 
 use super::measured::options;
 use super::torture::number;

@@ -152,7 +152,7 @@ fn figures(report: &Report) -> Option<Markup> {
     })
 }
 
-/// Who was asked for and is not here, with the remedy.
+/// Requested subjects that are missing, with the remedy.
 fn absent(report: &Report) -> Option<Markup> {
     let Some(Value::Object(absent)) = report.host.more.get("absent_peers") else {
         return None;

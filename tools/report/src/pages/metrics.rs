@@ -1,7 +1,7 @@
 //! Metrics in words: what a page calls them, what they are, and which direction is better.
 //!
-//! A metric that is not here is shown under its own name, and nothing is said about better or worse. Percentiles and extremes belong to the metric that
-//! they are of ([`stem`]).
+//! A metric that is not here is shown under its own name, and nothing is said about better or worse.
+//! Percentiles and extremes belong to the metric that they are of ([`stem`]).
 
 /// What is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

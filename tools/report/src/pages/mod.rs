@@ -5,9 +5,10 @@
 //! | [`measured`] | `bench` and its commands | each metric of the report: a chart with a panel for each case, a table with the ranges |
 //! | [`torture`], [`machines`] | `torture`, `torture --sim` | the verdict, what was found and what happened last, histograms, who did how much |
 //!
-//! Other crates make pages of their own from the same parts: [`head`], [`rows`], [`targets`], and [`page`] around them. The rows of a report
-//! decide what its page shows (`families`), so a new command needs no change here. The last table of every page has every row, whether a
-//! chart shows it or not. A run that was stopped has a page too, and its head says so.
+//! Other crates make pages of their own from the same parts: [`head`], [`rows`], [`targets`], and [`page`]
+//! around them. The rows of a report decide what its page shows (`families`), so a new command needs no
+//! change here. The last table of every page has every row, whether a chart shows it or not. A run that was
+//! stopped has a page too, and its head says so.
 
 mod families;
 pub mod head;

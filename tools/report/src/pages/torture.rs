@@ -1,7 +1,8 @@
-//! The page of `torture`: the verdict, what was found and what happened last, how old what readers saw was, how long grace periods took, who did how much.
+//! The page of `torture`: the verdict, what was found and what happened last, how old what readers saw was,
+//! how long grace periods took, who did how much.
 //!
-//! It is made from the report. A case there is a scenario's name and what was counted, with a value for each run of that scenario; without a
-//! scenario's name it is a sum over all runs. Charts are of the sums.
+//! It is made from the report. A case there is a scenario's name and what was counted, with a value for each
+//! run of that scenario; without a scenario's name it is a sum over all runs. Charts are of the sums.
 
 use super::measured::options;
 use super::{head, rows};

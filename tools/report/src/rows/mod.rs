@@ -1,4 +1,5 @@
-//! What was found: a report of rows, the machine they are from, and the statistics that make a row of samples.
+//! What was found: a report of rows, the machine they are from, and the statistics that make a row of
+//! samples.
 
 pub mod host;
 mod report;

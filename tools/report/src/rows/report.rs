@@ -5,9 +5,9 @@
 //!  "rows":[{"subject":"quiescent","case":"empty","metric":"cpu_ns","unit":"ns/pair","n":5,"median":1.4,"min":1.3,"max":1.9}]}
 //! ```
 //!
-//! `subject` is what was measured, `case` the variant in words, `metric` the quantity. A single value has `n: 1` and
-//! `median = min = max`. A percentile is a metric of its own. [`Report::from_json`] refuses a report that breaks these rules. Each field is
-//! described in `docs/tools.md`, "Rows".
+//! `subject` is what was measured, `case` the variant in words, `metric` the quantity. A single value has `n:
+//! 1` and `median = min = max`. A percentile is a metric of its own. [`Report::from_json`] refuses a report
+//! that breaks these rules. Each field is described in `docs/tools.md`, "Rows".
 
 use super::{Host, stats};
 use crate::Error;

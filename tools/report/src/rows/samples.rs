@@ -1,7 +1,8 @@
 //! Figures that measuring processes hand back, and the rows that become of them.
 //!
-//! A process that measures once and ends (`bench retire`, `bench mixed`) prints its figures as one line of JSON. The
-//! parent puts the figures of all rounds together: a row is the median and the range over the rounds.
+//! A process that measures once and ends (`bench retire`, `bench mixed`) prints its figures as one line of
+//! JSON. The parent puts the figures of all rounds together: a row is the median and the range over the
+//! rounds.
 
 use crate::Row;
 use serde::{Deserialize, Serialize};
@@ -63,8 +64,9 @@ impl Samples {
         }
     }
 
-    /// The rows: cases in the order of `cases`, in each the subjects in the order of `subjects`, whatever the rotation of the first round
-    /// was. A case is followed by those that say more about it (`CASE, thread NAME`).
+    /// The rows: cases in the order of `cases`, in each the subjects in the order of `subjects`, whatever the
+    /// rotation of the first round was. A case is followed by those that say more about it (`CASE, thread
+    /// NAME`).
     pub fn rows(&self, subjects: &[&str], cases: &[impl AsRef<str>]) -> Vec<Row> {
         let mut rows = Vec::new();
         for case in self.with_threads(cases) {

@@ -1,4 +1,5 @@
-//! Median, range, percentile. Nothing cleverer: samples from a shared machine are skewed, so no mean is compared.
+//! Median, range, percentile. Nothing cleverer: samples from a shared machine are skewed, so no mean is
+//! compared.
 
 /// Median, smallest and largest of some samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,8 +37,8 @@ pub fn summary(samples: &[f64]) -> Option<Summary> {
     })
 }
 
-/// The smallest sample that at least `percent` percent of the samples do not exceed (nearest rank); `None` as for
-/// [`summary`] or when `percent` is outside 0..=100.
+/// The smallest sample that at least `percent` percent of the samples do not exceed (nearest rank); `None` as
+/// for [`summary`] or when `percent` is outside 0..=100.
 pub fn percentile(samples: &[f64], percent: f64) -> Option<f64> {
     if !(0.0..=100.0).contains(&percent) {
         return None;

@@ -5,7 +5,8 @@ use super::number::{short, spread};
 use crate::rows::MEBIBYTE;
 use crate::{Report, Row};
 
-/// The rows of a report with this metric: a subject a line, a case a column, in the order of their first appearance.
+/// The rows of a report with this metric: a subject a line, a case a column, in the order of their first
+/// appearance.
 pub fn by_case(report: &Report, metric: &str) -> Table {
     of_cases(report, metric, 1.0, |_| true)
 }
@@ -42,8 +43,8 @@ pub fn of_cases(report: &Report, metric: &str, scale: f64, wanted: impl Fn(&str)
 #[derive(Debug, Clone, Copy)]
 pub struct Column(pub &'static str, pub &'static str);
 
-/// The rows of a report with the cases that `wanted` says: a subject and case a line, a metric a column. The case is left
-/// out where there is only one. Metrics in bytes are shown in MiB.
+/// The rows of a report with the cases that `wanted` says: a subject and case a line, a metric a column. The
+/// case is left out where there is only one. Metrics in bytes are shown in MiB.
 pub fn of_metrics(report: &Report, wanted: impl Fn(&str) -> bool, columns: &[Column]) -> Table {
     let mut lines: Vec<(&str, &str)> = Vec::new();
     for row in &report.rows {

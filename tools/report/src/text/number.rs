@@ -1,7 +1,7 @@
 //! Figures for people: as many digits as are worth reading, and a word for those that are none.
 
-/// A figure with three significant digits or so: `0.057`, `1.45`, `26.1`, `1480`; with an exponent where there would be many noughts; a dash for what is
-/// no number.
+/// A figure with three significant digits or so: `0.057`, `1.45`, `26.1`, `1480`; with an exponent where
+/// there would be many noughts; a dash for what is no number.
 ///
 /// ```
 /// use quiescent_report::text::number::figure;

@@ -1,4 +1,5 @@
-//! Text tables: the first column left, figures right, a rule under the head. Nothing else, so that they paste.
+//! Text tables: the first column left, figures right, a rule under the head. Nothing else, so that they
+//! paste.
 
 /// A table under construction.
 #[derive(Debug, Default, Clone)]
@@ -9,7 +10,8 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table with these column heads; the first `left` columns are words (left-aligned), the others figures.
+    /// A table with these column heads; the first `left` columns are words (left-aligned), the others
+    /// figures.
     pub fn new(head: &[&str], left: usize) -> Self {
         Table {
             head: head.iter().map(|text| text.to_string()).collect(),

@@ -1,8 +1,9 @@
-//! Targets: a figure of ours, a bound on one side of it, and whether it was met.
+//! Targets: a figure of quiescent, a bound on one side of it, and whether it was met.
 //!
-//! A bound is a number or a figure of another subject *of the same run* times a factor; a figure of another run is never a bound. Where a
-//! figure is missing (a package is not installed, the run was stopped) the target is "not measured", never met. A target not met is printed;
-//! it is no failure of the command, since timing targets are medians on a shared machine.
+//! A bound is a number or a figure of another subject *of the same run* times a factor; a figure of another
+//! run is never a bound. Where a figure is missing (a package is not installed, the run was stopped) the
+//! target is "not measured", never met. A target not met is printed; it is no failure of the command, since
+//! timing targets are medians on a shared machine.
 
 use crate::text::Table;
 use crate::text::number::short;
@@ -11,7 +12,7 @@ use crate::{OURS, Row};
 /// One target and what became of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Target {
-    /// What was asked for, in words.
+    /// The bound, in words.
     pub what: String,
     /// Our figure; `None` when not measured.
     pub ours: Option<f64>,
@@ -93,7 +94,8 @@ pub fn rows(targets: &[Target]) -> Vec<Row> {
         .collect()
 }
 
-/// The targets for `options.targets` of a report: also those that have no ratio, and those that were not measured.
+/// The targets for `options.targets` of a report: also those that have no ratio, and those that were not
+/// measured.
 pub fn json(targets: &[Target]) -> Vec<serde_json::Value> {
     let one = |target: &Target| {
         serde_json::json!({

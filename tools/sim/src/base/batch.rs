@@ -1,12 +1,13 @@
 //! Many runs on a few threads.
 //!
-//! Runs are independent and each result is stored at its run's index, so the output does not depend on the number of threads.
+//! Runs are independent and each result is stored at its run's index, so the output does not depend on the
+//! number of threads.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-/// Makes the runs `0..n` on `jobs` threads; none for a run that did not finish. `finished` hears of each that did, on the calling
-/// thread.
+/// Makes the runs `0..n` on `jobs` threads; none for a run that did not finish. `finished` hears of each that
+/// did, on the calling thread.
 ///
 /// ```
 /// let squares = quiescent_sim::batch::run(3, 5, |it| Some(it * it), || {});

@@ -1,7 +1,7 @@
-//! Chance, from a seed: the same everywhere and for ever.
+//! Random numbers from a seed: the same on every machine and in every version.
 //!
-//! SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014): ten lines whose output no
-//! library's next release can change, and that is all that is asked of it here.
+//! SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014): ten lines of its
+//! own, so that no library's next release changes the output.
 
 /// A source of chance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,8 +34,8 @@ impl Chance {
 
     /// The time until the next event of a kind that happens every `mean` on average and remembers nothing.
     ///
-    /// In whole numbers: the integral part of -ln(u) is a count of halvings, the fraction comes from a table of the
-    /// logarithm at 256 places, so that it is the same on every processor.
+    /// In whole numbers: the integral part of -ln(u) is a count of halvings, the fraction comes from a table
+    /// of the logarithm at 256 places, so that it is the same on every processor.
     pub fn poisson(&mut self, mean: u64) -> u64 {
         let u = self.next() | 1;
         let halvings = u64::from(u.leading_zeros());

@@ -1,4 +1,4 @@
-//! Why a machine or a workload cannot be had: what was given, where, and what would do.
+//! Errors of machines and workloads: the input, its place, and the remedy.
 
 use std::fmt;
 

@@ -1,10 +1,11 @@
-//! `android-static-image` and `android-batches`: who is woken how often on a phone that shows a still image while a daemon logs, and the
-//! batches of callbacks behind it.
+//! `android-static-image` and `android-batches`: wake-ups by thread on a phone that shows a still image while
+//! a daemon logs, and the batches of callbacks behind them.
 //!
-//! Published is a table of threads: wake-ups, and the least, longest and mean time between two. Its counts times its means are 360 s for every
-//! thread, so that is how long the model is watched, and counts stand beside counts. The daemons' wake-ups are the workload's input; those of RCU's
-//! threads are the model's. What `rcu_batch_start` prints are all callbacks that a CPU owes, not those of the batch: so one load can have batches
-//! of 1 to 10 callbacks and print 6 to 32.
+//! Published is a table of threads: wake-ups, and the least, longest and mean time between two. Its counts
+//! times its means are 360 s for every thread, so the model runs for that time, and counts are compared with
+//! counts. The daemons' wake-ups are the workload's input; those of RCU's threads are the model's.
+//! `rcu_batch_start` prints all callbacks that a CPU owes, not those of the batch: so one load can have
+//! batches of 1 to 10 callbacks and print 6 to 32.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +35,8 @@ const WAKERS: [(&str, &str); 4] = [
     ("the rest", "other/"),
 ];
 
-/// A published thread: its name, its number, wake-ups, and the least, longest and mean time between two in microseconds.
+/// A published thread: its name, its number, wake-ups, and the least, longest and mean time between two in
+/// microseconds.
 type Thread = (String, u32, f64, f64, f64, f64);
 
 #[derive(Deserialize)]

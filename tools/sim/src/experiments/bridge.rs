@@ -1,15 +1,19 @@
-//! `bridge` and `cpu-overhead`: a network bridge is added, configured and deleted on 64 CPUs, in four variants of the kernel.
+//! `bridge` and `cpu-overhead`: a network bridge is added, configured and deleted on 64 CPUs, in four
+//! variants of the kernel.
 //!
-//! The publication says nothing about HZ, offloading, how many calls there are, or what else ran. A grid of machines and loads
-//! ([`grid`]) stands for what may have been; the point of it that comes nearest to the four figures of the *default* variant
-//! ([`Figures::distance`]) is the workload `bridge`. What the three other variants show on it are predictions: no number
-//! was chosen by them. (They were known when the grid was laid, so it is no blind one.) The example `fit-bridge` goes over the grid again.
+//! The publication does not give HZ, offloading, the number of calls, or the other load. A grid of machines
+//! and loads ([`grid`]) covers the possibilities; the point of it that comes nearest to the four figures of
+//! the *default* variant ([`Figures::distance`]) is the workload `bridge`. The figures of the three other
+//! variants on it are predictions: they chose no number. (They were known when the grid was made, so the grid
+//! is not blind.) The example `fit-bridge` searches the grid again.
 //!
-//! Why the default takes so long there: offloaded callbacks of all CPUs keep grace periods going back to back, and one thread for eight
-//! CPUs waits for one most of the time. A callback that is queued meanwhile is stamped when that one is over, with the next but one: so a
-//! call takes up to four grace periods of one or two waits, 64 ms at HZ=250. Woken by the grace period itself it takes at most two, the one
-//! in flight and its own. That is where the longest calls come from. The medians show as well how many grace periods take a
-//! second wait, and for whose sake, and that is what the default's figures do not decide (`docs/model.md`).
+//! Why the default takes so long there: offloaded callbacks of all CPUs keep grace periods running back to
+//! back, and one thread for eight CPUs waits for one most of the time. A callback queued in between is
+//! stamped when that one has ended, with the next but one: so a call takes up to four grace periods of one or
+//! two waits, 64 ms at HZ=250. A call that is woken by the grace period itself takes at most two, the one in
+//! progress and its own. This explains the longest calls. The medians also depend on how many grace periods
+//! take a second wait, and because of which CPU, and the default's figures do not determine that
+//! (`docs/model.md`).
 
 use serde::Deserialize;
 
@@ -104,7 +108,8 @@ impl Figures {
         ]
     }
 
-    /// How far from others: the sum of what median, least, longest and total are off, each as a share of the other's.
+    /// How far from others: the sum of what median, least, longest and total are off, each as a share of the
+    /// other's.
     pub fn distance(&self, from: &Figures) -> f64 {
         let pairs = self.four().into_iter().zip(from.four());
         pairs
@@ -135,7 +140,7 @@ pub fn grid() -> Vec<Point> {
         };
         points = points.iter().flat_map(longer).collect();
     }
-    // Where nobody is busy it does not matter for how long.
+    // On an idle machine the length has no effect.
     points.retain(|it| !it.contains(&("busy", "none")) || it.contains(&("busy_time", "5ms")));
     points
 }
@@ -152,7 +157,8 @@ fn variant((early_qs, wake): (&str, &str), seed: u64) -> Figures {
     Figures::of(&runs("bridge", RUNS, seed, &sets))
 }
 
-/// The default variant beside what it was fitted to, and the others' medians over the default's, which are predictions.
+/// The default variant beside what it was fitted to, and the others' medians over the default's, which are
+/// predictions.
 pub fn bridge(seed: u64) -> Outcome {
     let ratios = published::<Bridge>("bridge").ratios_of_medians_to_default;
     let figures = VARIANTS.map(|it| variant(it, seed));

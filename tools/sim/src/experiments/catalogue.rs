@@ -1,4 +1,4 @@
-//! All experiments, in the order in which `reproduce` shows them, and what they have shown.
+//! All experiments, in the order in which `reproduce` shows them, and their results.
 //!
 //! They run in virtual time: nothing here is timed, and the figures are the same on every machine.
 

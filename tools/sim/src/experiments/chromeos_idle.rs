@@ -1,11 +1,14 @@
-//! `chromeos-idle`: callbacks by function, queued and executed in five seconds of an idle machine, before lazy callbacks and with them.
+//! `chromeos-idle`: callbacks by function, queued and executed in five seconds of an idle machine, before
+//! lazy callbacks and with them.
 //!
-//! The published queued counts are the workload's rates. So what can be shown is what becomes of them: when they are executed. A
-//! figure is the mean of `WINDOWS` windows, each with a seed of its own, since one window of five seconds has 7 callbacks of a function, or 3.
+//! The published queued counts are the workload's rates; the model computes when they are executed. A figure
+//! is the mean of `WINDOWS` windows, each with a seed of its own, because one window of five seconds has 7
+//! callbacks of a function, or 3.
 //!
-//! With laziness a window is one of two kinds: one in which no flush falls executes nothing, and one in which flushes do executes what ten
-//! seconds have queued. The published table is of the first kind. It is shown from a machine on which nothing was queued before; how many
-//! windows of a machine that has been lazy for long are such is shown beside.
+//! With laziness there are two kinds of windows: one without a flush executes nothing, and one with flushes
+//! executes the callbacks of ten seconds. The published table is of the first kind. It is shown from a
+//! machine on which nothing was queued before, together with the share of such windows on a machine that has
+//! been lazy for long.
 
 use std::collections::BTreeMap;
 
@@ -108,7 +111,8 @@ fn before(seed: u64, published: &BTreeMap<String, [f64; 2]>, outcome: &mut Outco
     }
 }
 
-/// With laziness: the window, what becomes of its callbacks, and windows of a machine that has been lazy for long.
+/// With laziness: the window, what becomes of its callbacks, and windows of a machine that has been lazy for
+/// long.
 fn lazy(seed: u64, published: &BTreeMap<String, [f64; 2]>, outcome: &mut Outcome) {
     let case = "chromeos-idle rcu=lazy";
     let runs = windows(seed, &LAZY);
@@ -145,7 +149,8 @@ fn lazy(seed: u64, published: &BTreeMap<String, [f64; 2]>, outcome: &mut Outcome
     long(seed, outcome);
 }
 
-/// Machines that have been lazy for half a minute and more: windows that begin at any time of a flush's ten seconds.
+/// Machines that have been lazy for half a minute and more: windows that begin at any time of a flush's ten
+/// seconds.
 fn long(seed: u64, outcome: &mut Outcome) {
     let one = |n: u64| {
         let lead = format!("{}ms", 30_000 + n * 10_000 / WINDOWS);

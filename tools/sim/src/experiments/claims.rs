@@ -1,9 +1,9 @@
-//! What has no real figure beside it: sentences that a run can contradict, and figures that are shown beside others.
+//! Results without a real figure: statements that a run can contradict, and figures shown beside others.
 //!
-//! Where a publication, or this project's reference, says something in words ("instead of every tick", "in proportion to"), the
-//! experiment says by which figure it may be judged and between which bounds that has to lie ([`Claim`]). The bounds
-//! stand in the experiment's source beside their reason, and were there before the run. A figure without a claim ([`Shown::claim`] is none)
-//! passes no judgement: it is what has to be known beside one, such as the price of a gain.
+//! Where a publication says something in words ("instead of every tick", "in proportion to"), the experiment
+//! names the figure that judges the statement and its bounds ([`Claim`]). The bounds are in the experiment's
+//! source with their reason, and were set before the run. A figure without a claim ([`Shown::claim`] is none)
+//! has no verdict: it is needed beside one, such as the cost of a gain.
 
 use super::Basis;
 

@@ -1,5 +1,5 @@
-//! Real figures: what was measured on a kernel for this project (`data/kernel-measurements.json`), and what others have
-//! published (`data/published-figures.json`), as far as experiments need them.
+//! Real figures: what was measured on a kernel for this project (`data/kernel-measurements.json`), and what
+//! others have published (`data/published-figures.json`), as far as experiments need them.
 
 use std::collections::BTreeMap;
 

@@ -1,15 +1,16 @@
 //! The early report of the grace-period thread's own CPU, as its author published it.
 //!
-//! *Second version*: 32 CPUs, idle, ten runs of a hundred calls, before and after. The publication does not say where caller
-//! and grace-period thread ran, nor whether calls paused. Assumed: calls right one after the other, and callbacks in the soft
-//! interrupt. Then where both run decides: on one CPU a call takes one wait before and after, on different ones it took two before. The
-//! published baseline shows both: eight runs of 10 ms, and two that mix 6 and 10 ms. Each regime has rows of its own, with the
-//! threads where they belong; in the pooled rows a scheduler moves the grace-period thread, once a second, to any CPU.
+//! *Second version*: 32 CPUs, idle, ten runs of a hundred calls, before and after. The publication does not
+//! give the placement of caller and grace-period thread, nor pauses between calls. Assumed: calls without
+//! pauses, and callbacks in the soft interrupt. Then the placement decides: on one CPU a call takes one wait
+//! before and after, on different ones it took two before. The published baseline shows both: eight runs of
+//! 10 ms, and two that mix 6 and 10 ms. Each placement has rows of its own; in the pooled rows a scheduler
+//! moves the grace-period thread, once a second, to any CPU.
 //!
-//! *First version*: means of 4 ms, which is one wait of 3 + 1 ticks and nothing else, so the caller was woken
-//! straight from the grace period. Assumed: 16 CPUs, each of which queues a callback now and then: while it has one its tick runs,
-//! and whoever's tick runs takes the grace-period thread's timer. That thread's CPU then has no tick in which to report itself, and the
-//! call takes a second wait, unless it is reported early.
+//! *First version*: means of 4 ms, which is exactly one wait of 3 + 1 ticks, so the caller was woken straight
+//! from the grace period. Assumed: 16 CPUs, each of which queues a callback now and then: while it has one
+//! its tick runs, and a CPU with a running tick takes the grace-period thread's timer. That thread's CPU then
+//! has no tick in which to report itself, and the call takes a second wait, unless it is reported early.
 
 use quiescent_engine::{CpuId, EarlyQs};
 use serde::Deserialize;
@@ -218,10 +219,10 @@ pub fn v2(seed: u64) -> Outcome {
     outcome
 }
 
-/// Each regime by itself: the caller where the grace-period thread is, or elsewhere, and nobody moves.
+/// Each regime by itself: the caller on the grace-period thread's CPU, or elsewhere, without moves.
 ///
-/// A published run whose shortest call took one wait had both on one CPU for a while: its shortest call is what that regime takes. All other
-/// runs had them on different ones.
+/// A published run whose shortest call took one wait had both on one CPU for a while: its shortest call is
+/// what that regime takes. All other runs had them on different ones.
 fn placed(version: &Version, experiment: &Experiment, outcome: &mut Outcome) {
     for (early_qs, name) in version.both() {
         let runs = experiment.of(early_qs);

@@ -1,10 +1,12 @@
-//! `fast-no-hz`: how often an idle CPU looks at the callbacks that it owes, under the rules of three generations of kernels.
+//! `fast-no-hz`: how often an idle CPU checks the callbacks that it owes, under the rules of three
+//! generations of kernels.
 //!
-//! Published is a sentence (idle CPUs "look again every 4 jiffies", "6 or so" when all are lazy), and its numbers are rough. What is claimed here
-//! are the numbers of the kernels in question: 4 to 7 jiffies, and about six seconds for lazy callbacks up to 5.6. A sleep is the time from a halt to the interrupt that ends it, on a CPU that
-//! owes callbacks ([`Stats::looks`](crate::Stats)); the workload `idle-callbacks` leaves nothing but the CPU's own clock to end it. That it does so
-//! is the machine's business and not the rule's: a clock that rings a jiffy late, or one that is lost to another timer,
-//! would show here.
+//! Published is a statement (idle CPUs "look again every 4 jiffies", "6 or so" when all are lazy), with rough
+//! numbers. The claims here use the numbers of the kernels in question: 4 to 7 jiffies, and about six seconds
+//! for lazy callbacks up to 5.6. A sleep is the time from a halt to the interrupt that ends it, on a CPU that
+//! owes callbacks ([`Stats::looks`](crate::Stats)); in the workload `idle-callbacks` only the CPU's own clock
+//! can end it. That depends on the machine as well as on the rule: a clock that fires a jiffy late, or that
+//! is replaced by another timer, would show here.
 
 use super::Outcome;
 use super::claims::Bound::{AtLeast, AtMost};
@@ -58,10 +60,12 @@ pub fn fast_no_hz(seed: u64) -> Outcome {
         "fast-no-hz v5.10", LEAST => fast.least,
             AtLeast(4.0) => "with RCU_FAST_NO_HZ it sleeps 4 ticks at least";
         "fast-no-hz v5.10", MOST => fast.most, AtMost(7.0) => "and 7 at most";
-        // At least half: a callback is done after a look or two, and its tick was on for a grace period and two edges.
+        // At least half: a callback is done after a look or two, and its tick was on for a grace period and
+        // two edges.
         "fast-no-hz v5.10", ("idle_ticks_ratio_to_off", "of today's idle ticks") => fast.ticks / tick.ticks,
             AtMost(0.5) => "instead of every tick";
-        // Six seconds, rounded to a whole one: back by less than a quarter of it, or forth (engine, `fast_no_hz`).
+        // Six seconds, rounded to a whole one: back by less than a quarter of it, or forth (engine,
+        // `fast_no_hz`).
         "fast-no-hz v5.6 lazy", LEAST => old.least,
             AtLeast(5750.0) => "up to 5.6 a CPU whose callbacks only free memory sleeps about six seconds";
         "fast-no-hz v5.6 lazy", MOST => old.most, AtMost(6750.0) => "and no longer";

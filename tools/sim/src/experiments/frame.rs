@@ -1,7 +1,6 @@
-//! One frame, filmed: what every CPU did and where the package was, before and after.
+//! One frame, filmed: the work of every CPU and the state of the package, before and after.
 //!
-//! A mean over ten seconds says how much; a picture of one frame says what. Which frame that is was settled before it was looked at: the first one
-//! after five seconds.
+//! The frame is the first one after five seconds, which was chosen before it was seen.
 
 use super::Frame;
 use crate::load::workload::Workload;
@@ -12,7 +11,8 @@ const BEGINS: u64 = 5_000_000_000;
 /// So long it is watched after its end, so that what was under way is whole.
 const AFTER: u64 = 1_000_000;
 
-/// The first frame after five seconds, of a workload that is built in, with these settings; it takes so many nanoseconds. The case is what is set first.
+/// The first frame after five seconds, of a workload that is built in, with these settings; it takes so many
+/// nanoseconds. The case is what is set first.
 pub(super) fn first(workload: &str, sets: &[(&str, &str)], length: u64) -> Frame {
     let workload = Workload::named(workload).expect("it is built in");
     let plan = workload.plan(sets).expect("a test runs it");

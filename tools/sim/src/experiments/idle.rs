@@ -1,7 +1,8 @@
 //! Published experiments about idle states and power: `local-video`, `lazy-power` and `jiffies-power`.
 //!
-//! Nobody has published what ran; the workloads' files say what they assume and what was fitted. Where a publication says a sentence rather
-//! than a figure ("above 2500 a second"), that is a [`Claim`](super::Claim) about the model's figure.
+//! The loads are not published; the workloads' files list their assumptions and what was fitted. Where a
+//! publication has a statement instead of a figure ("above 2500 a second"), a [`Claim`](super::Claim) about
+//! the model's figure judges it.
 
 use serde::Deserialize;
 
@@ -175,7 +176,8 @@ pub fn lazy_power(seed: u64) -> Outcome {
     outcome
 }
 
-/// `jiffies-power`: what raising both jiffies saves while a video is played with offloaded callbacks, in per cent of the power.
+/// `jiffies-power`: what raising both jiffies saves while a video is played with offloaded callbacks, in per
+/// cent of the power.
 pub fn jiffies_power(seed: u64) -> Outcome {
     let published: JiffiesPower = published("jiffies-power");
     let seed = seed.to_string();

@@ -1,8 +1,8 @@
-//! Tables in the form in which they were published, with the model's figures beside: functions or threads, a line each.
+//! Tables in their published form, with the model's figures beside: functions or threads, a line each.
 //!
-//! A published table has a dozen lines, and what is said of it is said of the whole ([`Claim`](super::Claim), [`Comparison`](super::Comparison)).
-//! The lines themselves pass no verdict: some of their figures are the model's input, and which is noted beside the table. What one side does not have
-//! is left out there.
+//! A published table has a dozen lines, and statements are about the whole table ([`Claim`](super::Claim),
+//! [`Comparison`](super::Comparison)). The lines themselves have no verdict: some of their figures are the
+//! model's input, as noted beside the table. Figures that one side does not have are left out there.
 
 /// A table.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,7 +1,7 @@
-//! Published experiments whose load the publication does not tell: workloads stand in for it (`data/workloads`).
+//! Published experiments without a published load: workloads stand in for it (`data/workloads`).
 //!
-//! Each workload's file says what it assumes, and what was fitted to which published figure. What was fitted is marked so here and is no
-//! prediction: a verdict on it says only that the fit is as near as that.
+//! Each workload's file lists its assumptions, and which figures were fitted to which published ones. Fitted
+//! figures are marked and are no predictions: a verdict on them only gives the quality of the fit.
 
 use serde::Deserialize;
 
@@ -65,7 +65,8 @@ pub(super) fn notes(workload: &str, outcome: &mut Outcome) {
     outcome.notes.extend(assumed.chain(fitted));
 }
 
-/// `accelerate`: how much fewer grace periods and wake-ups, in per cent, if stamping asks only for what is new.
+/// `accelerate`: how much fewer grace periods and wake-ups, in per cent, if stamping asks only for what is
+/// new.
 pub fn accelerate(seed: u64) -> Outcome {
     let published = published::<Accelerate>("accelerate").runs;
     let of = |figure: fn(&Run) -> f64| mean(published.iter().map(figure));

@@ -1,15 +1,17 @@
-//! `memory-pressure`: lazy callbacks may hold memory for ten seconds, unless it runs low and the shrinker flushes them.
+//! `memory-pressure`: lazy callbacks may hold memory for ten seconds, unless it runs low and the shrinker
+//! flushes them.
 //!
-//! The shrinker frees nothing itself: it has callbacks go through a grace period now. So the bound is the limit at which it is asked, and what
-//! is queued from then until those callbacks have been invoked. Judged is also that a flush loses nothing and lets nobody go too
-//! early: the machine's oracle looks at each callback.
+//! The shrinker frees nothing itself: it requests a grace period for the callbacks now. So the bound is the
+//! limit at which it is called, plus the callbacks queued from then until the flushed ones have been invoked.
+//! Also judged: a flush loses nothing and ends no grace period too early; the machine's oracle checks each
+//! callback.
 
 use super::claims::Bound::{AtLeast, AtMost};
 use super::claims::{Named, Shown, shown};
 use super::{Outcome, loads};
 
-/// How much more than the limit there may be: at 1.3 MB/s, a look every 10 ms and some 10 ms for the grace period and what follows it, it
-/// is some 25 KB of 512 KiB.
+/// How much more than the limit there may be: at 1.3 MB/s, a look every 10 ms and some 10 ms for the grace
+/// period and what follows it, it is some 25 KB of 512 KiB.
 const SLACK: f64 = 1.1;
 /// At least so many times the limit without a shrinker: in ten seconds 13 MB are queued.
 const CONTROL: f64 = 10.0;

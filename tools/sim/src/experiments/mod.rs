@@ -1,8 +1,9 @@
-//! Experiments: what real machines have shown, beside what the model shows.
+//! Experiments: figures of real machines, beside those of the model.
 //!
-//! An experiment sets a machine up as a publication or a measurement describes it, says what it had to assume, runs it,
-//! and puts the model's figure beside the real one. What is said in words and not in numbers is a [`Claim`]. Nothing here is computed from a formula: every figure comes out of a run. A
-//! figure to which a parameter was fitted says so, and is no prediction.
+//! An experiment sets a machine up as a publication or a measurement describes it, lists its assumptions,
+//! runs it, and compares the model's figure with the real one. A statement in words is a [`Claim`]. Nothing
+//! here is computed from a formula: every figure comes from a run. A figure to which a parameter was fitted
+//! is marked, and is no prediction.
 
 use serde::Deserialize;
 

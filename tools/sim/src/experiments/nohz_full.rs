@@ -1,11 +1,11 @@
-//! `nohz-full`: CPUs that run without a tick while one task runs there, and who has it on all the same.
+//! `nohz-full`: CPUs that run without a tick while one task runs there, and the exceptions.
 //!
-//! Nothing is published with numbers; what is claimed are the rules: user space needs no tick and holds no grace period up; in the
-//! kernel the tick is on while a grace period asks, and then only.
+//! No numbers are published; the claims are the rules: user space needs no tick and delays no grace period;
+//! in the kernel the tick is on only while a grace period requests it.
 //!
-//! A first version claimed that grace periods get no longer. The run contradicted it: busy CPUs with a tick report themselves within
-//! one, and a grace period that waits for nobody else is over before its first scan (2 ms); without ticks there is nobody but that scan, after
-//! a whole wait (4 ms). Both lengths are shown.
+//! A first version claimed that grace periods get no longer. The run contradicted it: busy CPUs with a tick
+//! report themselves within one, and a grace period without other holdouts ends before its first scan (2 ms);
+//! without ticks only that scan can end it, after a whole wait (4 ms). Both lengths are shown.
 
 use super::claims::Bound::{AtLeast, AtMost};
 use super::claims::{Named, Shown, shown};
@@ -41,7 +41,8 @@ pub fn nohz_full(seed: u64) -> Outcome {
             AtMost(1.0) => "a grace period sees it there with its first scan";
         "nohz-full readers=1", RCU => per_s(&kernel, asked),
             AtLeast(1.0) => "in the kernel a grace period has its tick turned on";
-        // The tick that finds the request answered stops it: one for each that reports in another way than by a tick.
+        // The tick that finds the request answered stops it: one for each that reports in another way than by
+        // a tick.
         "nohz-full readers=1", ("ticks_for_nobody_pct", "% of ticks there") => 100.0 * (all - asked) as f64 / all.max(1) as f64,
             AtMost(50.0) => "until it has reported, and nothing else turns it on";
     }

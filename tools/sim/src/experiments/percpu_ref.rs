@@ -1,7 +1,9 @@
-//! `percpu-ref`: what the mode switch before a runtime suspend waits, with raised jiffies, with a lazy callback, and with a hurried one.
+//! `percpu-ref`: the wait of the mode switch before a runtime suspend, with raised jiffies, with a lazy
+//! callback, and with a hurried one.
 //!
-//! Told, without numbers: lazy callbacks delayed suspends by seconds until that one was queued with `call_rcu_hurry`. A hurried
-//! callback still needs its grace period, so raised jiffies delay it as they delay any: laziness is all that hurrying takes away.
+//! Published without numbers: lazy callbacks delayed suspends by seconds until that one was queued with
+//! `call_rcu_hurry`. A hurried callback still needs its grace period, so raised jiffies delay it like any
+//! other: hurrying removes only the laziness.
 
 use super::claims::Bound::{AtLeast, Between};
 use super::claims::{Named, Shown, shown};

@@ -1,13 +1,17 @@
-//! `display-pipeline`: buffers are closed at every frame, and each callback is joined to the system call that has queued it.
+//! `display-pipeline`: buffers are closed at every frame, and each callback is joined to the system call that
+//! has queued it.
 //!
-//! Two ways lead from a callback back to its call. The machine knows (each callback carries its call), and a reader of the trace concludes: the call is the
-//! one that the task was in who queued it, and the callback is known again by its address. A call counts as *joined* if
+//! Two ways lead from a callback back to its call. The machine knows it (each callback carries its call), and
+//! a reader of the trace infers it: the call is the one in which the queueing task was, and the callback is
+//! recognised by its address. A call counts as *joined* if
 //!
 //! * the call has queued as many callbacks as the workload says,
 //! * all of them have been invoked, each after its queueing, and
-//! * the trace's way gives the same task, the same time of entry, and callback by callback the same function and time of invocation.
+//! * the trace's way gives the same task, the same time of entry, and callback by callback the same function
+//!   and time of invocation.
 //!
-//! Frames stop before the run does, so that even the laziest callback is invoked in it; what is counted by the second counts while there are frames.
+//! Frames stop before the run does, so that even the laziest callback is invoked in it; rates count while
+//! there are frames.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +26,8 @@ use crate::record::syscalls::{JoinedCall, join};
 const SECOND: u64 = 1_000_000_000;
 /// Frames until then; counted from the workload's two seconds of warming up on.
 const FRAMES: (u64, u64) = (2 * SECOND, 42 * SECOND);
-/// The run's end. Ten seconds may become twenty (Linux 6.12 can begin them anew), and the wheel rounds up by half a second each time.
+/// The run's end. Ten seconds may become twenty (Linux 6.12 can begin them anew), and the wheel rounds up by
+/// half a second each time.
 const END: u64 = 65 * SECOND;
 /// Callbacks of each call, by the workload.
 const EACH: usize = 2;
@@ -85,7 +90,8 @@ impl Shot {
         all
     }
 
-    /// Seconds between two flushes of one task's callbacks, on average; not a number if there are less than two.
+    /// Seconds between two flushes of one task's callbacks, on average; not a number if there are less than
+    /// two.
     fn flush_every_s(&self) -> f64 {
         let mut tasks: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
         for call in &self.stats.syscalls {
@@ -137,8 +143,9 @@ pub fn display_pipeline(seed: u64) -> Outcome {
         }
         let freed = shot.freed_ms();
         let longest = freed.last().copied().unwrap_or(f64::NAN);
-        // Two grace periods of three ticks each, twice as much if a second wait is needed, and a tick until somebody looks: within
-        // 20 ms or so. Lazily ten seconds, up to 0.512 s that the wheel rounds up by, and the grace period.
+        // Two grace periods of three ticks each, twice as much if a second wait is needed, and a tick until
+        // somebody looks: within 20 ms or so. Lazily ten seconds, up to 0.512 s that the wheel rounds up by,
+        // and the grace period.
         let (says, most) = match rcu {
             "lazy" => (
                 "no callback waits longer than until the next flush",

@@ -1,12 +1,14 @@
 //! Callbacks on a real kernel: its traces, replayed.
 //!
-//! The model gets what was queued when and where, and where RCU's threads ran; the kernel's own figures of the same seconds
-//! stand beside what the model makes of it. Nothing is fitted. Every machine also does a little that has nothing to do with
-//! callbacks: the trace of an idle machine tells how many ticks and idle entries that is, and they are added.
+//! The input is the queued callbacks with their times and CPUs, and the CPUs of RCU's threads; the kernel's
+//! own figures of the same seconds are compared with the model's. Nothing is fitted. Every machine also has
+//! some activity unrelated to callbacks: the trace of an idle machine gives its ticks and idle entries, and
+//! they are added.
 //!
-//! Offloaded callbacks show one thing that no rule predicts: where two CPUs tick at the same instant and one CPU executes at a
-//! time, one of them may be found inside its handler and hold the grace period up. With a
-//! share of 0.22, which was *fitted* to these traces, the model is nearer; that is shown beside it, as a fit.
+//! Offloaded callbacks show one effect that no rule predicts: where two CPUs tick at the same instant and one
+//! CPU executes at a time, a scan may find one of them inside its handler, and that CPU then blocks the grace
+//! period. With a share of 0.22, which was *fitted* to these traces, the model is nearer; that is shown
+//! beside it, as a fit.
 
 use quiescent_engine::EarlyQs;
 use quiescent_trace::{Figures, Recorded, from_read};
@@ -106,7 +108,7 @@ pub struct Background {
 /// What is compared, its unit, the kernel's figure, and the model's.
 pub type Pair = (&'static str, &'static str, f64, f64);
 
-/// The figures of a trace beside those of a run that has lived through it.
+/// The figures of a trace beside those of a run that replays it.
 pub fn pairs(figures: &Figures, stats: &Stats, background: &Background) -> Vec<Pair> {
     let seconds = stats.seconds();
     let kernel = |count: u64| figures.per_second(count);
@@ -268,7 +270,7 @@ mod tests {
                     other.push((gp.start_ns, same.holdouts.clone()));
                 }
             }
-            // One of 825 on the kernel had a second CPU in the way, in whose tick it began.
+            // In one of 825 on the kernel a second CPU, in whose tick it began, was a holdout.
             assert!(
                 met >= 800,
                 "{}: only {met} began at the same time",

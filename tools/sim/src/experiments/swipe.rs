@@ -1,11 +1,14 @@
-//! `home-screen-swipe`: what lazy callbacks save while a finger swipes a phone's home screen, in per cent of the phone's power.
+//! `home-screen-swipe`: the saving of lazy callbacks while a finger swipes a phone's home screen, in per cent
+//! of the phone's power.
 //!
-//! Published is one figure, 3 %, and nothing else: no phone, no load, not which power. The load and the profile of power are assumptions that were made before
-//! the first run and not changed after it. What is said of the figure is that it is in the low single digits of per cent, which is 1 to 5.
+//! Published is one figure, 3 %, without phone, load, or definition of the power. The load and the profile of
+//! power are assumptions that were made before the first run and not changed after it. The claim is that the
+//! figure is in the low single digits of per cent, which is 1 to 5.
 //!
-//! The first run showed 0.06 %: RCU's threads stayed on a small CPU that touches keep awake, and woke nobody. So the experiment has two
-//! placements. In the other one the scheduler moves them to any CPU once a second, as is assumed elsewhere (`early-qs-v2`); that was added *after* the
-//! first figure had been seen, so that the published figure can be reached at all is shown by it, and no more.
+//! The first run gave 0.06 %: RCU's threads stayed on a small CPU that touches keep awake, and woke no other
+//! CPU. So the experiment has two placements. In the other one the scheduler moves them to any CPU once a
+//! second, as is assumed elsewhere (`early-qs-v2`); that was added *after* the first figure was known. It
+//! shows only that the published figure can be reached.
 
 use serde::Deserialize;
 
@@ -39,7 +42,8 @@ fn energy(stats: &Stats) -> &Energy {
     energy.expect("the workload has a profile")
 }
 
-/// What the second run saves of the first one's power, in per cent: at the lower end of every range, and at the upper ones.
+/// What the second run saves of the first one's power, in per cent: at the lower end of every range, and at
+/// the upper ones.
 fn saved(from: &Stats, to: &Stats) -> (f64, f64) {
     let ((low, high), (less_low, less_high)) = (energy(from).watts(), energy(to).watts());
     let pct = |from: f64, to: f64| 100.0 * (1.0 - to / from);
@@ -90,7 +94,7 @@ pub fn home_screen_swipe(seed: u64) -> Outcome {
     outcome
 }
 
-/// What wakes whom.
+/// The wake-ups by cause.
 fn shows(outcome: &mut Outcome, case: &str, stats: &Stats) {
     let per_s = |name| stats.wakeups_of(name) as f64 / stats.seconds();
     for (named, figure) in [
@@ -130,7 +134,7 @@ mod tests {
             let [stay, move_on] = &outcome.comparisons[..] else {
                 panic!("two placements");
             };
-            // Whoever mends the first one has to say so: it is missed, and `docs/model.md` says why.
+            // A fix of the first one has to change this: it is missed, and `docs/model.md` has the reason.
             assert!(0.0 < stay.model && stay.model < 1.0, "{stay:?}");
             assert!(move_on.holds(), "{move_on:?}");
             for it in outcome.shown.iter().filter(|it| it.claim.is_some()) {

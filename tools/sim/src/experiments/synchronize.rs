@@ -1,11 +1,11 @@
 //! `synchronize_rcu` on a real kernel: 108 configurations of one idle machine.
 //!
-//! The kernel ran in a virtual machine that executes one CPU at a time; so does the model ([`Smp::Serial`]). Both have
-//! the caller on another CPU than the grace-period thread. Calls come one right after the other, so all but the
-//! first are in step with the tick.
+//! The kernel ran in a virtual machine that executes one CPU at a time; so does the model ([`Smp::Serial`]).
+//! Both have the caller on another CPU than the grace-period thread. Calls come one right after the other, so
+//! all but the first are in step with the tick.
 //!
-//! Expedited calls were measured as well. There an instruction took a nanosecond, so they say no more than an order of magnitude; they
-//! stand in the notes.
+//! Expedited calls were measured as well. There an instruction took a nanosecond, so they say no more than an
+//! order of magnitude; they stand in the notes.
 
 use quiescent_engine::EarlyQs;
 
@@ -109,7 +109,8 @@ fn run(options: Options) -> (Vec<f64>, Vec<u32>) {
     (latencies, scans.collect())
 }
 
-/// All rows without `rcu_expedited`: mean latency; medians, scans of a grace period and the rows with it in the notes.
+/// All rows without `rcu_expedited`: mean latency; medians, scans of a grace period and the rows with it in
+/// the notes.
 pub fn all() -> Outcome {
     let mut outcome = Outcome::default();
     let (mut one, mut two) = (0, 0);
@@ -136,7 +137,8 @@ pub fn all() -> Outcome {
     outcome
 }
 
-/// The rows with `rcu_expedited`, in words: the kernel's instructions took a nanosecond each, so only the order of magnitude counts.
+/// The rows with `rcu_expedited`, in words: the kernel's instructions took a nanosecond each, so only the
+/// order of magnitude counts.
 fn expedited(rows: &[Row]) -> String {
     let rows = || rows.iter().filter(|row| row.expedited);
     let range = |values: Vec<f64>| {

@@ -1,8 +1,9 @@
 //! `bench trickle` in virtual time: the machine of threads, beside real threads.
 //!
-//! The procedure is that of the measurement, step by step: a producer that has read once hands over a block at each of its absolute
-//! deadlines, from the beginning on; wake-ups are counted from half a second after that until the trickle is over; grace periods and
-//! fences until everything is freed, or for as long as the measurement waits. Nothing is set by what was measured.
+//! The procedure is that of the measurement, step by step: a producer that has read once hands over a block
+//! at each of its absolute deadlines, from the beginning on; wake-ups are counted from half a second after
+//! that until the trickle is over; grace periods and fences until everything is freed, or for as long as the
+//! measurement waits. No parameter is taken from the measurement.
 
 use quiescent_engine::owner;
 
@@ -79,7 +80,7 @@ impl Work for Producer {
     }
 }
 
-/// Lives through a trickle.
+/// Replays a trickle.
 pub fn trickle(it: Trickle) -> Shown {
     let mut machine = Threads::new(Options {
         seed: it.seed,

@@ -1,14 +1,15 @@
-//! `boot-selinux` and `ftrace-start-stop`: work that waits for one grace period after the other, with raised jiffies and expedited.
+//! `boot-selinux` and `ftrace-start-stop`: work that waits for one grace period after the other, with raised
+//! jiffies and expedited.
 //!
-//! The talk's reason not to save power by raising jiffies: whoever waits pays. Nothing was published but that it was so, so what is judged
-//! are sentences about the mechanism:
+//! The talk's reason not to save power by raising jiffies: waiters pay for it. No numbers were published, so
+//! the claims are statements about the mechanism:
 //!
-//! * what is added is in proportion to the number of waits, so doubling these doubles it (`TWICE`);
-//! * for each call it is one to four of the longer waits: the call's own grace period takes one or two, and one in flight, of as many, may have to
-//!   end before it (`EACH`);
-//! * expedited there is next to nothing left of it (`LEFT`), whatever the jiffies are.
+//! * the added time is in proportion to the number of waits, so doubling these doubles it (`TWICE`);
+//! * for each call it is one to four of the longer waits: the call's own grace period takes one or two, and
+//!   one in progress, of as many, may have to end before it (`EACH`);
+//! * expedited, next to nothing of it is left (`LEFT`), whatever the jiffies are.
 //!
-//! The price of the last stands beside it: interrupts to other CPUs, and the longest interruption of any.
+//! The cost of expediting is shown beside it: interrupts to other CPUs, and the longest interruption of any.
 
 use super::claims::Bound;
 use super::claims::{Named, Shown, shown};
@@ -21,8 +22,9 @@ const JIFFIES: [&str; 5] = ["3", "8", "16", "24", "32"];
 /// So many ticks longer is the last of them.
 const LONGER: f64 = 29.0;
 
-/// Five per cent either way. A call's latency depends on where the grace period in flight is: of 100 calls, the mean is off by some 3 %, and the ratio of
-/// two such by 5 %. So this one is taken from [`Waiting::many`] calls, that it may be judged at all.
+/// Five per cent either way. A call's latency depends on where the grace period in flight is: of 100 calls,
+/// the mean is off by some 3 %, and the ratio of two such by 5 %. So this one is taken from [`Waiting::many`]
+/// calls, that it may be judged at all.
 const TWICE: Bound = Bound::Between(1.9, 2.1);
 /// Waits a call.
 const EACH: Bound = Bound::Between(1.0, 4.0);

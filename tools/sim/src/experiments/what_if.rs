@@ -1,14 +1,17 @@
-//! How true `whatif` is: eight traces as they were recorded, and each change that was recorded as well, predicted from the trace without it.
+//! Accuracy of `whatif`: eight traces as they were recorded, and each change that was recorded as well,
+//! predicted from the trace without it.
 //!
-//! Known of each machine, and given: that one CPU executes at a time, and its idle loop. Everything else is told by the trace. The bounds are 15 % as recorded and 20 %
-//! for a change, set before the first run. Nothing is fitted.
+//! Given for each machine: one CPU executes at a time, and the idle loop. The trace has everything else. The
+//! bounds are 15 % as recorded and 20 % for a change, set before the first run. Nothing is fitted.
 //!
-//! **What is the same in two traces, and what is not.** All were recorded with one seed: the load arrives at the same times after its start, to within a tenth of a
-//! millisecond. Different are the place of those times in a jiffy, the lengths of the traces, what slow timers did meanwhile, and where the scheduler had RCU's threads run. So a
-//! prediction is held against another boot, and less noise than two loads would have.
+//! **Common and different parts of two traces.** All were recorded with one seed: the load arrives at the
+//! same times after its start, to within a tenth of a millisecond. Different are the place of those times in
+//! a jiffy, the lengths of the traces, the slow timers, and the CPUs on which the scheduler placed RCU's
+//! threads. So a prediction is compared with another boot, and with less noise than between two loads.
 //!
-//! Ticks depend on the last of these, so they stand a second time beside the prediction, with RCU's threads where they were in the trace that is predicted (*assumed*: that is known
-//! only afterwards), and what ticks there are without callbacks over the same time of both.
+//! Ticks depend on the placement, so they have a second row beside the prediction, with RCU's threads where
+//! they were in the predicted trace (*assumed*: that is known only afterwards), and with the ticks without
+//! callbacks over the same time of both.
 
 use quiescent_trace::{Options as Known, Recorded, Window, from_read};
 
@@ -163,7 +166,8 @@ fn explain(
     options: &Options,
 ) {
     if to.lazy {
-        // Of the longer trace as much as the shorter one has: slow timers go off in a few seconds only. Grace periods are too few to count there.
+        // Of the longer trace as much as the shorter one has: slow timers go off in a few seconds only. Grace
+        // periods are too few to count there.
         let Window { start_ns, .. } = after.recorded.window;
         let length = before.recorded.window.end_ns - before.recorded.window.start_ns;
         let end_ns = start_ns + length;

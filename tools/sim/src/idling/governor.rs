@@ -1,33 +1,35 @@
-//! Governors: which state a CPU that goes idle asks for, and whether its tick goes on.
+//! Governors: the state that a CPU going idle requests, and whether its tick stays.
 //!
-//! [`Menu`] is the kernel's `menu`, by what its administrators' guide says (`admin-guide/pm/cpuidle`) and what was observed on Linux 6.12.
-//! It guesses how long the CPU will be idle:
+//! [`Menu`] is the kernel's `menu`, by what its administrators' guide says (`admin-guide/pm/cpuidle`) and
+//! what was observed on Linux 6.12. It guesses how long the CPU will be idle:
 //!
-//! 1. *Typical interval*: of the last eight idle times the average, if they hardly vary: by 20 us at most (a variance of
-//!    400 us²), or if the average is more than six standard deviations. Otherwise the longest one is left out, and so on while six are left. If
-//!    nothing comes of it there is no typical interval.
-//! 2. *Next timer*: if that interval is not short, or the tick is stopped already, the time to the next timer, the tick left out, times
-//!    a correction: a running average (an eighth each time) of which share of such a time it came to, one for each magnitude of the
-//!    time (below 10 us, 100 us, … 100 ms, and more). The guess is the smaller of the two.
-//! 3. With the tick stopped, a guess below a tick is not believed: if it is wrong nothing would wake the CPU to a better one. The time to the
-//!    next timer counts.
+//! 1. *Typical interval*: of the last eight idle times the average, if they hardly vary: by 20 us at most (a
+//!    variance of 400 us²), or if the average is more than six standard deviations. Otherwise the longest one
+//!    is left out, and so on while six are left. If nothing comes of it there is no typical interval.
+//! 2. *Next timer*: if that interval is not short, or the tick is stopped already, the time to the next
+//!    timer, the tick left out, times a correction: a running average (an eighth each time) of which share of
+//!    such a time it came to, one for each magnitude of the time (below 10 us, 100 us, … 100 ms, and more).
+//!    The guess is the smaller of the two.
+//! 3. With the tick stopped, a guess below a tick is not believed: if it is wrong nothing would wake the CPU
+//!    to a better one. The time to the next timer counts.
 //! 4. The deepest state that is worth it for so long, and whose exit is within the latency that is allowed.
-//! 5. The tick goes on if the guess is below a tick, or no state is within the allowed latency; and then the state has to be worth it until the
-//!    tick at most.
+//! 5. The tick goes on if the guess is below a tick, or no state is within the allowed latency; and then the
+//!    state has to be worth it until the tick at most.
 //!
-//! When the CPU wakes it learns: the idle time joins the eight, and the correction of the magnitude that was used moves.
-//! A CPU that was woken by the tick which the governor had kept would have been idle for longer: the time to the next timer counts, up
-//! to [`LONG`]. Without this rule a CPU that has been short of sleep once would tick for ever.
+//! When the CPU wakes it learns: the idle time joins the eight, and the correction of the used magnitude is
+//! updated. A CPU that was woken by the tick which the governor had kept would have been idle for longer: the
+//! time to the next timer counts, up to [`LONG`]. Without this rule a CPU with one short sleep would keep its
+//! tick for ever.
 //!
-//! What the guide does not say: what "not short" is ([`SHORT`], from memory), and that what is longer than [`INTERESTING`] counts as a correct guess (from
-//! memory too; no state of any table is that far).
+//! What the guide does not say: what "not short" is ([`SHORT`], from memory), and that what is longer than
+//! [`INTERESTING`] counts as a correct guess (from memory too; no state of any table is that far).
 
 use super::table::State;
 
 /// A typical interval up to this is short: the next timer is not looked at. In nanoseconds.
 const SHORT: u64 = 15_000;
 
-/// Nobody cares how much longer than this a CPU was idle, in nanoseconds.
+/// Idle times beyond this make no difference, in nanoseconds.
 const INTERESTING: u64 = 50_000_000;
 
 /// What an idle time counts as that the kept tick ended, at most.
@@ -56,7 +58,7 @@ pub enum Governor {
 /// What a CPU that goes idle knows. Times in nanoseconds from now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ask {
-    /// To the next timer, if the tick stops; so far that nobody cares, if there is none.
+    /// To the next timer, if the tick stops; a very large value, if there is none.
     pub timer: u64,
     /// To the next tick.
     pub tick: u64,

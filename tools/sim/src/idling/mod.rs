@@ -1,5 +1,5 @@
-//! Idle states by themselves: tables of them, governors, the package, and what states cost. What CPUs of a machine do with
-//! them is in `kernel/idling.rs`.
+//! Idle states: tables of them, governors, the package, and the power of states. `kernel/idling.rs` has their
+//! use by the CPUs of a machine.
 
 use std::sync::Arc;
 

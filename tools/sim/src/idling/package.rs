@@ -1,27 +1,30 @@
-//! The package: which state it is in, and who keeps it out of a deeper one.
+//! The package: its state, and the cause that keeps it out of a deeper one.
 //!
-//! While any CPU is awake (it runs, or is waking up) the package is in state 0. When the last CPU goes idle, it *settles*: from
-//! then on it goes down, step by step. It is in the deepest state
+//! While any CPU is awake (it runs, or is waking up) the package is in state 0. When the last CPU goes idle,
+//! it *settles*: from then on it goes down, step by step. It is in the deepest state
 //! * that every CPU's own idle state allows,
-//! * whose `timer` is no further than the next timer that any CPU has programmed, at the time when it settles,
+//! * whose `timer` is no further than the next timer that any CPU has programmed, at the time when it
+//!   settles,
 //! * whose `dwell` has passed since then,
 //! * and that the machine's devices allow (`package_limit`).
 //!
-//! The next CPU that wakes takes it up to state 0 at once, and pays its exit. Between settling and that nothing can change: a CPU's state
-//! changes by waking only.
+//! The next CPU that wakes takes it up to state 0 at once, and pays its exit. Between settling and that
+//! nothing can change: a CPU's state changes by waking only.
 //!
-//! # Who is to blame
-//! Whenever the package is not in a state, or a deeper one, that time is charged to one cause, for each state apart:
+//! # Attribution
+//! Whenever the package is not in a state, or a deeper one, that time is charged to one cause, for each state
+//! apart:
 //!
-//! | why the package was not there | charged to |
+//! | cause | charged to |
 //! |---|---|
 //! | a CPU was awake | the wake-up of the CPU that has been awake for the longest time (of several, the lowest number) |
 //! | a CPU's idle state was too shallow | the wake-up that ended this idle time; but if the idle time was so long that a state that allows it was worth it, the governor ([`Who::Governor`]). Of several such CPUs the one whose state is the shallowest, and of these the lowest number |
-//! | a timer was near | the wake-up that ended the package's rest |
-//! | it was on its way down | the wake-up that the last CPU to go idle was awake for |
+//! | a timer was near | the wake-up that ended the package's sleep |
+//! | the package was entering the state | the wake-up that the last CPU to go idle was awake for |
 //!
-//! So a state's charges and the time in it and deeper ones add up to the whole time, to the nanosecond. What is open when the run ends is charged
-//! to [`Who::End`]. A machine has booted with all CPUs idle for as long as anybody cares.
+//! So a state's charges and the time in it and deeper ones add up to the whole time, to the nanosecond. Time
+//! without a cause at the end of the run is charged to [`Who::End`]. At boot all CPUs count as idle for an
+//! unlimited time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,7 +50,7 @@ pub(crate) enum Who {
     Interrupt,
     /// A CPU went or came.
     Hotplug,
-    /// Nobody: the governor chose too shallow a state for the time.
+    /// The governor: it chose too shallow a state for the time.
     Governor,
     /// The run has ended before that was to be said.
     End,
@@ -181,8 +184,8 @@ impl Package {
         }
     }
 
-    /// `cpu`, which allowed so much, wakes. `worth` says from which idle time on its kind has a state that allows the package's. What
-    /// the package's exit adds, in nanoseconds.
+    /// `cpu`, which allowed so much, wakes. `worth` says from which idle time on its kind has a state that
+    /// allows the package's. What the package's exit adds, in nanoseconds.
     pub fn wakes(
         &mut self,
         (cpu, allowed): (CpuId, usize),

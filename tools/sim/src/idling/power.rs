@@ -1,8 +1,9 @@
-//! What states cost: profiles of power, each figure a range.
+//! The power of states: profiles, each figure a range.
 //!
-//! A profile is a file in TOML. Those in `data/power` are part of the program; any other file can be given by its path. It says where its figures
-//! come from, what was assumed, and what was fitted to which published figure. What comes out is a range, from the lower end of every
-//! figure to the upper end of every one; it stands for nothing but what the file says.
+//! A profile is a file in TOML. Those in `data/power` are part of the program; any other file can be given by
+//! its path. It names the origin of its figures, the assumptions, and the figures fitted to published ones.
+//! The result is a range, from the lower end of every figure to the upper end of every one, and is only as
+//! good as the file's figures.
 //!
 //! ```toml
 //! about = "a notebook"
@@ -46,7 +47,7 @@ type Range = (u64, u64);
 /// A profile of power.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Profile {
-    /// Its name, or the path of its file: as it was asked for.
+    /// Its name, or the path of its file, as given.
     pub name: String,
     /// What it is a profile of.
     pub about: String,

@@ -1,4 +1,4 @@
-//! What a run has shown of idle states.
+//! A run's figures of idle states.
 
 /// The times at which one column of the histogram of idle times ends and the next begins, in nanoseconds.
 pub const EDGES: [u64; 18] = {
@@ -25,7 +25,7 @@ pub struct Residency {
     pub of_ns: u64,
     /// Times that it was entered.
     pub entries: u64,
-    /// Times that whoever was in it was woken too early for it to be worth it.
+    /// Times that a CPU in it was woken before its target time.
     pub too_deep: u64,
     /// Times that the next deeper one would have been worth it.
     pub too_shallow: u64,
@@ -60,7 +60,7 @@ pub struct By {
 pub struct Blocked {
     /// The state; deeper ones count as being in it.
     pub state: String,
-    /// By whom.
+    /// The cause.
     pub by: By,
     /// How long, in nanoseconds.
     pub ns: u64,
@@ -96,7 +96,7 @@ pub struct Idled {
     pub table: String,
     /// Nanoseconds of the window.
     pub ns: u64,
-    /// States of CPUs: what each had asked for.
+    /// States of CPUs: the requested ones.
     pub cpus: Vec<Residency>,
     /// States of cores; empty where every CPU is one.
     pub cores: Vec<Residency>,
@@ -104,7 +104,8 @@ pub struct Idled {
     pub package: Vec<Residency>,
     /// How long CPUs were idle.
     pub periods: Vec<Period>,
-    /// Who kept the package out of its states, the shallowest state first; within one, whoever did so longest.
+    /// The causes that kept the package out of its states, the shallowest state first; within one, the
+    /// longest cause first.
     pub blocked: Vec<Blocked>,
     /// Wake-ups that ended the package's rest.
     pub breaks: Vec<(By, u64)>,

@@ -1,7 +1,7 @@
-//! Tables of idle states: what a machine's CPUs and its package can do when they have nothing to do.
+//! Tables of idle states of a machine's CPUs and its package.
 //!
-//! A table is a file in TOML. Those in `data/idle` are part of the program; any other file can be given by its path. It says where its
-//! figures come from and what is assumed.
+//! A table is a file in TOML. Those in `data/idle` are part of the program; any other file can be given by
+//! its path. It names the origin of its figures and the assumptions.
 //!
 //! ```toml
 //! about = "a processor"
@@ -55,7 +55,7 @@ const FORM: Form = Form {
 /// A table of idle states.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
-    /// Its name, or the path of its file: as it was asked for.
+    /// Its name, or the path of its file, as given.
     pub name: String,
     /// What it is a table of.
     pub about: String,

@@ -1,4 +1,4 @@
-//! What a machine is given: its options, and what its tasks do.
+//! The input of a machine: its options, and the actions of its tasks.
 
 pub(crate) mod op;
 pub(crate) mod options;

@@ -1,4 +1,4 @@
-//! What tasks do: their steps, and the trait of a workload's task.
+//! The steps of tasks, and the trait of a workload's task.
 
 use quiescent_engine::CpuId;
 
@@ -13,7 +13,7 @@ pub enum Op {
     Call {
         /// The function that it calls: an index that [`Machine::func`](crate::Machine::func) gave.
         func: usize,
-        /// Nobody waits for it.
+        /// Without a waiter.
         lazy: bool,
         /// Interrupts are enabled, so that threads can be woken from here.
         can_wake: bool,
@@ -22,7 +22,7 @@ pub enum Op {
     AwaitCallback {
         /// The function that the callback calls.
         func: usize,
-        /// The callback may be lazy, as if nobody waited for it.
+        /// The callback may be lazy, as if it had no waiter.
         lazy: bool,
     },
     /// It enters a system call: what it queues until it leaves that is the call's.
@@ -48,14 +48,15 @@ pub enum Op {
     Offline(CpuId),
     /// It has a CPU brought back.
     Online(CpuId),
-    /// It has a CPU's callbacks offloaded, if that can be done now; as a CPU of `nocbs` that is offline and has none, or, with
-    /// `online_toggle`, online.
+    /// It has a CPU's callbacks offloaded, if that can be done now; as a CPU of `nocbs` that is offline and
+    /// has none, or, with `online_toggle`, online.
     Offload(CpuId),
     /// It has the CPU look after its callbacks itself again, under the same conditions.
     Deoffload(CpuId),
     /// Memory runs low: so many lazy callbacks are flushed, or a few more.
     Shrink(u64),
-    /// Memory is looked at: if callbacks hold more than so much of it, it runs low, and so many lazy ones are flushed.
+    /// Memory is looked at: if callbacks hold more than so much of it, it runs low, and so many lazy ones are
+    /// flushed.
     Reclaim {
         /// Bytes that they may hold.
         above: u64,

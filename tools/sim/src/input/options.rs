@@ -1,4 +1,4 @@
-//! What a machine is like: everything that a kernel's command line and build decide, and what the hardware does.
+//! The options of a machine: a kernel's command line and build, and the hardware.
 
 use quiescent_engine::exp::Expedite;
 use quiescent_engine::fast_no_hz::IdleRule;
@@ -19,8 +19,8 @@ pub enum MachineKind {
 pub enum Smp {
     /// As hardware does.
     Parallel,
-    /// One at a time, as the virtual machine did on which the shared traces were taken: a CPU that has something to do
-    /// starts when the one that executes halts; several follow in the order of their numbers.
+    /// One at a time, as the virtual machine did on which the shared traces were taken: a CPU that has
+    /// something to do starts when the one that executes halts; several follow in the order of their numbers.
     Serial,
 }
 
@@ -33,8 +33,8 @@ pub enum IdleLoop {
     Retain,
 }
 
-/// What things cost, in nanoseconds. Medians of the shared traces; hardly anything depends on them but the order of things
-/// within one instant.
+/// What things cost, in nanoseconds. Medians of the shared traces; hardly anything depends on them but the
+/// order of things within one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Costs {
     /// From the beginning of a tick to its first soft interrupt.
@@ -109,9 +109,9 @@ pub struct Options {
     pub next_fqs: Option<u64>,
     /// `rcu_normal_wake_from_gp`: who waits is woken by the grace-period thread, and not by a callback.
     pub wake_from_gp: bool,
-    /// `rcu_expedited`: whoever waits gets an expedited grace period.
+    /// `rcu_expedited`: every waiter gets an expedited grace period.
     pub expedited: bool,
-    /// `rcu_normal`: nobody does, not even who asks for one.
+    /// `rcu_normal`: no waiter does, not even on request.
     pub normal: bool,
     /// Stamping asks for a grace period only for what is new.
     pub accelerate_only_new: bool,
@@ -139,14 +139,14 @@ pub struct Options {
     pub jiffies: u64,
     /// Where the grace-period thread starts.
     pub gp_cpu: CpuId,
-    /// Nanoseconds between two moves of each of RCU's threads, on average: the scheduler's balancing has it run on any CPU
-    /// from its next wake-up on. None: a thread wakes up where it ran last.
+    /// Nanoseconds between two moves of each of RCU's threads, on average: the scheduler's balancing has it
+    /// run on any CPU from its next wake-up on. None: a thread wakes up where it ran last.
     pub moves: Option<u64>,
-    /// Of 1000 scans for which a CPU and its substitute tick at the same instant, so many find one of them in its
-    /// handler. 0 unless it is fitted.
+    /// Of 1000 scans for which a CPU and its substitute tick at the same instant, so many find one of them in
+    /// its handler. 0 unless it is fitted.
     pub frozen_permille: u32,
-    /// RCU's threads, and barriers, do their work step by step, so that whatever else the machine does comes in between, if CPUs
-    /// are parallel. For tests: no figure needs it, and costs are counted too often.
+    /// RCU's threads, and barriers, do their work step by step, so that whatever else the machine does comes
+    /// in between, if CPUs are parallel. For tests: no figure needs it, and costs are counted too often.
     pub stepwise: bool,
     /// Idle states, and what they cost.
     pub idle: crate::idling::Setup,

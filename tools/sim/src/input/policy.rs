@@ -1,4 +1,4 @@
-//! What a machine of threads is like: the library's settings, and what things cost.
+//! The options of a machine of threads: the library's settings, and the costs of actions.
 
 use quiescent_engine::budget::Budget;
 use quiescent_engine::credit::Defer;
@@ -7,7 +7,8 @@ use quiescent_engine::{Config, Pace};
 /// The settings of a program that uses the library.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// Prompt callbacks wait so long at most, in nanoseconds. (The time of lazy ones is [`lazy_flush_ms`](crate::Options).)
+    /// Prompt callbacks wait so long at most, in nanoseconds. (The time of lazy ones is
+    /// [`lazy_flush_ms`](crate::Options).)
     pub prompt_ns: u64,
     /// So many callbacks of a lane make a batch.
     pub batch: u64,
@@ -19,7 +20,7 @@ pub struct Policy {
     pub budget_callbacks: u64,
     /// Others than its owner free what is retired.
     pub offload: bool,
-    /// Readers that are in the way for so many nanoseconds are reported; 0: never.
+    /// Readers that block a grace period for this number of nanoseconds are reported; 0: never.
     pub stall_ns: u64,
     /// The library's clock when the run begins, in nanoseconds; none: somewhere in a second, by chance.
     pub clock: Option<u64>,
@@ -27,8 +28,8 @@ pub struct Policy {
     pub prices: Prices,
 }
 
-/// What things cost, in nanoseconds: about what `bench sync`, `bench retire` and `bench trickle` show on a machine of two processors.
-/// No count depends on them but by the order of things within microseconds.
+/// What things cost, in nanoseconds: about what `bench sync`, `bench retire` and `bench trickle` show on a
+/// machine of two processors. No count depends on them but by the order of things within microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prices {
     /// A process-wide fence.
@@ -48,7 +49,7 @@ pub struct Prices {
 }
 
 impl Policy {
-    /// The library as it is when nobody sets anything.
+    /// The library's defaults.
     pub const fn default() -> Policy {
         let (defer, budget) = (Defer::threads(), Budget::threads());
         Policy {

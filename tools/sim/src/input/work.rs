@@ -1,4 +1,4 @@
-//! What tasks of a workload do.
+//! The actions of a workload's tasks.
 
 mod callers;
 mod closer;

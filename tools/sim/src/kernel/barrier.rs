@@ -1,8 +1,9 @@
 //! `rcu_barrier`: waits for every callback queued so far.
 //!
-//! One barrier runs at a time. Its caller visits all CPUs; where callbacks are queued, the engine puts one of the barrier's own behind
-//! them ([`quiescent_engine::barrier`]). A CPU that is not offloaded is interrupted for that. The caller sleeps until the last of these
-//! callbacks has been invoked. Then the next caller has its turn, and often finds that a whole barrier has passed since it came.
+//! One barrier runs at a time. Its caller visits all CPUs; where callbacks are queued, the engine puts one of
+//! the barrier's own behind them ([`quiescent_engine::barrier`]). A CPU that is not offloaded is interrupted
+//! for that. The caller sleeps until the last of these callbacks has been invoked. Then the next caller has
+//! its turn, and often finds that a whole barrier has passed since it came.
 
 use std::collections::VecDeque;
 
@@ -81,7 +82,7 @@ impl Machine {
         turn.is_some_and(|it| it.task == task && !it.sleeps)
     }
 
-    /// Whoever's turn it is, on `cpu`, begins, or goes on with its visits.
+    /// The barrier whose turn it is, on `cpu`, begins, or continues its visits.
     pub(crate) fn barrier_goes_on(&mut self, cpu: CpuId) -> Act {
         let mut cost = self.options.costs.callback;
         let turn = self.barrier.turn.expect("it has its turn");
@@ -195,7 +196,7 @@ impl Machine {
         });
     }
 
-    /// Whoever's turn it was, a task that is returned, has what it wanted; the next one has its turn.
+    /// The barrier whose turn it was is complete; returns its task. The next one has its turn.
     fn barrier_over(&mut self, cpu: CpuId) -> usize {
         let over = self.barrier.turn.take().expect("it had its turn");
         self.oracle.drained(over.until);

@@ -29,13 +29,13 @@ pub(crate) struct Callback {
     pub since: u64,
     /// What it does.
     pub then: Then,
-    /// Its CPU looks after it, and knows that nobody waits for it.
+    /// Its CPU serves it, and knows that it has no waiter.
     pub lazy: bool,
     /// The system call that has queued it, if that has a record.
     pub call: Option<Whose>,
 }
 
-/// What a callback does that anybody notices.
+/// The effect of a callback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Then {
     /// Nothing.

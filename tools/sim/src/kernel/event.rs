@@ -1,11 +1,11 @@
-//! What happens in a machine at a time of its own.
+//! Events with a time of their own.
 
 use quiescent_engine::CpuId;
 
 /// Something that happens at a time of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Event {
-    /// A jiffy begins: whoever has a tick now takes it.
+    /// A jiffy begins: every CPU with a running tick takes it.
     Jiffy,
     /// The CPU has done what it was doing, if this is still the same piece of work.
     Done { cpu: CpuId, work: u64 },

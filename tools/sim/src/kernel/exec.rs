@@ -1,9 +1,9 @@
-//! What a CPU does next: interrupts, soft interrupts, tasks, the idle loop, in this order.
+//! The next action of a CPU: interrupts, soft interrupts, tasks, the idle loop, in this order.
 //!
-//! A CPU does one piece of work after the other. What a piece changes, it changes at its beginning; then the CPU is busy
-//! for what it costs. Interrupts that arrive meanwhile are taken between two pieces; what a program computes is the only
-//! piece that they cut short. Within one tick the timers' soft interrupt comes before RCU's, and a task that either of them
-//! woke runs after both.
+//! A CPU does one piece of work after the other. A piece makes its changes at its beginning; then the CPU is
+//! busy for its cost. Interrupts that arrive in this time are taken between two pieces; they cut short only a
+//! program's computation. Within one tick the timers' soft interrupt comes before RCU's, and a task that
+//! either of them woke runs after both.
 
 use quiescent_engine::CpuId;
 use quiescent_engine::tick::{At, Interrupted};
@@ -192,8 +192,9 @@ impl Machine {
             }) += 1;
         }
         self.cores[cpu as usize].soft_timers = self.wheel.has_due(cpu, self.jiffies());
-        // Tasks that share a CPU take turns, a tick each. The kernel's threads too: an rcuog whose leaf has seen the end of a
-        // grace period looks again and again until its members' leaves have, and the thread that shows it to them may be next.
+        // Tasks that share a CPU take turns, a tick each. The kernel's threads too: an rcuog whose leaf has
+        // seen the end of a grace period looks again and again until its members' leaves have, and the thread
+        // that shows it to them may be next.
         let core = &mut self.cores[cpu as usize];
         core.resched |= core.current.is_some() && !core.ready.is_empty();
         let at = At {
@@ -278,7 +279,7 @@ impl Machine {
         Act::Busy(self.options.costs.switch)
     }
 
-    /// Nobody runs there any more: who did, and for how long.
+    /// The CPU runs no task any more; returns the task that ran, and its time.
     pub(crate) fn turn_ends(&mut self, cpu: CpuId) -> Option<usize> {
         let core = &mut self.cores[cpu as usize];
         let task = core.current.take()?;

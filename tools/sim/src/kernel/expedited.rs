@@ -1,14 +1,16 @@
 //! Expedited grace periods: callers, the worker that drives them, and what interrupts find.
 //!
-//! A caller takes a cookie and climbs the engine's funnel ([`quiescent_engine::exp`]). If another caller is ahead of it at a node, it sleeps
-//! there. A caller that reaches the root hands the job to `kworker/rcu_exp`, at once or when the role is free, and sleeps
-//! too, so that its own priority does not delay the others. The worker is the only driver: it takes the engine's steps, interrupts CPUs
-//! that are neither idle nor quiescent, sleeps until the last report, and wakes all waiters.
+//! A caller takes a cookie and climbs the engine's funnel ([`quiescent_engine::exp`]). If another caller is
+//! ahead of it at a node, it sleeps there. A caller that reaches the root hands the job to `kworker/rcu_exp`,
+//! at once or when the role is free, and sleeps too, so that its own priority does not delay the others. The
+//! worker is the only driver: it takes the engine's steps, interrupts CPUs that are neither idle nor
+//! quiescent, sleeps until the last report, and wakes all waiters.
 //!
 //! # Invariants
-//! * A job is in `jobs`, or is the one that the worker drives: then its caller has the role. All others that contend are in
-//!   `contenders`.
-//! * A task that sleeps at a node has a cookie that is not done: the end of each grace period wakes the queue at every node.
+//! * A job is in `jobs`, or is the one that the worker drives: then its caller has the role. All others that
+//!   contend are in `contenders`.
+//! * A task that sleeps at a node has a cookie that is not done: the end of each grace period wakes the queue
+//!   at every node.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -27,7 +29,7 @@ pub(crate) struct Expediting {
     /// The task `kworker/rcu_exp`.
     pub worker: usize,
     stage: Stage,
-    /// Whoever has the role: its cookie, and the task that waits.
+    /// The holder of the role: its cookie, and the task that waits.
     job: Option<(Seq, usize)>,
     /// Want the role, in the order in which they came.
     contenders: VecDeque<(Seq, usize)>,

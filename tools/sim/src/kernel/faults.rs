@@ -1,7 +1,8 @@
 //! Faults that are injected into a machine on request.
 //!
-//! No fault may make a grace period too short: an engine that learns of something late, or never, waits longer. And everything
-//! that was held up must go on when the faults end ([`Machine::calm`]), since no fault lasts for ever.
+//! No fault may make a grace period too short: an engine that learns of something late, or never, waits
+//! longer. And everything that was held up must go on when the faults end ([`Machine::calm`]), since no fault
+//! lasts for ever.
 //!
 //! | fault | what |
 //! |---|---|
@@ -75,9 +76,9 @@ pub(crate) struct Faulty {
     chance: Chance,
     /// How far each CPU's clock is ahead.
     ahead: Vec<u64>,
-    /// Threads that somebody wanted to wake.
+    /// Threads with a pending wake-up.
     lost: BTreeSet<usize>,
-    /// CPUs that somebody wanted to interrupt.
+    /// CPUs with a pending interrupt.
     lost_interrupts: BTreeSet<CpuId>,
     happened: u64,
 }
@@ -98,7 +99,8 @@ impl Machine {
         }));
     }
 
-    /// Nothing goes wrong from now on, and what was lost is made up for. Clocks stay as they are: they never go back.
+    /// Nothing goes wrong from now on, and what was lost is made up for. Clocks stay as they are: they never
+    /// go back.
     pub fn calm(&mut self) {
         let Some(it) = &mut self.faulty else { return };
         it.faults = Faults::default();
@@ -112,7 +114,8 @@ impl Machine {
         }
     }
 
-    /// A wake-up arrives that was late; whoever made it may do something else by now, so the CPU is interrupted in any case.
+    /// A late wake-up arrives; the waker may be doing something else by now, so the CPU is interrupted in any
+    /// case.
     pub(crate) fn wake_late(&mut self, task: usize, waker: CpuId) {
         self.wake_now(task, self.heir(waker));
         if let Some(cpu) = self.tasks[task].cpu {

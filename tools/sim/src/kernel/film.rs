@@ -1,8 +1,9 @@
-//! Films a stretch of a run: what every CPU did, and where the package was.
+//! Films a part of a run: the work of every CPU, and the state of the package.
 //!
-//! While the camera is on, each change of a CPU's *doing* is recorded: the kind of task that runs, an interrupt, RCU's soft interrupt, the
-//! scheduler and the idle loop, waking up, or an idle state by its depth. The package's states are recorded where they are accounted for.
-//! The result ([`Film`]) covers the stretch without gaps and without overlaps. Filming changes nothing in a run.
+//! While the camera is on, each change of a CPU's *doing* is recorded: the kind of task that runs, an
+//! interrupt, RCU's soft interrupt, the scheduler and the idle loop, waking up, or an idle state by its
+//! depth. The package's states are recorded where they are accounted for. The result ([`Film`]) covers the
+//! stretch without gaps and without overlaps. Filming changes nothing in a run.
 //!
 //! A span is as long as a piece of work: a thread's check for work and the batch that it finds are one piece.
 

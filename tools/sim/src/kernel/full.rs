@@ -1,6 +1,7 @@
 //! `nohz_full`: CPUs that run without a tick while one task runs there.
 //!
-//! An ordinary CPU has its tick whenever it is not idle. One of the set `nohz_full` has it only for one of these reasons:
+//! An ordinary CPU has its tick whenever it is not idle. One of the set `nohz_full` has it only for one of
+//! these reasons:
 //!
 //! | reason | while |
 //! |---|---|
@@ -10,19 +11,24 @@
 //!
 //! Without a tick the CPU does no RCU work of its own. Grace periods end all the same, by these rules:
 //!
-//! * its callbacks are offloaded, whatever `rcu_nocbs` says ([`Options::offloaded`](crate::Options::offloaded));
-//! * user space is an extended quiescent state there, which scans see. (On other CPUs it is not: their tick notes it.);
+//! * its callbacks are offloaded, whatever `rcu_nocbs` says
+//!   ([`Options::offloaded`](crate::Options::offloaded));
+//! * user space is an extended quiescent state there, which scans see. (On other CPUs it is not: their tick
+//!   notes it.);
 //! * a CPU in the kernel without a tick is interrupted by a scan; that interrupt turns the tick on
 //!   ([`Cpu::irq_enter`](quiescent_engine::Cpu::irq_enter)), and the tick reports.
 //!
 //! # Housekeeping
-//! The first CPU outside of the set keeps the time for those in it: its tick never stops, and it does not go offline
-//! (documented in the kernel's `no_hz.rst`). RCU's threads run outside of the set, so `gp_cpu` must be outside. Not modelled: a kernel keeps the
-//! ticks of all CPUs on while a CPU comes or goes; in the model that takes no time.
+//! The first CPU outside of the set keeps the time for those in it: its tick never stops, and it does not go
+//! offline (documented in the kernel's `no_hz.rst`). RCU's threads run outside of the set, so `gp_cpu` must
+//! be outside. Not modelled: a kernel keeps the ticks of all CPUs on while a CPU comes or goes; in the model
+//! that takes no time.
 //!
 //! # Invariants
-//! * A CPU of the set is in user space only while it computes there: whatever else it does begins with [`leave_user`](Machine::leave_user).
-//! * Where a second task is ready its tick runs: every way there is ends in an interrupt or a context switch, and both look.
+//! * A CPU of the set is in user space only while it computes there: whatever else it does begins with
+//!   [`leave_user`](Machine::leave_user).
+//! * Where a second task is ready its tick runs: every way there is ends in an interrupt or a context switch,
+//!   and both look.
 
 use quiescent_engine::CpuId;
 use quiescent_engine::watching::Context;
@@ -79,7 +85,8 @@ impl Machine {
         was
     }
 
-    /// An interrupt has found the CPU in the kernel. Has a grace period asked it to hurry? The end of the interrupt will see.
+    /// An interrupt has found the CPU in the kernel. Has a grace period asked it to hurry? The end of the
+    /// interrupt will see.
     pub(crate) fn irq_in_kernel(&mut self, cpu: CpuId) {
         if self.is_full(cpu) {
             let (global, cpus, ..) = self.rcu.parts();
@@ -105,7 +112,7 @@ impl Machine {
         self.cores[cpu as usize].exp_tick && holdouts.any(|it| it == cpu)
     }
 
-    /// A tick on such a CPU: for whom?
+    /// The cause of a tick on such a CPU.
     pub(crate) fn count_full_tick(&mut self, cpu: CpuId) {
         let by = self.tick_kept_by(cpu);
         let counts = self.stats.counts(self.now);
@@ -117,7 +124,8 @@ impl Machine {
         }
     }
 
-    /// At the end of an interrupt, and when another task runs: is the tick wanted? The idle loop looks for itself.
+    /// At the end of an interrupt, and when another task runs: is the tick wanted? The idle loop looks for
+    /// itself.
     pub(crate) fn look_after_full_tick(&mut self, cpu: CpuId) {
         if !self.is_full(cpu) || self.cores[cpu as usize].is_idle() {
             return;

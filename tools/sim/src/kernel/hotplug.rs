@@ -1,9 +1,10 @@
 //! CPUs that go offline, and come back.
 //!
-//! A CPU goes offline between two pieces of work, after its interrupts and soft interrupts. The nearest online CPU below it is its
-//! heir; below CPU 0 comes the last one. What happens, in this order:
+//! A CPU goes offline between two pieces of work, after its interrupts and soft interrupts. The nearest
+//! online CPU below it is its heir; below CPU 0 comes the last one. What happens, in this order:
 //!
-//! * its tasks move to the heir, kernel threads included; a task in a section is queued in the engine's tree first;
+//! * its tasks move to the heir, kernel threads included; a task in a section is queued in the engine's tree
+//!   first;
 //! * a wake-up of an offload thread that the CPU has put off is delivered;
 //! * the CPU is reported quiescent to both kinds of grace period, and *then* counts as absent;
 //! * its callbacks move to the heir, unless they are offloaded: then its threads run elsewhere;
@@ -11,7 +12,8 @@
 //!
 //! The heir of callbacks is interrupted, because it may idle without a tick and would not see them.
 //!
-//! A CPU that comes back knows the state of its leaf, owes nothing, and takes a tick before it idles. The last online CPU does not go.
+//! A CPU that comes back knows the state of its leaf, owes nothing, and takes a tick before it idles. The
+//! last online CPU does not go.
 
 use quiescent_engine::CpuId;
 use quiescent_engine::offload::Todo;
@@ -22,7 +24,8 @@ use crate::kernel::exec::Act;
 use crate::kernel::machine::Machine;
 
 impl Machine {
-    /// `cpu` goes offline at `at` nanoseconds, or as soon after it as it can; or comes back. Nothing happens if it is so already.
+    /// `cpu` goes offline at `at` nanoseconds, or as soon after it as it can; or comes back. Nothing happens
+    /// if it is so already.
     ///
     /// # Panics
     /// If there is no such CPU.

@@ -1,7 +1,7 @@
 //! The idle loop: whether a CPU halts, and what wakes it up again.
 //!
-//! A pass of the loop delivers a wake-up that was put off, asks the engine what the CPU's callbacks need, stops the tick
-//! if nothing needs it, and halts.
+//! A pass of the loop delivers a wake-up that was put off, asks the engine what the CPU's callbacks need,
+//! stops the tick if nothing needs it, and halts.
 //!
 //! | the engine says | the CPU |
 //! |---|---|
@@ -10,7 +10,8 @@
 //! | wake up in so many ticks (`RCU_FAST_NO_HZ`) | stops its tick, and sets its clock for itself |
 //! | soft interrupt | runs it first |
 //!
-//! Where the machine has idle states, the governor is asked as well, and may keep a tick that runs (`idling`).
+//! Where the machine has idle states, the governor is asked as well, and may keep a tick that runs
+//! (`idling`).
 //!
 //! Just before it halts the engine has everything stamped, and when an interrupt ends the halt it may
 //! find that callbacks have become ready; both are for `RCU_FAST_NO_HZ` only.

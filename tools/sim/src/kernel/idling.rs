@@ -1,17 +1,20 @@
-//! Idle states of a machine: what a CPU that halts does, what wakes it, and what the package does.
+//! Idle states of a machine: halting CPUs, their wake-ups, and the package.
 //!
 //! This exists only if a table of idle states was chosen (`idle_table`). Without one no code here runs.
 //!
-//! * **A CPU that goes idle** asks the governor, which knows the time to the CPU's next timer with the tick stopped, the time to the next tick,
-//!   and how long the CPU was idle before. The governor chooses a state, and may keep the tick. Of the wheel's timers those count for which
-//!   the CPU would set its clock: its own, and all others if its tick is the last to stop.
-//! * **A CPU that wakes** does nothing during its state's exit latency; the first CPU to wake also waits for the package's. What arrives
-//!   meanwhile is taken after that. To RCU the CPU is idle until then. The cause of the wake-up is recorded (`blame`).
+//! * **A CPU that goes idle** asks the governor, which knows the time to the CPU's next timer with the tick
+//!   stopped, the time to the next tick, and how long the CPU was idle before. The governor chooses a state,
+//!   and may keep the tick. Of the wheel's timers those count for which the CPU would set its clock: its own,
+//!   and all others if its tick is the last to stop.
+//! * **A CPU that wakes** does nothing during its state's exit latency; the first CPU to wake also waits for
+//!   the package's. What arrives meanwhile is taken after that. To RCU the CPU is idle until then. The cause
+//!   of the wake-up is recorded (`blame`).
 //! * **The package** follows ([`package`](crate::idling::package)).
 //!
-//! A machine boots with all CPUs in their deepest states, as if they had been idle before; an offline CPU is in its deepest state. A core
-//! is in the shallowest state of its threads. Time in a state runs from the halt to the wake-up; the exit latency counts as
-//! [`BUSY`](crate::idling::BUSY). So the times of all states add up to the whole time, for CPUs, for cores and for the package.
+//! A machine boots with all CPUs in their deepest states, as if they had been idle before; an offline CPU is
+//! in its deepest state. A core is in the shallowest state of its threads. Time in a state runs from the halt
+//! to the wake-up; the exit latency counts as [`BUSY`](crate::idling::BUSY). So the times of all states add
+//! up to the whole time, for CPUs, for cores and for the package.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What tasks do when they run: the grace-period thread, the threads of offloaded callbacks, the workload.
+//! The actions of tasks: the grace-period thread, the threads of offloaded callbacks, the workload.
 
 use quiescent_engine::event::{Event, ExpEvent};
 use quiescent_engine::limits::Context;
@@ -30,7 +30,8 @@ impl Machine {
         }
     }
 
-    /// The scheduler moves one of RCU's threads now and then, if the options say so: it runs anywhere from this wake-up on.
+    /// The scheduler moves one of RCU's threads now and then, if the options say so: it runs anywhere from
+    /// this wake-up on.
     pub(crate) fn balance(&mut self, task: usize) {
         let Some(mean) = self.options.moves else {
             return;
@@ -101,13 +102,13 @@ impl Machine {
         }
     }
 
-    /// Are steps taken one by one? Where one CPU executes at a time nobody could come in between.
+    /// Are steps taken one by one? Where one CPU executes at a time nothing could come in between.
     pub(crate) fn takes_steps(&self) -> bool {
         self.options.stepwise && self.options.smp == Smp::Parallel
     }
 
-    /// How long one step of many takes, where steps are taken one by one: mostly microseconds, and now and then as
-    /// long as if somebody had taken the CPU away.
+    /// The time of one step of many, where steps are taken one by one: mostly microseconds, and now and then
+    /// as long as if another task had taken the CPU.
     pub(crate) fn step_cost(&mut self) -> u64 {
         let most = if self.chance.permille(100) {
             3 * self.options.jiffy_ns()
@@ -178,7 +179,7 @@ impl Machine {
         self.then_sleeps(cpu, cost)
     }
 
-    /// The work item that wakes the waiters whom the grace-period thread has left to it.
+    /// The work item that wakes the waiters left to it by the grace-period thread.
     fn kworker(&mut self, cpu: CpuId) -> Act {
         let Some(until) = self.deferred.take() else {
             return self.then_sleeps(cpu, 0);
@@ -213,7 +214,8 @@ impl Machine {
                 self.rcu.watch[cpu as usize].momentary_eqs();
                 cost += self.batch(whose, cpu, Context::Rcuop);
             } else {
-                // Somebody else has invoked them, or does: it may sleep, which the engine has to know.
+                // Another invoker has invoked them, or does: this thread may sleep, which the engine has to
+                // know.
                 let group = it.member().group();
                 let after = it.batch_over(Context::Rcuop, global, &view);
                 self.carry_out(cpu, group, after.todo);

@@ -1,10 +1,11 @@
-//! A look at a kernel's machine that goes on.
+//! A view of a running machine of a kernel.
 
 use crate::kernel::machine::Machine;
 use crate::record::look::{InTheWay, Look, MOST, TaskLook, ended, functions};
 
 impl Machine {
-    /// What there is to be seen now. The delays of callbacks, grace periods and calls that are kept one by one are gone from the machine then.
+    /// What there is to be seen now. The delays of callbacks, grace periods and calls that are kept one by
+    /// one are gone from the machine then.
     pub fn look(&mut self) -> Look {
         self.stats.calls.clear();
         let periods = std::mem::take(&mut self.stats.grace_periods);

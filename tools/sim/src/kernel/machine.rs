@@ -5,7 +5,6 @@ use std::collections::{BTreeSet, VecDeque};
 use quiescent_engine::{CpuId, Pos};
 
 use crate::base::chance::Chance;
-use crate::base::events::Queue;
 use crate::input::op::{Endless, Work};
 use crate::input::options::{Costs, Options, Smp};
 use crate::kernel::barrier::Barriers;
@@ -23,6 +22,7 @@ use crate::kernel::wheel::{For, Timer, Wheel};
 use crate::record::notes::What;
 use crate::record::oracle::Oracle;
 use crate::record::stats::{Func, GracePeriod, Stats};
+use quiescent_virtual::events::Queue;
 
 /// A machine.
 pub struct Machine {
@@ -51,7 +51,7 @@ pub struct Machine {
     pub(crate) departures: u64,
     /// Whose tick keeps the time for CPUs of `nohz_full`, if there are any.
     pub(crate) timekeeper: Option<CpuId>,
-    /// The jiffy that is to begin next, if anybody cares.
+    /// The next jiffy to begin, if a CPU needs it.
     jiffy_at: Option<u64>,
     /// One CPU at a time: who executes, who did last, and who wants to.
     pub(crate) executing: Option<CpuId>,
@@ -59,13 +59,13 @@ pub struct Machine {
     pub(crate) waiting: BTreeSet<CpuId>,
     pub(crate) live_tasks: usize,
     pub(crate) chance: Chance,
-    /// What goes wrong with it, if that is asked for.
+    /// Injected faults, on request.
     pub(crate) faulty: Option<Box<Faulty>>,
     /// What its CPUs do when they halt, if it has idle states.
     pub(crate) idling: Option<Box<Idling>>,
     pub(crate) tally: Tally,
     pub(crate) syscalls: SysCalls,
-    /// What films a stretch of the run, if that is asked for.
+    /// The camera, on request.
     pub(crate) camera: Option<Box<Camera>>,
 }
 
@@ -190,7 +190,8 @@ impl Machine {
         }
     }
 
-    /// As [`spawn`](Machine::spawn), of a task that goes on for ever: [`run_tasks`](Machine::run_tasks) does not wait for it.
+    /// As [`spawn`](Machine::spawn), of a task that goes on for ever: [`run_tasks`](Machine::run_tasks) does
+    /// not wait for it.
     pub fn spawn_endless(&mut self, name: &str, cpu: CpuId, start: u64, work: impl Work + 'static) {
         self.spawn(name, cpu, start, Endless(work));
         self.live_tasks -= 1;
@@ -229,7 +230,8 @@ impl Machine {
         self.now = until;
     }
 
-    /// Lets time pass until all tasks of the workload are over, or until `until` nanoseconds. False if some are not.
+    /// Lets time pass until all tasks of the workload are over, or until `until` nanoseconds. False if some
+    /// are not.
     pub fn run_tasks(&mut self, until: u64) -> bool {
         while self.live_tasks > 0 {
             let Some((at, event)) = self.queue.take(until) else {
@@ -342,8 +344,8 @@ impl Machine {
         self.expect_jiffy();
     }
 
-    /// Several CPUs take a tick at the same instant and only one at a time executes: by chance another one has entered
-    /// its handler when the first is at it, and is found there by whoever looks.
+    /// Several CPUs take a tick at the same instant and only one at a time executes: by chance another one
+    /// has entered its handler when the first executes, and a scan finds it there.
     fn freeze(&mut self, rung: &[CpuId], due: usize) {
         if self.options.frozen_permille == 0 || self.options.smp == Smp::Parallel || due < 2 {
             return;
@@ -359,7 +361,7 @@ impl Machine {
         }
     }
 
-    /// Sees to it that the next jiffy begins in which somebody ticks.
+    /// Schedules the next jiffy in which a CPU ticks.
     pub(crate) fn expect_jiffy(&mut self) {
         let next = self.jiffies() + 1;
         let Some(jiffy) = self.wheel.next_jiffy(next) else {

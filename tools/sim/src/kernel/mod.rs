@@ -1,4 +1,5 @@
-//! The machine of a kernel: CPUs, interrupts, timers, the idle loop, the threads of RCU, and the host of the engine.
+//! The machine of a kernel: CPUs, interrupts, timers, the idle loop, the threads of RCU, and the host of the
+//! engine.
 //!
 //! | file | is about |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! What is still to be done, in words, for a machine that does not come to rest.
+//! Unfinished work, in words, for a machine that does not come to rest.
 
 use quiescent_engine::exp::ExpPhase;
 use quiescent_engine::{Lane, Phase};
@@ -10,8 +10,8 @@ use crate::kernel::task::{Kind, State, Waits};
 const MOST: usize = 8;
 
 impl Machine {
-    /// What the machine still owes, a line each: grace periods with who is in their way, callbacks and whose they are, tasks that wait,
-    /// wake-ups that a fault has held up. Empty if everything is done.
+    /// What the machine still owes, a line each: grace periods with who is in their way, callbacks and whose
+    /// they are, tasks that wait, wake-ups that a fault has held up. Empty if everything is done.
     ///
     /// ```
     /// use quiescent_sim::{Caller, Machine, Options};

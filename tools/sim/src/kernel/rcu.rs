@@ -1,9 +1,9 @@
-//! The engine's host: what it asks, and what it asks for.
+//! The engine's host: its queries, and its requests.
 //!
-//! [`Rcu`] keeps the engine's state apart from the rest of the machine, so that a call can have the engine's parts and
-//! the [`View`] that answers its questions at the same time. What a call asks for is carried out after it has returned: a
-//! task that is woken so may queue callbacks, and never re-enters the engine. A kernel's locks need not be modelled: a piece of work
-//! (`exec`) is never interrupted by another CPU's.
+//! [`Rcu`] keeps the engine's state apart from the rest of the machine, so that a call can have the engine's
+//! parts and the [`View`] that answers its queries at the same time. A call's requests are carried out after
+//! it has returned: a task that this wakes may queue callbacks, and never re-enters the engine. A kernel's
+//! locks need not be modelled: a piece of work (`exec`) is never interrupted by another CPU's.
 
 use std::cell::Cell;
 
@@ -177,7 +177,7 @@ impl Rcu {
         (leaf, 1 << bit)
     }
 
-    /// The group that looks after this CPU now.
+    /// The group that serves this CPU now.
     pub fn group_of(&self, cpu: CpuId) -> Option<GroupId> {
         let cpu = &self.cpus[cpu as usize];
         cpu.member().group().filter(|_| cpu.is_offloaded())
@@ -279,7 +279,7 @@ impl Machine {
         self.carry_out(cpu, group, todo);
     }
 
-    /// Wakes whom the engine wants woken about offloading.
+    /// Wakes the threads that the engine names for offloading.
     pub(crate) fn carry_out(&mut self, cpu: CpuId, group: Option<GroupId>, todo: Todo) {
         if todo.gp {
             self.wake(self.gp_thread, cpu);
@@ -313,7 +313,7 @@ impl Machine {
         }
     }
 
-    /// Carries out what a step of a grace period has asked for; `cpu` is where that was.
+    /// Carries out the requests of a step of a grace period; `cpu` is where the step was.
     pub(crate) fn effects(&mut self, cpu: CpuId, effects: &Effects) {
         if effects.wake_gp {
             self.wake(self.gp_thread, cpu);

@@ -1,10 +1,10 @@
 //! Read-side sections of tasks, and context switches.
 //!
-//! The kernel modelled here can preempt readers. A section belongs to its task: while the task runs, its CPU vouches for
-//! it, since ticks and interrupts see how deep the task is in sections and note nothing. When the task is
-//! switched out in a section, preempted or asleep, it is queued in the engine's tree before the CPU notes a quiescent state; from
-//! then on the task itself is in the way, wherever it runs, until its outermost section ends
-//! ([`quiescent_engine::blocked`]).
+//! The kernel modelled here can preempt readers. A section belongs to its task: while the task runs, its CPU
+//! represents it, because ticks and interrupts read the task's nesting depth and note nothing. When the task
+//! is switched out in a section, preempted or asleep, it is queued in the engine's tree before the CPU notes
+//! a quiescent state; from then on the task itself blocks the grace period, on whichever CPU it runs, until
+//! its outermost section ends ([`quiescent_engine::blocked`]).
 //!
 //! A task that waits for a grace period inside a section waits for itself: a deadlock, as in a kernel.
 
@@ -28,7 +28,7 @@ pub(crate) struct Sections {
     queued: bool,
     /// An expedited grace period waits for the end.
     pub hint: bool,
-    /// A normal one has asked for help.
+    /// A normal one has requested help.
     pub asked: bool,
 }
 
@@ -85,7 +85,7 @@ impl Machine {
         }
     }
 
-    /// How deep in sections whoever runs on `cpu` is.
+    /// The nesting depth of the task that runs on `cpu`.
     pub(crate) fn depth(&self, cpu: CpuId) -> u32 {
         let current = self.cores[cpu as usize].current;
         current.map_or(0, |task| self.tasks[task].sections.depth)
@@ -126,7 +126,7 @@ impl Machine {
         self.oracle.early()
     }
 
-    /// Is nothing under way, and nothing asked for?
+    /// Is no grace period in progress, and none requested?
     pub fn is_quiet(&self) -> bool {
         !self.rcu.global.busy()
     }

@@ -1,8 +1,9 @@
 //! Which CPUs execute: all at the same time, or one at a time.
 //!
-//! A CPU that has work *waits* for its turn. Where CPUs are parallel it begins at once. Where they are serial it begins when the CPU that
-//! executes halts or computes; the CPU with the next higher number has its turn first. An interrupt from another CPU gives a CPU work;
-//! where CPUs are parallel it takes some time to arrive.
+//! A CPU that has work *waits* for its turn. Where CPUs are parallel it begins at once. Where they are serial
+//! it begins when the CPU that executes halts or computes; the CPU with the next higher number has its turn
+//! first. An interrupt from another CPU gives a CPU work; where CPUs are parallel it takes some time to
+//! arrive.
 
 use quiescent_engine::CpuId;
 

@@ -1,12 +1,13 @@
 //! RCU's soft interrupt, the batches that it invokes, and `ksoftirqd`.
 //!
-//! A tick raises it; a batch that was stopped raises it again. It runs at the end of the interrupt, round after round. After ten
-//! rounds, or two milliseconds, or when a task wants the CPU, the rest is handed to `ksoftirqd`, a task that shares the CPU with others. So
-//! a flood of callbacks delays a CPU's programs, but does not stop them. The count of rounds begins again with the next interrupt.
+//! A tick raises it; a batch that was stopped raises it again. It runs at the end of the interrupt, round
+//! after round. After ten rounds, or two milliseconds, or when a task wants the CPU, the rest is handed to
+//! `ksoftirqd`, a task that shares the CPU with others. So a flood of callbacks delays a CPU's programs, but
+//! does not stop them. The count of rounds begins again with the next interrupt.
 //!
 //! # Invariant
-//! While the soft interrupt is raised, the CPU is in an interrupt that will run it, or its `ksoftirqd` is awake, or it is
-//! in its idle loop, which runs it before it halts.
+//! While the soft interrupt is raised, the CPU is in an interrupt that will run it, or its `ksoftirqd` is
+//! awake, or it is in its idle loop, which runs it before it halts.
 
 use quiescent_engine::CpuId;
 use quiescent_engine::limits::{Around, Context};
@@ -24,7 +25,8 @@ const MOST_ROUNDS: u8 = 10;
 const MOST_NS: u64 = 2_000_000;
 
 impl Machine {
-    /// RCU's soft interrupt, at the end of an interrupt. If it has been raised again and again, a thread goes on.
+    /// RCU's soft interrupt, at the end of an interrupt. If it has been raised again and again, a thread goes
+    /// on.
     pub(crate) fn softirq_in_irq(&mut self, cpu: CpuId) -> Act {
         let core = &mut self.cores[cpu as usize];
         core.rounds += 1;

@@ -1,15 +1,18 @@
 //! System calls that queue callbacks: which call each callback comes from.
 //!
-//! A callback outlives the call that has queued it, by milliseconds or by seconds, and runs in another context: nothing in it says where it
-//! comes from. Here the machine knows. A task says when it enters a system call and when it leaves it; what is queued meanwhile by that task is the call's
-//! own, and is noted in the call's record ([`SysCall`]) when it is queued and when it is invoked.
+//! A callback outlives the call that has queued it, by milliseconds or by seconds, and runs in another
+//! context: nothing in it says where it comes from. Here the machine knows. A task says when it enters a
+//! system call and when it leaves it; what is queued meanwhile by that task is the call's own, and is noted
+//! in the call's record ([`SysCall`]) when it is queued and when it is invoked.
 //!
-//! A trace has less to go by: the task's `sys_enter` and `sys_exit`, the `rcu_callback` between them, and the `rcu_invoke_callback` of the same
-//! address ([`join`]). Both ways have to find the same: that is what an experiment checks (`experiments::pipeline`).
+//! A trace has less to go by: the task's `sys_enter` and `sys_exit`, the `rcu_callback` between them, and the
+//! `rcu_invoke_callback` of the same address ([`join`]). Both ways have to find the same: that is what an
+//! experiment checks (`experiments::pipeline`).
 //!
 //! # Invariants
-//! A task is in one call at most. Calls are numbered as they are entered, all of them, so that a number is a call's identity for the whole run;
-//! records are kept of those that were entered within the window of the statistics.
+//! A task is in one call at most. Calls are numbered as they are entered, all of them, so that a number is a
+//! call's identity for the whole run; records are kept of those that were entered within the window of the
+//! statistics.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +24,8 @@ use crate::kernel::machine::Machine;
 use crate::record::notes::What;
 use crate::record::syscalls::{Owed, SysCall};
 
-/// What entering a call costs, and leaving it, in nanoseconds. Assumed; it decides order within an instant only.
+/// What entering a call costs, and leaving it, in nanoseconds. Assumed; it decides order within an instant
+/// only.
 const COST: u64 = 100;
 
 /// Where a callback's record is: of which call, and which of its callbacks.
@@ -96,7 +100,8 @@ impl Machine {
         Act::Busy(COST)
     }
 
-    /// Whoever runs on `cpu` queues a callback of this function: it is noted in the call that it is in, if that has a record.
+    /// The task that runs on `cpu` queues a callback of this function: it is noted in the task's call, if
+    /// that has a record.
     pub(crate) fn owes_call(&mut self, cpu: CpuId, func: usize) -> Option<Whose> {
         let task = self.cores[cpu as usize].current?;
         let record = self.syscalls.inside.get(&task)?.1?;

@@ -1,12 +1,13 @@
 //! How much a run has tested: grace periods that the oracle checked, and the states that the machine was in.
 //!
-//! A grace period is *looked at*: when it begins, the number of the next section is noted; when it ends, the oracle checks that no
-//! older section is open. A grace period that begins while a section is open is *spanned*: only such a one could have been too
-//! short. These two counts are always kept.
+//! A grace period is *looked at*: when it begins, the number of the next section is noted; when it ends, the
+//! oracle checks that no older section is open. A grace period that begins while a section is open is
+//! *spanned*: only such a one could have been too short. These two counts are always kept.
 //!
-//! *States* and *trace points* are counted on request ([`Machine::keep_tally`](crate::Machine::keep_tally)). A state is a hash of everything in the
-//! machine that does not grow without bound: phases, holdouts, open sections, which lists have callbacks. Two different runs can reach
-//! the same states; but when further runs of a kind reach no new ones, there have been enough runs of that kind.
+//! *States* and *trace points* are counted on request ([`Machine::keep_tally`](crate::Machine::keep_tally)).
+//! A state is a hash of everything in the machine that does not grow without bound: phases, holdouts, open
+//! sections, which lists have callbacks. Two different runs can reach the same states; but when further runs
+//! of a kind reach no new ones, there have been enough runs of that kind.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};

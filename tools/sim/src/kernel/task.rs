@@ -17,7 +17,7 @@ pub(crate) enum Waits {
         start: u64,
         /// The first section that it need not wait for.
         since: u64,
-        /// It asked for an expedited one.
+        /// It requested an expedited one.
         expedited: bool,
         /// It has got one: its cookie.
         cookie: Option<Seq>,

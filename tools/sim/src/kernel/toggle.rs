@@ -1,8 +1,8 @@
 //! Offloading a CPU's callbacks, and taking them back, at run time; and the shrinker, when memory runs low.
 //!
-//! The engine does both ([`quiescent_engine::offload`]): the machine calls it for a task, and wakes the threads that it names. A CPU that
-//! was not in `nocbs` at boot has no threads, and is refused. An online CPU is refused too, unless `online_toggle` is set. A CPU of
-//! `nohz_full` is never taken back.
+//! The engine does both ([`quiescent_engine::offload`]): the machine calls it for a task, and wakes the
+//! threads that it names. A CPU that was not in `nocbs` at boot has no threads, and is refused. An online CPU
+//! is refused too, unless `online_toggle` is set. A CPU of `nohz_full` is never taken back.
 
 use quiescent_engine::CpuId;
 use quiescent_engine::offload::{Shrink, Shrinkable, shrinkable};
@@ -39,7 +39,8 @@ impl Machine {
         Act::Busy(self.options.costs.work)
     }
 
-    /// Memory runs low if callbacks hold more than `above` bytes: then the shrinker is asked for `lazy` callbacks.
+    /// Memory runs low if callbacks hold more than `above` bytes: then the shrinker is asked for `lazy`
+    /// callbacks.
     pub(crate) fn reclaim(&mut self, cpu: CpuId, above: u64, lazy: u64) -> Act {
         match self.stats.held.now.1 > above {
             true => self.shrink(cpu, lazy),

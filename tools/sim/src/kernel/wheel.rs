@@ -1,23 +1,24 @@
 //! Timers of the wheel, and which CPU has to wake up for them.
 //!
 //! # When one fires
-//! A timer of the wheel fires in a tick, never between two. One that was set in jiffy `J` for `d` jiffies fires in jiffy
-//! `J + d + 1` if `d` is below 63, so that it is never early. From 63 on the wheel is coarser: level `n`
-//! serves `63·8ⁿ⁻¹` jiffies and more in steps of `8ⁿ`, counted from jiffy 0, rounded up.
+//! A timer of the wheel fires in a tick, never between two. One that was set in jiffy `J` for `d` jiffies
+//! fires in jiffy `J + d + 1` if `d` is below 63, so that it is never early. From 63 on the wheel is coarser:
+//! level `n` serves `63·8ⁿ⁻¹` jiffies and more in steps of `8ⁿ`, counted from jiffy 0, rounded up.
 //!
 //! # Who takes it
-//! A CPU whose tick runs takes its own timers in its own ticks. The timers of all other CPUs are in one pool, and one CPU
-//! takes what is due there:
+//! A CPU whose tick runs takes its own timers in its own ticks. The timers of all other CPUs are in one pool,
+//! and one CPU takes what is due there:
 //! * while any tick runs, the *migrator*: the first CPU with a running tick, and if its tick stops, the one
 //!   with the lowest number among the others;
-//! * when the last tick stops, the CPU on which it did: it sets its clock to the earliest timer of all. CPUs that
-//!   stopped before it have set nothing.
+//! * when the last tick stops, the CPU on which it did: it sets its clock to the earliest timer of all. CPUs
+//!   that stopped before it have set nothing.
 //!
-//! A clock that was set so is not stopped when another CPU wakes later; so two CPUs may tick at the same instant. If the
-//! owner of a timer is one of them it takes the timer itself.
+//! A clock that was set so is not stopped when another CPU wakes later; so two CPUs may tick at the same
+//! instant. If the owner of a timer is one of them it takes the timer itself.
 //!
-//! These rules are read from traces of Linux 6.12. They have a large effect: the CPU that takes the grace-period thread's
-//! timer decides whether that thread's CPU has a tick, and so whether a grace period takes one wait or two.
+//! These rules are read from traces of Linux 6.12. They have a large effect: the CPU that takes the
+//! grace-period thread's timer decides whether that thread's CPU has a tick, and so whether a grace period
+//! takes one wait or two.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,7 +44,7 @@ pub(crate) fn expiry(now: u64, delay: u64) -> u64 {
     (end / grain + 1).saturating_mul(grain)
 }
 
-/// Everybody's timers, and whose ticks run.
+/// All CPUs' timers, and the CPUs whose ticks run.
 #[derive(Debug, Default)]
 pub(crate) struct Wheel {
     /// Where each timer is: its owner, and when it fires.
@@ -62,7 +63,7 @@ pub(crate) struct Wheel {
 /// For whose sake a clock is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum For {
-    /// Everybody's timers: by whoever stopped last.
+    /// All CPUs' timers: taken by the CPU that stopped last.
     All,
     /// The CPU's own callbacks.
     Itself,
@@ -164,7 +165,8 @@ impl Wheel {
         }
     }
 
-    /// The next jiffy in which some CPU has a tick, or its clock goes off; `next` is the first that there can be.
+    /// The next jiffy in which some CPU has a tick, or its clock goes off; `next` is the first that there can
+    /// be.
     pub fn next_jiffy(&self, next: u64) -> Option<u64> {
         match self.active.is_empty() {
             true => self.clocks.first().map(|it| it.0.max(next)),
@@ -178,7 +180,7 @@ impl Wheel {
         self.clocks.extend(at.map(|at| (at, cpu, For::Itself)));
     }
 
-    /// `cpu` takes a tick in that jiffy, for nobody's sake that is known.
+    /// `cpu` takes a tick in that jiffy, without a known cause.
     pub fn ring_outside(&mut self, cpu: CpuId, at: u64) {
         self.clocks.insert((at, cpu, For::Outside));
     }
@@ -205,8 +207,9 @@ impl Wheel {
         first(&self.own)
     }
 
-    /// When its clock goes off if its tick stops, or has stopped: it is set already, or will be for everybody's timers because its tick is
-    /// the last one, or the clock that has just gone off (`rung`) is set again.
+    /// The time at which its clock fires if its tick stops, or has stopped: it is set already, or will be for
+    /// all CPUs' timers because its tick is the last one, or the clock that has just fired (`rung`) is set
+    /// again.
     pub fn next_without_tick(&self, cpu: CpuId, rung: bool) -> Option<u64> {
         let set = self.clocks.iter().find(|it| it.1 == cpu).map(|it| it.0);
         let last = self.active.iter().all(|&it| it == cpu) && (rung || self.ticks(cpu));
@@ -215,7 +218,8 @@ impl Wheel {
         set.into_iter().chain(pool).chain(own).min()
     }
 
-    /// The timer that `cpu` takes first in its tick of jiffy `now`; `all`: its clock was set for everybody's.
+    /// The timer that `cpu` takes first in its tick of jiffy `now`; `all`: its clock was set for all CPUs'
+    /// timers.
     pub fn first_due(&self, cpu: CpuId, now: u64, all: bool) -> Option<Timer> {
         let own = self.own.range((cpu, 0, Timer::Wake(0))..).next();
         let own = own.filter(|it| it.0 == cpu && it.1 <= now).map(|it| it.2);
@@ -243,8 +247,8 @@ impl Wheel {
         due.into_iter().any(|it| it.1 == cpu)
     }
 
-    /// Takes the next timer that `cpu` has to take in jiffy `now`. `ticking` says who else takes a tick at the same
-    /// instant and has not had its turn: their own timers are left to them.
+    /// Takes the next timer that `cpu` has to take in jiffy `now`. `ticking` says who else takes a tick at
+    /// the same instant and has not had its turn: their own timers are left to them.
     pub fn take_due(
         &mut self,
         cpu: CpuId,

@@ -1,4 +1,4 @@
-//! What runs on which machine, as text: settings by name, and workloads, which are files.
+//! Loads and machines as text: settings by name, and workloads, which are files.
 
 pub mod settings;
 pub(crate) mod workload;

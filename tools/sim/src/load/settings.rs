@@ -1,8 +1,9 @@
 //! Settings: every field of [`Options`] by name, as text, for `--set key=value`, for files and for reports.
 //!
-//! Names are the kernel's parameters without the module's prefix. One table says how each is read and written, so
-//! that what a report prints can be given back. [`apply`] takes all assignments at once and carries them out in the order of the
-//! table, so it does not matter in which order they are given; of two for one key the later one counts.
+//! Names are the kernel's parameters without the module's prefix. One table says how each is read and
+//! written, so that what a report prints can be given back. [`apply`] takes all assignments at once and
+//! carries them out in the order of the table, so it does not matter in which order they are given; of two
+//! for one key the later one counts.
 //!
 //! ```
 //! use quiescent_sim::{Options, settings};
@@ -100,7 +101,7 @@ pub fn listed(options: &Options) -> Vec<(&'static str, String)> {
     all().filter(has).map(text).collect()
 }
 
-/// Has a machine of this kind this setting? One that is unknown is nobody's.
+/// Has a machine of this kind this setting? An unknown one belongs to none.
 pub(crate) fn is_of(key: &str, options: &Options) -> bool {
     find(key).is_some_and(|it| threads::serves(it.key, options.kind))
 }

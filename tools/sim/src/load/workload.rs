@@ -1,8 +1,8 @@
-//! Workloads: files that say what runs on a machine, in words and in numbers.
+//! Workloads: files that describe a machine's tasks, in words and in numbers.
 //!
-//! A workload is a file in TOML. It says what it is about and what it assumes, gives settings of the machine and parameters of its
-//! own, and lists tasks. Settings and parameters can both be changed by name. The files in `data/workloads` are part of the
-//! program; any other file can be given by its path.
+//! A workload is a file in TOML. It has a subject and its assumptions, settings of the machine and parameters
+//! of its own, and a list of tasks. Settings and parameters can both be changed by name. The files in
+//! `data/workloads` are part of the program; any other file can be given by its path.
 //!
 //! ```toml
 //! about = "one caller"
@@ -26,13 +26,13 @@
 //! | `queue` | queues callbacks, so many times a second | `rate`, `vary`, `times`, `compute`, `between`, `stop` (nothing from then on), `callbacks` |
 //! | `read` | reads: section after section | `sections` (0: for ever), `inside`, `outside`, `sleeps`, `vary` |
 //! | `switch` | queues one callback, waits until it has been invoked, and rests | `times`, `compute`, `rest`, `vary`, `callbacks` |
-//! | `reclaim` | looks what memory callbacks hold, and asks the shrinker if it is more than `above` | `every` (0: never), `above` (bytes), `lazy` (callbacks asked for) |
+//! | `reclaim` | reads the memory held by callbacks, and calls the shrinker if it is more than `above` | `every` (0: never), `above` (bytes), `lazy` (callbacks asked for) |
 //! | `close` | at each frame computes, then closes so many buffers, a system call each, which queues callbacks | `rate`, `vary`, `compute`, `buffers`, `close` (what a call takes), `stop`, `callbacks` |
 //!
-//! All have `name`, `cpu` (a list, `any`, `gp` or `none`), `roams` (one task, at each wake-up on any CPU of the list), `tasks`, `start` and
-//! `endless`; on a machine of threads (`kind = "threads"`)
-//! `registered` instead of `cpu`, and callbacks have a `verb`. With `vary` pauses, rests and the times
-//! between arrivals have the mean that is given, and remember nothing.
+//! All have `name`, `cpu` (a list, `any`, `gp` or `none`), `roams` (one task, at each wake-up on any CPU of
+//! the list), `tasks`, `start` and `endless`; on a machine of threads (`kind = "threads"`) `registered`
+//! instead of `cpu`, and callbacks have a `verb`. With `vary` pauses, rests and the times between arrivals
+//! have the mean that is given, and remember nothing.
 //!
 //! ```
 //! use quiescent_sim::Workload;
@@ -154,7 +154,8 @@ impl Workload {
         &self.contents.parameters
     }
 
-    /// The workload with these settings of the machine and parameters of its own; the later of two for one name counts.
+    /// The workload with these settings of the machine and parameters of its own; the later of two for one
+    /// name counts.
     ///
     /// # Errors
     /// If a name is unknown or a value makes no sense.
@@ -180,7 +181,9 @@ impl Workload {
         settings::apply(&mut options, &all).map_err(|why| self.where_it_stands(why, sets))?;
         let top = self.top(sets);
         let group = |it| Group::read(self, it, sets, &options);
-        let groups = self.contents.tasks.iter().map(group);
+        let groups: Vec<Group> =
+            (self.contents.tasks.iter().map(group)).collect::<Result<_, _>>()?;
+        Group::check(&groups, &options)?;
         let seconds = top.count("seconds", 10)?.clamp(1, 86_400);
         let until = top.word("until", &["tasks", "time"])?;
         let parameters = self.contents.parameters.iter().map(|it| {
@@ -189,7 +192,7 @@ impl Workload {
             (it.name.clone(), value.to_owned())
         });
         Ok(Plan {
-            groups: groups.collect::<Result<_, _>>()?,
+            groups,
             parameters: parameters.collect(),
             length: seconds * 1_000_000_000,
             until_tasks: until == Some(0),
@@ -210,8 +213,8 @@ impl Workload {
         }
     }
 
-    /// An error about a setting that stands in the file gets its place; so does one about settings that do not go together,
-    /// if all of them are the file's. Settings are known by several names.
+    /// An error about a setting that stands in the file gets its place; so does one about settings that do
+    /// not go together, if all of them are the file's. Settings are known by several names.
     fn where_it_stands(&self, why: Error, sets: &[(&str, &str)]) -> Error {
         let setting = |name: &str| settings::find(name).map(|it| it.key);
         let key = match &why {

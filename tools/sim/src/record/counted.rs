@@ -1,4 +1,4 @@
-//! What a machine of threads counts: the same as the library's `Statistics`, under the same names.
+//! The counters of a machine of threads: the same as the library's `Statistics`, under the same names.
 
 use quiescent_engine::Counts;
 use quiescent_engine::credit::Cause;
@@ -8,7 +8,7 @@ use quiescent_engine::credit::Cause;
 pub struct Counted {
     /// Grace periods that ended.
     pub grace_periods: u64,
-    /// Those that needed no fence, since nobody but the driver took part.
+    /// Those that needed no fence, because only the driver took part.
     pub sole: u64,
     /// Scans.
     pub scans: u64,
@@ -27,7 +27,7 @@ pub struct Counted {
     /// Waiters that were asked to drive.
     pub hand_overs: u64,
     /// Roles taken from a silent driver.
-    pub usurped: u64,
+    pub takeovers: u64,
     /// Stalled grace periods that were reported.
     pub stalls: u64,
     /// Owners' trips to the lock.
@@ -67,7 +67,7 @@ impl Counted {
         self.sole = counts.sole;
         self.scans = counts.scans;
         self.steps = counts.steps;
-        self.usurped = counts.takeovers;
+        self.takeovers = counts.takeovers;
         self.stalls = counts.stalls;
         self.over_budget = counts.over_budget;
         self.flushes = Cause::ALL.map(|cause| counts.flushes.of(cause));
@@ -86,7 +86,7 @@ impl Counted {
         }
         less! {
             grace_periods sole scans steps fences_gp fences_flag fences_take sleeps
-            reader_wakeups hand_overs usurped stalls refills helped gave_way over_budget
+            reader_wakeups hand_overs takeovers stalls refills helped gave_way over_budget
             woken_timer woken_kick worker_passes barriers
         }
     }

@@ -1,4 +1,5 @@
-//! What a film of a run has: spans that cover a stretch without a gap and without an overlap, for each CPU and for the package.
+//! A film of a run: spans that cover a part of it without a gap and without an overlap, for each CPU and for
+//! the package.
 
 use crate::base::span::Span;
 

@@ -1,12 +1,13 @@
-//! A look at a machine that goes on: what a live view shows.
+//! A view of a running machine, for a live display.
 //!
-//! A run that nobody ends must not grow without end, so a look takes what is kept for each callback, grace period and call
-//! ([`Func::delays`], [`Stats::grace_periods`], [`Stats::calls`]) out of the machine: the next look has what has come since. Counters go on.
+//! A run without an end must not grow without bound, so a view takes the per-callback, per-grace-period and
+//! per-call records ([`Func::delays`], [`Stats::grace_periods`], [`Stats::calls`]) out of the machine: the
+//! next view has the records since then. Counters continue.
 
 use super::counted::Counted;
 use super::stats::{Func, GracePeriod, Totals};
 
-/// More who are in the way than this are not listed.
+/// Holdouts beyond this number are not listed.
 pub(crate) const MOST: usize = 8;
 
 /// A task, and how much it has run.
@@ -22,7 +23,7 @@ pub struct TaskLook {
     pub ran_ns: u64,
 }
 
-/// Whom the grace period under way waits for.
+/// A holdout of the grace period in progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InTheWay {
     /// A CPU, and what runs there; none if it idles.
@@ -44,7 +45,7 @@ pub struct Look {
     pub tasks: Vec<TaskLook>,
     /// Grace periods that have ended since the last look, and their scans.
     pub grace_periods: (u64, u64),
-    /// Who is in the way; the first eight.
+    /// The holdouts; the first eight.
     pub in_the_way: Vec<InTheWay>,
     /// Counters of a kernel.
     pub totals: Totals,

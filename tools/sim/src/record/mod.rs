@@ -1,4 +1,4 @@
-//! What a run leaves behind: counts and delays, notes for a trace, system calls, a film; and whether anything came too early.
+//! A run's results: counts and delays, notes for a trace, system calls, a film; and the oracle's verdict.
 
 pub(crate) mod counted;
 pub(crate) mod film;

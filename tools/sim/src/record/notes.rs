@@ -1,8 +1,8 @@
-//! What is recorded while the machine runs: which event credited which CPU and, on request, every trace event.
+//! Records of a running machine: which event credited which CPU and, on request, every trace event.
 //!
-//! The engine reports its events through the view that answers its questions. Before a CPU does something, the machine says here
-//! which CPU that is and when. So a line has a place without the engine knowing one. Everything is in cells, because the
-//! machine's parts are borrowed while the engine asks.
+//! The engine reports its events through the view that answers its questions. Before a CPU does something,
+//! the machine says here which CPU that is and when. So a line has a place without the engine knowing one.
+//! Everything is in cells, because the machine's parts are borrowed while the engine asks.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -62,13 +62,14 @@ pub(crate) enum What {
     IdleEnter,
     IdleExit,
     Tick,
-    /// A CPU of `nohz_full` stops its tick, or keeps it for somebody.
+    /// A CPU of `nohz_full` stops its tick, or keeps it, with the cause.
     TickStop(Option<KeptBy>),
     Timer {
         jiffies: u64,
         function: &'static str,
     },
-    /// A step of `rcu_barrier`, by its name: about a CPU or none, callbacks and guards that are left, its number.
+    /// A step of `rcu_barrier`, by its name: about a CPU or none, callbacks and guards that are left, its
+    /// number.
     Barrier {
         step: &'static str,
         whose: Option<CpuId>,
@@ -162,7 +163,8 @@ impl Notes {
         *self.ran.borrow_mut() = vec![None; self.credits.borrow().len()];
     }
 
-    /// From now on system calls are kept, and callbacks that are queued and invoked; nothing else, so that a long run needs little memory.
+    /// From now on system calls are kept, and callbacks that are queued and invoked; nothing else, so that a
+    /// long run needs little memory.
     pub fn trace_calls(&self) {
         self.trace();
         self.only_calls.set(true);

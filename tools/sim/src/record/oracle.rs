@@ -1,8 +1,8 @@
 //! The oracle: checks that nothing comes too early.
 //!
-//! Sections are numbered as they are opened. A task that waits, or queues a callback, notes the number of the next section: it has to
-//! outlive exactly the open sections with a smaller number. At each wake-up and each callback one comparison with the oldest
-//! open section checks that. It is always on.
+//! Sections are numbered as they are opened. A task that waits, or queues a callback, notes the number of the
+//! next section: it has to outlive exactly the open sections with a smaller number. At each wake-up and each
+//! callback one comparison with the oldest open section checks that. It is always on.
 //!
 //! A barrier promises more: every callback queued before it has been invoked. Callbacks are numbered too.
 
@@ -36,12 +36,12 @@ impl Oracle {
         !self.open.is_empty()
     }
 
-    /// Whoever waits from now on waits for all sections below.
+    /// A wait that starts now waits for all sections below.
     pub fn since(&self) -> u64 {
         self.sections
     }
 
-    /// Somebody has waited long enough, it is said, who waited `since` then.
+    /// A wait that noted `since` ends.
     pub fn waited(&mut self, since: u64) {
         let inside = self.open.first().is_some_and(|&oldest| oldest < since);
         self.early += u64::from(inside);

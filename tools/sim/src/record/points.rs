@@ -1,4 +1,4 @@
-//! Trace points of the engine: which one an event is, and which ones there are.
+//! Trace points of the engine: the point of an event, and the list of all.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What a run has shown: grace periods, calls, callbacks by function, counters.
+//! A run's statistics: grace periods, calls, callbacks by function, counters.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub struct GracePeriod {
     pub end: u64,
     /// Scans that it took.
     pub scans: u32,
-    /// Who was in the way after the first scan.
+    /// The holdouts after the first scan.
     pub holdouts: Vec<CpuId>,
 }
 
@@ -37,7 +37,7 @@ pub struct Synchronized {
     pub start: u64,
     /// When it returned.
     pub end: u64,
-    /// The caller asked for an expedited grace period, whatever it got.
+    /// The caller requested an expedited grace period, whichever it got.
     pub expedited: bool,
 }
 
@@ -174,7 +174,8 @@ pub struct Stats {
     pub held: Held,
     /// The longest time that each CPU was in an interrupt and the soft interrupts after it, in nanoseconds.
     pub interruptions: Vec<u64>,
-    /// How many ticks CPUs that idled and owed callbacks halted until they looked at them again, and how often each number was.
+    /// How many ticks CPUs that idled and owed callbacks halted until they looked at them again, and how
+    /// often each number was.
     pub looks: BTreeMap<u64, u64>,
     /// Ticks on CPUs of `nohz_full`; none if there are no such CPUs.
     pub full: Option<crate::record::stats::FullTicks>,
@@ -182,7 +183,8 @@ pub struct Stats {
     pub syscalls: Vec<crate::record::syscalls::SysCall>,
     /// Idle states, if the machine has any.
     pub idled: Option<crate::idling::Idled>,
-    /// Of a replay: how long before the end of the window some thread has come to the end of the trace, because it waited less than there, in nanoseconds.
+    /// Of a replay: how long before the end of the window some thread has come to the end of the trace,
+    /// because it waited less than there, in nanoseconds.
     pub uncovered: u64,
     /// What the library has counted, on a machine of threads.
     pub counted: Option<crate::record::counted::Counted>,

@@ -40,8 +40,8 @@ pub struct SysCall {
 }
 
 impl SysCall {
-    /// Nanoseconds from the call until the last of its callbacks has been invoked: so long what it gave back was kept. None if one has not
-    /// been, or there are none.
+    /// Nanoseconds from the call until the last of its callbacks has been invoked: so long what it gave back
+    /// was kept. None if one has not been, or there are none.
     ///
     /// ```
     /// use quiescent_sim::{SysCall, SysCallName, SysCallback};
@@ -61,8 +61,9 @@ impl SysCall {
     }
 }
 
-/// What a reader of the trace finds: for each system call its task, when it was entered, and when its callbacks were invoked, in the order in
-/// which they were queued; and how many callbacks were queued in no call.
+/// What a reader of the trace finds: for each system call its task, when it was entered, and when its
+/// callbacks were invoked, in the order in which they were queued; and how many callbacks were queued in no
+/// call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Joined {
     pub calls: Vec<JoinedCall>,
@@ -77,8 +78,9 @@ pub(crate) struct JoinedCall {
     pub callbacks: Vec<(usize, Option<u64>)>,
 }
 
-/// Joins callbacks to calls by what is traced, and nothing else: a callback is the call's that the task was in who queued it, and is known again
-/// by its address. (An address is used again once its callback has been invoked, in a kernel as here.)
+/// Joins callbacks to calls by what is traced, and nothing else: a callback is the call's that the task was
+/// in who queued it, and is known again by its address. (An address is used again once its callback has been
+/// invoked, in a kernel as here.)
 pub(crate) fn join(lines: &[(Place, What)]) -> Joined {
     let mut all = Joined::default();
     let mut inside: BTreeMap<usize, usize> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! A machine of either kind that goes on and is looked at from time to time: what a live view shows.
+//! A running machine of either kind, viewed from time to time for a live display.
 
 use crate::input::options::MachineKind;
 use crate::kernel::machine::Machine;
@@ -28,7 +28,8 @@ pub enum Live {
 }
 
 impl Live {
-    /// The plan's machine with its tasks, before anything has happened. All of it counts, from the first nanosecond on.
+    /// The plan's machine with its tasks, before anything has happened. All of it counts, from the first
+    /// nanosecond on.
     pub fn new(plan: &Plan) -> Live {
         match plan.options.kind {
             MachineKind::Kernel => {
@@ -158,7 +159,7 @@ mod tests {
         machine.run(10 * SECOND);
         let looked = machine.look().functions;
         assert_eq!((looked[1].lazily, looked[0].broke), (0, 0));
-        // Whoever comes just after a flush finds nobody to be woken early.
+        // After a flush there is no sleeper to wake early.
         assert!(
             looked[1].broke > 5 && looked[1].broke <= looked[1].queued,
             "{looked:?}"

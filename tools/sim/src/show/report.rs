@@ -1,8 +1,8 @@
-//! Figures from what runs have shown: one value a run, under the names that reports use.
+//! Figures of runs: one value a run, under the names that reports use.
 //!
-//! A [`Figure`] is about a whole run, a thread, a family of threads, a callback's function or a CPU. Runs of one variant
-//! differ in their seed only; whoever prints a figure gives its median and range over them. Latencies of all runs
-//! together are figures of their own (`latency_us`, `latency_us_pooled_mean`).
+//! A [`Figure`] is about a whole run, a thread, a family of threads, a callback's function or a CPU. Runs of
+//! one variant differ in their seed only; the printed figure is its median and range over them. Latencies of
+//! all runs together are figures of their own (`latency_us`, `latency_us_pooled_mean`).
 //!
 //! ```
 //! use quiescent_sim::{Workload, report};
@@ -159,7 +159,8 @@ fn latency(it: &mut Figures, stats: &Stats) {
     it.run("more_waits_pct", "%", share(|it| it > 2));
 }
 
-/// Scans of the grace period that a call ended with: the last one that began after the call and ended before its return.
+/// Scans of the grace period that a call ended with: the last one that began after the call and ended before
+/// its return.
 fn waits(stats: &Stats, call: &Synchronized) -> Option<u32> {
     let ended = stats.grace_periods.partition_point(|gp| gp.end <= call.end);
     let gp = stats.grace_periods.get(ended.checked_sub(1)?)?;

@@ -1,10 +1,12 @@
-//! A run as the text that a kernel's tracer prints, so that whatever reads a kernel's traces reads a simulated one.
+//! A run as the text that a kernel's tracer prints, so that whatever reads a kernel's traces reads a
+//! simulated one.
 //!
-//! RCU's events are the engine's and print themselves; scheduler, idle, soft interrupt, timer and (of tasks that make some) system call events
-//! are the machine's, in the same layout. The clock is the machine's own, in seconds with six digits. Two things are simpler than in a kernel: a
-//! wake-up is printed on the CPU that wakes, not on the one that is interrupted for it, and everything that one piece of work does has the
-//! time of its beginning. Addresses are positions: the engine holds no callbacks. The interrupt of `rcu_barrier` (`IRQ`) comes after its
-//! `OnlineQ`: the caller has put the callback in its place already.
+//! RCU's events are the engine's and print themselves; scheduler, idle, soft interrupt, timer and (of tasks
+//! that make some) system call events are the machine's, in the same layout. The clock is the machine's own,
+//! in seconds with six digits. Two things are simpler than in a kernel: a wake-up is printed on the CPU that
+//! wakes, not on the one that is interrupted for it, and everything that one piece of work does has the time
+//! of its beginning. Addresses are positions: the engine holds no callbacks. The interrupt of `rcu_barrier`
+//! (`IRQ`) comes after its `OnlineQ`: the caller has put the callback in its place already.
 
 use std::io::{self, Write};
 
@@ -32,8 +34,8 @@ const COLUMNS: &str = "#
 ";
 
 impl Machine {
-    /// From now on every event is kept, for [`write_trace`](Machine::write_trace). That takes memory: about a hundred bytes
-    /// an event.
+    /// From now on every event is kept, for [`write_trace`](Machine::write_trace). That takes memory: about a
+    /// hundred bytes an event.
     pub fn keep_trace(&mut self) {
         self.rcu.told.notes.trace();
     }

@@ -1,7 +1,7 @@
-//! The fields of a task, as what they mean: a value, or the parameter that `$name` stands for.
+//! The fields of a task, by meaning: a value, or the parameter that `$name` stands for.
 //!
-//! A wrong value that stands in the file is an error with its line and column; a wrong value of a parameter that the
-//! command line has set is an error about that parameter.
+//! A wrong value that stands in the file is an error with its line and column; a wrong value of a parameter
+//! that the command line has set is an error about that parameter.
 
 use super::file::{Field, Parameter, Place};
 use crate::base::error::{Error, nearest};

@@ -1,7 +1,8 @@
 //! A workload's file: read, every value kept with its line and column.
 //!
-//! The values stay text here. What a field may hold depends on the work it belongs to and on parameters that the
-//! command line may change, so that is looked at later ([`fields`](super::fields)), and an error can still say where.
+//! The values stay text here. What a field may hold depends on the work it belongs to and on parameters that
+//! the command line may change, so that is looked at later ([`fields`](super::fields)), and an error can
+//! still say where.
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};

@@ -1,6 +1,8 @@
-//! Other data files of the same make: fields, sentences, and sections of fields, each with its line and column.
+//! Other data files of the same form: fields, sentences, and sections of fields, each with its line and
+//! column.
 //!
-//! What a sheet may contain is its [`Form`]; whoever reads one takes the values out as it needs them ([`Fields`]).
+//! The permitted contents of a sheet are its [`Form`]; its reader takes the values out as it needs them
+//! ([`Fields`]).
 
 use super::fields::Fields;
 use super::file::{Field, Place, Reader};

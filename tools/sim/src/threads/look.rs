@@ -1,40 +1,49 @@
-//! A look at a program's threads while they go on. The twin of the kernel's in `look.rs` above.
+//! A view of a program's running threads.
 
-use super::core::Threads;
+use super::machine::Threads;
 use crate::record::look::{InTheWay, Look, MOST, TaskLook, ended, functions};
 use crate::record::stats::Totals;
 
 impl Threads {
-    /// What there is to be seen now. The delays of callbacks, grace periods and calls that are kept one by one are gone from the machine then.
+    /// What there is to be seen now. The delays of callbacks, grace periods and calls that are kept one by
+    /// one are gone from the machine then.
     pub fn look(&mut self) -> Look {
-        self.stats.calls.clear();
-        let periods = std::mem::take(&mut self.stats.grace_periods);
-        let threads = self.threads.iter().enumerate();
+        let counted = self.counted();
+        let in_the_way = self.in_the_way();
+        let known = &mut *self.world.known.borrow_mut();
+        known.stats.calls.clear();
+        let periods = std::mem::take(&mut known.stats.grace_periods);
+        let threads = known.threads.iter().enumerate();
         let tasks = threads.map(|(number, it)| TaskLook {
             number,
             name: it.name.clone(),
             wakeups: it.wakeups,
-            ran_ns: it.busy_ns,
+            ran_ns: self.machine.busy_ns(number),
         });
         Look {
-            at: self.now(),
+            at: self.machine.now(),
             tasks: tasks.collect(),
             grace_periods: ended(&periods),
-            in_the_way: self.in_the_way(),
+            in_the_way,
             totals: Totals::default(),
-            counted: Some(self.counted()),
-            functions: functions(&mut self.stats.funcs),
+            counted: Some(counted),
+            functions: functions(&mut known.stats.funcs),
         }
     }
 
     fn in_the_way(&self) -> Vec<InTheWay> {
+        let holdouts = self.machine.enter(|| self.world.process.holdouts());
+        let known = self.world.known.borrow();
         let of_slot = |slot| {
-            let thread = self.threads.iter().position(|it| it.slot == Some(slot))?;
-            let it = &self.threads[thread];
-            let open = u32::from(it.section.is_some());
+            let thread = known.threads.iter().position(|it| it.slot == Some(slot))?;
+            let it = &known.threads[thread];
+            let open = u32::from(!it.sections.is_empty());
             Some(InTheWay::Thread(thread, it.name.clone(), open))
         };
-        let slots = self.global.holdouts().map(|slot| slot as usize);
-        slots.filter_map(of_slot).take(MOST).collect()
+        holdouts
+            .into_iter()
+            .filter_map(of_slot)
+            .take(MOST)
+            .collect()
     }
 }

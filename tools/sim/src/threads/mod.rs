@@ -1,52 +1,38 @@
-//! A machine of another kind: threads of a program that uses the library, on the same engine.
+//! A machine of another kind: threads of a program that uses the library, on virtual time.
 //!
-//! Virtual time and a queue of events as in the [kernel's machine](crate::Machine); but a "CPU" of the engine is a registered
-//! thread, grace periods are driven by whoever needs one, and what makes readers' stores visible is one process-wide fence. The
-//! engine decides ([`Config::threads`](quiescent_engine::Config::threads)); the library's part, what lies between two decisions, has a twin here, file by file:
+//! It runs the library itself: `quiescent-core-on-virtual` is the sources of `lib/core`, compiled on the
+//! primitives of `quiescent-virtual`, in which a thread is a fiber and time is that of a queue of events, as
+//! in the [kernel's machine](crate::Machine). No figure is computed: grace periods, fences and wake-ups are
+//! counted by the library where they happen. What is here is the program: threads that read, queue, wait and
+//! sleep, the statistics, and an oracle that counts waits and callbacks that end too early.
 //!
-//! | here | in `lib/quiescent/src` |
-//! |---|---|
-//! | `slots` | `slots.rs`, `leafmap.rs`, `reader.rs` |
-//! | `lane`, `queue` | `lane.rs`, `queue.rs`, `queue/room.rs` |
-//! | `deliver` | `deliver.rs`, and the calls of `retire.rs` and `call.rs` |
-//! | `drive`, `wait` | `drive.rs`, `waiting.rs`, `waitlist.rs` |
-//! | `sweep` | `sweep.rs`, and the turns of `second.rs` |
-//! | `worker` | `worker.rs`, `staff.rs`, `alarm.rs` |
-//! | `barrier` | `barrier.rs` |
-//!
-//! Numbers that both need are the engine's (`credit::Defer`, `budget::Budget`, `owner`). No figure is computed: grace periods,
-//! fences and wake-ups are counted where they happen.
-//!
-//! # Pieces
-//! A thread does one piece of work after the other: what lies between two places where the library holds no lock (a fence, a spin, a
-//! sleep, a callback). What a piece changes it changes at its beginning; then the thread is busy for what that costs, and others do theirs.
-//! With `stepwise` pieces end after each step of the engine, and between a push and the lock that it asks for. Every thread has a
-//! processor of its own.
+//! # What takes time
+//! A fence, a wake-up, a spin, a step of the engine, a push and a trip to the lock have a [price](Prices). A
+//! call happens at one moment, unless it fences, spins, sleeps or runs a callback, or takes a lock after
+//! something that had a price. With `stepwise` other threads may run before each lock and after each step of
+//! the engine. Every thread has a processor of its own.
 //!
 //! # Time
-//! The library's clock is monotonic since boot, and its deadlines lie on whole seconds of it: where in a second
-//! a run begins is drawn from the seed (`clock`). What the library reads from the coarse clock is as of the last tick (`hz`).
+//! The library's clock is monotonic since boot, and its deadlines lie on whole seconds of it: where in a
+//! second a run begins is drawn from the seed (`clock`). What the library reads from the coarse clock is as
+//! of the last tick (`hz`).
 //!
 //! # Left out
-//! Memory ordering (checkers run the library's own code for that), the fenced mode, threads without a slot, intrusive heads, the
-//! second worker, the stand-by (which never wakes unless a callback hangs), callbacks that queue, destructors in `retire`, memory
+//! Memory ordering (checkers run the library for that), the fenced mode, the second worker, the stand-by
+//! (which never wakes unless a callback hangs), callbacks that queue, destructors in `retire`, memory
 //! pressure, `fork`, processors that threads have to share.
 
-mod barrier;
-mod core;
-mod deliver;
-mod drive;
-mod lane;
 mod look;
+mod machine;
+#[allow(
+    unsafe_code,
+    reason = "the core keeps references to a process for as long as it exists"
+)]
+mod process;
 mod program;
-mod queue;
-mod reader;
-mod slots;
-mod sweep;
-mod wait;
-mod worker;
+mod world;
 
-pub use self::core::Threads;
+pub use self::machine::Threads;
 pub use crate::input::policy::{Policy, Prices};
 pub use crate::record::counted::Counted;
 

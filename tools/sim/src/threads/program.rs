@@ -1,135 +1,145 @@
 //! What a thread of the program does: reads, queues, waits, sleeps, and ends.
 
-use super::core::{Flow, Frame, On};
-use super::{Threads, drive};
+use quiescent_engine::credit::Urgency;
+use quiescent_virtual as time;
+
+use super::Verb;
+use super::world::{Thread, World};
 use crate::input::op::Op;
+use crate::record::stats::Synchronized;
 
-/// Where a thread of the program is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Next {
-    /// It begins, and reads once.
-    Register,
-    /// It asks its work what is next.
-    Ask,
-    /// It sleeps until this time of the run.
-    Sleep(u64),
-}
+impl World {
+    /// The life of a thread of the program, on its fiber.
+    pub fn run_program(&self, me: usize) {
+        let registered = self.with(me, |it| it.work.as_ref().is_some_and(|it| it.1));
+        if registered {
+            self.process.register();
+            time::busy(self.options.threads.prices.push);
+        }
+        while let Some(op) = self.next(me) {
+            self.carry_out(me, op);
+            self.with(me, |it| it.slot = self.process.slot());
+            time::settle();
+        }
+        self.exit(me);
+    }
 
-impl Threads {
-    pub(super) fn program(&mut self, me: usize, next: Next) -> Flow {
+    fn with<R>(&self, me: usize, f: impl FnOnce(&mut Thread) -> R) -> R {
+        f(&mut self.known.borrow_mut().threads[me])
+    }
+
+    /// What the thread does next; none if it is over.
+    fn next(&self, me: usize) -> Option<Op> {
+        let now = time::now();
+        let op = self.with(me, |it| it.work.as_mut().map(|it| it.0.next(now)));
+        op.filter(|op| *op != Op::Exit)
+    }
+
+    fn carry_out(&self, me: usize, op: Op) {
         let push = self.options.threads.prices.push;
-        match next {
-            Next::Register => {
-                self.own_slot_or_register(me);
-                self.push(me, Frame::Program(Next::Ask));
-                return Flow::Busy(push);
-            }
-            Next::Sleep(until) if self.now < until => {
-                self.push(me, Frame::Program(next));
-                let until = self.clock() + (until - self.now);
-                return self.sleep(me, On::Time, Some(until));
-            }
-            Next::Sleep(_) | Next::Ask => {}
-        }
-        if self.threads[me].debt > 0 {
-            self.push(me, Frame::Program(Next::Ask));
-            return Flow::Busy(0);
-        }
-        let now = self.now;
-        let work = self.threads[me].work.as_mut();
-        let op = work.map_or(Op::Exit, |work| work.next(now));
-        if op == Op::Exit {
-            return self.exit(me);
-        }
-        if let Op::SleepUntil(at) | Op::SleepOn { until: at, .. } = op {
-            self.push(me, Frame::Program(Next::Sleep(at)));
-            return Flow::Go;
-        }
-        self.push(me, Frame::Program(Next::Ask));
         match op {
-            Op::Compute(ns) | Op::Kernel(ns) => Flow::Busy(ns),
-            Op::Call { func, .. } => self.hand_over(me, func),
+            Op::Compute(ns) | Op::Kernel(ns) => time::busy(ns),
+            Op::SleepUntil(at) | Op::SleepOn { until: at, .. } => time::sleep_until(at),
+            Op::Call { func, .. } => {
+                self.hand_over(func);
+                time::busy(push);
+            }
             Op::Lock => {
                 self.lock(me);
-                Flow::Busy(push)
+                time::busy(push);
             }
             Op::Unlock => {
                 self.unlock(me);
-                Flow::Busy(push)
+                time::busy(push);
             }
             Op::Synchronize => self.synchronize(me, false),
             Op::SynchronizeExpedited => self.synchronize(me, true),
-            Op::Barrier => self.begin_barrier(me),
+            Op::Barrier => self.barrier(me),
             // What a kernel's machine does, and a program does not.
-            Op::Offline(_) | Op::Online(_) | Op::Offload(_) | Op::Deoffload(_) | Op::Shrink(_) => {
-                Flow::Go
-            }
-            Op::AwaitCallback { .. } | Op::Reclaim { .. } | Op::Enter { .. } | Op::Leave => {
-                Flow::Go
-            }
-            Op::SleepUntil(_) | Op::SleepOn { .. } | Op::Exit => Flow::Go, // seen to above
+            Op::Offline(_) | Op::Online(_) | Op::Offload(_) | Op::Deoffload(_) | Op::Shrink(_) => {}
+            Op::AwaitCallback { .. } | Op::Reclaim { .. } | Op::Enter { .. } | Op::Leave => {}
+            Op::Exit => {} // seen to by the caller
         }
     }
 
-    // Readers.
-
-    /// This thread's slot; registers it if it has none.
-    pub(super) fn own_slot_or_register(&mut self, me: usize) -> usize {
-        if let Some(slot) = self.threads[me].slot {
-            return slot;
+    /// The thread hands something over.
+    fn hand_over(&self, func: usize) {
+        let object = self.queued(func);
+        let known = self.known.borrow();
+        let (verb, bytes) = (known.verbs[func], known.stats.funcs[func].bytes);
+        drop(known);
+        let process = self.process;
+        match verb {
+            Verb::Retire => process.retire(object, bytes, bytes >= self.small),
+            Verb::RetireNoReclaim => process.retire_no_reclaim(object, bytes),
+            Verb::Call => process.defer(object, bytes, Urgency::Prompt),
+            Verb::CallLazy => process.defer(object, bytes, Urgency::Lazy),
+            Verb::CallHurry => process.defer(object, bytes, Urgency::Hurry),
         }
-        let slot = self.slots.claim();
-        self.threads[me].slot = Some(slot);
-        slot
     }
 
-    fn lock(&mut self, me: usize) {
-        let slot = self.own_slot_or_register(me);
-        let reader = &mut self.slots.slot(slot).reader;
-        if reader.depth() == 0 {
-            self.threads[me].section = Some(self.oracle.opened());
-        }
-        reader.enter();
+    fn lock(&self, me: usize) {
+        let section = self.process.lock();
+        let known = &mut *self.known.borrow_mut();
+        let it = &mut known.threads[me];
+        it.sections.push(section);
+        it.section.get_or_insert_with(|| known.oracle.opened());
     }
 
-    fn unlock(&mut self, me: usize) {
-        let Some(slot) = self.threads[me].slot else {
+    fn unlock(&self, me: usize) {
+        let Some(section) = self.with(me, |it| it.sections.pop()) else {
             return;
         };
-        if self.slots.slot(slot).reader.exit() {
-            let section = self.threads[me].section.take();
-            self.oracle.closed(section.expect("it was opened"));
-            if self.slots.slot(slot).reader.take_flag() {
-                self.wake_driver();
-            }
+        if !self.is_inside(me)
+            && let Some(number) = self.with(me, |it| it.section.take())
+        {
+            self.known.borrow_mut().oracle.closed(number);
+        }
+        self.process.unlock(section);
+    }
+
+    fn is_inside(&self, me: usize) -> bool {
+        self.with(me, |it| !it.sections.is_empty())
+    }
+
+    fn synchronize(&self, me: usize, expedited: bool) {
+        if self.is_inside(me) {
+            return; // refused: it would wait for itself
+        }
+        let (start, since) = (time::now(), self.known.borrow().oracle.since());
+        self.with(me, |it| it.waits = true);
+        self.process.synchronize(expedited);
+        self.with(me, |it| it.waits = false);
+        self.known.borrow_mut().oracle.waited(since);
+        time::settle();
+        let (end, stats) = (time::now(), &mut self.known.borrow_mut().stats);
+        if stats.counts(end) {
+            stats.calls.push(Synchronized {
+                start,
+                end,
+                expedited,
+            });
         }
     }
 
-    /// A reader that was flagged has ended its section: a driver that sleeps goes on.
-    fn wake_driver(&mut self) {
-        if std::mem::replace(&mut self.sleeper, drive::NOBODY) != drive::NOBODY {
-            self.counted.reader_wakeups += 1;
-            self.wake_sleeper();
+    fn barrier(&self, me: usize) {
+        if self.is_inside(me) {
+            return;
         }
-    }
-
-    /// Is a section of this thread open?
-    pub(super) fn is_inside(&self, me: usize) -> bool {
-        self.threads[me].section.is_some()
+        let until = self.known.borrow().oracle.until();
+        self.process.barrier();
+        self.known.borrow_mut().oracle.drained(until);
     }
 
     /// The thread ends, and so do its sections. Its queue stays with its slot.
-    fn exit(&mut self, me: usize) -> Flow {
+    fn exit(&self, me: usize) {
         while self.is_inside(me) {
             self.unlock(me);
         }
-        if let Some(slot) = self.threads[me].slot.take() {
-            if let Some(queue) = self.slots.slot(slot).queue {
-                self.leave_queue(queue);
-            }
-            self.threads[me].queue = None;
-            self.slots.release(slot);
-        }
-        Flow::Go
+        self.process.leave();
+        let known = &mut *self.known.borrow_mut();
+        let it = &mut known.threads[me];
+        (it.slot, it.work) = (None, None);
+        known.live -= 1;
     }
 }

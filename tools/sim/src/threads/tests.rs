@@ -189,18 +189,19 @@ fn callers_share_grace_periods_and_pass_the_role_on() {
     assert_eq!(it.stats().calls.len(), 1000);
     assert!(counted.grace_periods < 500, "{counted:?}");
     assert!(counted.hand_overs > 20, "{counted:?}");
-    assert_eq!((it.too_early(), counted.usurped), (0, 0));
+    assert_eq!((it.too_early(), counted.takeovers), (0, 0));
 }
 
 #[test]
 fn a_driver_that_does_not_come_back_loses_its_role() {
-    // Every fence lasts longer than a waiter's patience, so the next driver would lose the role in the same way; but each has longer.
+    // Every fence lasts longer than a waiter's patience, so the next driver would lose the role in the same
+    // way; but each has longer.
     let mut it = machine(|it| it.threads.prices.fence = 150 * MS);
     for n in 0..2 {
         caller(&mut it, &format!("caller/{n}"), n, 2);
     }
     it.run(2 * SECOND);
-    assert!(it.counted().usurped > 0, "{:?}", it.counted());
+    assert!(it.counted().takeovers > 0, "{:?}", it.counted());
     assert!(it.run_tasks(10 * SECOND), "{:?}", it.counted());
     assert_eq!(it.too_early(), 0);
 }
@@ -244,14 +245,40 @@ fn who_ends_leaves_what_is_queued_to_the_worker_and_the_slot_to_the_next() {
         it.spawn("passing", n * MS, true, Ops(ops.into_iter()));
     }
     it.run(SECOND);
-    assert_eq!(
-        (it.owed(), it.slots.registered(), it.queues.len()),
-        (15, 0, 1)
-    );
+    let (registered, queues) = it.machine.enter(|| it.world.process.sizes());
+    assert_eq!((it.owed(), registered, queues), (15, 0, 1));
     assert!(it.run_out(12 * SECOND));
     it.run(20 * SECOND);
     assert!(it.is_quiet() && it.too_early() == 0);
     assert_eq!(it.stats().wakeups_of("quiescent"), 1);
+}
+
+#[test]
+fn more_threads_than_there_are_stacks_for_are_refused() {
+    let plan = |sleepers| {
+        let workload = Workload::named("waiters").unwrap();
+        workload.plan(&[("sleepers", sleepers)])
+    };
+    assert!(plan("9000").is_ok());
+    let refused = plan("10000").unwrap_err().to_string();
+    assert!(refused.contains("10001 threads"), "{refused}");
+}
+
+#[test]
+fn a_machine_that_is_dropped_in_the_middle_leaves_the_others_alone() {
+    let mut stays = machine(|_| ());
+    producer(&mut stays, Verb::Call, 96, 1000);
+    for ms in [1, 7, 50, 990] {
+        let mut goes = machine(|it| it.seed = ms);
+        producer(&mut goes, Verb::Retire, 96, 10_000);
+        reader(&mut goes, 0, 100 * MS);
+        caller(&mut goes, "caller", 0, 1000);
+        goes.run(ms * MS);
+        stays.run(stays.now() + ms * MS);
+        drop(goes);
+    }
+    stays.run(2 * SECOND);
+    assert!(stays.counted().grace_periods > 30 && stays.too_early() == 0);
 }
 
 /// A list of things.

@@ -1,6 +1,7 @@
 //! What tasks of a torture case do: anything at any time, or mostly one thing.
 //!
-//! An actor's deeds are drawn from its own seed, so that taking one actor away leaves the others' deeds as they were.
+//! An actor's deeds are drawn from its own seed, so that taking one actor away leaves the others' deeds as
+//! they were.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -14,9 +15,11 @@ use crate::input::op::{Op, Work};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
-    /// Anything at any time: sections, waits, callbacks in bursts, barriers, CPUs that go and come and change sides.
+    /// Anything at any time: sections, waits, callbacks in bursts, barriers, CPUs that go and come and change
+    /// sides.
     Anything,
-    /// Sections, one after the other, nested, long and short, asleep in them or computing. It is over when all updaters are.
+    /// Sections, one after the other, nested, long and short, asleep in them or computing. It is over when
+    /// all updaters are.
     Reader,
     /// Waits for grace periods of both kinds, one after the other, and a callback now and then.
     Updater,

@@ -1,6 +1,7 @@
 //! A case: made from a seed, or read from text.
 //!
-//! The text is JSON; a machine is the list of its [settings](crate::settings). Reading what was written gives the same case.
+//! The text is JSON; a machine is the list of its [settings](crate::settings). Reading what was written gives
+//! the same case.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -46,8 +47,8 @@ struct Text {
 }
 
 impl Case {
-    /// The case of this seed: one of three has no faults, one of four is made of readers and updaters only and has many
-    /// grace periods.
+    /// The case of this seed: one of three has no faults, one of four is made of readers and updaters only
+    /// and has many grace periods.
     pub fn of_seed(seed: u64) -> Case {
         let mut chance = Chance::new(seed);
         let dense = chance.below(4) == 0;
@@ -117,7 +118,8 @@ impl Case {
         serde_json::to_string_pretty(&text).expect("it is plain data")
     }
 
-    /// From text that [`to_text`](Case::to_text) has written, or that somebody has changed. `file` is for errors.
+    /// From text that [`to_text`](Case::to_text) has written, also after manual changes. `file` is for
+    /// errors.
     ///
     /// # Errors
     /// If it is no such text, with the place; if the machine cannot be; if an actor is where no CPU is.

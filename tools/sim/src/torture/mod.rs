@@ -1,15 +1,17 @@
 //! Torture of the engine: random machines, random load, faults.
 //!
-//! A *case* is a machine with its options, faults, and actors; a seed gives one ([`Case::of_seed`]). It runs in two phases:
+//! A *case* is a machine with its options, faults, and actors; a seed gives one ([`Case::of_seed`]). It runs
+//! in two phases:
 //!
-//! 1. **Safety.** Everything goes wrong that [`Faults`](crate::Faults) names. Nothing may come too early: no wait, no callback, no grace period
-//!    is over before every section has ended that was open when it began, and no barrier before every callback that was queued. Progress
-//!    is not asked for.
-//! 2. **Liveness.** The faults end. Every actor has to get what it waits for, every callback has to be invoked, and the machine has to come
-//!    to rest; what does not is said in words ([`Machine::pending`]).
+//! 1. **Safety.** All faults that [`Faults`](crate::Faults) names occur. Nothing may end too early: no wait,
+//!    no callback, no grace period before every section has ended that was open when it began, and no barrier
+//!    before every callback that was queued. Progress is not required.
+//! 2. **Liveness.** The faults end. Every wait of an actor has to end, every callback has to be invoked, and
+//!    the machine has to come to rest; unfinished work is reported in words ([`Machine::pending`]).
 //!
-//! The engine's own assertions are findings as well. A case with a finding is made smaller ([`shrink`]) for as long as it
-//! still has one of the same kind, and can be kept as text: reading it gives the same run, event by event.
+//! The engine's own assertions are findings as well. A case with a finding is made smaller ([`shrink`]) for
+//! as long as it still has one of the same kind, and can be kept as text: reading it gives the same run,
+//! event by event.
 //!
 //! Oracles are those of the machine and general: nothing here knows a particular bug.
 
@@ -44,9 +46,9 @@ const LOOK: u64 = 1_000_000_000;
 pub enum Kind {
     /// Something was over while a section was open that it had to outlive.
     TooEarly,
-    /// Somebody waits for ever.
+    /// A wait never ends.
     Stuck,
-    /// Callbacks are left, or something goes on for nobody.
+    /// Callbacks are left, or the machine does not come to rest.
     Restless,
     /// An assertion failed.
     Panicked,
@@ -132,7 +134,8 @@ pub fn run(case: &Case, tally: bool) -> Outcome {
     outcome
 }
 
-/// The run of a case, as a kernel's tracer prints it, up to its end or its finding. The same case gives the same bytes.
+/// The run of a case, as a kernel's tracer prints it, up to its end or its finding. The same case gives the
+/// same bytes.
 pub fn trace(case: &Case) -> Vec<u8> {
     let mut machine = case.machine();
     machine.keep_trace();

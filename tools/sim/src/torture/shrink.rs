@@ -1,8 +1,9 @@
 //! A case with a finding, made smaller.
 //!
-//! Greedy: of all ways to make the case a little simpler the first that still shows a finding of the same kind is taken, and
-//! it begins anew. The end is a case that no single step makes simpler, or that the number of runs allowed has led to. Steps, the largest
-//! first: half of the actors, one actor, half of an actor's deeds, a kind of fault, an option that is the kernel's default, one CPU less.
+//! Greedy: of all ways to make the case a little simpler the first that still shows a finding of the same
+//! kind is taken, and it begins anew. The end is a case that no single step makes simpler, or that the number
+//! of runs allowed has led to. Steps, the largest first: half of the actors, one actor, half of an actor's
+//! deeds, a kind of fault, an option that is the kernel's default, one CPU less.
 
 use super::{Case, Finding, run};
 use crate::input::options::Options;

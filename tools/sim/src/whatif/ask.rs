@@ -17,7 +17,7 @@ pub struct Request {
     pub was: Vec<String>,
     /// What is changed, `key=value`.
     pub set: Vec<String>,
-    /// How often the window is lived through; as often as is needed if none.
+    /// The number of times that the window is replayed; the necessary number if none.
     pub repeat: Option<u64>,
     /// The seed of what is left to chance.
     pub seed: u64,
@@ -31,10 +31,10 @@ pub struct Answer {
     /// The machine as recorded, and with the change.
     pub machines: [Options; 2],
     /// Settings that the trace tells, and those that were chosen because they fit.
-    pub told: Vec<&'static str>,
+    pub inferred: Vec<&'static str>,
     /// See [`Fit::chosen`].
     pub fitted: Vec<&'static str>,
-    /// How often the window was lived through.
+    /// The number of times that the window was replayed.
     pub times: u64,
     /// Its length, in seconds, and what was fed: threads, callbacks, waits.
     pub fed: Fed,
@@ -42,7 +42,8 @@ pub struct Answer {
     pub lines: Vec<Line>,
     /// Lengths of grace periods in order, in milliseconds: recorded, model as recorded, with the change.
     pub gps: [Vec<f64>; 3],
-    /// Seconds before the end of the window in which some thread has nothing left to do, as it waits less with the change than in the trace.
+    /// Seconds before the end of the window in which some thread has nothing left to do, as it waits less
+    /// with the change than in the trace.
     pub uncovered: f64,
     /// What makes the figures doubtful.
     pub doubts: Vec<String>,
@@ -171,10 +172,13 @@ pub fn ask(
     };
     spread(&mut lines, &others);
     bar.end();
-    let told = trace.told.settings();
+    let inferred = trace.inferred.settings();
     let mut answer = Answer {
         request: request.clone(),
-        told: told.into_iter().filter(|it| !given.contains(it)).collect(),
+        inferred: inferred
+            .into_iter()
+            .filter(|it| !given.contains(it))
+            .collect(),
         fitted: fit.chosen,
         times,
         fed: Fed {
@@ -196,7 +200,8 @@ pub fn ask(
     Ok(Some(answer))
 }
 
-/// The change once more, where a scheduler might have had the grace-period thread elsewhere, and on machines that the trace does not tell apart.
+/// The change once more, where a scheduler might have had the grace-period thread elsewhere, and on machines
+/// that the trace does not tell apart.
 fn elsewhere(
     trace: &Trace,
     fit: &Fit,
@@ -296,7 +301,7 @@ impl Answer {
         let from = |key: &str| match key {
             _ if given.contains(&key) => "given",
             _ if self.fitted.contains(&key) => "fitted",
-            _ if self.told.contains(&key) || key == "rcu_nocbs" || key == "rcu_lazy" => "trace",
+            _ if self.inferred.contains(&key) || key == "rcu_nocbs" || key == "rcu_lazy" => "trace",
             _ => "default",
         };
         shown.map(|(key, value)| (key, value, from(key))).collect()

@@ -1,21 +1,25 @@
-//! What every thread but RCU's did in a trace, so that a machine can live through it again.
+//! The actions of every thread but RCU's in a trace, as input for a machine.
 //!
-//! A thread's life is a list of *runs*. A run begins with a wake-up, at an instant and on a CPU, and is a list of steps: time on a CPU, a callback
-//! queued, a wait for a grace period. Time on a CPU is from `sched_switch` to `sched_switch`, whatever interrupts took of it. Where a thread is
-//! seen running that nobody woke, the run begins there, and its wake-up is not counted.
+//! A thread's actions are a list of *runs*. A run begins with a wake-up, at an instant and on a CPU, and is a
+//! list of steps: time on a CPU, a callback queued, a wait for a grace period. Time on a CPU is from
+//! `sched_switch` to `sched_switch`, interrupts included. Where a thread runs without a traced wake-up, the
+//! run begins there, and the wake-up is not counted.
 //!
-//! **Waits** for grace periods, expedited ones and `rcu_barrier` (`waits`): how long one takes is not the thread's doing, so its length is
-//! left out, and wake-ups in it begin no run. When it ended in the trace is kept, for what the thread does later ([`Step::Wait`]). Callbacks that
-//! a wait queues are no steps: the model's wait queues its own.
+//! **Waits** for grace periods, expedited ones and `rcu_barrier` (`waits`): how long one takes is not the
+//! thread's doing, so its length is left out, and wake-ups in it begin no run. When it ended in the trace is
+//! kept, for what the thread does later ([`Step::Wait`]). Callbacks that a wait queues are no steps: the
+//! model's wait queues its own.
 //!
-//! **Ticks of others.** Where a timer of the wheel that is not RCU's was taken, idle CPUs had a tick for its sake: all those that had one at that instant, since several may have
-//! set their clocks for it. They are kept by CPU and jiffy. `process_timeout` is RCU's if the grace-period thread wakes up within 100 µs, and
-//! `do_nocb_deferred_wakeup_timer` always is. A timer that may be deferred (its `baseclk` is behind) causes no tick where RCU's own was taken, too: it was
-//! taken along. A tick that only RCU had need of is not kept: the model has to have it by itself.
+//! **Ticks of others.** Where a timer of the wheel that is not RCU's was taken, idle CPUs had a tick for its
+//! sake: all those that had one at that instant, since several may have set their clocks for it. They are
+//! kept by CPU and jiffy. `process_timeout` is RCU's if the grace-period thread wakes up within 100 µs, and
+//! `do_nocb_deferred_wakeup_timer` always is. A timer that may be deferred (its `baseclk` is behind) causes
+//! no tick where RCU's own was taken, too: it was taken along. A tick that only RCU had need of is not kept:
+//! the model has to have it by itself.
 //!
 //! **Interrupts** that are neither, and only end a halt (`interrupts`), are kept by CPU and time.
 //!
-//! What cannot be told: whom a thread waited for if not RCU. Its wake-ups are taken as coming from outside.
+//! Unknown: waits for anything except RCU. The wake-ups after them count as external.
 
 mod again;
 mod interrupts;
@@ -80,7 +84,8 @@ pub struct Life {
 pub struct Doings {
     /// Threads, in the order in which they are seen.
     pub lives: Vec<Life>,
-    /// Ticks on idle CPUs at instants at which a timer was taken that is none of RCU's: the CPU, and when, in nanoseconds.
+    /// Ticks on idle CPUs at instants at which a timer was taken that is none of RCU's: the CPU, and when, in
+    /// nanoseconds.
     pub ticks: Vec<(CpuId, u64)>,
     /// Interrupts that only ended a halt: the CPU, and when, in nanoseconds.
     pub interrupts: Vec<(CpuId, u64)>,
@@ -98,7 +103,8 @@ pub struct Doings {
     pub switches: bool,
 }
 
-/// After this time without an event of its own a thread whose switches are not seen has slept, in nanoseconds.
+/// After this time without an event of its own a thread whose switches are not seen has slept, in
+/// nanoseconds.
 const ONE_WORK: u64 = 60_000;
 
 /// A thread that is seen first when it queues a callback has run for so long, in nanoseconds.
@@ -127,7 +133,7 @@ struct Ticking {
 /// What is deferred is ripe so long before the tick that takes it, in nanoseconds.
 const RIPE: u64 = 10_000;
 
-/// Collects while somebody else reads: feed it every record, then finish.
+/// Collects while another consumer reads: feed it every record, then finish.
 #[derive(Debug, Default)]
 pub struct Follow {
     known: HashMap<u32, Now>,
@@ -324,7 +330,8 @@ impl Follow {
         now.asleep = sleeps;
     }
 
-    /// The task that runs does something. What the idle loop and RCU's threads do, and those who wait, belongs to a life of that CPU's interrupts.
+    /// The task that runs does something. What the idle loop and RCU's threads do, and those who wait,
+    /// belongs to a life of that CPU's interrupts.
     fn step(&mut self, record: &Record<'_>, step: Step) {
         let (time, cpu) = (record.time_ns, record.cpu);
         if !record.flags.softirq() && !record.flags.hardirq() {
@@ -393,7 +400,8 @@ fn is_outside(task: &str, pid: u32) -> bool {
         )
 }
 
-/// Did the task that left its CPU want to go on? `prev_state=R`, `R+`, or trace-cmd's `name:pid [prio] R ==>`.
+/// Did the task that left its CPU want to go on? `prev_state=R`, `R+`, or trace-cmd's `name:pid [prio] R
+/// ==>`.
 fn is_runnable(text: &str) -> bool {
     let state = match text.split_once("prev_state=") {
         Some((_, rest)) => rest,

@@ -1,4 +1,4 @@
-//! What makes the figures of a replay doubtful, in sentences: the fit, what the trace lacks, what nobody can know.
+//! Doubts about the figures of a replay, in sentences: the fit, missing parts of the trace, unknown facts.
 
 use super::Answer;
 use super::doings::Awaited;
@@ -90,7 +90,7 @@ fn lacks(trace: &Trace) -> Vec<String> {
     said
 }
 
-/// What nobody can know.
+/// Unknown facts.
 fn unknown(answer: &Answer, trace: &Trace, alike: bool) -> Vec<String> {
     let mut said = Vec::new();
     if alike {

@@ -1,12 +1,15 @@
 //! A machine with the doings of a trace before it.
 //!
-//! **What follows a wait.** A thread that waited for a grace period goes on when the model's is over. From then on everything it does is as much later, or
-//! earlier, as the wait's end was: its own pauses keep their length, as those of a script do that makes one call after another. A thread that nothing
-//! made wait does everything when it did. So the callbacks of a thread that waits move with it, and those of interrupts and of all
-//! others stay. Where a thread's pauses really end with something from outside (a key, a packet), this moves it by the sum of the differences; how many threads
-//! wait, and for how long, stands beside the figures.
+//! **What follows a wait.** A thread that waited for a grace period goes on when the model's is over. From
+//! then on everything it does is as much later, or earlier, as the wait's end was: its own pauses keep their
+//! length, as those of a script do that makes one call after another. A thread that nothing made wait does
+//! everything when it did. So the callbacks of a thread that waits move with it, and those of interrupts and
+//! of all others stay. Where a thread's pauses really end with something from outside (a key, a packet), this
+//! moves it by the sum of the differences; how many threads wait, and for how long, stands beside the
+//! figures.
 //!
-//! A thread that is late (its CPU was taken by others) skips a sleep that would have ended more than 100 µs ago.
+//! A thread that is late (its CPU was taken by others) skips a sleep that would have ended more than 100 µs
+//! ago.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -28,25 +31,27 @@ const LATE: u64 = 100_000;
 /// In the trace a thread is seen on its CPU when it is woken there; the model may wake it a little earlier.
 const AHEAD: u64 = 100_000;
 
-/// The name of a life that is only interrupts; its wake-ups are nobody's.
+/// The name of an entry that is only interrupts; its wake-ups belong to no thread.
 pub(super) const NOBODY: &str = "interrupts/";
 
 /// A call: function, lazy, whether threads can be woken.
 type Call = (usize, bool, bool);
 
-/// A thread that lives through its life again.
+/// A thread that repeats its recorded actions.
 struct Again {
     runs: std::vec::IntoIter<Run>,
     steps: std::vec::IntoIter<Step>,
     calls: Rc<[Call]>,
     cpus: u32,
-    /// How much later it is than in the trace, in nanoseconds; earlier below 0. [`Fed`] looks at it when all is over.
+    /// How much later it is than in the trace, in nanoseconds; earlier below 0. [`Fed`] looks at it when all
+    /// is over.
     shift: Rc<Cell<i64>>,
     /// It waits, and in the trace that ended then.
     waits: Option<u64>,
     /// The next run has been slept for.
     slept: Option<Run>,
-    /// What a switch costs the machine: one before and one after a run, which the trace has in the time on a CPU.
+    /// What a switch costs the machine: one before and one after a run, which the trace has in the time on a
+    /// CPU.
     switch: u64,
 }
 
@@ -124,7 +129,8 @@ pub struct Fed {
 }
 
 impl Fed {
-    /// How long before the end of the window somebody has come to the end of the trace, in nanoseconds.
+    /// The time before the end of the window at which a thread has reached the end of the trace, in
+    /// nanoseconds.
     pub fn uncovered(&self) -> u64 {
         let least = self.shifts.iter().map(|it| it.get()).min();
         let (doings, window) = self.ends;
@@ -164,7 +170,7 @@ pub fn machine(recorded: &Recorded, doings: &Doings, options: Options, times: u6
     }
 }
 
-/// When a machine has lived through it, in nanoseconds.
+/// The time at which a machine has replayed it, in nanoseconds.
 pub fn end(recorded: &Recorded, times: u64) -> u64 {
     match times {
         0 | 1 => recorded.window.end_ns,
@@ -201,7 +207,8 @@ fn place(machine: &mut Machine, recorded: &Recorded, doings: &Doings, times: u64
     }
 }
 
-/// The thread of a life, if there is anything in it; what is returned tells how much later it is, from now on.
+/// The thread of a life, if there is anything in it; what is returned tells how much later it is, from now
+/// on.
 fn spawn(
     machine: &mut Machine,
     recorded: &Recorded,

@@ -1,9 +1,10 @@
 //! Which of the machines that a trace does not tell apart it was: the one whose replay comes nearest.
 //!
-//! Whether CPUs execute at the same time, and when an idle CPU's tick stops, is in no line of a trace, and decides much. So every combination of the
-//! two lives through the trace, and the one counts whose rates are nearest to the recorded ones. That is a *fit*: of the column
-//! "model as recorded" two choices of one bit each are set by the figures beside it, and whoever prints it says so. The change is still a
-//! prediction. A setting that was given is not chosen.
+//! A trace has no line about whether CPUs execute at the same time, and when an idle CPU's tick stops, and
+//! both matter much. So every combination of the two replays the trace, and the one whose rates are nearest
+//! to the recorded ones is used. That is a *fit*: the figures beside the column "model as recorded" choose
+//! two of its settings, and the output says so. The change is still a prediction. A given setting is not
+//! chosen.
 
 use super::{BAD_FIT, Line, Trace, lines};
 use crate::input::options::{IdleLoop, Options, Smp};
@@ -61,7 +62,8 @@ impl Trace {
     }
 }
 
-/// How far rates are off, on average: the logarithm of their ratios, so that half is as far as twice. Below a tenth of a bad fit nothing is told apart.
+/// How far rates are off, on average: the logarithm of their ratios, so that half is as far as twice. Below a
+/// tenth of a bad fit nothing is told apart.
 fn distance(lines: &[Line]) -> f64 {
     let those = lines
         .iter()

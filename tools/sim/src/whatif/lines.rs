@@ -1,4 +1,5 @@
-//! The three columns, figure by figure: of the real machine from the trace, of the model from what its runs have counted.
+//! The three columns, figure by figure: of the real machine from the trace, of the model from what its runs
+//! have counted.
 //!
 //! One table says what is a line, and how it is taken from either; so both sides are counted alike.
 
@@ -42,7 +43,8 @@ impl Line {
         self.ratio().map(|it| (it - 1.0).abs())
     }
 
-    /// Is the model too far off for the change to be believed? By how much one event more or less would change the figure is allowed on top.
+    /// Is the model too far off for the change to be believed? By how much one event more or less would
+    /// change the figure is allowed on top.
     pub fn misfits(&self) -> bool {
         let one = self.count.map_or(0.0, |it| 1.0 / it.max(1) as f64);
         self.off().is_some_and(|it| it > BAD_FIT && it > one)
@@ -213,7 +215,8 @@ pub fn lines(trace: &Trace, modelled: &Stats, changed: &Stats) -> Vec<Line> {
     LINES.iter().filter_map(line).collect()
 }
 
-/// Adds to each line between what the change's figure lies, over runs that differ in what a scheduler decides.
+/// Adds to each line between what the change's figure lies, over runs that differ in what a scheduler
+/// decides.
 pub fn spread(lines: &mut [Line], runs: &[Stats]) {
     let all: Vec<Of> = runs.iter().map(Of::model).collect();
     for line in lines {

@@ -1,25 +1,27 @@
 //! What a recorded machine would have done under other settings.
 //!
-//! A trace is replayed twice on the machine model: under the settings that it was recorded under, and with a change. The first run says how well the
-//! model fits this machine; only where it does is the second worth reading. [`Line`] has the three figures side by side.
+//! A trace is replayed twice on the machine model: under the settings of the recording, and with a change.
+//! The first run shows how well the model fits this machine; the second is meaningful only where it fits.
+//! [`Line`] has the three figures side by side.
 //!
 //! | module | job |
 //! |---|---|
-//! | [`doings`] | what came from outside RCU: threads' wake-ups, how long they ran, what they queued, whom they waited for, timers |
-//! | `told` | settings that the trace tells without saying so |
-//! | `feed` | a machine that has all of it before it |
+//! | [`doings`] | input from outside RCU: threads' wake-ups, running times, callbacks, waits, timers |
+//! | `inferred` | settings that follow from the trace |
+//! | `feed` | a machine with this input |
 //! | `lines` | the three columns, figure by figure |
-//! | `fit` | which of the few machines that a trace does not tell apart it was |
+//! | `fit` | the choice among the few machines that a trace cannot distinguish |
 //!
 //! # What is input, and what the model produces
-//! Input: wake-ups of every thread but RCU's, with CPU and time on it; callbacks, as steps of those threads; wheel timers that are not RCU's; interrupts
-//! that only end a halt; where RCU's threads ran. The
-//! model's: RCU's threads' wake-ups, grace periods and scans, delays, every tick and idle entry, and how long synchronous, expedited and barriers' waits take. What follows
-//! a wait moves with it (`feed`).
+//! Input: wake-ups of every thread but RCU's, with CPU and time on it; callbacks, as steps of those threads;
+//! wheel timers that are not RCU's; interrupts that only end a halt; where RCU's threads ran. The model's:
+//! RCU's threads' wake-ups, grace periods and scans, delays, every tick and idle entry, and how long
+//! synchronous, expedited and barriers' waits take. What follows a wait moves with it (`feed`).
 //!
 //! # What a change makes of the input
-//! Where `rcu_preempt` ran is kept. Threads that the trace does not have (`rcuog`, `rcuop` of a trace without offloading) begin where the model has them begin, CPU `gp_cpu` and
-//! the CPU that wakes them first, and stay; on the machine of the shared traces they nearly do. Those that the change takes away are not there.
+//! Where `rcu_preempt` ran is kept. Threads that the trace does not have (`rcuog`, `rcuop` of a trace without
+//! offloading) begin where the model has them begin, CPU `gp_cpu` and the CPU that wakes them first, and
+//! stay; on the machine of the shared traces they nearly do. Those that the change takes away are not there.
 //! Work that a callback starts (a work item that it queues) happens when it did.
 //!
 //! ```
@@ -57,17 +59,17 @@ pub mod doings;
 mod doubts;
 mod feed;
 mod fit;
+mod inferred;
 mod lines;
 pub mod page;
 pub mod replay;
 mod show;
-mod told;
 
 pub use ask::{Answer, Fed, Request, ask, check};
 pub use fit::{FITTED, Fit};
+pub use inferred::Inferred;
 pub use lines::{Line, lines, spread};
 pub use show::{report, text};
-pub use told::Told;
 
 use doings::{Awaited, Doings};
 
@@ -77,7 +79,8 @@ pub const BAD_FIT: f64 = 0.15;
 /// Virtual time between two looks at whether to stop, in nanoseconds.
 const SLICE: u64 = 100_000_000;
 
-/// Flush times that a run with lazy callbacks lasts: a trace shorter than a flush time says nothing about how often there is one.
+/// Flush times that a run with lazy callbacks lasts: a trace shorter than a flush time says nothing about how
+/// often there is one.
 const FLUSHES: u64 = 10;
 
 /// Most virtual time that is made of repetitions, in nanoseconds.
@@ -93,7 +96,7 @@ pub struct Trace {
     /// What came from outside.
     pub doings: Doings,
     /// Settings that it tells.
-    pub told: Told,
+    pub inferred: Inferred,
 }
 
 /// Reads a trace as records come; [`read`] is the short form.
@@ -102,7 +105,7 @@ pub struct Reading {
     recorder: Recorder,
     measure: Measure,
     doings: doings::Follow,
-    told: told::Follow,
+    inferred: inferred::Follow,
 }
 
 impl Reading {
@@ -112,7 +115,7 @@ impl Reading {
             recorder: Recorder::new(options),
             measure: Measure::new(options.window),
             doings: doings::Follow::default(),
-            told: told::Follow::default(),
+            inferred: inferred::Follow::default(),
         }
     }
 
@@ -121,7 +124,7 @@ impl Reading {
         self.recorder.feed(record);
         self.measure.feed(record);
         self.doings.feed(record);
-        self.told.feed(record);
+        self.inferred.feed(record);
     }
 
     /// The trace.
@@ -133,7 +136,7 @@ impl Reading {
         Ok(Trace {
             figures: self.measure.finish(summary)?,
             doings: self.doings.finish(recorded.hz),
-            told: self.told.finish(&recorded),
+            inferred: self.inferred.finish(&recorded),
             recorded,
         })
     }
@@ -157,7 +160,8 @@ pub fn read(
 }
 
 impl Trace {
-    /// The machine as far as the trace tells it: CPUs, ticks, the jiffy number, who is offloaded, laziness, and what [`Told`] has.
+    /// The machine as far as the trace tells it: CPUs, ticks, the jiffy number, who is offloaded, laziness,
+    /// and what [`Inferred`] has.
     pub fn options(&self) -> Options {
         let it = &self.recorded;
         let base = Options {
@@ -166,10 +170,11 @@ impl Trace {
             lazy: it.lazy,
             ..Options::kernel_6_12(it.cpus, it.hz)
         };
-        self.told.on(crate::whatif::replay::options(it, base))
+        self.inferred.on(crate::whatif::replay::options(it, base))
     }
 
-    /// How often the window has to be lived through: once, or, where some machine is lazy, until ten flush times have passed. No more than ten minutes.
+    /// The number of replays of the window: one, or, where some machine is lazy, enough for ten flush times.
+    /// No more than ten minutes.
     pub fn times<'a>(&self, machines: impl IntoIterator<Item = &'a Options>) -> u64 {
         let lazy = machines.into_iter().filter(|it| it.lazy);
         let flush = lazy.map(|it| it.lazy_flush_ms * 1_000_000).max();
@@ -177,13 +182,13 @@ impl Trace {
         wanted.div_ceil(doings::period(&self.recorded)).max(1)
     }
 
-    /// Has a machine live through it, the window so many times over. None if `stop` said so.
+    /// Replays it on a machine, the window this number of times. None if `stop` said so.
     pub fn run(&self, options: &Options, times: u64, stop: impl Fn() -> bool) -> Option<Stats> {
         self.run_with(options, times, None, stop)
     }
 
-    /// CPUs on which the grace-period thread might have run instead, for a look at how much depends on it: where `rcuog` begins, where most
-    /// callbacks are queued, and one where neither is.
+    /// CPUs on which the grace-period thread might have run instead, for a look at how much depends on it:
+    /// where `rcuog` begins, where most callbacks are queued, and one where neither is.
     pub fn other_places(&self, options: &Options) -> Vec<CpuId> {
         let mut queued = vec![0u64; self.recorded.cpus as usize];
         for arrival in self.recorded.in_window() {
@@ -234,7 +239,8 @@ impl Trace {
         Some(stats)
     }
 
-    /// Waits of the window for this: how many were over in it, and how long they took on average, in milliseconds.
+    /// Waits of the window for this: how many were over in it, and how long they took on average, in
+    /// milliseconds.
     pub fn waits(&self, what: Awaited) -> (usize, f64) {
         let window: Window = self.recorded.window;
         let all = self.doings.waits.iter();

@@ -1,4 +1,5 @@
-//! The page of `whatif`: the table, what makes it doubtful, wake-ups by thread and the lengths of grace periods as charts.
+//! The page of `whatif`: the table, what makes it doubtful, wake-ups by thread and the lengths of grace
+//! periods as charts.
 
 use quiescent_report::html::chart::{Axis, Bar, Bars, Panel, Point, Points, Row, Series, Tone};
 use quiescent_report::html::layout::{self, Count, Fact, Head, News, Section, prose};

@@ -1,8 +1,8 @@
-//! A machine that lives through what a trace has recorded.
+//! A machine that replays a recorded trace.
 //!
-//! It is fed with what came from outside: which callbacks were queued when and on which CPU, and where RCU's threads were (a
-//! scheduler's choice, which nothing that RCU does predicts). Everything else it has to produce itself: grace periods, scans,
-//! wake-ups, ticks, delays.
+//! It is fed with what came from outside: which callbacks were queued when and on which CPU, and where RCU's
+//! threads were (a scheduler's choice, which nothing that RCU does predicts). Everything else it has to
+//! produce itself: grace periods, scans, wake-ups, ticks, delays.
 
 use std::collections::BTreeMap;
 use std::io::BufRead;

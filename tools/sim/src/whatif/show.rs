@@ -1,7 +1,8 @@
 //! An answer as rows and as text.
 //!
-//! The order of the columns is the order of reading: what was recorded, what the model makes of it, how far that is off, and then what the
-//! change does. What makes the last column doubtful is a warning above everything else.
+//! The order of the columns is the order of reading: what was recorded, what the model makes of it, how far
+//! that is off, and then what the change does. What makes the last column doubtful is a warning above
+//! everything else.
 
 use quiescent_report::text::Table;
 use quiescent_report::text::number::short;
@@ -11,14 +12,15 @@ use super::{Answer, BAD_FIT, Line};
 use crate::input::options::Options;
 use crate::load::settings;
 
-/// As rows: subjects `recorded`, `model` and `changed`, and `changed_least` and `changed_most` wherever a scheduler has the grace-period thread run.
+/// As rows: subjects `recorded`, `model` and `changed`, and `changed_least` and `changed_most` wherever a
+/// scheduler has the grace-period thread run.
 pub fn report(answer: &Answer, stopped: bool) -> Report {
     let mut report = Report::new("whatif", answer.request.seed);
     report.option("file", answer.request.file.as_str());
     report.option("set", answer.request.set.clone());
     report.option("as", answer.request.was.clone());
     report.option("repeat", answer.times);
-    report.option("told_by_the_trace", answer.told.clone());
+    report.option("told_by_the_trace", answer.inferred.clone());
     report.option("fitted", answer.fitted.clone());
     let machine = |options: &Options| -> serde_json::Map<String, serde_json::Value> {
         let all = settings::listed(options).into_iter();

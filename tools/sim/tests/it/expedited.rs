@@ -1,4 +1,5 @@
-//! Expedited grace periods: microseconds on an idle machine, beside normal ones, and as the options prescribe.
+//! Expedited grace periods: microseconds on an idle machine, beside normal ones, and as the options
+//! prescribe.
 
 use quiescent_sim::{Caller, Hog, Machine, Op, Options, Smp, Stats, Work};
 

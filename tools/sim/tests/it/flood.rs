@@ -1,5 +1,5 @@
-//! More callbacks than a CPU can invoke on the side: its programs go on all the same. And more waiters than the
-//! grace-period thread wakes itself.
+//! More callbacks than a CPU can invoke on the side: its programs go on all the same. And more waiters than
+//! the grace-period thread wakes itself.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -17,8 +17,8 @@ impl Work for Counts {
     }
 }
 
-/// A machine whose CPU 1 has a flood of callbacks and a program that computes; what that has had of the time until
-/// the flood is over, in permille.
+/// A machine whose CPU 1 has a flood of callbacks and a program that computes; what that has had of the time
+/// until the flood is over, in permille.
 fn flood(callbacks: usize) -> (u64, Machine) {
     let mut machine = Machine::new(Options::kernel_6_12(4, 1000));
     machine.func("callback");

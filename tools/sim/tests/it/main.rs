@@ -1,4 +1,5 @@
-//! Machines from outside: what they do, held against what a kernel, a program's threads or a recorded trace did.
+//! Machines from outside: what they do, held against what a kernel, a program's threads or a recorded trace
+//! did.
 
 mod barrier;
 mod common;

@@ -82,7 +82,8 @@ fn a_grace_period_turns_the_tick_on_until_the_cpu_has_reported() {
     machine.spawn("caller", 0, 100 * MS, Caller::new(1, 0));
     machine.run(SECOND);
     let stats = machine.stats();
-    // Two scans, since only the second one knows that nothing has changed; then a tick that notes and reports.
+    // Two scans, since only the second one knows that nothing has changed; then a tick that notes and
+    // reports.
     let latency = latencies(&stats)[0];
     assert!((8 * MS..20 * MS).contains(&latency), "{latency}");
     assert_eq!(stats.credits[1].own, 1, "it has reported itself");

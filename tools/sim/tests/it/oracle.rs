@@ -1,5 +1,6 @@
-//! The strongest test of the engine there is: whole machines, of random shape, under random load and faults, on which nothing may
-//! come too early, and on which everything is done once the faults have ended ([`quiescent_sim::torture`]).
+//! The strongest test of the engine there is: whole machines, of random shape, under random load and faults,
+//! on which nothing may come too early, and on which everything is done once the faults have ended
+//! ([`quiescent_sim::torture`]).
 //!
 //! `QUIESCENT_SEARCH=deep` tries more machines; `quiescent torture --sim` as many as one likes.
 

@@ -1,7 +1,9 @@
-//! Machines of every shape: sizes that fill leaves of the tree and sizes that do not, tick rates, idle loops, rates of callbacks.
+//! Machines of every shape: sizes that fill leaves of the tree and sizes that do not, tick rates, idle loops,
+//! rates of callbacks.
 //!
-//! Nothing may come too early, and nothing may be left behind; and a call takes as many ticks as the mechanism says: a wait of
-//! `j` jiffies is `j + 1` ticks, one wait or two, and two ticks more where a callback wakes the caller.
+//! Nothing may come too early, and nothing may be left behind; and a call takes as many ticks as the
+//! mechanism says: a wait of `j` jiffies is `j + 1` ticks, one wait or two, and two ticks more where a
+//! callback wakes the caller.
 
 use quiescent_engine::EarlyQs;
 use quiescent_sim::{Caller, IdleLoop, Machine, Options, Workload};
@@ -72,7 +74,8 @@ fn one_cpu_reports_itself_and_waits_for_nobody() {
             "{:?}",
             ticks(&early, 0)
         );
-        // Otherwise its next tick reports it, and that ends the grace period at once: no scan, whatever the jiffies.
+        // Otherwise its next tick reports it, and that ends the grace period at once: no scan, whatever the
+        // jiffies.
         let late = ticks(&Options::kernel_6_12(1, hz), 0);
         assert!(late.iter().all(|&it| it == 3), "{late:?}");
     }

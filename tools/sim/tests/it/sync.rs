@@ -1,7 +1,8 @@
 //! `synchronize_rcu` on idle machines: how many waits it takes, and how long that is.
 //!
-//! The figures are those of a real kernel on which only one CPU executed at a time (`data/kernel-measurements.json`); the closed
-//! forms are in ticks: `F * (j + 1)`, and two ticks more where a callback wakes the caller.
+//! The figures are those of a real kernel on which only one CPU executed at a time
+//! (`data/kernel-measurements.json`); the closed forms are in ticks: `F * (j + 1)`, and two ticks more where
+//! a callback wakes the caller.
 
 use quiescent_engine::EarlyQs;
 use quiescent_sim::{Caller, Hog, IdleLoop, Machine, Options, Smp, Stats};
@@ -148,7 +149,8 @@ fn the_same_seed_gives_the_same_run() {
 
 #[test]
 fn a_caller_that_is_woken_comes_before_a_program_that_gave_way() {
-    // Both CPUs compute, and thread, caller and a program share one of them: each CPU reports by itself in two ticks.
+    // Both CPUs compute, and thread, caller and a program share one of them: each CPU reports by itself in
+    // two ticks.
     let options = Options {
         wake_from_gp: true,
         ..Options::kernel_6_12(2, 250)

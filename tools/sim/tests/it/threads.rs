@@ -1,7 +1,7 @@
 //! Programs at random on a machine of threads: nothing may come too early, and nothing may be left behind.
 //!
-//! The oracle is the machine's own. Costs are by chance as well, from nothing to longer than anybody's patience: they decide who
-//! comes between two steps of whom. `QUIESCENT_SEARCH=deep` tries more programs.
+//! The oracle is the machine's own. Costs are by chance as well, from nothing to longer than anybody's
+//! patience: they decide who comes between two steps of whom. `QUIESCENT_SEARCH=deep` tries more programs.
 
 use quiescent_sim::chance::Chance;
 use quiescent_sim::{Op, Options, Threads, Verb, Work};
@@ -121,7 +121,7 @@ struct Seen {
     sleeps: u64,
     reader_wakeups: u64,
     hand_overs: u64,
-    usurped: u64,
+    takeovers: u64,
     stalls: u64,
     helped: u64,
     barriers: u64,
@@ -182,7 +182,7 @@ fn nothing_comes_too_early_and_nothing_is_left_behind() {
         all.sleeps += counted.sleeps;
         all.reader_wakeups += counted.reader_wakeups;
         all.hand_overs += counted.hand_overs;
-        all.usurped += counted.usurped;
+        all.takeovers += counted.takeovers;
         all.stalls += counted.stalls;
         all.helped += counted.helped;
         all.barriers += counted.barriers;
@@ -193,7 +193,7 @@ fn nothing_comes_too_early_and_nothing_is_left_behind() {
     assert!(all.grace_periods > 5_000 && all.sole > 500, "{all:?}");
     assert!(all.take_overs > 500 && all.barriers > 200, "{all:?}");
     assert!(all.sleeps > 100 && all.reader_wakeups > 100, "{all:?}");
-    assert!(all.hand_overs > 200 && all.usurped > 20, "{all:?}");
+    assert!(all.hand_overs > 200 && all.takeovers > 20, "{all:?}");
     assert!(
         all.stalls > 20 && all.helped > 500 && all.over_budget > 50,
         "{all:?}"

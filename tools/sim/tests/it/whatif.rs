@@ -1,4 +1,5 @@
-//! `whatif`: what is read out of a trace, what follows a wait, and how near the model comes to real traces, as recorded and with a change.
+//! `whatif`: what is read out of a trace, what follows a wait, and how near the model comes to real traces,
+//! as recorded and with a change.
 
 use quiescent_engine::EarlyQs;
 use quiescent_sim::experiments::{Basis, what_if};
@@ -44,7 +45,8 @@ fn runs<'a>(trace: &'a Trace, name: &str) -> &'a [Run] {
         .runs
 }
 
-/// A thread that works, queues, is preempted, works on and sleeps; another that waits twice; an interrupt that queues.
+/// A thread that works, queues, is preempted, works on and sleeps; another that waits twice; an interrupt
+/// that queues.
 const LIVES: &str = "\
 <idle>-0 [001] dNh4. 0.001000: sched_wakeup: comm=a pid=7 prio=120 target_cpu=001
 <idle>-0 [001] d..2. 0.001010: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=a next_pid=7 next_prio=120
@@ -184,7 +186,8 @@ fn waits_take_as_long_as_the_settings_make_them() {
         let lines = with(&trace, sets);
         let modelled = of(&lines, "synchronize_ms_mean");
         assert!(near(modelled, real), "{sets:?}: {modelled}");
-        // One call right after the other: the script is faster, or slower, by as much. The trace has calls for two seconds.
+        // One call right after the other: the script is faster, or slower, by as much. The trace has calls
+        // for two seconds.
         let rate = of(&lines, "synchronize_per_s");
         assert!(
             (rate * modelled / 1000.0 - 1.0).abs() < 0.35,
@@ -195,20 +198,20 @@ fn waits_take_as_long_as_the_settings_make_them() {
 
 #[test]
 fn the_trace_tells_jiffies_and_the_early_report() {
-    let told = |name| file(name, None).told;
-    let j32 = told("classic-d-nocb-j32-file100");
+    let inferred = |name| file(name, None).inferred;
+    let j32 = inferred("classic-d-nocb-j32-file100");
     assert_eq!((j32.first_fqs, j32.next_fqs), (Some(32), Some(32)));
-    let early = told("classic-a-softirq-file100-early");
+    let early = inferred("classic-a-softirq-file100-early");
     assert_eq!(
         (early.first_fqs, early.early_qs),
         (Some(3), Some(EarlyQs::Init))
     );
     assert_eq!(
-        told("classic-a-softirq-file100").early_qs,
+        inferred("classic-a-softirq-file100").early_qs,
         Some(EarlyQs::Off)
     );
     // Three grace periods tell nothing.
-    assert_eq!(told("classic-c-lazy-file100").settings(), [""; 0]);
+    assert_eq!(inferred("classic-c-lazy-file100").settings(), [""; 0]);
 }
 
 #[test]
@@ -294,7 +297,8 @@ fn changes_are_predicted_within_20_per_cent_but_for_ticks_that_depend_on_placeme
 
 #[test]
 fn interrupts_that_only_end_a_halt_are_fed() {
-    // Other timers of a machine that does nothing, and a clock that is early: of 82 passes of the idle loop 54.
+    // Other timers of a machine that does nothing, and a clock that is early: of 82 passes of the idle loop
+    // 54.
     let mut trace = file("classic-idle", None);
     let window = trace.recorded.window;
     let inside = trace.doings.interrupts.iter();

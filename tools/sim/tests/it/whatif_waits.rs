@@ -1,5 +1,6 @@
-//! `whatif`: expedited waits and barriers. What is read out of written lines; and in a closed loop, since the recorded traces have neither: a run of the machine
-//! is recorded, the record is replayed as recorded and with a change, and the machine runs under that change itself.
+//! `whatif`: expedited waits and barriers. What is read out of written lines; and in a closed loop, since the
+//! recorded traces have neither: a run of the machine is recorded, the record is replayed as recorded and
+//! with a change, and the machine runs under that change itself.
 
 use quiescent_sim::whatif::doings::{Awaited, Step, Waited};
 use quiescent_sim::whatif::{self, Line, Trace};
@@ -31,8 +32,8 @@ fn steps(trace: &Trace, name: &str) -> Vec<Step> {
     runs.flat_map(|it| it.steps.clone()).collect()
 }
 
-/// `a` waits for an expedited grace period that a work item drives; `b` finds one done; `c` makes a barrier, for which it sleeps twice; interrupts
-/// queue a callback where `a` and `c` wait.
+/// `a` waits for an expedited grace period that a work item drives; `b` finds one done; `c` makes a barrier,
+/// for which it sleeps twice; interrupts queue a callback where `a` and `c` wait.
 const LINES: &str = "\
 x-5 [000] d..2. 0.001000: sched_switch: prev_comm=x prev_pid=5 prev_prio=120 prev_state=S ==> next_comm=a next_pid=7 next_prio=120
 a-7 [000] ..... 0.001010: rcu_exp_grace_period: rcu_preempt 40 snap
@@ -160,8 +161,8 @@ impl Work for Waiter {
     }
 }
 
-/// A machine of four CPUs on which tasks wait in this way, on two CPUs, and another queues callbacks. Its trace, if asked for: twice as long as the window, for
-/// threads that are faster with a change.
+/// A machine of four CPUs on which tasks wait in this way, on two CPUs, and another queues callbacks. Its
+/// trace, if asked for: twice as long as the window, for threads that are faster with a change.
 fn simulated(ops: &[Op], sets: &[(&str, &str)], trace: bool) -> (Stats, Vec<u8>) {
     let mut machine = Machine::new(options(sets));
     if trace {

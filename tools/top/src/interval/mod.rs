@@ -64,12 +64,13 @@ pub struct Interval {
     pub more_threads: usize,
     /// Counters: the name, the value at the end, and how much more it is a second.
     pub counters: Vec<(String, u64, f64)>,
-    /// Who is in the way at the end.
+    /// The holdouts at the end.
     pub holdouts: Vec<Holdout>,
 }
 
 impl Interval {
-    /// What happened from `before` to `after`, of one source. What is new in `after` had counted nothing before.
+    /// What happened from `before` to `after`, of one source. What is new in `after` had counted nothing
+    /// before.
     pub fn between(before: &Sample, after: &Sample) -> Interval {
         let length = after.at.saturating_duration_since(before.at);
         let seconds = length.as_secs_f64().max(1e-9);

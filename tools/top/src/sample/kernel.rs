@@ -1,7 +1,8 @@
 //! The running kernel's RCU as a source, by the best that it shows ([`Activity`]).
 //!
-//! A kernel counts other things than the library, and by most sources not all of what the columns ask for. What is not known is no zero: a rate that is
-//! not there is printed as `-`. Functions whose callbacks were invoked without having been seen queued have a row of their own, so that the others' delays are right.
+//! A kernel counts other things than the library, and by most sources not all of what the columns ask for.
+//! What is not known is no zero: a rate that is not there is printed as `-`. Functions whose callbacks were
+//! invoked without having been seen queued have a row of their own, so that the others' delays are right.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,7 +10,7 @@ use std::time::Instant;
 
 use quiescent::telemetry::What;
 use quiescent_live::files::Root;
-use quiescent_live::{Activity, Rung, Tally, softirqs};
+use quiescent_live::{Activity, FunctionCounters, Rung, softirqs};
 use quiescent_trace::{Role, role};
 
 use crate::sample::process::thread;
@@ -27,7 +28,8 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// By this source, or by the best there is. With `mount` tracefs is mounted if it is not, where nobody else sees it; this has to be before the process has a second thread.
+    /// By this source, or by the best there is. With `mount` tracefs is mounted if it is not, where nobody
+    /// else sees it; this has to be before the process has a second thread.
     ///
     /// ```
     /// use quiescent_live::Rung;
@@ -41,7 +43,7 @@ impl Kernel {
     /// ```
     ///
     /// # Errors
-    /// The source that was asked for cannot be had; what to do is said.
+    /// The requested source is not available; the error has the remedy.
     pub fn new(rung: Option<Rung>, mount: bool) -> Result<Kernel, quiescent_report::Error> {
         let root = Root::here();
         let release = root.line("/proc/sys/kernel/osrelease");
@@ -76,17 +78,17 @@ impl Kernel {
         let mut counters = vec![(SOFTIRQS.to_owned(), sum)];
         let by_cpu = by_cpu.into_iter();
         counters.extend(by_cpu.map(|(cpu, count)| (format!("{SOFTIRQS}.cpu{cpu}"), count)));
-        let tallies = &self.activity.tallies;
+        let counted = &self.activity.counters;
         match self.activity.rung {
             Rung::Events => {
-                counters.push(("grace_periods".to_owned(), tallies.grace_periods));
-                counters.push(("scans".to_owned(), tallies.scans));
+                counters.push(("grace_periods".to_owned(), counted.grace_periods));
+                counters.push(("scans".to_owned(), counted.scans));
             }
             Rung::Frees | Rung::Rates => {}
         }
         if self.activity.rung != Rung::Rates {
             counters.push(("lost_events".to_owned(), self.activity.lost()));
-            counters.push(("unread_lines".to_owned(), tallies.unread));
+            counters.push(("unread_lines".to_owned(), counted.unread));
         }
         counters
     }
@@ -100,12 +102,12 @@ impl Source for Kernel {
     fn read(&mut self) -> io::Result<Sample> {
         self.activity.look()?;
         let rung = self.activity.rung;
-        let functions = self.activity.tallies.functions.iter();
+        let functions = self.activity.counters.functions.iter();
         Ok(Sample {
             subject: Subject::Kernel,
             at: Instant::now(),
             functions: functions
-                .flat_map(|(name, tally)| rows(rung, name, tally))
+                .flat_map(|(name, function)| rows(rung, name, function))
                 .collect(),
             counters: self.counters(),
             threads: self.threads(),
@@ -116,9 +118,9 @@ impl Source for Kernel {
 }
 
 /// A function, and again for those of its callbacks that were not seen queued.
-fn rows(rung: Rung, name: &str, tally: &Tally) -> Vec<Function> {
+fn rows(rung: Rung, name: &str, function: &FunctionCounters) -> Vec<Function> {
     let mut rows = Vec::new();
-    let unseen = tally.executed - tally.timed;
+    let unseen = function.executed - function.timed;
     let mut row = |name: String, queued, executed, waited_ns| {
         rows.push(Function {
             domain: "kernel".to_owned(),
@@ -133,12 +135,12 @@ fn rows(rung: Rung, name: &str, tally: &Tally) -> Vec<Function> {
         });
     };
     if rung == Rung::Frees {
-        row(name.to_owned(), None, tally.executed, None);
+        row(name.to_owned(), None, function.executed, None);
         return rows;
     }
-    if tally.queued + tally.timed > 0 {
-        let (queued, waited_ns) = (Some(tally.queued), Some(tally.waited_ns));
-        row(name.to_owned(), queued, tally.timed, waited_ns);
+    if function.queued + function.timed > 0 {
+        let (queued, waited_ns) = (Some(function.queued), Some(function.waited_ns));
+        row(name.to_owned(), queued, function.timed, waited_ns);
     }
     if unseen > 0 {
         row(format!("{name}{UNSEEN}"), None, unseen, None);
@@ -168,13 +170,13 @@ mod tests {
     }
 
     fn of(rung: Rung, queued: u64, executed: u64, timed: u64) -> Vec<Function> {
-        let tally = Tally {
+        let function = FunctionCounters {
             queued,
             executed,
             timed,
             waited_ns: timed * 4_000_000,
         };
-        rows(rung, "i_callback", &tally)
+        rows(rung, "i_callback", &function)
     }
 
     #[test]

@@ -98,14 +98,15 @@ pub struct Thread {
     pub cpu_ns: u64,
 }
 
-/// Whom a grace period waits for.
+/// A holdout of a grace period.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Holdout {
     /// A thread in a section.
     Thread {
         /// The kernel's number of it; 0: those without a slot.
         id: u32,
-        /// Its name; none if no such thread is to be found: it has ended inside its section, or its process has other numbers for its threads than this one.
+        /// Its name; none if no such thread is to be found: it has ended inside its section, or its process
+        /// has other numbers for its threads than this one.
         name: Option<String>,
         /// Sections it has open, one inside the other.
         nesting: u32,
@@ -133,13 +134,14 @@ pub struct Sample {
     pub at: Instant,
     /// What was queued and executed, by domain and function.
     pub functions: Vec<Function>,
-    /// Counters by name: of a process those of [`quiescent::stats::Statistics`]. What a source does not count is not shown.
+    /// Counters by name: of a process those of [`quiescent::stats::Statistics`]. What a source does not count
+    /// is not shown.
     pub counters: Vec<(String, u64)>,
     /// Threads.
     pub threads: Vec<Thread>,
     /// Threads there are beside these.
     pub more_threads: usize,
-    /// Who is in the way.
+    /// The holdouts.
     pub holdouts: Vec<Holdout>,
 }
 

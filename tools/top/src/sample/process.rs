@@ -1,6 +1,7 @@
 //! A running process as a source.
 //!
-//! The page is looked for anew each time: a program may begin to count later, or execute another one in its place.
+//! The page is looked for anew each time: a program may begin to count later, or execute another one in its
+//! place.
 
 use std::fs;
 use std::io;
@@ -74,7 +75,8 @@ impl Source for Process {
     }
 }
 
-/// What a file of the kernel says. Names of threads are whatever their programs like: they may be cut inside a letter, and go to a terminal.
+/// What a file of the kernel says. Names of threads are whatever their programs like: they may be cut inside
+/// a letter, and go to a terminal.
 fn said(path: impl AsRef<Path>) -> Option<String> {
     let bytes = fs::read(path).ok()?;
     let text = String::from_utf8_lossy(&bytes);

@@ -1,6 +1,8 @@
-//! Pictures of the screen for the documents: drawn by the very code, from a program that was made up, and held against the files in `docs/pictures`.
+//! Pictures of the screen for the documents: drawn by the very code, from a program that was made up, and
+//! held against the files in `docs/pictures`.
 //!
-//! `QUIESCENT_BLESS=1 cargo test -p quiescent-top pictures` writes them anew, after a change of the screen that is meant.
+//! `QUIESCENT_BLESS=1 cargo test -p quiescent-top pictures` writes them anew, after a change of the screen
+//! that is meant.
 
 use super::*;
 use std::path::Path;

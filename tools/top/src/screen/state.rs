@@ -10,7 +10,7 @@ use crate::interval::View;
 /// The shortest and the longest time between two looks.
 const TIMES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(3600));
 
-/// What a key has asked for.
+/// The request of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wish {
     /// Nothing but to be shown.

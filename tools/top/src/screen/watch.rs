@@ -18,8 +18,8 @@ use crate::screen::state::{State, Wish};
 /// Signals are looked for so often.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Shows a source on this terminal, every so often, until somebody quits, or a signal says so (`SIGTERM`, `SIGHUP`). The terminal is as it was when this
-/// returns, and after a panic.
+/// Shows a source on this terminal, at intervals, until the user quits, or a signal ends it (`SIGTERM`,
+/// `SIGHUP`). The terminal is restored when this returns, and after a panic.
 ///
 /// # Errors
 /// The source cannot be read at first (what goes wrong later is shown); the terminal cannot be drawn on.

@@ -105,7 +105,7 @@ pub(crate) fn nothing(interval: &Interval, rows: usize) -> &'static str {
     }
 }
 
-/// Who is in the way, in words.
+/// The holdouts, in words.
 pub(crate) fn holdout(it: &Holdout) -> String {
     match it {
         Holdout::Thread { id, name, nesting } => match name {

@@ -1,7 +1,7 @@
 //! What is known about a trace before any analysis: how much of it there is, and what is missing or doubtful.
 //!
-//! Each doubt is a sentence with its consequence. Nothing is mended: events that were lost stay lost, clocks that disagree
-//! are not aligned, and a trace without an event has no figures that need it.
+//! Each doubt is a sentence with its consequence. Nothing is mended: events that were lost stay lost, clocks
+//! that disagree are not aligned, and a trace without an event has no figures that need it.
 
 use crate::event::window::Bounds;
 use crate::{Buffer, CpuSet, Event, Faults, Record, Summary, Window};

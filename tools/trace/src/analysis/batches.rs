@@ -1,9 +1,10 @@
 //! Batches of callbacks, by who invokes them.
 //!
-//! A batch lies between `rcu_batch_start` and the next `rcu_batch_end` of the same invoker: an offload thread by its name
-//! (`rcuop/N`), else the soft interrupt of a CPU (`softirq CPU n`, whichever task it interrupts). It counts if both lie in
-//! the window. `ready` is the length of the list at the start, `invoked` what was invoked of it. The spacing is from one
-//! start to the next of the same invoker. Filters select the CPU, and the thread that runs then.
+//! A batch lies between `rcu_batch_start` and the next `rcu_batch_end` of the same invoker: an offload thread
+//! by its name (`rcuop/N`), else the soft interrupt of a CPU (`softirq CPU n`, whichever task it interrupts).
+//! It counts if both lie in the window. `ready` is the length of the list at the start, `invoked` what was
+//! invoked of it. The spacing is from one start to the next of the same invoker. Filters select the CPU, and
+//! the thread that runs then.
 
 use super::bounded::{NAMES_MOST, row};
 use super::findings::{Findings, Table, count, ms, us};
@@ -138,7 +139,7 @@ impl Part for Batches {
             }
         }
         table.sort_by(0);
-        // Who follows whom says nothing for different invokers.
+        // The order of batches means nothing for different invokers.
         table.row(&["(all)"], &self.all.figures());
         findings.tables.push(table);
         if self.torn > 0 {

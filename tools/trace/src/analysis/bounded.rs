@@ -1,8 +1,8 @@
 //! What analyses remember, in bounded memory.
 //!
-//! A trace may have any number of names, of callbacks that are never invoked, of different durations. Each store here has
-//! a bound that is a constant, says what it gave up when the bound was met, and never more than that: up to the bound
-//! results are exact.
+//! A trace may have any number of names, of callbacks that are never invoked, of different durations. Each
+//! store here has a bound that is a constant, says what it gave up when the bound was met, and never more
+//! than that: up to the bound results are exact.
 //!
 //! | store | bound | beyond it |
 //! |---|---|---|
@@ -12,8 +12,9 @@
 //! | [`Room`](super::spread::Room), for all rows of an analysis | [`VALUES_MOST`](super::VALUES_MOST) different values | the row that wants one more is rounded as above, and without room even then its percentiles are given up; counted |
 //! | [`ByCpu`] | [`CPUS_MOST`] CPUs | events of higher numbers are counted |
 //!
-//! What that takes at most, by the sizes of the tables: 10 MB for values (a table may be half empty), 16 MB for what waits, and 1 to
-//! 12 MB for rows and names. `tests/allocations.rs` measures it with a trace that meets every bound.
+//! What that takes at most, by the sizes of the tables: 10 MB for values (a table may be half empty), 16 MB
+//! for what waits, and 1 to 12 MB for rows and names. `tests/allocations.rs` measures it with a trace that
+//! meets every bound.
 
 use crate::base::map::Map;
 use crate::base::names::short;
@@ -23,7 +24,8 @@ use std::hash::Hash;
 /// Different names of tasks and functions.
 pub const NAMES_MOST: usize = 4096;
 
-/// Things that began and have not ended, each kind for itself. As many as a hash table of 2^17 places takes before it doubles.
+/// Things that began and have not ended, each kind for itself. As many as a hash table of 2^17 places takes
+/// before it doubles.
 pub const WAITING_MOST: usize = 7 << 14;
 
 /// CPUs that are followed one by one: no kernel has more.
@@ -111,7 +113,8 @@ impl<K: Copy + Eq + Hash, V> Waiting<K, V> {
         }
     }
 
-    /// Adds an entry; gives back the one with the same key, which it replaces, and the oldest one if that made room.
+    /// Adds an entry; gives back the one with the same key, which it replaces, and the oldest one if that
+    /// made room.
     pub(crate) fn insert(&mut self, key: K, value: V) -> Gone<V> {
         let number = self.next;
         self.next += 1;
@@ -157,7 +160,7 @@ impl<K: Copy + Eq + Hash, V> Waiting<K, V> {
 #[derive(Debug, Default)]
 pub(crate) struct ByCpu<T> {
     rows: Vec<Option<T>>,
-    /// In the place of all that have no row; nobody sees it.
+    /// In the place of all that have no row; never shown.
     beyond: T,
     /// How often it was needed.
     pub(crate) refused: u64,

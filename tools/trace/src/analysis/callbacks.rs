@@ -1,16 +1,19 @@
 //! Callbacks by function, by the task that queued them, by system call.
 //!
-//! A callback is its head, from `rcu_callback` to `rcu_invoke_callback`; what was queued in the window is `queued`, what was invoked
-//! in it `invoked`. A delay counts if both lie in the window. `unseen` were invoked and their queueing is not in the trace;
-//! `left` were queued in the window and not invoked up to the end of the trace. Blocks for `kvfree_rcu` are the row `kvfree`, freed
-//! in bulk `kvfree (bulk)`: an array of them has no head.
+//! A callback is its head, from `rcu_callback` to `rcu_invoke_callback`; what was queued in the window is
+//! `queued`, what was invoked in it `invoked`. A delay counts if both lie in the window. `unseen` were
+//! invoked and their queueing is not in the trace; `left` were queued in the window and not invoked up to the
+//! end of the trace. Blocks for `kvfree_rcu` are the row `kvfree`, freed in bulk `kvfree (bulk)`: an array of
+//! them has no head.
 //!
-//! **Lazy** is told as in `arrival.rs`: where the trace shows laziness at all, a callback of an offloaded CPU on which no
-//! event of offloading follows, or one that opens a bypass list. Elsewhere it is not known.
+//! **Lazy** is told as in `arrival.rs`: where the trace shows laziness at all, a callback of an offloaded CPU
+//! on which no event of offloading follows, or one that opens a bypass list. Elsewhere it is not known.
 //!
-//! **System calls.** Where they are traced, a callback that a task queued outside of interrupts belongs to the one it is in.
+//! **System calls.** Where they are traced, a callback that a task queued outside of interrupts belongs to
+//! the one it is in.
 //!
-//! Filters select the CPU on which, and the task by which a callback was queued; what was not seen queued is left out then.
+//! Filters select the CPU on which, and the task by which a callback was queued; what was not seen queued is
+//! left out then.
 
 use super::bounded::{NAMES_MOST, Names, Waiting, row};
 use super::findings::{Findings, Table, count, ms};

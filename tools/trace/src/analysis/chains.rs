@@ -1,4 +1,5 @@
-//! Why RCU's threads woke up: the cause of each wake-up, and the callback at the start of the chain that led to it.
+//! Why RCU's threads woke up: the cause of each wake-up, and the callback at the start of the chain that led
+//! to it.
 //!
 //! ```text
 //! callback queued ──► rcuog/N, or a soft interrupt, or a task ──► grace period ──► rcuog/N ──► rcuop/N
@@ -6,7 +7,8 @@
 //!                                                               scans, last report
 //! ```
 //!
-//! The cause is told by what the thread said before it slept, and by what was traced since; no time is compared:
+//! The cause is told by what the thread said before it slept, and by what was traced since; no time is
+//! compared:
 //!
 //! | thread | it sleeps after | and since then | cause |
 //! |---|---|---|---|
@@ -20,9 +22,9 @@
 //! | RCU softirq | | a tick on its CPU, and nothing that ends it | `tick` |
 //! | | | not so | `other` |
 //!
-//! Anything else is `unknown`: the trace began in between. Who woke it is the task of `sched_waking` where that is
-//! traced, else that of `sched_wakeup`; in an interrupt no task is blamed. The origin is `origin.rs`'s: that of the
-//! grace period that is asked for, runs, or has ended.
+//! Anything else is `unknown`: the trace began in between. The waker is the task of `sched_waking` where that
+//! is traced, else that of `sched_wakeup`; in an interrupt no task is named. The origin is `origin.rs`'s:
+//! that of the grace period that is requested, runs, or has ended.
 
 use super::Seen;
 use super::bounded::{NAMES_MOST, Waiting, row};

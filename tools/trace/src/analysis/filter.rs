@@ -1,12 +1,12 @@
 //! Which part of a trace an analysis counts.
 //!
-//! What lies outside the window is still read: callbacks that were queued before it, and who was idle at its start, are
-//! known inside. CPUs and threads select rows by what the analysis counts, not lines: each analysis says which CPU and
-//! which thread that is.
+//! What lies outside the window is still read: callbacks that were queued before it, and who was idle at its
+//! start, are known inside. CPUs and threads select rows by what the analysis counts, not lines: each
+//! analysis says which CPU and which thread that is.
 
 use crate::CpuSet;
 
-/// A thread, as it is asked for.
+/// A thread of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Thread {
     /// By its id.
@@ -15,7 +15,7 @@ pub enum Thread {
     Name(String),
 }
 
-/// What is asked for. Nothing given is everything.
+/// The request. An empty one selects everything.
 ///
 /// ```
 /// use quiescent_trace::{Filter, Thread};
@@ -38,12 +38,12 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Whether a CPU is asked for.
+    /// Whether a CPU is selected.
     pub fn cpu(&self, cpu: u32) -> bool {
         self.cpus.as_ref().is_none_or(|cpus| cpus.contains(cpu))
     }
 
-    /// Whether a thread is asked for.
+    /// Whether a thread is selected.
     pub fn thread(&self, name: &str, pid: u32) -> bool {
         self.threads.is_empty()
             || self.threads.iter().any(|thread| match thread {

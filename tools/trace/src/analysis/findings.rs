@@ -1,8 +1,8 @@
 //! What an analysis found: tables of figures, and sentences about what they are worth.
 //!
-//! One shape for all analyses, so that one writer makes the text and another the JSON. A figure is a number or it is not
-//! known: nothing stands for it then. Figures that need a clock with a unit are dropped here, in one place, when the trace
-//! has none.
+//! One shape for all analyses, so that one writer makes the text and another the JSON. A figure is a number
+//! or it is not known: nothing stands for it then. Figures that need a clock with a unit are dropped here, in
+//! one place, when the trace has none.
 
 use super::spread::Spread;
 use serde::Serialize;

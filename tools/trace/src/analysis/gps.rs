@@ -5,13 +5,14 @@
 //!     │  queueing   │   init    │       wait       │   scan     │     wait …      │   cleanup   │    gap    start
 //! ```
 //!
-//! A grace period counts if it starts and ends in the window. `request` is the first `newreq` since the last start (or the
-//! `Startleaf` that led to it); `last report` is the one that leaves no bit in the root
-//! (`rcu_quiescent_state_report`), and the last wait is cut off there. The last holdout is what that report cleared, on its leaf:
-//! found by a scan if the grace-period thread wrote it while it scanned, else reported by the CPU itself.
+//! A grace period counts if it starts and ends in the window. `request` is the first `newreq` since the last
+//! start (or the `Startleaf` that led to it); `last report` is the one that leaves no bit in the root
+//! (`rcu_quiescent_state_report`), and the last wait is cut off there. The last holdout is what that report
+//! cleared, on its leaf: found by a scan if the grace-period thread wrote it while it scanned, else reported
+//! by the CPU itself.
 //!
-//! Filters: grace periods with a last holdout on these CPUs, and grace periods for which one of these tasks queued or asked.
-//! A thread is known by name here, not by its id.
+//! Filters: grace periods with a last holdout on these CPUs, and grace periods for which one of these tasks
+//! queued or asked. A thread is known by name here, not by its id.
 
 use super::bounded::{NAMES_MOST, row};
 use super::findings::Findings;
@@ -76,7 +77,7 @@ struct Running {
     last: Option<Last>,
 }
 
-/// The report that left nobody.
+/// The last holdout's report.
 #[derive(Debug, Clone)]
 struct Last {
     time_ns: u64,

@@ -1,13 +1,13 @@
 //! Idle CPUs: segments, states, and the ticks that hit them.
 //!
-//! **Segments.** A CPU is idle from a `cpu_idle` with a state to the next one without. Where a CPU writes no `cpu_idle`, it is
-//! idle from a `sched_switch` to pid 0 to the first event with another pid; which of the two was used is a column. A segment
-//! counts in lengths if it lies in the window, and with its part of the window in `idle %`. What a CPU did before its first event
-//! is not known and is not idle. A tick that leaves the CPU idle ends a segment and starts the next, as in the kernel's own
-//! counters.
+//! **Segments.** A CPU is idle from a `cpu_idle` with a state to the next one without. Where a CPU writes no
+//! `cpu_idle`, it is idle from a `sched_switch` to pid 0 to the first event with another pid; which of the
+//! two was used is a column. A segment counts in lengths if it lies in the window, and with its part of the
+//! window in `idle %`. What a CPU did before its first event is not known and is not idle. A tick that leaves
+//! the CPU idle ends a segment and starts the next, as in the kernel's own counters.
 //!
-//! **Ticks.** A tick that hits a CPU in its idle loop (pid 0) is put down to the first of these that was traced, up to the end
-//! of the interrupt:
+//! **Ticks.** A tick that hits a CPU in its idle loop (pid 0) is put down to the first of these that was
+//! traced, up to the end of the interrupt:
 //!
 //! | reason | seen |
 //! |---|---|

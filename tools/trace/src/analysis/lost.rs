@@ -1,13 +1,14 @@
 //! Time that idle CPUs lost, by what took it.
 //!
-//! An interruption of an idle CPU lies between the first event on it after an idle entry (`cpu_idle` with a state) and its
-//! next idle entry: interrupts, soft interrupts and tasks, with what the kernel needs to go there and back. It has one
-//! cause, the first of these that is traced after the idle entry: a thread that is woken to run there (`sched_wakeup`, also by
-//! another CPU), or RCU's soft interrupt. Without these a tick, without a tick `other`. RCU's threads stand by kind, with the sum
-//! of RCU at the end; all other threads are `a task`. What is lost is awake time; a deeper state that was missed is not in it.
+//! An interruption of an idle CPU lies between the first event on it after an idle entry (`cpu_idle` with a
+//! state) and its next idle entry: interrupts, soft interrupts and tasks, with what the kernel needs to go
+//! there and back. It has one cause, the first of these that is traced after the idle entry: a thread that is
+//! woken to run there (`sched_wakeup`, also by another CPU), or RCU's soft interrupt. Without these a tick,
+//! without a tick `other`. RCU's threads stand by kind, with the sum of RCU at the end; all other threads are
+//! `a task`. What is lost is awake time; a deeper state that was missed is not in it.
 //!
-//! Interruptions count if they start and end in the window; CPUs without `cpu_idle` have none. Filters select the CPU and, by the
-//! thread that was woken, the interruption.
+//! Interruptions count if they start and end in the window; CPUs without `cpu_idle` have none. Filters select
+//! the CPU and, by the thread that was woken, the interruption.
 
 use super::bounded::{ByCpu, NAMES_MOST, OTHERS};
 use super::chains::RCU_SOFTIRQ;

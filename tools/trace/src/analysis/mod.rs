@@ -1,4 +1,5 @@
-//! What a trace shows, as tables: who wakes up, which callbacks, which grace periods, and what that does to idle CPUs.
+//! What a trace shows, as tables: who wakes up, which callbacks, which grace periods, and what that does to
+//! idle CPUs.
 //!
 //! | module | [`Kind`] | what it shows |
 //! |---|---|---|
@@ -9,11 +10,12 @@
 //! | `idle`, `lost` | `Idle` | idle segments and states, ticks that hit idle CPUs, time lost |
 //! | `timeline`, `proto` | [`Analysis::timeline`] | a file for Perfetto |
 //!
-//! `origin` finds who asked for a grace period; `filter`, `findings`, `about`, `bounded` are what all have in common.
+//! `origin` finds the requester of a grace period; `filter`, `findings`, `about`, `bounded` are common parts.
 //!
-//! Invariants. One pass; memory is bounded by the constants of `bounded`, and what was given up is in the notes. What is
-//! outside the window changes what is known and no count. A figure that the trace does not tell is absent, and never a
-//! zero. Every table is held against `data/traces/analyses.py`, an independent script, on whole traces, to the last digit.
+//! Invariants. One pass; memory is bounded by the constants of `bounded`, and what was given up is in the
+//! notes. What is outside the window changes what is known and no count. A figure that the trace does not
+//! tell is absent, and never a zero. Every table is held against `data/traces/analyses.py`, an independent
+//! script, on whole traces, to the last digit.
 
 mod about;
 mod batches;
@@ -177,8 +179,8 @@ impl Analysis {
     /// What was found.
     ///
     /// # Errors
-    /// [`Error::Missing`] when the trace has no record, or none in the window; [`Error::Output`] when the timeline could
-    /// not be written.
+    /// [`Error::Missing`] when the trace has no record, or none in the window; [`Error::Output`] when the
+    /// timeline could not be written.
     pub fn finish(self, summary: &Summary) -> Result<Findings, Error> {
         let (window, by) = self.window.bounds(summary)?;
         let mut findings = Findings::default();

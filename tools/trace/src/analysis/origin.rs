@@ -1,20 +1,21 @@
-//! Who asked for a grace period, and for which callback.
+//! The requester of a grace period, and its callback.
 //!
-//! A grace period with the number `s` while it runs ends with the number `w`, the next multiple of four. Whoever is the
-//! first to ask for `w` (`rcu_future_grace_period … w … Startleaf`) is its origin; where that event is not traced, it is
-//! whoever writes `newreq`. Who asks is a soft interrupt, `rcuog/N` for a CPU that it has just checked, the grace-period
-//! thread for the CPU on which it runs, or a task that waits by itself.
+//! A grace period with the number `s` while it runs ends with the number `w`, the next multiple of four. The
+//! first requester of `w` (`rcu_future_grace_period … w … Startleaf`) is its origin; where that event is not
+//! traced, it is the writer of `newreq`. A requester is a soft interrupt, `rcuog/N` for a CPU that it has
+//! just checked, the grace-period thread for the CPU on which it runs, or a task that waits by itself.
 //!
-//! The callback is the oldest one of that CPU that had no grace period yet. A CPU's callbacks get theirs at `AccWaitCB` or
-//! `AccReadyCB`. Those on a bypass list (opened by `FirstBQ`) get it later than the others: on a CPU with an open one a callback is
-//! taken for hidden unless an event of offloading follows it that hidden ones do not have.
+//! The callback is the oldest one of that CPU that had no grace period yet. A CPU's callbacks get theirs at
+//! `AccWaitCB` or `AccReadyCB`. Those on a bypass list (opened by `FirstBQ`) get it later than the others: on
+//! a CPU with an open one a callback is taken for hidden unless an event of offloading follows it that hidden
+//! ones do not have.
 
 use super::bounded::{Names, Waiting};
 use crate::base::map::Map;
 use crate::base::names::short;
 use crate::{Event, Record, Role, role};
 
-/// Grace periods that may be asked for at a time.
+/// Grace periods that may be requested at a time.
 const WANTED_MOST: usize = 64;
 
 /// Threads of offload groups that are followed.
@@ -23,7 +24,8 @@ const GROUPS_MOST: usize = 4096;
 /// What stands for a callback that the trace does not tell.
 pub(crate) const UNTOLD: &str = "-";
 
-/// A callback by its function and the task that queued it, and who asked for its grace period. Numbers of names.
+/// A callback by its function and the task that queued it, and the requester of its grace period. Numbers of
+/// names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Origin {
     pub(crate) function: u32,

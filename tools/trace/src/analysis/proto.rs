@@ -1,9 +1,10 @@
 //! The few fields of Perfetto's trace format that a timeline needs.
 //!
-//! A trace is `Trace { 1: TracePacket* }`; a packet is written whole, so that a file may be cut anywhere between two. Numbers of
-//! fields are those of Perfetto's public `protos/perfetto/trace` (TracePacket 8 timestamp, 10 trusted_packet_sequence_id, 11
-//! track_event, 60 track_descriptor; TrackDescriptor 1 uuid, 2 name, 5 parent_uuid, 8 counter; TrackEvent 9 type, 11
-//! track_uuid, 23 name, 30 counter_value). Wire types are protobuf's: 0 for varints, 2 for bytes with their length.
+//! A trace is `Trace { 1: TracePacket* }`; a packet is written whole, so that a file may be cut anywhere
+//! between two. Numbers of fields are those of Perfetto's public `protos/perfetto/trace` (TracePacket 8
+//! timestamp, 10 trusted_packet_sequence_id, 11 track_event, 60 track_descriptor; TrackDescriptor 1 uuid, 2
+//! name, 5 parent_uuid, 8 counter; TrackEvent 9 type, 11 track_uuid, 23 name, 30 counter_value). Wire types
+//! are protobuf's: 0 for varints, 2 for bytes with their length.
 
 use std::io::{self, Write};
 
@@ -127,7 +128,8 @@ pub(crate) mod tests {
         Bytes(u64, Vec<u8>),
     }
 
-    /// Reads a message back, written from protobuf's description of the wire format and not from the code above.
+    /// Reads a message back, written from protobuf's description of the wire format and not from the code
+    /// above.
     pub(crate) fn decode(mut bytes: &[u8]) -> Option<Vec<Field>> {
         fn varint(bytes: &mut &[u8]) -> Option<u64> {
             let mut value = 0u64;

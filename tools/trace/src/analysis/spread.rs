@@ -1,7 +1,8 @@
 //! How values are spread, in bounded memory.
 //!
-//! A row keeps every different value with its number, so percentiles are exact; up to [`DISTINCT_MOST`] of them, then values are kept to seven bits after the
-//! first. All rows of an analysis share the [`Room`] of [`VALUES_MOST`]: the row that wants one more is rounded, and gives its percentiles up if that is not
+//! A row keeps every different value with its number, so percentiles are exact; up to [`DISTINCT_MOST`] of
+//! them, then values are kept to seven bits after the first. All rows of an analysis share the [`Room`] of
+//! [`VALUES_MOST`]: the row that wants one more is rounded, and gives its percentiles up if that is not
 //! enough. Number, sum, smallest and largest are exact in every case.
 
 use crate::base::dist::percentile;
@@ -15,7 +16,8 @@ pub const VALUES_MOST: usize = 1 << 18;
 
 /// How values are spread: number, sum, smallest and largest are exact, percentiles as the table above says.
 ///
-/// The percentile `p` of `n` values is the one at place `floor(n*p/100)` in their order, from 0, as everywhere in this crate.
+/// The percentile `p` of `n` values is the one at place `floor(n*p/100)` in their order, from 0, as
+/// everywhere in this crate.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Spread {
     /// Values with how often they occurred. Added to at every event and sorted once, at the end: no tree.

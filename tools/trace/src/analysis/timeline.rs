@@ -1,4 +1,5 @@
-//! A timeline for Perfetto (ui.perfetto.dev): what ran and who was idle on each CPU, grace periods, batches, callbacks.
+//! A timeline for Perfetto (ui.perfetto.dev): what ran and who was idle on each CPU, grace periods, batches,
+//! callbacks.
 //!
 //! | track | slices |
 //! |---|---|
@@ -9,9 +10,10 @@
 //! | RCU / batches, invoker | from `rcu_batch_start` to `rcu_batch_end` |
 //! | RCU / callbacks that wait | a number: queued in the window and not yet invoked |
 //!
-//! Packets are written as the trace is read; what is held is which slices are open. Slices that are open at the end of the
-//! window are closed there. What began before the window is not shown. Perfetto itself does not know RCU's events and drops them
-//! from ftrace text, which is why the tracks are made here. Filters select CPUs, and tasks that run.
+//! Packets are written as the trace is read; what is held is which slices are open. Slices that are open at
+//! the end of the window are closed there. What began before the window is not shown. Perfetto itself does
+//! not know RCU's events and drops them from ftrace text, which is why the tracks are made here. Filters
+//! select CPUs, and tasks that run.
 
 use super::batches::invoker_of;
 use super::bounded::{Names, Waiting};

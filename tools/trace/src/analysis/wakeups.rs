@@ -1,8 +1,9 @@
 //! Threads by their wake-ups.
 //!
-//! A wake-up is a `sched_wakeup`; `sched_waking` is the same one seen from the waker and `sched_wakeup_new` a thread's first
-//! run: neither counts. An interval lies between two wake-ups of the same thread, both in the window. A thread is its id and
-//! its name. Filters select the thread that is woken and the CPU that it will run on.
+//! A wake-up is a `sched_wakeup`; `sched_waking` is the same one seen from the waker and `sched_wakeup_new` a
+//! thread's first run: neither counts. An interval lies between two wake-ups of the same thread, both in the
+//! window. A thread is its id and its name. Filters select the thread that is woken and the CPU that it will
+//! run on.
 
 use super::bounded::OTHERS;
 use super::chains::Chains;

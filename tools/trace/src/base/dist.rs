@@ -1,8 +1,8 @@
 //! Exact distributions, and their percentiles.
 //!
-//! Values are counted, not listed: a trace's clock has microseconds, so that the memory is bounded by the number of
-//! different durations and not by the number of events. The percentile `p` of `n` values is the one at place
-//! `floor(n*p/100)` in their order, from 0: the same rule as in `data/kernel-measurements.json`.
+//! Values are counted, not listed: a trace's clock has microseconds, so that the memory is bounded by the
+//! number of different durations and not by the number of events. The percentile `p` of `n` values is the one
+//! at place `floor(n*p/100)` in their order, from 0: the same rule as in `data/kernel-measurements.json`.
 
 use serde::Serialize;
 use std::collections::BTreeMap;

@@ -33,7 +33,7 @@ pub enum Error {
         /// What to do about it.
         remedy: &'static str,
     },
-    /// The trace lacks what was asked for.
+    /// The trace lacks the requested part.
     Missing {
         /// What is missing.
         what: &'static str,

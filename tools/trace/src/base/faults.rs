@@ -1,7 +1,8 @@
 //! What could not be read, in bounded memory.
 //!
-//! A trace of several gigabytes may have one bad line or a hundred million: every one is counted, the first few are
-//! kept with their line numbers. Nothing here stops the reading; what to do about a count is the caller's decision.
+//! A trace of several gigabytes may have one bad line or a hundred million: every one is counted, the first
+//! few are kept with their line numbers. Nothing here stops the reading; what to do about a count is the
+//! caller's decision.
 
 use serde::Serialize;
 use std::fmt;

@@ -1,6 +1,7 @@
 //! Which thread is which, by name.
 
-/// Bytes of a name that are kept. The kernel's own are shorter: 15 of a task (64 of its workers), and functions rarely reach 100.
+/// Bytes of a name that are kept. The kernel's own are shorter: 15 of a task (64 of its workers), and
+/// functions rarely reach 100.
 pub(crate) const NAME_BYTES: usize = 256;
 
 /// The start of a name: a damaged trace may have one as long as a line.

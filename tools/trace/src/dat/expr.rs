@@ -1,8 +1,10 @@
-//! The C expressions of the kernel's `print fmt`, as far as they are pure: numbers, fields, operators, casts, tables.
+//! The C expressions of the kernel's `print fmt`, as far as they are pure: numbers, fields, operators, casts,
+//! tables.
 //!
-//! Taken apart by precedence, evaluated in 128 bits so that no difference of signs matters; a cast to a narrower type
-//! cuts, everything else goes on as it is. Nesting is bounded (`parse`), so that no text can exhaust the stack,
-//! and so is the size of a tree. Division by zero and overflow give nothing: the event is then printed by its fields.
+//! Taken apart by precedence, evaluated in 128 bits so that no difference of signs matters; a cast to a
+//! narrower type cuts, everything else goes on as it is. Nesting is bounded (`parse`), so that no text can
+//! exhaust the stack, and so is the size of a tree. Division by zero and overflow give nothing: the event is
+//! then printed by its fields.
 
 use super::format::{Field, Kind};
 use super::symbols::Symbols;

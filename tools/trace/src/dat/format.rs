@@ -11,8 +11,8 @@
 //! print fmt: "call_site=%pS ptr=%p name=%s", (void *)REC->call_site, REC->ptr, __get_str(name)
 //! ```
 //!
-//! A kernel has thousands of them and a trace uses few: the texts are kept, and taken apart when the first event of a
-//! kind is met. Offsets and sizes are only believed as far as the event's bytes go.
+//! A kernel has thousands of them and a trace uses few: the texts are kept, and taken apart when the first
+//! event of a kind is met. Offsets and sizes are only believed as far as the event's bytes go.
 
 use super::print::Print;
 use super::walk::{Walk, damaged, number};
@@ -25,8 +25,8 @@ const FORMATS_MOST: u64 = 16 << 20;
 /// How many there may be.
 const COUNT_MOST: usize = 1 << 16;
 
-/// Bytes of the texts whose recipes are taken apart: a recipe takes more memory than its text. A trace has some dozens of
-/// kinds of events, of 4 KB at most; of what is beyond, fields are written.
+/// Bytes of the texts whose recipes are taken apart: a recipe takes more memory than its text. A trace has
+/// some dozens of kinds of events, of 4 KB at most; of what is beyond, fields are written.
 const RECIPES_MOST: usize = 1 << 20;
 
 /// Bytes of an event.

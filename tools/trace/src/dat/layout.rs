@@ -1,11 +1,13 @@
 //! Where everything is in a file, of version 6 or 7.
 //!
-//! Version 6 is one part after the other, in a fixed order. Version 7 has sections, each perhaps compressed, and chains
-//! of options that say where they are. The bytes of a part are the same in both, so one function reads each kind
-//! (`header_info`, `formats`, ...). Written after trace-cmd.dat.v6(5) and trace-cmd.dat.v7(5), and, where those are silent
-//! (buffers of instances in version 6, the clock behind the table of CPUs), after files that trace-cmd 3.1.6 wrote.
+//! Version 6 is one part after the other, in a fixed order. Version 7 has sections, each perhaps compressed,
+//! and chains of options that say where they are. The bytes of a part are the same in both, so one function
+//! reads each kind (`header_info`, `formats`, ...). Written after trace-cmd.dat.v6(5) and
+//! trace-cmd.dat.v7(5), and, where those are silent (buffers of instances in version 6, the clock behind the
+//! table of CPUs), after files that trace-cmd 3.1.6 wrote.
 //!
-//! A file of version 7 may have nothing in its first buffer and all of it in an instance: all buffers are taken.
+//! A file of version 7 may have nothing in its first buffer and all of it in an instance: all buffers are
+//! taken.
 
 use super::format::{Field, Formats};
 use super::pack::Packing;

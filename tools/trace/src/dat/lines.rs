@@ -1,14 +1,15 @@
 //! The lines of text that a trace.dat stands for.
 //!
-//! First what a header would say: CPUs, and a line for each buffer. Then a line for each event, as the kernel writes it:
+//! First what a header would say: CPUs, and a line for each buffer. Then a line for each event, as the kernel
+//! writes it:
 //!
 //! ```text
 //! [instance: ]            task-pid     [cpu] flags  seconds.nanoseconds: event: text
 //! ```
 //!
-//! A clock that counts no time (`counter`, `uptime`, `x86-tsc`) is written without a dot, as the kernel does, and the
-//! reader takes it for an order only. Names of tasks are those that trace-cmd saved; a task that it does not know gets
-//! the name under which a `sched_switch` saw it, if one did, and is `<...>` otherwise.
+//! A clock that counts no time (`counter`, `uptime`, `x86-tsc`) is written without a dot, as the kernel does,
+//! and the reader takes it for an order only. Names of tasks are those that trace-cmd saved; a task that it
+//! does not know gets the name under which a `sched_switch` saw it, if one did, and is `<...>` otherwise.
 
 use super::expr::Context;
 use super::format::Format;

@@ -1,8 +1,9 @@
 //! The events of all CPUs of all buffers, by time.
 //!
-//! Each CPU of a buffer is a stream: its data lies in one piece of the file and its events are in order. A heap holds the
-//! next event of each; equal times keep the order of buffers and CPUs. A stream holds one page, or one chunk of pages
-//! where they are compressed, and together they hold at most [`HELD_MOST`] bytes, whatever the file says.
+//! Each CPU of a buffer is a stream: its data lies in one piece of the file and its events are in order. A
+//! heap holds the next event of each; equal times keep the order of buffers and CPUs. A stream holds one
+//! page, or one chunk of pages where they are compressed, and together they hold at most [`HELD_MOST`] bytes,
+//! whatever the file says.
 
 use super::layout::{Buffer, Data, Layout};
 use super::pack::Packing;

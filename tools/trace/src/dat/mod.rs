@@ -1,8 +1,9 @@
 //! `trace.dat`, the file of trace-cmd, versions 6 and 7: read as a stream, and given as the kernel's text.
 //!
-//! All of this crate lives on lines of ftrace text. So a trace.dat becomes a [`BufRead`] of such lines, those that the
-//! kernel would have written (nanoseconds included), and everything behind it stays as it is. What a line says comes
-//! from the file alone: formats of events and their `print fmt`, names of functions, strings and tasks.
+//! All of this crate lives on lines of ftrace text. So a trace.dat becomes a [`BufRead`] of such lines, those
+//! that the kernel would have written (nanoseconds included), and everything behind it stays as it is. What a
+//! line says comes from the file alone: formats of events and their `print fmt`, names of functions, strings
+//! and tasks.
 //!
 //! | module | job |
 //! |---|---|
@@ -16,17 +17,20 @@
 //! | `merge` | events of all CPUs and buffers, by time |
 //! | `lines` | the text |
 //!
-//! **Buffers.** A recording may have several, the first one and those of instances; all are read and merged. Lines of
-//! instances have `name: ` in front, as with `trace-cmd report`. The first lines say which buffers there are.
+//! **Buffers.** A recording may have several, the first one and those of instances; all are read and merged.
+//! Lines of instances have `name: ` in front, as with `trace-cmd report`. The first lines say which buffers
+//! there are.
 //!
-//! **Memory.** One page, or one chunk where data is compressed, for each CPU of each buffer, all of them within
-//! `HELD_MOST` (32 MiB); symbols and formats, within 24 and 16 MiB; one zstd window of at most 32 MiB. A file that asks for more
-//! is refused. An ordinary one takes about 12 MB: kallsyms and formats of a whole kernel.
+//! **Memory.** One page, or one chunk where data is compressed, for each CPU of each buffer, all of them
+//! within `HELD_MOST` (32 MiB); symbols and formats, within 24 and 16 MiB; one zstd window of at most 32 MiB.
+//! A file that asks for more is refused. An ordinary one takes about 12 MB: kallsyms and formats of a whole
+//! kernel.
 //!
-//! **Lost events** are written where the pages say so, and at the end for what only the statistics of the CPUs tell.
+//! **Lost events** are written where the pages say so, and at the end for what only the statistics of the
+//! CPUs tell.
 //!
-//! **Not read**: `TIME_SHIFT` and `TSC2NSEC` (times of a guest stay the guest's; `x86-tsc` has no unit), reports of
-//! latency tracers.
+//! **Not read**: `TIME_SHIFT` and `TSC2NSEC` (times of a guest stay the guest's; `x86-tsc` has no unit),
+//! reports of latency tracers.
 
 mod expr;
 mod format;

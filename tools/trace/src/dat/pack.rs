@@ -1,9 +1,9 @@
 //! Compressed parts of a file: zstd and zlib, both by crates in pure Rust.
 //!
 //! A file states its sizes, and may lie. Three limits hold whatever it says: the window of a zstd frame
-//! ([`WINDOW_MOST`]) is read from the frame's own header and refused before the decoder allocates it; a part is read as
-//! a stream and never beyond the size that it stated; a chunk of trace data has to come to exactly the stated size,
-//! which the caller has compared with its own limit.
+//! ([`WINDOW_MOST`]) is read from the frame's own header and refused before the decoder allocates it; a part
+//! is read as a stream and never beyond the size that it stated; a chunk of trace data has to come to exactly
+//! the stated size, which the caller has compared with its own limit.
 
 use super::walk::{Place, damaged, unsupported};
 use ruzstd::decoding::{FrameDecoder, StreamingDecoder};

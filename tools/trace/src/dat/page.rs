@@ -8,10 +8,10 @@
 //!         30      time goes on by the word << 27         31  time is the word << 27, without its 5 highest bits
 //! ```
 //!
-//! Bits 31 and 30 of the second word of a page: events are missing; how many stands behind the last event. The kernel
-//! describes all of it in `header_page` and `header_event` (which are in the file) and in
-//! `Documentation/trace/ring-buffer-design.rst`; trace.dat(5) has the rest. In a word of high byte first, the five bits
-//! are the highest.
+//! Bits 31 and 30 of the second word of a page: events are missing; how many stands behind the last event.
+//! The kernel describes all of it in `header_page` and `header_event` (which are in the file) and in
+//! `Documentation/trace/ring-buffer-design.rst`; trace.dat(5) has the rest. In a word of high byte first, the
+//! five bits are the highest.
 //!
 //! Every step is at least four bytes forward and no step leaves the page, so a page ends.
 

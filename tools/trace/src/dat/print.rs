@@ -1,9 +1,10 @@
 //! The kernel's text of an event, by the kernel's own recipe: its `print fmt`.
 //!
 //! A recipe is a format string as C has it, and an expression for each conversion. Both are taken apart once
-//! ([`Print::parse`]) and followed for each event. What expressions may hold is in `expr`. A recipe that has anything
-//! else (an array, a bitmap, an enumerator that the kernel left unresolved, `%pI4`) is none: such events are written as
-//! `name=value` of all their fields, the way `trace-cmd report -R` does, and nothing is guessed.
+//! ([`Print::parse`]) and followed for each event. What expressions may hold is in `expr`. A recipe that has
+//! anything else (an array, a bitmap, an enumerator that the kernel left unresolved, `%pI4`) is none: such
+//! events are written as `name=value` of all their fields, the way `trace-cmd report -R` does, and nothing is
+//! guessed.
 
 use super::expr::{Context, Expr, Parser};
 use super::format::{Field, Format, Kind};
@@ -87,7 +88,8 @@ impl Print {
         parser.ends().then_some(Print { pieces })
     }
 
-    /// Writes the text of an event; `None`, with something written perhaps, if its bytes do not have what it takes.
+    /// Writes the text of an event; `None`, with something written perhaps, if its bytes do not have what it
+    /// takes.
     pub(super) fn write(&self, context: &Context<'_>, out: &mut String) -> Option<()> {
         for piece in &self.pieces {
             match piece {

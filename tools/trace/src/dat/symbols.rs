@@ -1,8 +1,9 @@
 //! Names for numbers: functions by address, strings by address, tasks by id.
 //!
-//! They come from `/proc/kallsyms`, `printk_formats` and `saved_cmdlines` as they were on the traced machine. Of the
-//! symbols only those of code are kept (types `t`, `T`, `w`, `W`), in one string with offsets: 200 000 of them are about
-//! 9 MB. Addresses that are all zero (`kptr_restrict`) give no table at all, and functions stay numbers.
+//! They come from `/proc/kallsyms`, `printk_formats` and `saved_cmdlines` as they were on the traced machine.
+//! Of the symbols only those of code are kept (types `t`, `T`, `w`, `W`), in one string with offsets: 200 000
+//! of them are about 9 MB. Addresses that are all zero (`kptr_restrict`) give no table at all, and functions
+//! stay numbers.
 
 use super::walk::{Walk, damaged, lossy};
 use std::collections::HashMap;

@@ -1,7 +1,8 @@
 //! Numbers and strings out of a file of either byte order, and what is said when they are not there.
 //!
-//! Every complaint names the byte of the file at which it arose, or, inside a compressed part, that part's byte and the
-//! byte within. A size that the file states is compared with what is left, and with a limit, *before* memory is asked for.
+//! Every error names the byte of the file at which it arose, or, inside a compressed part, that part's byte
+//! and the byte within. A size that the file states is compared with the rest of the file, and with a limit,
+//! *before* memory is allocated.
 
 use std::fmt::Display;
 use std::io::{self, Read, Seek, SeekFrom};

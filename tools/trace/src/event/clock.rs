@@ -1,12 +1,14 @@
 //! HZ and the jiffy number, out of a trace that states neither.
 //!
-//! * **From wheel timers.** `timer_expire_entry` prints the jiffy number: over a second or more its growth is HZ.
-//! * **From ticks.** On one CPU, ticks are whole periods apart, however many were left out. The frequency is the *lowest*
-//!   common one at which nine of ten gaps are whole: at HZ=1000 three gaps in four are no whole periods of 250 Hz, while
-//!   every gap at 250 Hz is a whole one of 1000 Hz too. Gaps above a second are left out, for clocks drift.
+//! * **From wheel timers.** `timer_expire_entry` prints the jiffy number: over a second or more its growth is
+//!   HZ.
+//! * **From ticks.** On one CPU, ticks are whole periods apart, however many were left out. The frequency is
+//!   the *lowest* common one at which nine of ten gaps are whole: at HZ=1000 three gaps in four are no whole
+//!   periods of 250 Hz, while every gap at 250 Hz is a whole one of 1000 Hz too. Gaps above a second are left
+//!   out, for clocks drift.
 //!
-//! The first is preferred: a machine that ticks late has wrong gaps and right jiffies. What can be told by neither is
-//! not guessed.
+//! The first is preferred: a machine that ticks late has wrong gaps and right jiffies. What can be told by
+//! neither is not guessed.
 
 use crate::{Event, Record};
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
-//! The events of which most of a trace is made, as the tracefs file has them and no other way: every field at its place, and `None` at
-//! the first byte that is not as expected. Then the reader of all forms looks; where this one does not give up, both say the
-//! same (checked on hundreds of events of each kind, and on damaged ones).
+//! The most frequent events of a trace, in the exact form of the tracefs file: every field at its place, and
+//! `None` at the first byte that differs. Then the reader of all forms is used; where this one succeeds, both
+//! give the same (checked on hundreds of events of each kind, and on damaged ones).
 //!
 //! ```text
 //! cpu_idle              state=4294967295 cpu_id=6
@@ -12,8 +12,9 @@
 //! rcu_*                 rcu_preempt and words: `event/fast/rcu.rs`
 //! ```
 //!
-//! A name of a task with an equals sign in it is left to the other reader: it may be something else that looks like a field.
-//! All other words here end at a blank, and what is in front of a field is known to the byte, so that no field can stand there twice.
+//! A name of a task with an equals sign in it is left to the other reader: it may be something else that
+//! looks like a field. All other words here end at a blank, and what is in front of a field is known to the
+//! byte, so that no field can stand there twice.
 
 use super::{Event, TICKS, cpu};
 
@@ -157,7 +158,8 @@ fn ends(rest: &str) -> Option<()> {
     matches!(rest.as_bytes().first(), None | Some(b' ')).then_some(())
 }
 
-/// The name of a task up to the first equals sign, in front of which this field is named, and what follows the sign.
+/// The name of a task up to the first equals sign, in front of which this field is named, and what follows
+/// the sign.
 #[inline(always)]
 fn task<'a>(text: &'a str, field: &str) -> Option<(&'a str, &'a str)> {
     let signs = |eight: u64| {
@@ -169,8 +171,8 @@ fn task<'a>(text: &'a str, field: &str) -> Option<(&'a str, &'a str)> {
     Some((name.strip_suffix(field)?.trim_ascii(), rest))
 }
 
-/// Where the first byte of a kind is, or the end. Eight at a time: `marks` has the highest bit of each that is of the kind, and is right
-/// for the lowest one, as a subtraction carries upwards.
+/// Where the first byte of a kind is, or the end. Eight at a time: `marks` has the highest bit of each that
+/// is of the kind, and is right for the lowest one, as a subtraction carries upwards.
 #[inline(always)]
 fn first(bytes: &[u8], marks: impl Fn(u64) -> u64, is: impl Fn(u8) -> bool) -> usize {
     let mut at = 0;

@@ -1,7 +1,7 @@
 //! Pieces of an event's text by name, as the kernel's own format prints them.
 //!
-//! Values end at a blank, except names of tasks, which may have blanks and end at the field that follows them. The
-//! `fields` option prints numbers as `pid=0xf (15)`: the first form is read.
+//! Values end at a blank, except names of tasks, which may have blanks and end at the field that follows
+//! them. The `fields` option prints numbers as `pid=0xf (15)`: the first form is read.
 
 use crate::Fault;
 
@@ -32,7 +32,8 @@ fn first_word(text: &str) -> &str {
     &text[..end.unwrap_or(text.len())]
 }
 
-/// The text that `name=` points at: as it is, or in `(0xffff88810905900c:start)`, as the `fields` option has it.
+/// The text that `name=` points at: as it is, or in `(0xffff88810905900c:start)`, as the `fields` option has
+/// it.
 pub(crate) fn pointed<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let word = value(text, name)?;
     match word.strip_prefix("(0x") {

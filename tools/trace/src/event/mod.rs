@@ -1,7 +1,8 @@
 //! What an event says, by the kernel's text formats.
 //!
-//! Only the events that a model of RCU and of the scheduler's ticks needs are decoded; the others are [`Event::Other`].
-//! RCU's events start with the flavour (`rcu_preempt`, or `rcu_sched` on kernels without preemption), which is left out.
+//! Only the events that a model of RCU and of the scheduler's ticks needs are decoded; the others are
+//! [`Event::Other`]. RCU's events start with the flavour (`rcu_preempt`, or `rcu_sched` on kernels without
+//! preemption), which is left out.
 
 use crate::event::fields::{function, number, numbered, task};
 use crate::{Fault, Record};
@@ -36,7 +37,7 @@ pub enum Event<'a> {
         /// It runs for the first time.
         new: bool,
     },
-    /// `sched_waking`: the same wake-up as a [`Event::Wakeup`], seen where it was asked for.
+    /// `sched_waking`: the same wake-up as a [`Event::Wakeup`], seen at its request.
     Waking {
         /// Its name.
         task: &'a str,
@@ -114,9 +115,9 @@ pub enum Event<'a> {
         /// `start`, `fqsend`, `end`, `cpuqs`…
         what: &'a str,
     },
-    /// `rcu_future_grace_period`: a grace period is asked for, or waited for.
+    /// `rcu_future_grace_period`: a grace period is requested, or waited for.
     FutureGp {
-        /// The sequence number at the end of the one that is asked for.
+        /// The sequence number at the end of the requested one.
         wanted: i64,
         /// `Startleaf`, `Prestarted`, `StartWait`…
         what: &'a str,
@@ -128,7 +129,7 @@ pub enum Event<'a> {
         /// `snap`, `start`, `end`, `done`…
         what: &'a str,
     },
-    /// `rcu_barrier`: somebody waits for all callbacks.
+    /// `rcu_barrier`: a task waits for all callbacks.
     Barrier {
         /// `Begin`, `LastCB`, `Inc2`…
         what: &'a str,
@@ -219,7 +220,8 @@ impl<'a> Record<'a> {
     /// What the event says.
     ///
     /// # Errors
-    /// [`Fault::Field`] with the field's name when a known event lacks it, [`Fault::Hidden`] for hidden pointers.
+    /// [`Fault::Field`] with the field's name when a known event lacks it, [`Fault::Hidden`] for hidden
+    /// pointers.
     ///
     /// ```
     /// use quiescent_trace::{Event, Reader};
@@ -319,8 +321,8 @@ fn waking(text: &str) -> Result<Event<'_>, Fault> {
     Ok(Event::Waking { task, pid })
 }
 
-/// `sys_enter: NR 87 (…)`, with names for fields `id=87`; of one call `sys_enter_unlink: …`, `sys_exit_unlink: …`, and as the
-/// kernel itself prints it `sys_unlink(pathname: …)`, `sys_unlink -> 0x0`.
+/// `sys_enter: NR 87 (…)`, with names for fields `id=87`; of one call `sys_enter_unlink: …`,
+/// `sys_exit_unlink: …`, and as the kernel itself prints it `sys_unlink(pathname: …)`, `sys_unlink -> 0x0`.
 fn syscall<'a>(event: &'a str, text: &'a str) -> Result<Event<'a>, Fault> {
     if event == "sys_enter" {
         let number = match text.strip_prefix("NR ") {

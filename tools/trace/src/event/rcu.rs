@@ -1,4 +1,5 @@
-//! RCU's own events. They start with the flavour, which is left out; some have names for their fields and some have not.
+//! RCU's own events. They start with the flavour, which is left out; some have names for their fields and
+//! some have not.
 
 use super::{Event, cpu};
 use crate::Fault;
@@ -11,7 +12,8 @@ pub(super) fn decode<'a>(event: &str, text: &'a str) -> Result<Event<'a>, Fault>
         return Ok(Event::Other);
     }
     let mut words = text.split_ascii_whitespace();
-    // The `fields` option, `trace-cmd report -R` and formats that cannot be followed have names for all fields.
+    // The `fields` option, `trace-cmd report -R` and formats that cannot be followed have names for all
+    // fields.
     let named = text.starts_with("rcuname=");
     words.next();
     // Words after the flavour, by their place; a field that is not there is an error with its name.

@@ -1,8 +1,9 @@
 //! The part of a trace that is looked at.
 //!
-//! A window is given, or lies between two marks that the recorder wrote into the trace (`WORKLOAD_START …` and
-//! `WORKLOAD_END`, the first of each), or is the whole trace. Both ends belong to it. With marks the trace is read
-//! once: all that was counted is dropped at the first mark, what is known (callbacks queued, who is idle) is kept.
+//! A window is given, or lies between two marks that the recorder wrote into the trace (`WORKLOAD_START …`
+//! and `WORKLOAD_END`, the first of each), or is the whole trace. Both ends belong to it. With marks the
+//! trace is read once: all that was counted is dropped at the first mark, what is known (callbacks queued,
+//! who is idle) is kept.
 
 use crate::{Error, Event, Faults, Record, Summary};
 use serde::Serialize;
@@ -38,11 +39,11 @@ impl Window {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bounds {
-    /// Whoever asked.
+    /// The user's request.
     Given,
     /// [`START_MARK`] and [`END_MARK`] in the trace, or one of them.
     Marks,
-    /// Nobody: it is the whole trace.
+    /// None: it is the whole trace.
     Whole,
 }
 

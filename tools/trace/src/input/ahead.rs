@@ -1,8 +1,9 @@
-//! A thread that reads, decompresses or renders while whoever opened the trace looks at what came before.
+//! A thread that reads, decompresses or renders ahead of the thread that opened the trace.
 //!
-//! Blocks go over in their order and come back to be filled again, eight at most on the way: ten blocks of memory. The end
-//! and an error are sent like blocks, so that a thread that is gone without either is an error and never a silent end.
-//! When the reader is dropped the thread ends at its next block; one that waits for a pipe ends with the process.
+//! Blocks go over in their order and come back to be filled again, eight at most on the way: ten blocks of
+//! memory. The end and an error are sent like blocks, so that a thread that is gone without either is an
+//! error and never a silent end. When the reader is dropped the thread ends at its next block; one that waits
+//! for a pipe ends with the process.
 
 use std::io::{self, BufRead, Read};
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};

@@ -1,12 +1,12 @@
 //! Where a trace comes from: a file, compressed or not, a `trace.dat`, or standard input.
 //!
-//! The kind is told by the first bytes and never by the name, so that a pipe may be compressed too. What is recognised
-//! and cannot be read is refused by name with what to do instead. Decompressors may take so much memory as
-//! [`DICTIONARY_KB`] says, and 32 MiB for zstd: a file that asks for more is
-//! refused before anything is allocated.
+//! The kind is told by the first bytes and never by the name, so that a pipe may be compressed too. What is
+//! recognised and cannot be read is refused by name with what to do instead. Decompressors may take so much
+//! memory as [`DICTIONARY_KB`] says, and 32 MiB for zstd: a file that asks for more is refused before
+//! anything is allocated.
 //!
-//! A `trace.dat` is read at many places of the file at once, so it cannot come out of a pipe. It is given as the text
-//! that the kernel would have written ([`dat`](crate::dat)).
+//! A `trace.dat` is read at many places of the file at once, so it cannot come out of a pipe. It is given as
+//! the text that the kernel would have written ([`dat`](crate::dat)).
 
 use crate::Error;
 use crate::dat::{Dat, Frames, MAGIC, Source};
@@ -35,10 +35,12 @@ const DAT: &str =
 
 /// Opens a trace by name; `-` is standard input.
 ///
-/// A thread of its own reads it, decompresses it, and turns a `trace.dat` into text, at most ten blocks of 128 KiB ahead.
+/// A thread of its own reads it, decompresses it, and turns a `trace.dat` into text, at most ten blocks of
+/// 128 KiB ahead.
 ///
 /// # Errors
-/// [`Error::Input`] when it cannot be opened or read, [`Error::Kind`] when it is recognised as something else.
+/// [`Error::Input`] when it cannot be opened or read, [`Error::Kind`] when it is recognised as something
+/// else.
 ///
 /// ```
 /// use quiescent_trace::{Reader, open};
@@ -70,12 +72,13 @@ pub fn open(name: &str) -> Result<Box<dyn BufRead + Send>, Error> {
     .map(ahead::ahead)
 }
 
-/// A trace out of anything that can be read at any place; `name` is for messages. Reading starts at the first byte.
+/// A trace out of anything that can be read at any place; `name` is for messages. Reading starts at the first
+/// byte.
 ///
-/// Of a `trace.dat` all buffers are read and merged by time. It takes a page of the ring buffer for each CPU of each
-/// buffer (or a chunk, where data is compressed; together at most 32 MiB), the names of the kernel's functions and the
-/// formats of its events (at most 24 and 16 MiB, in fact about 12 MB together), and a window of at most 32 MiB for zstd. A
-/// file that asks for more is refused.
+/// Of a `trace.dat` all buffers are read and merged by time. It takes a page of the ring buffer for each CPU
+/// of each buffer (or a chunk, where data is compressed; together at most 32 MiB), the names of the kernel's
+/// functions and the formats of its events (at most 24 and 16 MiB, in fact about 12 MB together), and a
+/// window of at most 32 MiB for zstd. A file that asks for more is refused.
 ///
 /// # Errors
 /// As [`open`].

@@ -1,12 +1,13 @@
-//! The layout of the tracefs file, and no other: every byte once, and `None` at the first that is not as expected.
+//! The layout of the tracefs file, and no other: every byte once, and `None` at the first that is not as
+//! expected.
 //!
 //! ```text
 //!           <idle>-0       [005] d.s2.     1.430013: softirq_raise: vec=9 [action=RCU]
 //! ```
 //!
-//! The line starts with a blank, as the kernel pads every name of a task; flags may be missing. All cuts are made at
-//! ASCII bytes, so that no piece can be half a character. The numbers of [`Places`] are cut out once, by whoever has the
-//! line: this is where nearly all the time of reading goes, about 40 ns a line.
+//! The line starts with a blank, as the kernel pads every name of a task; flags may be missing. All cuts are
+//! made at ASCII bytes, so that no piece can be half a character. The numbers of [`Places`] are cut out once,
+//! by whoever has the line: this is where nearly all the time of reading goes, about 40 ns a line.
 
 use super::{CPUS_MOST, Places, Unit};
 
@@ -27,7 +28,8 @@ struct Head {
     rest: usize,
 }
 
-/// Who wrote the line before, and its columns as they stand: of seven lines six are by the same task on the same CPU.
+/// Who wrote the line before, and its columns as they stand: of seven lines six are by the same task on the
+/// same CPU.
 #[derive(Debug, Default)]
 pub(crate) struct Before {
     /// Bytes 0 to 16, and 15 to 31. No line has zeros there.
@@ -36,7 +38,8 @@ pub(crate) struct Before {
     first: usize,
     pid: u32,
     cpu: u32,
-    /// The column of its seconds, and how many ns these are: of a thousand lines nearly all are in the same second.
+    /// The column of its seconds, and how many ns these are: of a thousand lines nearly all are in the same
+    /// second.
     seconds: Option<(u64, u64)>,
 }
 
@@ -86,9 +89,9 @@ fn cut((start, end): (usize, usize)) -> (u32, u32) {
     (start as u32, end as u32)
 }
 
-/// Where the letters, digits and lines that names of events are made of end: at a colon, at anything before the digits (a
-/// blank, a bracket, a dash), or at what is no ASCII. Eight bytes at a time, by the carry of a subtraction: the lowest mark
-/// is right, and no other is looked at.
+/// Where the letters, digits and lines that names of events are made of end: at a colon, at anything before
+/// the digits (a blank, a bracket, a dash), or at what is no ASCII. Eight bytes at a time, by the carry of a
+/// subtraction: the lowest mark is right, and no other is looked at.
 #[inline(always)]
 fn letters(bytes: &[u8], mut at: usize) -> usize {
     const HIGH: u64 = ONES << 7;
@@ -217,7 +220,8 @@ fn zeros_before(eight: u64, bits: u32) -> u64 {
     }
 }
 
-/// The number that eight digits are; the first of them is in the lowest byte. Two digits, then four, then all at once.
+/// The number that eight digits are; the first of them is in the lowest byte. Two digits, then four, then all
+/// at once.
 #[inline(always)]
 fn eight_digits(eight: u64) -> Option<u32> {
     const TENS: u64 = ONES * 0xf0;
@@ -262,8 +266,8 @@ fn anywhere(bytes: &[u8]) -> Option<Head> {
     })
 }
 
-/// Where the name of an event starts, behind its subsystem, and where its colon ends. The name has no bracket in it: that
-/// would be a system call, or a difference of times.
+/// Where the name of an event starts, behind its subsystem, and where its colon ends. The name has no bracket
+/// in it: that would be a system call, or a difference of times.
 #[cold]
 fn name(bytes: &[u8], start: usize) -> Option<(usize, usize)> {
     let rest = &bytes[start..];
@@ -387,7 +391,8 @@ fn blanks(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Where the word ends. Only a blank ends it here; a word with another one in it has none of the endings looked for.
+/// Where the word ends. Only a blank ends it here; a word with another one in it has none of the endings
+/// looked for.
 #[inline(always)]
 fn word_end(bytes: &[u8], mut at: usize) -> usize {
     while bytes.get(at).is_some_and(|b| b.is_ascii_graphic()) {

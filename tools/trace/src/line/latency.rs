@@ -1,4 +1,5 @@
-//! Layouts in which the CPU is glued to the flags: the kernel's latency layout, and that of `trace-cmd report -l`.
+//! Layouts in which the CPU is glued to the flags: the kernel's latency layout, and that of `trace-cmd report
+//! -l`.
 
 use super::{CPUS_MOST, Record, Unit, record, time_of, who, word};
 use crate::Fault;

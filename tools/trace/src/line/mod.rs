@@ -15,14 +15,14 @@
 //! functions     ... sec.usec: callee <-caller                            the callee stands for the event
 //! ```
 //!
-//! What makes it unambiguous: the task is all that stands before the *first* `[number]` in front of which a pid is
-//! found, and its name ends at the *last* dash there, so that names with blanks, dashes and brackets are read right.
-//! Nothing is allocated: a [`Record`] borrows the line. Any text gives a record, a header or a [`Fault`], never a
-//! panic (checked with arbitrary bytes).
+//! What makes it unambiguous: the task is all that stands before the *first* `[number]` in front of which a
+//! pid is found, and its name ends at the *last* dash there, so that names with blanks, dashes and brackets
+//! are read right. Nothing is allocated: a [`Record`] borrows the line. Any text gives a record, a header or
+//! a [`Fault`], never a panic (checked with arbitrary bytes).
 //!
-//! The common layout has a reader of its own (`fast`), which looks at every byte once and gives up at the first that it
-//! does not expect; what follows then is the reader of all layouts. Where the fast one does not give up, both say the
-//! same (checked on every line of the traces, and on damaged ones).
+//! The common layout has a reader of its own (`fast`), which looks at every byte once and gives up at the
+//! first that it does not expect; what follows then is the reader of all layouts. Where the fast one does not
+//! give up, both say the same (checked on every line of the traces, and on damaged ones).
 
 mod fast;
 mod latency;
@@ -49,7 +49,8 @@ impl Flags<'_> {
         *self.0.as_bytes().get(place).unwrap_or(&b'.')
     }
 
-    /// Interrupts were off when the event was written. Many events are written in a section that turns them off itself.
+    /// Interrupts were off when the event was written. Many events are written in a section that turns them
+    /// off itself.
     pub fn irqs_off(self) -> bool {
         matches!(self.at(0), b'd' | b'D')
     }
@@ -189,7 +190,8 @@ impl Places {
         }
     }
 
-    /// The record, from the same line, which starts at this place of `text`. An empty piece may lie anywhere: it stays empty.
+    /// The record, from the same line, which starts at this place of `text`. An empty piece may lie anywhere:
+    /// it stays empty.
     #[inline(always)]
     pub(crate) fn on<'a>(&self, text: &'a str, start: u32, number: u64) -> Record<'a> {
         let piece = |(from, to): (u32, u32)| {

@@ -1,9 +1,9 @@
 //! Record after record out of any amount of text, in the memory of a block of it.
 //!
-//! `lines` takes blocks of whole lines from the input, `block` reads all lines of one and hands out its records, here or in a
-//! thread of its own (`ahead`). Nothing is allocated or copied for a line. Bytes that are no UTF-8 (a task may name itself
-//! as it likes) become `?`. What cannot be read is counted in the [`Summary`] with its line number, and reading goes on; only the
-//! input itself can end it with an error.
+//! `lines` takes blocks of whole lines from the input, `block` reads all lines of one and hands out its
+//! records, here or in a thread of its own (`ahead`). Nothing is allocated or copied for a line. Bytes that
+//! are no UTF-8 (a task may name itself as it likes) become `?`. What cannot be read is counted in the
+//! [`Summary`] with its line number, and reading goes on; only the input itself can end it with an error.
 //!
 //! A record borrows the reader, so `Iterator` cannot be implemented; the loop is
 //! `while let Some(record) = reader.next_record()? { … }`.
@@ -161,9 +161,9 @@ impl<R: BufRead> Reader<R> {
 }
 
 impl<R: BufRead + Send + 'static> Reader<R> {
-    /// As [`Reader::new`], and a thread of its own reads and parses lines ahead, at most six blocks of 128 KiB: of two cores one
-    /// reads and one looks at what was read. Records, their order, and the summary at the end are the same. Without a thread to be
-    /// had it is [`Reader::new`].
+    /// As [`Reader::new`], and a thread of its own reads and parses lines ahead, at most six blocks of 128
+    /// KiB: of two cores one reads and one looks at what was read. Records, their order, and the summary at
+    /// the end are the same. Without a thread to be had it is [`Reader::new`].
     ///
     /// ```
     /// use quiescent_trace::Reader;

@@ -1,8 +1,8 @@
 //! Callbacks: queued, invoked, how long between, in which batches.
 //!
-//! A callback is known by its head from `rcu_callback` to `rcu_invoke_callback`. Its delay counts if both lie in the
-//! window. At most [`WAITING_MOST`] wait at a time: further ones are counted and their delay is not known, so that a
-//! trace whose invocations are missing does not eat the memory.
+//! A callback is known by its head from `rcu_callback` to `rcu_invoke_callback`. Its delay counts if both lie
+//! in the window. At most [`WAITING_MOST`] wait at a time: further ones are counted and their delay is not
+//! known, so that a trace whose invocations are missing does not eat the memory.
 
 use crate::{Distribution, Event, Record};
 use std::collections::{BTreeMap, HashMap};

@@ -1,8 +1,9 @@
 //! What is only counted: wake-ups, ticks, idle entries, soft interrupts, offload events.
 //!
-//! * A wake-up is a `sched_wakeup`. `sched_waking` is the same wake-up seen from the waker: the two are never added.
-//! * A tick is the expiry of the tick's high-resolution timer; it hits an idle CPU if the task it interrupts is the idle
-//!   loop (pid 0).
+//! * A wake-up is a `sched_wakeup`. `sched_waking` is the same wake-up seen from the waker: the two are never
+//!   added.
+//! * A tick is the expiry of the tick's high-resolution timer; it hits an idle CPU if the task it interrupts
+//!   is the idle loop (pid 0).
 //! * An idle entry is a `cpu_idle` with a state: every pass of the idle loop that reaches the halt.
 
 use crate::base::names::key;

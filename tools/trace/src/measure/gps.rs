@@ -1,9 +1,10 @@
 //! Grace periods: how long, how many scans, who was still waited for after the first one.
 //!
-//! A grace period lies between `start` and `end`. Each `fqsend` ends a scan and is written by the grace-period thread
-//! on its own CPU. Who is waited for is read off the leaf nodes: `rcu_grace_period_init` sets the mask of a node, each
-//! `rcu_quiescent_state_report` says what is left of it. So a set of holdouts is what the kernel had, and not what a
-//! count of scan events suggests. Bits of inner nodes are no CPUs: the leaves are the nodes with the highest level.
+//! A grace period lies between `start` and `end`. Each `fqsend` ends a scan and is written by the
+//! grace-period thread on its own CPU. Who is waited for is read off the leaf nodes: `rcu_grace_period_init`
+//! sets the mask of a node, each `rcu_quiescent_state_report` says what is left of it. So a set of holdouts
+//! is what the kernel had, and not what a count of scan events suggests. Bits of inner nodes are no CPUs: the
+//! leaves are the nodes with the highest level.
 
 use crate::{CpuSet, Distribution, Event, Record, Window};
 use serde::Serialize;

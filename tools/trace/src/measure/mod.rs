@@ -1,9 +1,9 @@
 //! The figures of a trace: what a model of the same machine is held against.
 //!
-//! They are those of `data/kernel-measurements.json`, defined where they are counted: grace periods in `gps.rs`,
-//! callbacks in `callbacks.rs`, wake-ups, ticks and idle entries in `counts.rs`. Counts are exact integers; a rate is a
-//! count over the length of the [`Window`]. One pass over the trace, in memory that grows with the number of different
-//! names and durations, callbacks that wait, and grace periods.
+//! They are those of `data/kernel-measurements.json`, defined where they are counted: grace periods in
+//! `gps.rs`, callbacks in `callbacks.rs`, wake-ups, ticks and idle entries in `counts.rs`. Counts are exact
+//! integers; a rate is a count over the length of the [`Window`]. One pass over the trace, in memory that
+//! grows with the number of different names and durations, callbacks that wait, and grace periods.
 
 mod callbacks;
 mod counts;

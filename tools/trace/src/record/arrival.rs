@@ -1,7 +1,7 @@
 //! A callback's arrival, and what the trace tells about how it was queued.
 //!
-//! On an offloaded CPU `rcu_nocb_wake` events stand around `rcu_callback`, on the same CPU and from the same task. Read
-//! in the shared traces of Linux 6.12 (`data/traces`):
+//! On an offloaded CPU `rcu_nocb_wake` events stand around `rcu_callback`, on the same CPU and from the same
+//! task. Read in the shared traces of Linux 6.12 (`data/traces`):
 //!
 //! | before | after | what happened | example |
 //! |---|---|---|---|
@@ -12,18 +12,20 @@
 //! | | nothing | lazy, joins a bypass list | `classic-c-lazy-file100` 2.135441 |
 //! | | `DoWake` `WakeEmpty`, and no `FirstQ` before | lazy, found its list overdue: flushed it and itself | `classic-c-lazy-file100` 12.138836 |
 //!
-//! **Laziness** is only told apart where it was on: the trace has `WakeLazy`, `WakeLazyIsDeferred` or `Lazy`. Elsewhere
-//! (no offloading, or offloading without laziness) [`Arrival::lazy`] is `None`, and what *would* be lazy is told by
-//! function: plain `call_rcu` is, `call_rcu_hurry` is not, and the callers of the latter are few
-//! ([`never_lazy`]). One case cannot be told: a lazy callback that flushes an overdue list while the CPU's main list has
-//! callbacks is followed by `WakeNot` and counts as not lazy.
+//! **Laziness** is only told apart where it was on: the trace has `WakeLazy`, `WakeLazyIsDeferred` or `Lazy`.
+//! Elsewhere (no offloading, or offloading without laziness) [`Arrival::lazy`] is `None`, and what *would* be
+//! lazy is told by function: plain `call_rcu` is, `call_rcu_hurry` is not, and the callers of the latter are
+//! few ([`never_lazy`]). One case cannot be told: a lazy callback that flushes an overdue list while the
+//! CPU's main list has callbacks is followed by `WakeNot` and counts as not lazy.
 //!
-//! **Interrupts off.** `rcu_callback` is written inside a section that has them off, so its own flags say nothing. It is
-//! seen by a put-off wake-up (`WakeEmptyIsDeferred`, `WakeOvfIsDeferred`) or by the hard-interrupt letter of the flags. Where the list was not empty,
-//! or the CPU is not offloaded, nobody's behaviour depends on it and it is not seen: then it says false.
+//! **Interrupts off.** `rcu_callback` is written inside a section that has them off, so its own flags say
+//! nothing. It is seen by a put-off wake-up (`WakeEmptyIsDeferred`, `WakeOvfIsDeferred`) or by the
+//! hard-interrupt letter of the flags. Where the list was not empty, or the CPU is not offloaded, nobody's
+//! behaviour depends on it and it is not seen: then it says false.
 //!
-//! **Silence.** A kernel without the extra trace call of the shared traces writes no `rcu_callback` for what goes to a
-//! bypass list: [`Recorded::unseen`](crate::Recorded::unseen) counts what was invoked without having been seen queued.
+//! **Silence.** A kernel without the extra trace call of the shared traces writes no `rcu_callback` for what
+//! goes to a bypass list: [`Recorded::unseen`](crate::Recorded::unseen) counts what was invoked without
+//! having been seen queued.
 
 use crate::base::map::Map;
 use crate::{CpuSet, Record};
@@ -33,8 +35,8 @@ use std::sync::Arc;
 
 /// Functions that are queued so that they are never lazy: a waiter or a work item stands behind them.
 ///
-/// `rcu_work_rcufn` is seen in the shared traces, as is `wakeme_after_rcu`; the others are callers of `call_rcu_hurry` by
-/// its public documentation and commit messages.
+/// `rcu_work_rcufn` is seen in the shared traces, as is `wakeme_after_rcu`; the others are callers of
+/// `call_rcu_hurry` by its public documentation and commit messages.
 const HURRIED: [&str; 6] = [
     "rcu_work_rcufn",
     "wakeme_after_rcu",
@@ -93,7 +95,8 @@ impl Arrival {
     }
 }
 
-/// Which callback an offload event is about: the one that its task has queued last on that CPU, unless the task has done something else since.
+/// Which callback an offload event is about: the one that its task has queued last on that CPU, unless the
+/// task has done something else since.
 ///
 /// Callbacks are known by whatever their owner knows them by. At most one a CPU is remembered.
 #[derive(Debug)]
@@ -169,8 +172,8 @@ impl<K: Copy> Ways<K> {
     }
 }
 
-/// An offload event after an arrival: where the callback went. The first event that tells decides; what follows belongs
-/// to a later call, which may be silent.
+/// An offload event after an arrival: where the callback went. The first event that tells decides; what
+/// follows belongs to a later call, which may be silent.
 pub(crate) fn after(now: Queued, first_q: bool, what: &str) -> Queued {
     match what {
         _ if now != Queued::Unknown => now,

@@ -1,8 +1,8 @@
 //! What a replay takes from a trace: the machine, and what happened to it from outside RCU.
 //!
-//! A model is fed with arrivals, with where RCU's threads were, and with the wake-ups of all other threads; everything
-//! else it must produce itself. All of the trace is kept, not only the [`Window`]: what was queued before it decides how
-//! it begins. Memory grows with the number of arrivals and wake-ups.
+//! A model is fed with arrivals, with where RCU's threads were, and with the wake-ups of all other threads;
+//! everything else it must produce itself. All of the trace is kept, not only the [`Window`]: what was queued
+//! before it decides how it begins. Memory grows with the number of arrivals and wake-ups.
 
 use crate::base::names::{Role, role};
 use crate::event::clock::Clock;
@@ -178,7 +178,8 @@ impl Recorder {
     /// What was collected.
     ///
     /// # Errors
-    /// [`Error::Missing`] as for [`Measure::finish`](crate::Measure::finish), and when HZ is neither given nor told.
+    /// [`Error::Missing`] as for [`Measure::finish`](crate::Measure::finish), and when HZ is neither given
+    /// nor told.
     pub fn finish(mut self, summary: &Summary) -> Result<Recorded, Error> {
         let window = self.window.finish(summary)?;
         let hz = self.options.hz.or_else(|| self.clock.hz());

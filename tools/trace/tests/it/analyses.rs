@@ -1,9 +1,9 @@
-//! The tables of every analysis are those computed by an independent script, on whole traces of a real kernel: every row, every
-//! figure, and nothing else.
+//! The tables of every analysis are those computed by an independent script, on whole traces of a real
+//! kernel: every row, every figure, and nothing else.
 //!
-//! `data/traces/analyses.json` is the output of `python3 analyses.py` in that folder for the traces below, in this order:
-//! `./analyses.py TRACE.txt.xz... > analyses.json`. Counts are equal; quotients and sums of doubles may differ in
-//! their last bits, and the file has nine decimals.
+//! `data/traces/analyses.json` is the output of `python3 analyses.py` in that folder for the traces below, in
+//! this order: `./analyses.py TRACE.txt.xz... > analyses.json`. Counts are equal; quotients and sums of
+//! doubles may differ in their last bits, and the file has nine decimals.
 
 use quiescent_trace::{Analysis, Filter, Findings, Kind, Reader, open};
 use serde_json::Value;

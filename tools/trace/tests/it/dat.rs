@@ -1,9 +1,9 @@
 //! Files that trace-cmd 3.1.6 wrote on Linux 6.18 are read as `trace-cmd report -t -N -l` prints them.
 //!
-//! Origin of `data/`: two instances of tracefs, recorded on a virtual machine with two CPUs; the second had buffers so small
-//! that events were lost. `data/trim.py` made the file small and says how; `trace-cmd convert` made the other two of it,
-//! and `trace-cmd report` the text. The three files have the same events. The formats of the system calls were left out,
-//! so that some events have none.
+//! Origin of `data/`: two instances of tracefs, recorded on a virtual machine with two CPUs; the second had
+//! buffers so small that events were lost. `data/trim.py` made the file small and says how; `trace-cmd
+//! convert` made the other two of it, and `trace-cmd report` the text. The three files have the same events.
+//! The formats of the system calls were left out, so that some events have none.
 
 use lzma_rust2::XzReader;
 use quiescent_trace::{Event, Reader, Record, Summary, Window, from_seek, measure};
@@ -30,7 +30,8 @@ const FILES: [&str; 3] = [
 
 /// A record as something that can be kept and compared.
 fn kept(record: &Record<'_>) -> (String, u32, u32, String, u64, String, String) {
-    // trace-cmd prints `N` for what the kernel prints as `n`, eight letters of a name with -l, and `0x` before pointers.
+    // trace-cmd prints `N` for what the kernel prints as `n`, eight letters of a name with -l, and `0x`
+    // before pointers.
     let words = record.text.replace("0x", "");
     let words: Vec<_> = words.split_whitespace().collect();
     (
@@ -100,7 +101,8 @@ fn buffers_and_losses_are_told() {
         let mut buffers: Vec<_> = summary.buffers.iter().map(|b| b.name.as_str()).collect();
         buffers.retain(|name| !name.is_empty());
         assert_eq!(buffers, ["qtd_lost", "qtd_main"], "{name}");
-        // The statistics of the two CPUs count 1680 and 2640 overruns; the pages only say that there were some.
+        // The statistics of the two CPUs count 1680 and 2640 overruns; the pages only say that there were
+        // some.
         assert_eq!((summary.lost, summary.lost_untold), (4320, 2), "{name}");
         assert_eq!(summary.lost_untold, text.lost_untold);
         assert_eq!(

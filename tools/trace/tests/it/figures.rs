@@ -1,9 +1,9 @@
 //! The figures of every trace of `data/traces` are those computed by somebody else.
 //!
-//! Whole traces are compared with `data/kernel-measurements.json`, which came with them. The three `-cut` ones end 2.5 s
-//! after their first mark, to keep the repository small; their figures are `data/traces/cut-figures.json`, computed by
-//! `data/traces/figures.py`: another language, another way, and the same program gives the numbers of
-//! `kernel-measurements.json` for the whole traces.
+//! Whole traces are compared with `data/kernel-measurements.json`, which came with them. The three `-cut`
+//! ones end 2.5 s after their first mark, to keep the repository small; their figures are
+//! `data/traces/cut-figures.json`, computed by `data/traces/figures.py`: another language, another way, and
+//! the same program gives the numbers of `kernel-measurements.json` for the whole traces.
 
 use quiescent_trace::{Figures, Percentiles, Reader, measure, open};
 use serde_json::Value;

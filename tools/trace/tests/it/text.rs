@@ -1,7 +1,7 @@
 //! Text as `trace-cmd report` 3.1.6 and `perf script` 6.1 print it, with every option that changes a line.
 //!
-//! Origin of `data/report-and-script.txt`: lines of `two-buffers-v7.dat` (see `dat.rs`) by the reports that stand before
-//! them, and of a recording by `perf record` on the same machine.
+//! Origin of `data/report-and-script.txt`: lines of `two-buffers-v7.dat` (see `dat.rs`) by the reports that
+//! stand before them, and of a recording by `perf record` on the same machine.
 
 use quiescent_trace::{Event, Fault, Reader};
 

@@ -4,8 +4,8 @@ use super::*;
 
 const KIB: u64 = 1024;
 
-/// The owner has pushed one object of so many bytes and reaches for 2048: how far its credit goes, and what it has been
-/// lent.
+/// The owner has pushed one object of so many bytes and reaches for 2048: how far its credit goes, and what
+/// it has been lent.
 fn reaches(bytes: u64, budget_bytes: u64, budget_count: u64) -> (u64, Held) {
     let mut rig = Rig::new(1, budget_bytes, budget_count);
     rig.queued[0][PLAIN].reach = 2048;
@@ -15,8 +15,9 @@ fn reaches(bytes: u64, budget_bytes: u64, budget_count: u64) -> (u64, Held) {
 
 #[test]
 fn who_reaches_far_borrows_all_of_it_or_one_look() {
-    // With one object of 100 KiB queued: 2047 more until the batch is full, and 92 KiB of its 192. Before a look
-    // at the bytes, 256 objects of 512 bytes each may be queued beyond that. The other lane takes a look: 192 KiB.
+    // With one object of 100 KiB queued: 2047 more until the batch is full, and 92 KiB of its 192. Before a
+    // look at the bytes, 256 objects of 512 bytes each may be queued beyond that. The other lane takes a
+    // look: 192 KiB.
     let all = Held {
         count: 2047 + 256,
         bytes: (92 + 128 + 192) * KIB,

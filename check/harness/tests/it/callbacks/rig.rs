@@ -123,7 +123,7 @@ impl Rig {
         }
     }
 
-    /// The grace-period thread goes on. A grace period that starts has somebody who waits for it.
+    /// The grace-period thread continues. A grace period that starts has a waiter.
     pub fn drive(&mut self) {
         let before = self.gp_seq();
         let _ = self.host.step();

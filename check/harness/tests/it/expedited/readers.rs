@@ -1,4 +1,4 @@
-//! Readers in the way of expedited grace periods: in a section, preempted, with something disabled.
+//! Readers that block expedited grace periods: in a section, preempted, with something disabled.
 
 use super::{asked, holdouts, in_phase, machine};
 use quiescent_engine::blocked::{Disabled, Later};

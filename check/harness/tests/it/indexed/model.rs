@@ -13,7 +13,7 @@ pub enum Broken {
     LocksFirst,
     /// A reader does not look at the flag.
     FlagUnseen,
-    /// A reader that sees the flag wakes the driver, whoever else is there.
+    /// A reader that sees the flag wakes the driver, whether or not other readers exist.
     WakesBeforeEmpty,
     /// Readers are never told which count to join.
     NeverJoins,
@@ -65,7 +65,7 @@ pub enum Action {
     Look(usize),
     Wake(usize),
     Request,
-    /// Somebody takes the driver role.
+    /// A thread takes the driver role.
     TakeRole,
     /// The driver reads the first half of both sums.
     ReadHalf,
@@ -81,7 +81,7 @@ pub struct State {
     join: usize,
     flags: [bool; 2],
     next: Option<Next>,
-    /// The driver has declared that it is about to sleep, and nobody has woken it.
+    /// The driver has declared that it is about to sleep, and has not been woken.
     sleeper: bool,
     /// The first half of the sums.
     half: Option<[u8; 2]>,
@@ -318,12 +318,12 @@ impl State {
                 return;
             }
         });
-        // A count that was found empty needs nobody to say so.
+        // A count that was found empty needs no report.
         let idle = self.engine.phase() == Phase::Idle;
         self.flags = self.flags.map(|flag| flag && !idle);
     }
 
-    /// Whoever was inside when somebody asked, and is so still, has been waited for.
+    /// Readers that were inside at the request, and still are, must block the grace period.
     fn check(&self) -> Result<(), String> {
         for (ticket, inside) in &self.requests {
             if *ticket >= self.engine.waiters().done() {
@@ -339,7 +339,7 @@ impl State {
         Ok(())
     }
 
-    /// Nothing can happen any more: everybody has had what they asked for.
+    /// Nothing can happen any more: all requests have been satisfied.
     pub fn is_over(&self) -> Result<(), String> {
         if self.is_asleep() {
             return Err("asleep for ever".into());

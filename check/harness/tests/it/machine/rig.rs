@@ -1,5 +1,5 @@
-//! The machine's random deeds, and the oracle: it knows which sections were open when somebody began to
-//! wait, and never asks the engine about grace periods.
+//! The machine's random actions, and the oracle: it knows which sections were open when a wait began, and
+//! never asks the engine about grace periods.
 
 use std::collections::VecDeque;
 
@@ -20,7 +20,7 @@ seldom! {
     flooded, overloaded, adopted, forced_scan, left_alone,
 }
 
-/// Somebody who waits, for the sections open at that time.
+/// A waiter, with the sections open at its beginning.
 struct Waiting {
     ticket: Pos,
     open: Vec<usize>,
@@ -307,7 +307,7 @@ impl Rig {
         }
     }
 
-    /// All readers leave, everybody ticks: everything is over within some ticks.
+    /// All readers leave, all CPUs tick: everything is done within some ticks.
     pub fn settle(&mut self) {
         (0..CPUS).for_each(|at| self.exit(at));
         for _ in 0..60 {

@@ -91,7 +91,7 @@ impl Bench {
         self.host.call_nocb(cpu, true, true)
     }
 
-    /// A group's thread runs until it rests. How often it began to look, and whom it flushed.
+    /// A group's thread runs until it rests. Returns the number of passes, and the flushed CPUs.
     pub fn rcuog(&mut self, group: u32) -> (u32, Vec<(CpuId, u64)>) {
         let (mut passes, mut flushed) = (0, Vec::new());
         loop {
@@ -165,7 +165,7 @@ impl Bench {
         (0..cpus).map(run).collect()
     }
 
-    /// The grace periods that are asked for come and go; offload threads do not run.
+    /// The requested grace periods start and end; offload threads do not run.
     pub fn grace_period(&mut self) {
         for _ in 0..100 {
             self.host.run_thread();

@@ -1,4 +1,4 @@
-//! Where a callback goes (behaviour §7.2).
+//! Where a callback goes.
 
 use quiescent_engine::Now;
 use quiescent_engine::offload::{Call, Offload, Place, Policy};

@@ -1,4 +1,4 @@
-//! What is lazy, and what ends it (behaviour §8): each line of the table, for both policies.
+//! What is lazy, and what ends it: each line of the table, for both policies.
 
 use quiescent_engine::limits::Context;
 use quiescent_engine::offload::{Offload, Policy, Shrink, Shrinkable, shrinkable};
@@ -265,7 +265,7 @@ fn only_our_policy_lets_a_grace_period_in_passing_serve_lazy_ones() {
         let invoked = it.ticks(20);
         assert_eq!(invoked, [1, 0, 0, 0], "nobody is woken for them");
         let (ours, before) = (policy == Policy::Quiescent, it.host.engine().counts());
-        // Later ones need another grace period, which nobody asks for.
+        // Later ones need another grace period, which is not requested.
         let _ = it.call_lazy(1);
         assert_eq!(it.list(1).0, if ours { 3 } else { 0 });
         let tick = it.now();

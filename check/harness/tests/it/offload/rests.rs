@@ -1,4 +1,4 @@
-//! How rcuog rests, and what ends its rest (behaviour §7.5); rcuop that is woken.
+//! How rcuog rests, and what ends its rest; rcuop that is woken.
 
 use quiescent_engine::limits::Context;
 use quiescent_engine::offload::{Offload, Policy, Rest};

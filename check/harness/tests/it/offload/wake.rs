@@ -1,4 +1,4 @@
-//! Who is woken, and when (behaviour §7.3, §7.4), and how rcuog rests (§7.5).
+//! Wake-ups of the offload threads, and the rest of rcuog.
 
 use quiescent_engine::limits::Context;
 use quiescent_engine::offload::{Level, Offload, Policy};
@@ -172,7 +172,7 @@ fn what_a_grace_period_has_released_is_moved_on_the_way_once_a_tick() {
     let mut it = Bench::new(1, Policy::Kernel612); // whose grace periods take no tick
     let _ = it.call(0);
     it.rcuog(0);
-    // Whoever fills the bypass flushes it, and looks.
+    // The CPU that fills the bypass flushes it, and makes a pass.
     let fill = |it: &mut Bench| while it.call_lazy(0).flushed == 0 {};
     let (waiting, now) = (QHIMARK + 1, it.now());
     it.grace_period();
@@ -296,7 +296,7 @@ fn a_bypass_that_turns_mixed_wakes_only_if_nothing_is_pending() {
         let queued = it.call(1);
         assert_eq!((queued.flushed, it.lazy(1) < it.bypass(1)), (0, true));
         assert_eq!(queued.todo.rcuog, (!pending).then_some(0));
-        // Whoever was not woken comes by when the grace period is over.
+        // A thread that was not woken makes its pass at the end of the grace period.
         it.rcuog(0);
         it.grace_period();
         it.host.pass_jiffies(2);

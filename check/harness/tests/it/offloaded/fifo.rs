@@ -1,5 +1,6 @@
-//! What the host keeps: two FIFOs for each CPU, and what is out. And the oracle's part about them: it knows of
-//! each callback which sections were open when it was queued, and never asks the engine about grace periods.
+//! What the host keeps: two FIFOs for each CPU, and what is out. And the oracle's part about them: it knows
+//! of each callback which sections were open when it was queued, and never asks the engine about grace
+//! periods.
 
 use std::collections::VecDeque;
 

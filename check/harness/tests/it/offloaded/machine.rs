@@ -73,7 +73,7 @@ impl Rig {
         }
     }
 
-    /// It delivers what it has put off, and goes. What nobody else looks after, another CPU takes over.
+    /// It delivers its deferred wake-up, and goes. Another CPU takes over callbacks that are not offloaded.
     pub fn dies(&mut self, at: usize) {
         if at == 0 || self.is_inside(at) {
             return; // the grace-period thread lives on CPU 0

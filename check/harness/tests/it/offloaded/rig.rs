@@ -337,7 +337,7 @@ impl Rig {
         }
     }
 
-    /// All readers leave, and everybody does its work: a barrier is over soon, and everything in the end.
+    /// All readers leave, and all threads run: a barrier is done soon, and everything in the end.
     pub fn settle(&mut self) {
         (0..CPUS).for_each(|at| self.exit(at));
         let flush = self.config.offload.lazy_flush;

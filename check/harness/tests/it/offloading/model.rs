@@ -237,7 +237,7 @@ impl State {
         }
     }
 
-    /// Everybody goes on by itself: nothing is left.
+    /// All threads run by themselves: nothing is left.
     pub fn settle(&mut self) {
         for _ in 0..6 * FLUSH + 12 {
             self.run_all();

@@ -119,7 +119,7 @@ impl State {
         self.queued.push((at as u8, stamp, false));
     }
 
-    /// Time passes, and the timer fires if it is due. A CPU that looks after its own callbacks has its tick.
+    /// Time passes, and the timer fires if it is due. A CPU that serves its own callbacks has its tick.
     pub fn pass_tick(&mut self) {
         self.tick += 1;
         if self.timer.is_some_and(|at| at <= self.tick) {

@@ -1,4 +1,5 @@
-//! A host with callbacks that writes everything down: a thread host's calls and a kernel's, in a random order.
+//! A host with callbacks that writes everything down: a thread host's calls and a kernel's, in a random
+//! order.
 //!
 //! The rig makes every call by the method itself, on parts that it keeps apart as a host does, and
 //! writes down what it did. Only the replay goes through [`World::apply`].
@@ -150,7 +151,7 @@ impl Rig {
         }
     }
 
-    /// Readers, waiters, and somebody who drives: by the fixture, which records its calls itself.
+    /// Readers, waiters, and a driver: by the fixture, which records its calls itself.
     fn grace_period(&mut self) {
         use quiescent_engine::Next::{Done, HandOver, Sleep};
         self.host.record();

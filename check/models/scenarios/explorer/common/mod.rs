@@ -1,8 +1,8 @@
-//! What the scenarios share: a world with a domain and objects, and how threads take part.
+//! Shared parts of the scenarios: a world with a domain and objects, and the roles of threads.
 //!
-//! Objects stand for memory: `users` is what readers write into one while they use it, `freed` is
-//! poison. Readers must never meet poison, and whoever frees must find every user gone: what a section
-//! did happens before what follows the grace period.
+//! Objects stand for memory: readers write `users` into one while they use it, `freed` is poison. Readers
+//! must never load poison, and the freeing thread must find no user: the accesses of a section happen before
+//! everything after the grace period.
 
 pub mod reclaim;
 #[path = "../../tasks.rs"]
@@ -77,7 +77,7 @@ impl World {
         })
     }
 
-    /// What a thread was to do before the scenario begins is done.
+    /// The thread's actions before the scenario are done.
     pub fn pass_on(&self) {
         self.arrived.fetch_add(1, Relaxed);
         self.wait_open();
@@ -128,7 +128,7 @@ impl World {
         let_go(&self.open, count);
     }
 
-    /// What happens inside a section: the published object is used, whole and unfreed.
+    /// The body of a section: the published object is used, whole and unfreed.
     pub fn look(&self) -> usize {
         let object = self.pointer.load(Acquire) as usize;
         self.use_object(object);
@@ -148,7 +148,7 @@ impl World {
         user.store(0, Relaxed);
     }
 
-    /// A section that looks once.
+    /// A section that reads once.
     pub fn read(&self) {
         let _guard = rcu::read_lock();
         self.look();
@@ -205,7 +205,7 @@ pub fn join_all<const N: usize>(threads: [JoinHandle<()>; N]) {
 struct Depth {
     /// Machines on which it is systematic.
     systematic: &'static [Model],
-    /// Preemptions and delays beyond what the scenario asks for.
+    /// Preemptions and delays in addition to the scenario's.
     more: u32,
     max_executions: u64,
     /// The search has to be complete within these.
@@ -214,9 +214,10 @@ struct Depth {
 }
 
 impl Depth {
-    /// Without a word: all schedules on the weaker machine, whose buffers let through what the other one's do, and more; and walks by
-    /// chance on both. `full` has all schedules on both, and four times the walks (`ci/loom`); `deep` one preemption
-    /// and one delay more in each, as far as two million executions go. `brief` is for many runs of everything (`ci/mutants`).
+    /// By default: all schedules on the weaker machine, whose buffers allow everything that the other one's
+    /// do, and more; and random walks on both. `full` has all schedules on both, and four times the walks
+    /// (`ci/loom`); `deep` one preemption and one delay more in each, up to two million executions. `brief`
+    /// is for many runs of everything (`ci/mutants`).
     fn get() -> Depth {
         const BOTH: &[Model] = &[Model::Tso, Model::Pso];
         const WEAKER: &[Model] = &[Model::Pso];

@@ -1,8 +1,7 @@
-//! Things that are retired: each is reclaimed exactly once, never while a reader uses it, and never
-//! forgotten.
+//! Retired things: each is reclaimed exactly once, never while a reader uses it, and never forgotten.
 //!
-//! What a thing went through is kept outside the model, so that the books cost no steps. Only `user`,
-//! which stands for what a reader does to memory, belongs to the machine.
+//! The record of a thing is kept outside the model, so that it costs no steps. Only `user`, which stands for
+//! a reader's accesses to memory, belongs to the machine.
 
 use std::cell::{Cell, RefCell};
 use std::ptr::NonNull;
@@ -25,8 +24,8 @@ struct Thing {
     freed: Cell<bool>,
     watched: Cell<bool>,
     user: AtomicU32,
-    /// What its callback did, for those who look from outside: the machine sees these accesses, so that
-    /// none of the orders in which they can come is left out.
+    /// Its callback's accesses, for observers outside: they are steps of the machine, so that all their
+    /// orders are explored.
     progress: AtomicU32,
 }
 
@@ -44,7 +43,7 @@ pub struct Things {
     turns: Cell<usize>,
     /// The end of this one opens the gate.
     awaited: Cell<Option<usize>>,
-    /// What a callback found wrong: its panic is contained.
+    /// An error found by a callback: its panic is contained.
     wrong: RefCell<Option<String>>,
 }
 
@@ -132,7 +131,7 @@ pub struct Serving {
 }
 
 impl Serving {
-    /// Tells it to stop, and waits until it has.
+    /// Stops it, and waits for its end.
     pub fn end(self, world: &World) {
         self.stop.store(1, Relaxed);
         world.domain.kick();
@@ -140,7 +139,7 @@ impl Serving {
     }
 }
 
-/// A world whose things are retired.
+/// A world with retired things.
 pub fn reclaiming(domain: Domain) -> Rc<World> {
     let world = World::new(domain);
     observe_frees(observer);
@@ -148,7 +147,8 @@ pub fn reclaiming(domain: Domain) -> Rc<World> {
 }
 
 impl World {
-    /// A thread of an inline domain, which runs two long callbacks of its own in the middle of what it does next.
+    /// A thread of an inline domain, which runs two long callbacks of its own in the middle of what it does
+    /// next.
     pub fn inline_owner(self: &Rc<World>) -> JoinHandle<()> {
         self.thread(|world| {
             let guard = rcu::read_lock();
@@ -320,14 +320,14 @@ impl World {
         thing
     }
 
-    /// A section that looks once.
+    /// A section that reads once.
     pub fn read_thing(&self) {
         let _guard = rcu::read_lock();
         self.look_at_thing();
     }
 
-    /// A thread that plays the worker, woken so often without being asked. Where others are registered
-    /// first, it is started after the scenario has begun: or it would be over before.
+    /// A thread that plays the worker, woken this number of times without a request. Where other threads
+    /// register first, it is started after the beginning of the scenario; otherwise it would end before.
     pub fn worker(self: &Rc<World>, times: u32) -> JoinHandle<()> {
         let world = self.clone();
         spawn(move || {
@@ -341,7 +341,7 @@ impl World {
         let world = self.clone();
         spawn(move || {
             world.domain.enter();
-            world.domain.relieve();
+            world.domain.relieve_uncalled();
         })
     }
 
@@ -364,7 +364,7 @@ impl World {
         rcu::defer_hurry(move || gate.world().reopen());
     }
 
-    /// A thread that plays the worker as the product has it, until it is told to stop.
+    /// A thread that plays the worker as in the product, until it is told to stop.
     pub fn serving(self: &Rc<World>) -> Serving {
         self.serving_after(|_| ())
     }

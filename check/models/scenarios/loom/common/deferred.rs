@@ -1,4 +1,4 @@
-//! Objects that are retired: loom's cells, so that using one, freeing it and filling it must be ordered by
+//! Retired objects: loom's cells, so that using one, freeing it and filling it must be ordered by
 //! happens-before.
 
 use std::cell::RefCell;
@@ -70,7 +70,8 @@ impl Shelf {
         assert_eq!(old, from, "object {place}");
     }
 
-    /// Fills the object, if it was not published before, and says where it is: an address that is only compared and counted, never followed.
+    /// Fills the object, if it was not published before, and says where it is: an address that is only
+    /// compared and counted, never followed.
     fn fill(&self, place: usize) -> NonNull<u8> {
         if place != 0 {
             self.change(place, NEW, WHOLE);

@@ -1,7 +1,7 @@
-//! What the models share: a world with a domain and objects, and how threads take part.
+//! Shared parts of the models: a world with a domain and objects, and the roles of threads.
 //!
 //! Objects are loom's cells, so that a read in a section and the write that stands for freeing must be
-//! ordered by happens-before, not merely come one after the other.
+//! ordered by happens-before; an order in time is not enough.
 
 pub mod deferred;
 
@@ -61,7 +61,7 @@ impl World {
     /// A world with a domain of the program's own.
     pub fn with_own(domain: Domain) -> Arc<World> {
         let world = World::new(domain);
-        world.own.get_or_init(|| domain.grounds(0));
+        world.own.get_or_init(|| domain.own_domain(0));
         world
     }
 
@@ -91,7 +91,7 @@ impl World {
         }
     }
 
-    /// What happens inside a section: the published object is read.
+    /// The body of a section: the published object is read.
     pub fn look(&self) -> usize {
         let object = self.pointer.load(Acquire) as usize;
         self.use_object(object);
@@ -117,7 +117,7 @@ impl World {
         assert_eq!(self.arrived.load(Acquire), 1);
     }
 
-    /// A section that looks once.
+    /// A section that reads once.
     pub fn read(&self) {
         let _guard = rcu::read_lock();
         self.look();
@@ -147,8 +147,9 @@ pub fn join(thread: JoinHandle<()>) {
     thread.join().expect("a panic ends the model");
 }
 
-/// Explores a model with so many preemptions (one more with `QUIESCENT_EXPLORE=deep`), and prints how
-/// many executions that took. The search is complete within that bound, or it fails; `brief` ends it early (`ci/mutants`).
+/// Explores a model with so many preemptions (one more with `QUIESCENT_EXPLORE=deep`), and prints how many
+/// executions that took. The search is complete within that bound, or it fails; `brief` ends it early
+/// (`ci/mutants`).
 pub fn check(name: &str, preemptions: usize, model: fn()) {
     let depth = std::env::var("QUIESCENT_EXPLORE").unwrap_or_default();
     let executions = Arc::new(RealU64::new(0));

@@ -1,12 +1,14 @@
-//! The books: what was promised, kept outside the model, so that they cost no steps and no schedule depends on them.
+//! The books: a record of guarantees, kept outside the model, so that it costs no steps and no schedule
+//! depends on it.
 //!
-//! Every event has a number. Whatever waits for a grace period, or is queued for after one, must not be over while a section is
-//! open that was open before it was asked for. That is all of RCU's promise, and it needs no look at memory.
+//! Every event has a number. A wait for a grace period, or an entry queued for after one, must not be done
+//! while a section is open that was open before its request. That is RCU's whole guarantee, and checking it
+//! needs no memory accesses.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-/// What became of an object.
+/// The result of an object.
 #[derive(Debug, Default)]
 struct Thing {
     /// In words: how it was given up.
@@ -43,11 +45,11 @@ struct Pages {
     things: Vec<Thing>,
     open: Vec<Section>,
     lines: Vec<Line>,
-    /// Who is in the middle of a deed.
+    /// The threads in the middle of an action.
     busy: BTreeSet<usize>,
     /// Memory that was covered and was still there; and those one of whom has it in hand.
     late: Vec<(usize, BTreeSet<usize>)>,
-    /// What was found first: panics of callbacks are contained.
+    /// The first finding: panics of callbacks are contained.
     wrong: Option<String>,
 }
 
@@ -70,7 +72,7 @@ impl Pages {
         self.wrong.get_or_insert(wrong);
     }
 
-    /// Whatever was asked for at this event is over: so are all sections that were open then.
+    /// A request of this event is done: so all sections that were open then must have ended.
     fn over(&mut self, asked: u64, what: &str) {
         if let Some(section) = self.open.iter().find(|section| section.number < asked) {
             let section = section.number;
@@ -87,7 +89,7 @@ impl Books {
         self.0.borrow_mut().event()
     }
 
-    /// Panics with what was found, if something was.
+    /// Panics with the first finding, if there is one.
     pub fn check(&self) {
         let wrong = self.0.borrow().wrong.clone();
         assert!(wrong.is_none(), "{}", wrong.unwrap_or_default());
@@ -117,7 +119,7 @@ impl Books {
         section.expect("open").found.push(thing);
     }
 
-    /// A section is about to end: what was found in it is there still.
+    /// A section is about to end: the objects found in it still exist.
     pub fn end(&self, section: u64) {
         let mut pages = self.0.borrow_mut();
         let place = pages.open.iter().position(|s| s.number == section);
@@ -209,13 +211,14 @@ impl Books {
         self.0.borrow_mut().lines[line].inside = false;
     }
 
-    /// A grace period that was asked for at this event is over.
+    /// A grace period requested at this event has ended.
     pub fn waited(&self, asked: u64, what: &str) {
         self.0.borrow_mut().over(asked, what);
     }
 
-    /// Everything that was queued before this event is over, and its end has ended. Memory that an owner has popped
-    /// counts as given back, to the library, though it may be in that owner's hands: until its deed is done.
+    /// Everything that was queued before this event is over, and its end has ended. Memory that an owner has
+    /// popped counts as given back, to the library, though it may be in that owner's hands: until its deed is
+    /// done.
     pub fn covered(&self, asked: u64, what: &str, me: usize) {
         let mut pages = self.0.borrow_mut();
         let mut others = pages.busy.clone();

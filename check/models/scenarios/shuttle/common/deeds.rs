@@ -1,4 +1,4 @@
-//! What threads do with their lives.
+//! The actions of threads.
 
 use std::ptr::NonNull;
 use std::time::Duration;
@@ -94,8 +94,8 @@ pub enum Deed {
     Queue(&'static [Way], u64),
     /// A callback that queues another object.
     Chain,
-    /// A callback that comes after the thread's earlier ones of this kind, and beside none of them. Not where the program
-    /// drains, which promises no order, nor where the thread's queue may change.
+    /// A callback that comes after the thread's earlier ones of this kind, and beside none of them. Not where
+    /// the program drains, which promises no order, nor where the thread's queue may change.
     InTurn,
     Barrier,
     Drain,
@@ -139,7 +139,7 @@ impl Handle {
     }
 }
 
-/// The plain lane gives memory back. It is leaked: what is freed twice is a finding, not a crash.
+/// The memory lane frees memory. It is leaked: a double free is a finding, not a crash.
 pub fn observer(object: *mut u8) {
     assert!(!object.is_null(), "an empty place was freed");
     // SAFETY: only handles are queued in that lane, and they are leaked.
@@ -167,19 +167,19 @@ fn one<T: Copy>(of: &[T]) -> T {
 }
 
 impl World {
-    /// A life of so many deeds.
+    /// A life of this number of actions.
     pub fn live(&'static self, deeds: &[Deed], times: u32) {
-        let me = self.told.at.borrow().len();
-        self.told.at.borrow_mut().push(String::new());
+        let me = self.cursor.at.borrow().len();
+        self.cursor.at.borrow_mut().push(String::new());
         for _ in 0..times {
             let deed = one(deeds);
-            self.told.at.borrow_mut()[me] = format!("{deed:?}");
+            self.cursor.at.borrow_mut()[me] = format!("{deed:?}");
             self.books.begin_deed(me);
             self.act(deed, me);
             self.books.end_deed(me);
             self.books.check();
         }
-        self.told.at.borrow_mut()[me].clear();
+        self.cursor.at.borrow_mut()[me].clear();
     }
 
     fn act(&'static self, deed: Deed, me: usize) {
@@ -298,7 +298,8 @@ impl World {
         }
         let handle = self.handle(thing, None);
         let plain = NonNull::from(handle);
-        // SAFETY: handles are leaked; the library is their only user from here on, and shows them to the observer.
+        // SAFETY: handles are leaked; the library is their only user from here on, and shows them to the
+        // observer.
         unsafe {
             match way {
                 Way::Retire => rcu::Retired::from_raw(plain).retire(),

@@ -1,9 +1,9 @@
-//! What the scenarios share: a world with a domain and its books, the threads that the library would have, and how
-//! lives are run.
+//! Shared parts of the scenarios: a world with a domain and its books, the threads that the library would
+//! have, and the runner.
 //!
-//! A *life* is: threads that do one deed after the other, by chance ([`deeds`]); a thread that plays the worker, one
-//! that plays the second worker, and one that plays the kernel's timer. When the deeds are done, nothing but the timer
-//! wakes anybody, and yet everything has to end.
+//! A *life* is one long execution: threads that do one random action after the other ([`deeds`]); a thread
+//! that plays the worker, one that plays the overflow worker, and one that plays the kernel's timer. When the
+//! actions are done, only the timer wakes threads, and everything has to end.
 
 pub mod books;
 pub mod deeds;
@@ -29,19 +29,19 @@ pub const LIFE: Life = Life {
     lazy_ns: 40_000,
     prompt_ns: 8_000,
     pressure_ns: 20_000,
-    usurp_after_ns: Some(2_000),
-    second_above: 6,
-    second_below: 2,
+    takeover_after_ns: Some(2_000),
+    overflow_above: 6,
+    overflow_below: 2,
 };
 
 /// What the scenario tells its helpers: outside the model.
 #[derive(Debug, Default)]
-struct Told {
+struct Cursor {
     /// The deeds are done.
     over: Cell<bool>,
-    /// Nobody has anything to do any more.
+    /// All threads are done.
     stop: Cell<bool>,
-    /// What each thread is at, for those who look for the reason why nobody goes on.
+    /// The present action of each thread, to explain a deadlock.
     at: RefCell<Vec<String>>,
 }
 
@@ -51,7 +51,7 @@ pub struct World {
     pub books: Books,
     /// The published object.
     pointer: AtomicU32,
-    told: Told,
+    cursor: Cursor,
 }
 
 // SAFETY: model threads are fibers on one OS thread, and no borrow of a cell lasts.
@@ -60,7 +60,7 @@ unsafe impl Send for World {}
 unsafe impl Sync for World {}
 
 /// The library's threads, and the kernel.
-pub struct Staff {
+pub struct Pool {
     helpers: Vec<JoinHandle<()>>,
     timer: JoinHandle<()>,
 }
@@ -72,7 +72,7 @@ impl World {
             domain,
             books: Books::default(),
             pointer: AtomicU32::new(0),
-            told: Told::default(),
+            cursor: Cursor::default(),
         }));
         world.books.thing();
         observe_frees(deeds::observer);
@@ -89,33 +89,34 @@ impl World {
     }
 
     /// The worker, the second worker, and the timer.
-    pub fn staff(&'static self) -> Staff {
-        Staff {
+    pub fn staff(&'static self) -> Pool {
+        Pool {
             helpers: vec![
                 self.thread(|| {
                     self.serve(u64::MAX);
                 }),
-                self.thread(|| self.serve_as_second()),
+                self.thread(|| self.serve_as_overflow()),
             ],
             timer: self.thread(|| self.play_timer()),
         }
     }
 
-    /// The same, with a worker that gives its post to another thread after so many passes, again and again.
-    pub fn staff_that_changes(&'static self, passes: u64) -> Staff {
-        Staff {
+    /// The same, with a worker that hands its role to another thread after a number of passes, again and
+    /// again.
+    pub fn staff_that_changes(&'static self, passes: u64) -> Pool {
+        Pool {
             helpers: vec![
                 self.thread(move || self.serve_in_shifts(passes)),
-                self.thread(|| self.serve_as_second()),
+                self.thread(|| self.serve_as_overflow()),
             ],
             timer: self.thread(|| self.play_timer()),
         }
     }
 
-    /// What the worker does. False once it is to stop, true after so many passes.
+    /// The worker's passes. False once it is to stop, true after the given number of passes.
     fn serve(&self, passes: u64) -> bool {
         for _ in 0..passes {
-            let last = self.told.stop.get();
+            let last = self.cursor.stop.get();
             self.domain.work();
             if last {
                 return false;
@@ -140,19 +141,19 @@ impl World {
         goes_on.join().expect("a panic ends the execution")
     }
 
-    fn serve_as_second(&self) {
+    fn serve_as_overflow(&self) {
         let mut calls = 0;
         loop {
-            calls = self.domain.sleep_as_second(calls);
-            if self.told.stop.get() {
+            calls = self.domain.sleep_as_overflow(calls);
+            if self.cursor.stop.get() {
                 break;
             }
             self.domain.relieve();
         }
     }
 
-    /// What the kernel does about the worker's timer, until nothing can happen any more: if that is before the deeds
-    /// are done, somebody waits for ever.
+    /// The kernel's part in the worker's timer, until nothing can happen any more: if that is before the
+    /// actions are done, a thread waits for ever.
     fn play_timer(&self) {
         loop {
             let set = self.domain.timer();
@@ -165,9 +166,9 @@ impl World {
             }
             // Nobody goes on before that look, and no timer is set. Somebody who sleeps may, later.
             if nap(u64::MAX) == Nap::Idle && self.domain.timer().is_none() {
-                let at = self.told.at.borrow();
+                let at = self.cursor.at.borrow();
                 assert!(
-                    self.told.over.get(),
+                    self.cursor.over.get(),
                     "deadlock: nobody goes on, and no timer is set; deeds: {at:?}"
                 );
                 return;
@@ -176,18 +177,18 @@ impl World {
     }
 
     /// The deeds are done: everything ends by itself, and nothing is left.
-    pub fn finish(&'static self, deeds: impl IntoIterator<Item = JoinHandle<()>>, staff: Staff) {
+    pub fn finish(&'static self, deeds: impl IntoIterator<Item = JoinHandle<()>>, staff: Pool) {
         self.domain.enter();
         for thread in deeds {
             join(thread);
         }
         self.books.check();
         rcu::tuning::set_drained(false);
-        self.told.over.set(true);
+        self.cursor.over.set(true);
         join(staff.timer);
-        self.told.stop.set(true);
+        self.cursor.stop.set(true);
         self.domain.kick();
-        self.domain.call_second();
+        self.domain.call_overflow();
         staff.helpers.into_iter().for_each(join);
         self.books.expect_all_over();
         assert_eq!(self.domain.held(), 0, "all are over, but still counted");
@@ -202,7 +203,7 @@ impl World {
         assert_eq!(statistics.leaked, 0, "something was leaked");
         assert_eq!(statistics.registered, 0, "somebody is still registered");
         assert!(
-            !self.domain.second_is_on_duty(),
+            !self.domain.overflow_is_on_duty(),
             "the second worker is on duty"
         );
         self.domain.register();

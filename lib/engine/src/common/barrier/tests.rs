@@ -34,7 +34,7 @@ fn a_caller_is_covered_by_a_barrier_that_began_after_it() {
     barrier.end();
     assert_eq!(barrier.start(second), Begin::Covered);
     assert_eq!(barrier.start(first), Begin::Covered);
-    // Whoever came while it was in flight may have been visited before it queued something.
+    // A caller that came while it was in progress may have been visited before it queued.
     assert!(matches!(barrier.start(during), Begin::Started { .. }));
 }
 

@@ -106,7 +106,7 @@ pub(crate) struct Blkd {
     pub(super) exp_tasks: u32,
 }
 
-/// Where a new entry goes (behaviour §11).
+/// Where a new entry goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// In front of everything: it blocks nothing that waits already.
@@ -120,9 +120,9 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// The place of a reader whose CPU owes a quiescent state to the normal or to the expedited grace
-    /// period, in a list where these have a pointer. Imprecise on purpose: four facts decide, the order of
-    /// the pointers does not. Where one of the two has to wait for too many, it is the normal one.
+    /// The place of a reader whose CPU owes a quiescent state to the normal or to the expedited grace period,
+    /// in a list where these have a pointer. Imprecise on purpose: it depends on four facts, and not on the
+    /// order of the pointers. If one of the two has to wait for too many readers, it is the normal one.
     pub(crate) fn choose(gp_tasks: bool, exp_tasks: bool, owes: bool, owes_exp: bool) -> Place {
         match (owes, owes_exp) {
             (false, false) => Place::Head,
@@ -151,12 +151,12 @@ impl Blkd {
         self.head != NONE
     }
 
-    /// Is one in the way of the normal grace period?
+    /// Does a reader block the normal grace period?
     pub(crate) fn holds_gp(&self) -> bool {
         self.gp_tasks != NONE
     }
 
-    /// Is one in the way of the expedited grace period?
+    /// Does a reader block the expedited grace period?
     pub(crate) fn holds_exp(&self) -> bool {
         self.exp_tasks != NONE
     }
@@ -171,7 +171,7 @@ impl Blkd {
         self.gp_tasks = self.head;
     }
 
-    /// Queues `task`; its CPU owes what is said.
+    /// Queues `task`; `owes` is the state of its CPU.
     pub(super) fn insert(
         &mut self,
         tasks: &mut Tasks,
@@ -219,7 +219,7 @@ impl Blkd {
         };
     }
 
-    /// What `newer` has behind it, and what `older` has in front of it; past an end, it is the end itself.
+    /// The link behind `newer`, and the link before `older`; past an end, the end itself.
     fn set_neighbours(
         &mut self,
         tasks: &mut Tasks,

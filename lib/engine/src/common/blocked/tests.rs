@@ -1,4 +1,4 @@
-//! Unlocks that hold nobody up, and trees that change under queued readers.
+//! Unlocks that delay nothing, and trees that change under queued readers.
 
 use super::*;
 use crate::common::config::Config;
@@ -8,7 +8,7 @@ use crate::common::global::Interest;
 use crate::common::global::Phase;
 use crate::common::host::{LeafId, Now, Seen};
 
-/// Four CPUs in two leaves: inside whenever somebody looks.
+/// Four CPUs in two leaves: inside at every scan.
 struct Inside;
 
 impl Host for Inside {

@@ -58,7 +58,7 @@ const LOWER: i32 = -2;
 const HIGH: i32 = 2;
 const HIGHER: i32 = 3;
 
-/// Behaviour §5.2, every row. Where a column says "any", each possible content has a line.
+/// Every row of the boundary table. Where a column says "any", each possible content has a line.
 const TABLE: &[Row] = &[
     Row(
         (None, None, 3),

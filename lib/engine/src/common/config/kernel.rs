@@ -1,8 +1,8 @@
-//! Tunables of what a kernel's CPU does. The decisions they are for are in `kernel/`.
+//! Tunables of a kernel's CPU. The decisions that use them are in `kernel/`.
 
 use crate::common::limits::Context;
 
-/// When what is asked. A host without ticks has none of it.
+/// The ages at which requests are made. A host without ticks has none of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Escalation {
     /// Ticks a second.
@@ -14,9 +14,9 @@ pub struct Escalation {
     pub stall: u64,
     /// Ticks after which an expedited one has.
     pub exp_stall: u64,
-    /// Interrupt works tell whether a holdout takes interrupts.
+    /// Interrupt works test whether a holdout takes interrupts.
     pub irq_work: bool,
-    /// Looks at holdouts' CPU time, for the stall report (`rcu_cpu_stall_cputime`).
+    /// Reads holdouts' CPU time, for the stall report (`rcu_cpu_stall_cputime`).
     pub cpu_time: bool,
 }
 
@@ -33,7 +33,7 @@ impl Escalation {
         }
     }
 
-    /// Ticks after which a holdout is asked to hurry.
+    /// Ticks after which a holdout is requested to hurry.
     pub fn sched_qs(&self, first_fqs: u64, next_fqs: u64, nr_cpus: u32) -> u64 {
         let least = u64::from(self.hz / 10) + u64::from(nr_cpus / 256);
         let scans = first_fqs.saturating_add(next_fqs.saturating_mul(2));
@@ -62,7 +62,7 @@ impl TickSettings {
         }
     }
 
-    /// A patience in milliseconds, 5 s at most, at so many ticks a second.
+    /// A patience in milliseconds, 5 s at most, at this number of ticks a second.
     pub const fn patience_ms(self, ms: u64, hz: u32) -> TickSettings {
         let ms = if ms > 5000 { 5000 } else { ms };
         TickSettings {
@@ -71,7 +71,7 @@ impl TickSettings {
         }
     }
 
-    /// Who does the soft interrupt's work.
+    /// The thread that does the soft interrupt's work.
     pub const fn context(self) -> Context {
         if self.use_softirq {
             Context::Softirq
@@ -81,12 +81,12 @@ impl TickSettings {
     }
 }
 
-/// What an idle CPU does about its callbacks.
+/// The rule of an idle CPU with callbacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IdleRule {
     /// Its tick stays on while it has any.
     Tick,
-    /// It sleeps, and looks at a time.
+    /// It sleeps, and wakes up at a computed time.
     FastNoHz(FastNoHz),
 }
 
@@ -143,7 +143,7 @@ impl FastNoHz {
     }
 }
 
-/// Whose behaviour.
+/// The reproduced behaviour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Policy {
     /// Linux 6.12.
@@ -155,15 +155,16 @@ pub enum Policy {
 /// Tunables of offloading. Times are in ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Offload {
-    /// Whose behaviour.
+    /// The reproduced behaviour.
     pub policy: Policy,
     /// `enable_rcu_lazy`: callbacks may be lazy at all.
     pub lazy: bool,
     /// `jiffies_lazy_flush`: a lazy callback is hidden for so long at most.
     pub lazy_flush: u64,
-    /// `nocb_nobypass_lim_per_jiffy`: so many callbacks a tick may be queued directly; more go to the bypass.
+    /// `nocb_nobypass_lim_per_jiffy`: this many callbacks a tick may be queued directly; more go to the
+    /// bypass.
     pub direct_limit: u64,
-    /// `rcu_nocb_poll`: rcuog looks every tick, and nobody wakes it.
+    /// `rcu_nocb_poll`: rcuog runs every tick, and is not woken.
     pub poll: bool,
     /// `rcu_nocb_gp_stride`: CPUs a group; otherwise their number divided by its square root.
     pub stride: Option<u32>,

@@ -1,11 +1,11 @@
-//! Tunables of the thread host's policy. The decisions they are for are in `threads/`.
+//! Tunables of the thread host's policy. The decisions that use them are in `threads/`.
 
 /// The policy's numbers. This project's own choice; `docs/architecture.md` says why these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Defer {
-    /// So many callbacks of a lane, for which no grace period is on the way, make a batch.
+    /// This many callbacks of a lane without a requested grace period make a batch.
     pub batch: u64,
-    /// So many bytes of such callbacks make a batch.
+    /// This many bytes of such callbacks make a batch.
     pub batch_bytes: u64,
     /// A lazy callback waits at most this long for its stamp, in nanoseconds.
     pub lazy_ns: u64,
@@ -15,7 +15,7 @@ pub struct Defer {
     pub prompt_ns: u64,
     /// Low memory is acted upon at most once in this time ([`pressure`](crate::pressure)).
     pub pressure_ns: u64,
-    /// The program runs its code itself, when it drains: nobody is woken for code that is done.
+    /// The program runs its callbacks itself, when it drains: no thread is woken for done callbacks.
     pub drained: bool,
 }
 
@@ -40,8 +40,8 @@ impl Defer {
     pub(crate) const PRESSURE_NS: u64 = 100_000_000;
 }
 
-/// Numbers of the worker pool. This project's own choice, but for the limits, which are the kernel's `qhimark` and
-/// `qlowmark`: there they lift and restore the limit of a batch.
+/// Numbers of the worker pool. This project's own choice, but for the limits, which are the kernel's
+/// `qhimark` and `qlowmark`: there they lift and restore the limit of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Pool {
     /// Workers that may invoke at a time: one, or two.
@@ -70,12 +70,12 @@ pub struct Budget {
     pub bytes: u64,
     /// Callbacks; `u64::MAX` for any.
     pub count: u64,
-    /// An owner calls at least once in so many pushes, whatever its credit, unless it asked to go further
-    /// ([`reach`](crate::credit::Queued::reach)); and then it looks at the bytes of its credit that often.
+    /// An owner calls at least once in this many pushes, whatever its credit, unless it asked to go further
+    /// ([`reach`](crate::credit::Queued::reach)); and then it checks the bytes of its credit that often.
     pub look: u64,
-    /// Objects below this many bytes may be pushed without a look at the bytes of the credit.
+    /// Objects below this many bytes may be pushed without a check of the bytes of the credit.
     pub small: u64,
-    /// The program is told at most once in so many nanoseconds.
+    /// Reports to the program are at least this many nanoseconds apart.
     pub quiet_ns: u64,
 }
 

@@ -1,8 +1,8 @@
 //! Trace events about callbacks: queued, stamped, invoked.
 //!
-//! The engine knows a callback by its position and prints that where a kernel prints an address. What it
-//! calls is the host's to know: the host traces [`CallbackEvent::Queued`] and [`CallbackEvent::Invoke`]
-//! itself, the engine the others.
+//! The engine knows a callback by its position and prints that where a kernel prints an address. Only the
+//! host knows the function: the host traces [`CallbackEvent::Queued`] and [`CallbackEvent::Invoke`] itself,
+//! the engine the others.
 
 use core::fmt;
 
@@ -23,7 +23,7 @@ names! {
     }
 }
 
-/// What happened to callbacks.
+/// The stages of callbacks.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum CallbackEvent {
     /// `rcu_callback`: one was queued.
@@ -32,7 +32,7 @@ pub enum CallbackEvent {
         pos: Pos,
         /// The function it calls.
         func: &'static str,
-        /// So many are owed now.
+        /// The number owed now.
         n_cbs: u64,
     },
     /// `rcu_segcb_stats`
@@ -46,9 +46,9 @@ pub enum CallbackEvent {
     },
     /// `rcu_batch_start`
     BatchStart {
-        /// So many are owed.
+        /// The number owed.
         n_cbs: u64,
-        /// The batch may stop after so many; 0 if nothing is ready.
+        /// The limit of the batch; 0 if nothing is ready.
         limit: u64,
     },
     /// `rcu_invoke_callback`: before the call.
@@ -60,7 +60,7 @@ pub enum CallbackEvent {
     },
     /// `rcu_batch_end`
     BatchEnd {
-        /// So many were.
+        /// The number invoked.
         invoked: u64,
         /// Some are still owed.
         left: bool,

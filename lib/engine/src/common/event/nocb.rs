@@ -1,9 +1,9 @@
-//! Trace events about offloaded callbacks: who was woken, or why not.
+//! Trace events about offloaded callbacks: wake-ups of their threads, and the reasons for none.
 
 use core::fmt;
 
 names! {
-    /// What happened to an offloaded CPU's callbacks, or to its group's thread.
+    /// Events of an offloaded CPU's callbacks, or of its group's thread.
     NocbEvent {
         /// The first one on an empty list.
         FirstQ = "FirstQ",
@@ -19,25 +19,25 @@ names! {
         WakeEmptyIsDeferred = "WakeEmptyIsDeferred",
         /// The wake-up for a flood is put off.
         WakeOvfIsDeferred = "WakeOvfIsDeferred",
-        /// Nobody has to be woken.
+        /// No wake-up is needed.
         WakeNot = "WakeNot",
-        /// Nobody is woken, since rcuog polls.
+        /// No wake-up, because rcuog polls.
         WakeNotPoll = "WakeNotPoll",
         /// A lazy list has begun: the wake-up is put off for long.
         WakeLazy = "WakeLazy",
-        /// rcuog leaves a lazy list behind, and will look again.
+        /// rcuog leaves a lazy list behind, and will visit it again.
         WakeLazyIsDeferred = "WakeLazyIsDeferred",
-        /// rcuog leaves a bypass behind, and will look again.
+        /// rcuog leaves a bypass behind, and will visit it again.
         WakeBypassIsDeferred = "WakeBypassIsDeferred",
         /// rcuog is being woken.
         DoWake = "DoWake",
         /// A wake-up that was put off has been made.
         DeferredWake = "DeferredWake",
-        /// rcuog is awake, or was woken by somebody else.
+        /// rcuog is awake, or was woken by another thread.
         AlreadyAwake = "AlreadyAwake",
         /// The group's timer has fired.
         Timer = "Timer",
-        /// rcuog looks at this CPU.
+        /// rcuog visits this CPU.
         Check = "Check",
         /// Its bypass is all lazy.
         Lazy = "Lazy",
@@ -45,7 +45,7 @@ names! {
         Bypass = "Bypass",
         /// Its callbacks wait for a grace period.
         NeedWaitGp = "NeedWaitGP",
-        /// rcuog goes to sleep for as long as nobody wakes it.
+        /// rcuog goes to sleep until it is woken.
         Sleep = "Sleep",
         /// It was woken from that.
         EndSleep = "EndSleep",

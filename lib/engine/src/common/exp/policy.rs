@@ -1,4 +1,4 @@
-//! Which kind of grace period a caller gets, and expedited grace periods for pollers.
+//! The kind of grace period that a caller gets, and expedited grace periods for pollers.
 //!
 //! | | asked for normal | asked for expedited |
 //! |---|---|---|
@@ -41,7 +41,7 @@ impl Expedite {
         }
     }
 
-    /// What a caller gets that asks for this kind.
+    /// The kind for a caller that requests this kind.
     pub const fn choose(&self, asked: GpKind) -> GpKind {
         if !self.normal && (self.expedited || matches!(asked, GpKind::Expedited)) {
             GpKind::Expedited
@@ -62,12 +62,12 @@ impl Global {
         self.exp.policy = policy;
     }
 
-    /// What a caller gets that asks for this kind of grace period.
+    /// The kind of grace period for a caller that requests this kind.
     pub fn choose(&self, asked: GpKind) -> GpKind {
         self.exp.policy.choose(asked)
     }
 
-    /// Asks for expedited grace periods until the cookies that are returned are done, without waiting.
+    /// Requests expedited grace periods until the returned cookies are done, without waiting.
     /// `leaf` is the caller's own, or 0. There is a tree by now. Same fence rule as
     /// [`exp_snap`](Global::exp_snap).
     ///

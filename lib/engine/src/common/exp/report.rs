@@ -1,18 +1,18 @@
 //! Reports to the expedited grace period: from the interrupt, and from the quiescent state after it.
 //!
-//! The handler of the interrupt finds the CPU in one of three situations and is told what to do. Outside of
-//! every section it is quiescent, and reported on the spot. Otherwise the CPU is *flagged*, and its next
-//! quiescent state is reported when it comes: the end of the section (which gets a hint to look), a context
-//! switch, or whatever ends the stretch with preemption disabled.
+//! The handler of the interrupt finds the CPU in one of three situations. Outside of every section the CPU is
+//! quiescent, and reports at once. Otherwise the CPU is *flagged*, and its next quiescent state is reported:
+//! the end of the section (which gets a hint to check), a context switch, or the end of the stretch with
+//! preemption disabled.
 //!
-//! A report of a CPU that is not flagged does not exist: it would prove nothing more, and would have to
-//! take a lock. Departures are the exception.
+//! An unflagged CPU makes no report: it would prove nothing more, and would have to take a lock. Departures
+//! are the exception.
 
 use crate::common::global::Global;
 use crate::common::host::CpuId;
 use crate::common::tree::{Bits, CpuScan, Node, Tree};
 
-/// What the interrupt found.
+/// The situation that the interrupt found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Interrupted {
     /// No section, and preemption and bottom halves enabled; or the idle loop. (A kernel without
@@ -25,7 +25,7 @@ pub enum Interrupted {
     Section,
 }
 
-/// What the handler does.
+/// The action of the handler.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[must_use = "effects not carried out are lost wake-ups"]
 pub struct Handled {
@@ -35,7 +35,7 @@ pub struct Handled {
     /// The running task's outermost unlock takes its slow path
     /// ([`read_unlock`](Global::read_unlock)).
     pub hint: bool,
-    /// Wake whoever drives the expedited grace period.
+    /// Wake the driver of the expedited grace period.
     pub wake_exp: bool,
 }
 
@@ -88,8 +88,8 @@ impl Tree {
 }
 
 impl Global {
-    /// The handler of the interrupt that [`ExpNext::Ask`](super::ExpNext::Ask) asked for runs on `cpu`. One
-    /// that comes late, for a CPU that was reported meanwhile, does nothing.
+    /// The handler of the interrupt requested by [`ExpNext::Ask`](super::ExpNext::Ask) runs on `cpu`. A late
+    /// interrupt, for a CPU that has already been reported, does nothing.
     pub fn exp_interrupt(&mut self, cpu: CpuId, at: Interrupted) -> Handled {
         let nothing = Handled::default();
         let Some(tree) = &mut self.tree else {
@@ -116,7 +116,7 @@ impl Global {
         }
     }
 
-    /// `cpu` is outside of every section, or the one that it was in has been queued: what it owes is
+    /// `cpu` is outside of every section, or its section has been queued: the quiescent state that it owes is
     /// reported. True if the driver has to be woken.
     pub(crate) fn report_exp_owed(&mut self, cpu: CpuId) -> bool {
         let record = self.tree.as_ref().and_then(|t| t.scan.get(cpu as usize));

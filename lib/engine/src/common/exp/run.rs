@@ -1,9 +1,9 @@
 //! The steps of an expedited grace period: fence, setting up, selection, interrupts, waiting, end.
 //!
-//! Selection is two looks at each CPU. The first credits whoever is outside and keeps the stamps of the
-//! others; the second, just before the interrupt, credits those whose stamp has changed: an interrupt
-//! saved. An interrupt that cannot be delivered means that the CPU is on its way down or up: it is
-//! credited if it is gone, and asked again a tick later if it is not.
+//! Selection reads each CPU twice. The first scan credits CPUs that are outside and keeps the stamps of the
+//! others; the second, just before the interrupt, credits those whose stamp has changed, which saves an
+//! interrupt. An interrupt that cannot be delivered means that the CPU is going offline or coming online: it
+//! is credited if it is offline, and asked again a tick later otherwise.
 
 use super::{ExpEffects, ExpNext, ExpPhase, trace_exp};
 use crate::common::event::ExpEvent;
@@ -32,7 +32,7 @@ impl Global {
         }
     }
 
-    /// The fence that [`ExpNext::Fence`] asked for has been issued, beginning after that answer.
+    /// The fence requested by [`ExpNext::Fence`] has been issued, beginning after that answer.
     pub fn exp_fenced(&mut self, host: &impl Host) {
         if self.exp.phase != ExpPhase::Fence {
             return; // a fence nobody waits for any more: harmless
@@ -63,7 +63,7 @@ impl Global {
         ExpEffects::only(ExpNext::Again)
     }
 
-    /// The first look at the CPUs of one leaf.
+    /// The first scan of the CPUs of one leaf.
     fn exp_select(&mut self, leaf: LeafId, on: Option<CpuId>, host: &impl Host) -> ExpEffects {
         let tree = self.tree.as_mut().expect("a grace period has a tree");
         let node = tree.leaf_node(leaf);
@@ -87,7 +87,7 @@ impl Global {
         ExpEffects::only(ExpNext::Again)
     }
 
-    /// The second look at those of one leaf that were inside.
+    /// The second scan of those of one leaf that were inside.
     fn exp_ask(
         &mut self,
         leaf: LeafId,
@@ -129,7 +129,7 @@ impl Global {
     /// ([`departed`](Global::departed)) a CPU refuses.
     ///
     /// # Panics
-    /// If nobody was to be.
+    /// If no CPU was to be interrupted.
     pub fn exp_asked(&mut self, refused: u64, host: &impl Host) -> ExpEffects {
         let ExpPhase::Asked { leaf, cpus } = self.exp.phase else {
             panic!("exp_asked, but nobody was to be asked");
@@ -161,7 +161,7 @@ impl Global {
         ExpEffects::only(ExpNext::Again)
     }
 
-    /// Everybody was asked.
+    /// All CPUs were interrupted.
     fn exp_wait(&mut self, host: &impl Host) -> ExpEffects {
         let tree = self.tree.as_ref().expect("a grace period has a tree");
         if tree.nodes[0].exp_finished() {

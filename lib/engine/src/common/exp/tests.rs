@@ -261,7 +261,7 @@ fn the_end_is_published_and_the_wakeups_move_no_request_back() {
     let cookie = engine.exp_snap(&Awake);
     assert_eq!(engine.exp_climb(0, cookie, &Awake), Climb::Begin);
     assert_eq!(engine.exp_begin(cookie, &Awake), ExpBegin::Begun);
-    // Somebody asks for the next one meanwhile.
+    // Another caller requests the next one at the same time.
     let later = engine.exp_snap(&Awake);
     assert_eq!(engine.exp_climb(2, later, &Awake), Climb::Contend);
     let end = loop {
@@ -332,7 +332,7 @@ fn who_takes_the_interrupt_is_not_looked_at_again() {
     let mut engine = about_to_ask();
     assert_eq!(step(&mut engine), ExpNext::Ask { lo: 0, cpus: 0b11 });
     let _ = engine.exp_asked(0b01, &Awake);
-    // CPU 1 answers itself. (It is outside by now, if anybody looked.)
+    // CPU 1 answers itself. (A scan would find it outside by now.)
     let host = Some2 {
         present: 0b11,
         outside: 0b10,

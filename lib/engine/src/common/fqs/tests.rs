@@ -22,7 +22,8 @@ impl Host for Inside {
     }
 }
 
-/// What a driver does that comes to a grace period which was left at `wait`, and whether it owes the fence then.
+/// What a driver does that comes to a grace period which was left at `wait`, and whether it owes the fence
+/// then.
 fn resumes(interest: Interest, wait: Wait) -> (Next, bool) {
     let config = crate::common::config::Config::threads();
     let mut engine = Global::new(config);

@@ -14,7 +14,7 @@ fn a_fence_ends_the_phase_that_asked_for_it_and_no_other() {
     }
 }
 
-/// Four CPUs in two leaves, that are outside whenever somebody looks.
+/// Four CPUs in two leaves, outside at every scan.
 pub(crate) struct Idle;
 
 impl Host for Idle {

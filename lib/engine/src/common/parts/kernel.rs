@@ -1,4 +1,4 @@
-//! What a [`Cpu`](crate::Cpu) and a [`Global`](crate::Global) keep for `kernel/`, where the decisions are.
+//! State of a [`Cpu`](crate::Cpu) and a [`Global`](crate::Global) for `kernel/`, which has the decisions.
 
 use crate::common::host::LeafId;
 use crate::common::seq::Seq;
@@ -39,7 +39,7 @@ impl Qs {
     }
 }
 
-/// What a CPU remembers of idling.
+/// A CPU's state of idling.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Idling {
     /// Lazy ones among all that is owed.
@@ -157,7 +157,7 @@ impl Member {
         self.bypass
     }
 
-    /// Lazy callbacks: those that nobody has asked a grace period for.
+    /// Lazy callbacks: those without a requested grace period.
     pub fn lazy(&self) -> u64 {
         self.lazy
     }
@@ -174,7 +174,7 @@ impl Default for Member {
     }
 }
 
-/// A leaf has been told that a grace period is over: whoever sleeps on this queue looks again.
+/// The leaf has seen the end of a grace period: threads that sleep on this queue check again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GpEnd {
     /// The leaf.
@@ -183,7 +183,7 @@ pub struct GpEnd {
     pub queue: u8,
 }
 
-/// The queue for those who wait for `stamp`.
+/// The queue for the waiters of `stamp`.
 pub(crate) fn gp_queue(stamp: Seq) -> u8 {
     (stamp.ctr() & 1) as u8
 }

@@ -1,4 +1,4 @@
-//! What a [`Cpu`](crate::Cpu) and a [`Global`](crate::Global) keep for `threads/`, where the decisions are.
+//! State of a [`Cpu`](crate::Cpu) and a [`Global`](crate::Global) for `threads/`, which has the decisions.
 
 use core::num::NonZeroU32;
 
@@ -8,12 +8,11 @@ use crate::common::host::Pos;
 /// The policy's state of one CPU.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Deferring {
-    /// When somebody else has to look; `None` if nothing is queued.
+    /// The deadline for another thread's visit; `None` if nothing is queued.
     pub(crate) deadline: Option<u64>,
     /// Prompt callbacks that are queued have to be stamped by then.
     pub(crate) prompt: Option<u64>,
-    /// Somebody wants all that is queued below these positions to go through: a hurry, a barrier, an
-    /// expired deadline.
+    /// Everything queued below these positions is requested: by a hurry, a barrier, an expired deadline.
     pub(crate) hurried: Option<[Pos; LANES]>,
     /// Time of the last call.
     pub(crate) looked: u64,
@@ -52,11 +51,11 @@ pub enum Cause {
     Prompt,
     /// There are enough of them.
     Batch,
-    /// Somebody is in a hurry.
+    /// A caller hurries.
     Hurry,
     /// A barrier waits for them.
     Barrier,
-    /// Somebody empties the domain.
+    /// A drain empties the domain.
     Drain,
     /// Memory is low.
     Pressure,
@@ -113,7 +112,7 @@ impl Flushes {
     }
 }
 
-/// Callbacks, and what they weigh.
+/// Callbacks, and their weight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Held {
     /// How many.
@@ -144,12 +143,12 @@ pub(crate) struct Holding {
     pub(crate) level: Level,
     /// Everything is to be taken over.
     pub(crate) sweep: bool,
-    /// … and nobody has been woken for it.
+    /// … and no thread has been woken for it.
     pub(crate) kick: bool,
-    /// The program has to be told.
+    /// A report to the program is due.
     pub(crate) news: bool,
-    /// When it was told last.
-    pub(crate) told_at: Option<u64>,
+    /// The time of the last report.
+    pub(crate) reported_at: Option<u64>,
 }
 
 impl Holding {
@@ -162,7 +161,7 @@ impl Holding {
             sweep: false,
             kick: false,
             news: false,
-            told_at: None,
+            reported_at: None,
         }
     }
 
@@ -171,7 +170,7 @@ impl Holding {
         self.sweep = false;
         self.kick = false;
         self.news = false;
-        self.told_at = None;
+        self.reported_at = None;
     }
 
     /// Has everything taken over, unless that is about to be done.
@@ -180,7 +179,7 @@ impl Holding {
         self.sweep = true;
     }
 
-    /// The worker has to be woken for what was decided since the last such look.
+    /// The worker has to be woken for decisions since the last check.
     pub(crate) fn take_kick(&mut self) -> bool {
         core::mem::take(&mut self.kick)
     }
@@ -189,9 +188,9 @@ impl Holding {
 /// A CPU's part.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Share {
-    /// What the total contains of it.
-    pub(crate) told: Held,
-    /// What its owner may queue without saying so.
+    /// Its part of the total.
+    pub(crate) reported: Held,
+    /// The credit of its owner.
     pub(crate) lent: Held,
 }
 
@@ -199,7 +198,7 @@ impl Share {
     pub(crate) const fn new() -> Share {
         const NOTHING: Held = Held { count: 0, bytes: 0 };
         Share {
-            told: NOTHING,
+            reported: NOTHING,
             lent: NOTHING,
         }
     }
@@ -229,17 +228,17 @@ impl Sum {
     }
 }
 
-/// The name of a turn: who has it. The host gives each worker another one.
+/// The name of a turn: its worker. The host gives each worker another one.
 pub type TurnId = NonZeroU32;
 
 /// The domain's part.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Duty {
-    /// The sum of what CPUs have told.
+    /// The sum of the CPUs' reported parts.
     pub(crate) untended: u64,
-    /// The second worker was called, and has not been told to rest.
+    /// The overflow worker was called, and has not been told to rest.
     pub(crate) on_duty: bool,
-    /// … and nobody has woken it.
+    /// … and has not been woken yet.
     pub(crate) call: bool,
 }
 
@@ -263,38 +262,38 @@ impl Duty {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Turn {
     pub(crate) holder: Option<TurnId>,
-    /// What the total contains of it.
-    pub(crate) told: u64,
+    /// Its part of the total.
+    pub(crate) reported: u64,
 }
 
 impl Turn {
     pub(crate) const fn new() -> Turn {
         Turn {
             holder: None,
-            told: 0,
+            reported: 0,
         }
     }
 
-    /// In the child of a fork: nobody is at it.
+    /// In the child of a fork: no worker has a turn.
     pub(crate) fn forked(&mut self) {
         self.holder = None;
     }
 }
 
-/// Low memory was said, and not acted upon.
+/// Low memory was reported, and not acted upon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Said {
+pub(crate) enum Reported {
     No,
     /// The worker was woken for it.
     Now,
-    /// It has to wait for its time.
+    /// It is deferred to the end of the minimum interval.
     Later,
 }
 
 /// Pressure of the group.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Pressure {
-    pub(crate) said: Said,
+    pub(crate) reported: Reported,
     /// Not to be acted upon before this, in nanoseconds.
     pub(crate) not_before: u64,
 }
@@ -302,7 +301,7 @@ pub(crate) struct Pressure {
 impl Pressure {
     pub(crate) const fn new() -> Pressure {
         Pressure {
-            said: Said::No,
+            reported: Reported::No,
             not_before: 0,
         }
     }

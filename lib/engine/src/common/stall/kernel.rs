@@ -1,4 +1,4 @@
-//! A kernel's part: every CPU looks at its tick, and one reports for all.
+//! A kernel's part: every CPU checks at its tick, and one reports for all.
 
 use super::{Due, OTHERS_LATER, REPEAT_TICKS, RESET_SCANS, Stall, timeout, trace};
 use crate::common::event::StallEvent;
@@ -24,8 +24,8 @@ impl Global {
         }
     }
 
-    /// Has the grace period in flight stalled, as `cpu` sees it? Only a look: a [tick](crate::Cpu::tick)
-    /// decides who reports.
+    /// Has the grace period in progress stalled, as `cpu` sees it? Read only: a [tick](crate::Cpu::tick)
+    /// decides which CPU reports.
     pub fn stalled(&self, cpu: CpuId, now: Now) -> Option<Stall> {
         self.age(now)?;
         let at = self.stall_at();
@@ -36,7 +36,8 @@ impl Global {
         late(OTHERS_LATER).then_some(Stall::Others)
     }
 
-    /// The same at a tick of `cpu`, which reports if it is told so: nobody else is, until the next time.
+    /// The same at a tick of `cpu`, which reports if the answer says so: no other CPU does, until the next
+    /// time.
     pub(crate) fn claim_stall(&mut self, cpu: CpuId, now: Now, host: &impl Host) -> Option<Stall> {
         let stall = self.stalled(cpu, now)?;
         let timeout = self.stall_ticks();
@@ -54,7 +55,7 @@ impl Global {
         Some(stall)
     }
 
-    /// At a tick: is a grace period asked for that has not started for so long? True for one CPU.
+    /// At a tick: has a requested grace period not started for this long? True for one CPU.
     pub(crate) fn claim_start_stall(&mut self, now: Now) -> bool {
         let timeout = self.stall_ticks();
         if timeout == 0 || self.phase != Phase::Idle || !self.wanted {
@@ -88,8 +89,8 @@ impl Global {
         }
     }
 
-    /// The driver of an expedited grace period waits: is it to report a stall? And in how many ticks will that
-    /// be so?
+    /// The driver of an expedited grace period waits: is it to report a stall? And in how many ticks will
+    /// that be so?
     pub(crate) fn claim_exp_stall(&mut self, host: &impl Host) -> (bool, Option<u64>) {
         let (now, timeout) = (self.now.jiffies, self.exp_stall_ticks());
         let stalled = self.stall.exp.take(now, timeout, REPEAT_TICKS);

@@ -1,4 +1,4 @@
-//! The thread host's part: whoever drives notices, and tells.
+//! The thread host's part: the driver notices and reports.
 
 use super::{REPEAT_NS, Stalled, trace};
 use crate::common::config::Pace;
@@ -8,8 +8,8 @@ use crate::common::global::{Global, Interest, Phase};
 use crate::common::host::{CpuId, Host};
 
 impl Global {
-    /// Reports stalls after so many nanoseconds; 0: not at all. True if a driver sleeps, which has to be woken
-    /// to hear of it. Nothing happens in a host that counts ticks.
+    /// Reports stalls after this number of nanoseconds; 0: not at all. True if a sleeping driver has to be
+    /// woken to use the new time. Nothing happens in a host that counts ticks.
     pub fn set_stall_ns(&mut self, ns: u64) -> bool {
         let Pace::Direct { stall_ns, .. } = &mut self.config.pace else {
             return false;
@@ -18,8 +18,8 @@ impl Global {
         self.driver.is_some() && self.phase == Phase::Wait(Wait::Asleep)
     }
 
-    /// The readers that the grace period waits for, each with the stamp it has had since the first look. One
-    /// that is seen with another stamp has left meanwhile.
+    /// The readers that the grace period waits for, each with the stamp it has had since the first scan. A
+    /// reader that has another stamp now has left since then.
     pub fn in_the_way(&self) -> impl Iterator<Item = (CpuId, u64)> + '_ {
         let tree = self.tree.as_ref();
         let stamp = move |cpu: CpuId| tree.map_or(0, |tree| tree.scan[cpu as usize].snap);
@@ -33,7 +33,7 @@ impl Global {
         }
     }
 
-    /// A look has found somebody in the way.
+    /// A scan has found a holdout.
     pub(crate) fn blocked(&mut self) {
         let now = self.now.ns;
         self.stall.blocked_since.get_or_insert(now);
@@ -57,7 +57,7 @@ impl Global {
         }
     }
 
-    /// A scan has ended with somebody in the way: is the driver to tell?
+    /// A scan has ended with a holdout: is the driver to report?
     pub(crate) fn stalled_readers(&mut self, host: &impl Host) -> Option<Stalled> {
         let passing = self
             .driver

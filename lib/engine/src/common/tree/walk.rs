@@ -1,20 +1,21 @@
-//! Walks over the tree that leave out what has nothing for them.
+//! Walks over the tree that skip unoccupied nodes.
 //!
-//! With [`skip_empty`](crate::Config::skip_empty) a grace period costs what is occupied now, whatever the tree
-//! has grown to: a node with nobody below it is neither set up nor ended, and a scan steps from one leaf that
-//! still owes to the next. Both walks follow the set bits of the parents' masks, `qsmaskinit` or `qsmask`: a
-//! step goes up until there is a bit further right, and down along the lowest bits. O(levels) a step.
+//! With [`skip_empty`](crate::Config::skip_empty) the cost of a grace period depends on present CPUs, not on
+//! the size of the tree: a node without occupied leaves below is neither set up nor ended, and a scan steps
+//! from one leaf that still owes to the next. Both walks follow the set bits of the parents' masks,
+//! `qsmaskinit` or `qsmask`: a step goes up until there is a bit further right, and down along the lowest
+//! bits. O(levels) a step.
 //!
-//! # A node that is left out
-//! knows nothing of the grace periods that pass it by. So
-//! * its numbers are brought up to date when it [joins](Tree::join) again (they might have wrapped round by
-//!   then, and be taken for new ones);
-//! * no request is noted there, since nobody would look at it at the end of the grace period: a
-//!   request enters at the first node above that takes part ([`Tree::entry`]). The root always does;
-//! * a report there is none: its masks are empty.
+//! # Skipped nodes
+//! A skipped node does not take part in a grace period. So
+//! * its numbers are updated when it [joins](Tree::join) again (they might have wrapped round by then, and be
+//!   taken for new ones);
+//! * no request is noted there, because the end of the grace period does not visit it: a request enters at
+//!   the first node above that takes part ([`Tree::entry`]). The root always does;
+//! * it has no report to make: its masks are empty.
 //!
-//! A request that was noted at a node before it was left out is not lost. It was noted before the leaf was
-//! looked at in [`Phase::Hotplug`](crate::Phase::Hotplug), so either the end of the grace period before has
+//! A request that was noted at a node before it was skipped is not lost. It was noted before the leaf was
+//! visited in [`Phase::Hotplug`](crate::Phase::Hotplug), so either the end of the grace period before has
 //! seen it, or all nodes up to the root were between grace periods, and the root has noted it too.
 
 use super::{Node, Tree};
@@ -54,7 +55,7 @@ impl Tree {
         node
     }
 
-    /// The first leaf from `from` on at which somebody may have arrived or left. O(groups).
+    /// The first leaf from `from` on at which a CPU may have arrived or left. O(groups).
     pub(crate) fn occupied_from(&self, from: LeafId, host: &impl Host) -> Option<LeafId> {
         let groups = self.leaves().div_ceil(GROUP);
         let mut above = u64::MAX << (from % GROUP);
@@ -100,7 +101,7 @@ impl Tree {
         found.map(|node| node - self.geometry.first_leaf())
     }
 
-    /// The leaf that a scan looks at first, counted from `from`: any, unless finished ones are skipped.
+    /// The first leaf of a scan, counted from `from`: any, unless finished ones are skipped.
     pub(crate) fn scan_from(&self, from: LeafId) -> Option<LeafId> {
         match self.sparse {
             true => self.owing_from(from),
@@ -123,7 +124,7 @@ impl Tree {
         }
     }
 
-    /// So many levels down along the lowest bits.
+    /// This many levels down along the lowest bits.
     fn down(&self, mut node: usize, levels: u8, mask: fn(&Node) -> u64) -> Option<usize> {
         for _ in 0..levels {
             let bits = mask(&self.nodes[node]);
@@ -150,7 +151,8 @@ mod tests {
     use crate::common::geometry::GeometryParams;
     use crate::common::seq::Seq;
 
-    /// Eight CPUs in four leaves below two nodes. The root has seen some grace periods that the others have not.
+    /// Eight CPUs in four leaves below two nodes. The root has seen some grace periods that the others have
+    /// not.
     fn tree(sparse: bool) -> (Tree, Seq) {
         let geometry = GeometryParams {
             leaf_fanout: 2,
@@ -180,7 +182,7 @@ mod tests {
             numbers(&tree),
             [false, true, false, true, false, false, false]
         );
-        // A node above that has taken part before keeps what was asked for.
+        // A node above that has taken part before keeps its requests.
         let asked = tree.nodes[0].gp_seq.start().end();
         tree.nodes[1].gp_seq_needed = asked;
         tree.apply_hotplug(1, 2);

@@ -1,19 +1,21 @@
-//! What an offloaded CPU hides from its group's thread, and what it remembers of its own queueing.
+//! An offloaded CPU's hidden callbacks, and its record of its own queueing.
 //!
-//! Under [`Policy::Kernel612`](super::Policy::Kernel612) the *bypass* is a second FIFO behind the list: the engine keeps how many are in
-//! it, what they weigh and since when. It serves two ends. A CPU that queues more than `direct_limit` callbacks
-//! a tick goes through it, so as not to fight with rcuog for the list's lock; and lazy callbacks wait in it.
-//! It is *all lazy* or *mixed*: one that is not lazy spoils the whole, since those before it go first.
+//! Under [`Policy::Kernel612`](super::Policy::Kernel612) the *bypass* is a second FIFO behind the list: the
+//! engine keeps its length, weight and age. It has two uses. A CPU that queues more than `direct_limit`
+//! callbacks a tick uses it to avoid contention with rcuog for the list's lock; and lazy callbacks wait in
+//! it. It is *all lazy* or *mixed*: one callback that is not lazy makes the whole mixed, because those before
+//! it go first.
 //!
-//! Under [`Policy::Quiescent`](super::Policy::Quiescent) there is no bypass; the youngest `lazy` callbacks of the list are the lazy ones.
+//! Under [`Policy::Quiescent`](super::Policy::Quiescent) there is no bypass; the youngest `lazy` callbacks of
+//! the list are the lazy ones.
 //!
 //! # Invariants
 //! * Everything in the bypass was queued after everything in the list.
 //! * In an empty bypass nothing is lazy (6.12); the lazy ones are still queued (quiescent).
 //!
-//! # The direct rate
-//! A count that rises with every callback and falls by the limit whenever a callback finds another tick: a
-//! burst decays one limit a change of tick, not at once (behaviour §7.2).
+//! # Direct rate
+//! A counter that is incremented with every callback and reduced by the limit whenever a callback finds
+//! another tick: a burst decays by one limit a tick, not at once.
 
 use crate::common::cblist::CbList;
 use crate::common::cpu::{Cpu, Lane};
@@ -27,7 +29,7 @@ impl Member {
         self.bypass != 0 && self.lazy == self.bypass
     }
 
-    /// Counts a callback; the direct rate with it (behaviour §7.2, step 2).
+    /// Counts a callback; the direct rate with it.
     pub(super) fn count_rate(&mut self, tick: u64, limit: u64) -> u64 {
         self.rate = if tick == self.rate_tick {
             self.rate.saturating_add(1)
@@ -50,14 +52,14 @@ impl Member {
         self.lazy += u64::from(lazy);
     }
 
-    /// Has the CPU that queues one more to flush (behaviour §7.2, step 4)?
+    /// Has the CPU that queues one more to flush?
     pub(super) fn queuer_flushes(&self, tick: u64, lazy_flush: u64, qhimark: u64) -> bool {
         let mixed = self.bypass != self.lazy && tick != self.first;
         let late = self.all_lazy() && tick > self.first.saturating_add(lazy_flush);
         self.bypass != 0 && (mixed || late || self.bypass >= qhimark)
     }
 
-    /// Has rcuog to (behaviour §7.5)?
+    /// Has rcuog to?
     pub(super) fn pass_flushes(&self, tick: u64, lazy_flush: u64, qhimark: u64) -> bool {
         let time = if self.all_lazy() { lazy_flush } else { 1 };
         let late = tick > self.first.saturating_add(time);

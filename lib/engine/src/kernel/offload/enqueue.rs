@@ -1,19 +1,20 @@
-//! `call_rcu` on an offloaded CPU: where the callback goes, and who has to know.
+//! `call_rcu` on an offloaded CPU: the list for the callback, and the thread to notify.
 //!
-//! Linux 6.12 (behaviour §7.2), in this order:
+//! Linux 6.12, in this order:
 //!
-//! | | the callback goes | who has to know |
+//! | | the callback goes | notification |
 //! |---|---|---|
 //! | the scheduler is not up yet | to the list | [`wake`](super::wake) decides |
 //! | not lazy, direct rate below the limit | to the list, the bypass in front of it | `wake` decides |
 //! | the bypass is overdue or full | to the list, the bypass in front of it; lazy or not | `wake` decides |
-//! | otherwise | to the bypass | `wake`, if it was empty or turns mixed, and nothing is pending in the list; else nobody |
+//! | otherwise | to the bypass | `wake`, if it was empty or turns mixed and the list has nothing pending |
 //!
-//! The last line relies on rcuog: if something is pending, it is awake or waits for a grace period, and looks
-//! at the bypass after that.
+//! The last line relies on rcuog: if something is pending, rcuog is awake or waits for a grace period, and
+//! reads the bypass after that.
 //!
-//! This project's policy has two lines: a callback that is not lazy hurries all before it; a lazy one sees to
-//! it that the group's timer is set, and hurries if that is over, or if there are too many.
+//! This project's policy has two rules: a callback that is not lazy hurries all before it; a lazy one sets
+//! the group's timer, and hurries if that has expired, or if there are too many. it that the group's timer is
+//! set, and hurries if that is over, or if there are too many.
 //!
 //! # Why order is kept
 //! A callback goes to the list only with the bypass in front of it, in one call.
@@ -29,7 +30,7 @@ use crate::kernel::flood::trace_segments;
 /// A callback that is being queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Call {
-    /// What it weighs.
+    /// Its weight.
     pub bytes: u64,
     /// It may be lazy: `call_rcu`, and not `call_rcu_hurry`.
     pub lazy: bool,
@@ -50,21 +51,21 @@ pub enum Place {
     Bypass,
 }
 
-/// What queueing came to.
+/// The result of queueing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use = "the callback has to be put somewhere, and somebody may have to be woken"]
 pub struct Queued {
     /// Its position.
     pub pos: Pos,
-    /// First so many, all of the bypass, move to the end of the list.
+    /// First this number, all of the bypass, move to the end of the list.
     pub flushed: u64,
     /// Then the callback goes there.
     pub place: Place,
     /// It counts as lazy for now.
     pub lazy: bool,
-    /// So many are owed already that the leaf's overload bit is set.
+    /// So many are owed that the leaf's overload bit is set.
     pub overloaded: bool,
-    /// Who has to be woken.
+    /// The threads to wake.
     pub todo: Todo,
 }
 
@@ -170,7 +171,7 @@ impl Cpu {
         pos
     }
 
-    /// To the bypass (behaviour §7.2, step 5).
+    /// To the bypass.
     fn hide(
         &mut self,
         call: Call,
@@ -208,7 +209,7 @@ impl Cpu {
         }
     }
 
-    /// This project's policy: to the list, and stamped; asked for only if it is not lazy.
+    /// This project's policy: to the list, and stamped; requested only if it is not lazy.
     fn queue_once(
         &mut self,
         call: Call,
@@ -226,7 +227,7 @@ impl Cpu {
         };
         let s = global.gp_seq.snap(); // before the other number is read: see `callbacks`
         if at.was_alldone {
-            // rcuog does not wait on this list's account: nobody else moves what has been released.
+            // rcuog does not wait for this list: no other thread moves its released callbacks.
             let reached = self.leaf(global).gp_seq;
             self.code().advance(reached);
             self.clamp_lazy();

@@ -1,4 +1,4 @@
-//! Offload groups: which CPUs belong together, who leads, and what the group's thread knows.
+//! Offload groups: members, leader, and the state of the group's thread.
 //!
 //! CPUs are divided into ranges of one *stride*; the first CPU of a range is its *leader*, on whose record a
 //! kernel keeps the group's state and after which it names the thread (`rcuog/4`). The leader need not be
@@ -7,7 +7,8 @@
 //! # Invariants
 //! * A CPU is a member once or not at all, and exactly while it is offloaded.
 //! * A pass visits every CPU that is a member from its beginning to its end, once.
-//! * Room for all CPUs of the range is taken when the group is made: nothing is allocated later, under a lock.
+//! * Room for all CPUs of the range is taken when the group is made: nothing is allocated later, under a
+//!   lock.
 
 use alloc::vec::Vec;
 
@@ -16,7 +17,7 @@ use super::pass::{Pass, Rest};
 use super::wake::Level;
 use crate::common::host::CpuId;
 
-/// CPUs a group, of so many: what is asked for, or their number divided by its whole square root.
+/// CPUs a group: the requested number, or the number of CPUs divided by its whole square root.
 pub fn stride(cpus: u32, asked: Option<u32>) -> u32 {
     match asked {
         Some(stride @ 1..) => stride,
@@ -40,7 +41,7 @@ pub struct Group {
     pub(super) id: GroupId,
     pub(super) leader: CpuId,
     pub(super) members: Vec<CpuId>,
-    /// rcuog has begun a pass since it was woken last (`nocb_gp_sleep`): whoever has news must wake it.
+    /// rcuog has begun a pass since it was last woken (`nocb_gp_sleep`): a caller with news must wake it.
     pub(super) sleep: bool,
     pub(super) level: Level,
     /// When a wake-up that was put off is due.
@@ -49,7 +50,7 @@ pub struct Group {
     pub(super) lazy_at: Option<u64>,
     /// That time has come: the next pass flushes the group.
     pub(super) lazy_due: bool,
-    /// What the timer is set to.
+    /// The time to which the timer is set.
     pub(super) timer: Option<u64>,
     pub(super) pass: Option<Pass>,
     /// How rcuog rests.
@@ -84,7 +85,7 @@ impl Group {
         self.leader
     }
 
-    /// The offloaded CPUs it looks after, in the order of visits.
+    /// The offloaded CPUs that it serves, in the order of visits.
     pub fn members(&self) -> &[CpuId] {
         &self.members
     }
@@ -99,7 +100,7 @@ impl Group {
         self.members.push(cpu);
     }
 
-    /// A pass under way goes on with whoever came after it.
+    /// A pass in progress continues with the members that came after it.
     pub(super) fn part(&mut self, cpu: CpuId) {
         let Some(at) = self.members.iter().position(|&member| member == cpu) else {
             return;

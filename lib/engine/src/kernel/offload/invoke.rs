@@ -1,17 +1,18 @@
-//! rcuop: the thread that invokes an offloaded CPU's callbacks; and who does when a CPU changes sides.
+//! rcuop: the thread that invokes an offloaded CPU's callbacks; and the invoker when a CPU is toggled.
 //!
-//! rcuop is woken by rcuog, lets its CPU pass through a quiescent state (a *momentary* one, before each batch),
-//! invokes all that is ready without any limit, and looks whether a grace period has released more.
+//! rcuog wakes rcuop. rcuop lets its CPU pass through a quiescent state (a *momentary* one, before each
+//! batch), invokes all ready callbacks without any limit, and checks whether a grace period has released
+//! more.
 //!
-//! # Changing sides
-//! A CPU may be offloaded, or de-offloaded, while a batch of its callbacks is out. No second batch begins before
-//! that one has ended ([`Cpu::begin_batch`] gives nothing), and whoever ends it calls
-//! [`batch_over`](Cpu::batch_over), which says who goes on. So callbacks are never invoked out of order, nor
-//! by two at once.
+//! # Toggling
+//! A CPU may be offloaded, or de-offloaded, while a batch of its callbacks is out. No second batch begins
+//! before that one has ended ([`Cpu::begin_batch`] returns nothing). The thread that ends it calls
+//! [`batch_over`](Cpu::batch_over), which names the next invoker. So callbacks are never invoked out of
+//! order, nor by two threads at once.
 //!
 //! # Why nothing is left ready
-//! When a batch ends, either its invoker goes on, or the other side is told, or nothing is ready. Something
-//! that becomes ready later is seen by rcuog, whose visit wakes an rcuop that sleeps, or by the CPU's tick.
+//! When a batch ends, either its invoker continues, or the other side is told, or nothing is ready. rcuog's
+//! visit wakes a sleeping rcuop for callbacks that become ready later; otherwise the CPU's tick finds them.
 
 use super::wake::trace;
 use super::{Policy, Todo};
@@ -21,19 +22,19 @@ use crate::common::global::Global;
 use crate::common::host::Host;
 use crate::common::limits::Context;
 
-/// What comes after a batch.
+/// The action after a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use = "what is ready stays where it is unless somebody goes on"]
 pub struct AfterBatch {
     /// Another one, by the same invoker. An rcuop without one sleeps.
     pub again: bool,
-    /// Who has to be woken.
+    /// The threads to wake.
     pub todo: Todo,
 }
 
 impl Cpu {
     /// A batch has ended in `context`, or there was none. For hosts that offload; the others need only
-    /// what [`end_batch`](Cpu::end_batch) says.
+    /// [`end_batch`](Cpu::end_batch).
     pub fn batch_over(
         &mut self,
         context: Context,
@@ -59,7 +60,7 @@ impl Cpu {
         list.ready() != 0 && list.out() == 0
     }
 
-    /// Behaviour §7.6.
+    /// The end of a batch of rcuop.
     fn rcuop_over(&mut self, global: &mut Global, host: &impl Host) -> AfterBatch {
         let leaf = self.leaf(global);
         let released = self
@@ -85,7 +86,7 @@ impl Cpu {
         trace(self.id, NocbEvent::CbSleep, host);
     }
 
-    /// The CPU was de-offloaded: it goes on itself.
+    /// The CPU was de-offloaded: it continues itself.
     fn rcuop_parks(&mut self, host: &impl Host) -> AfterBatch {
         self.rcuop_sleeps(host);
         AfterBatch {
@@ -97,7 +98,7 @@ impl Cpu {
         }
     }
 
-    /// The CPU was offloaded: its rcuop goes on.
+    /// The CPU was offloaded: its rcuop continues.
     fn hand_to_rcuop(&mut self) -> Todo {
         let wakes = self.may_invoke() && core::mem::take(&mut self.offload.cb_sleep);
         Todo {
@@ -107,8 +108,8 @@ impl Cpu {
     }
 
     /// rcuop was woken. Before the batch it lets its CPU pass through a momentary extended quiescent state.
-    /// False if there is nothing to invoke: [`batch_over`](Cpu::batch_over) comes next all the same, or nobody knows that it
-    /// sleeps.
+    /// False if there is nothing to invoke: [`batch_over`](Cpu::batch_over) follows in any case; otherwise
+    /// the engine would not know that rcuop sleeps.
     pub fn rcuop_woke(&self, host: &impl Host) -> bool {
         let some = self.may_invoke();
         if !some {

@@ -1,17 +1,17 @@
-//! Laziness: which callbacks may be lazy, and what ends it.
+//! Laziness: the callbacks that may be lazy, and the events that end it.
 //!
-//! A callback is lazy if whoever queues it allows that, laziness is switched on, and nobody hurries the whole
-//! machine: the *hurry nesting* starts at 1 and is dropped when the machine has booted; it is raised around
-//! suspend. It decides about callbacks to come, never about those that are queued.
+//! A callback is lazy if its caller allows that, laziness is switched on, and the machine is not hurried: the
+//! *hurry nesting* starts at 1 and is dropped when the machine has booted; it is raised around suspend. It
+//! decides about callbacks to come, never about queued ones.
 //!
-//! What ends it for callbacks that are queued (behaviour §8), besides what is queued after them
-//! ([`enqueue`](super::enqueue)) and the flush time ([`pass`](super::pass)): the barrier, hotplug, de-offloading and, when
-//! memory runs low, the shrinker. All of them flush; none frees anything by itself.
+//! Queued callbacks lose laziness by callbacks queued after them ([`enqueue`](super::enqueue)), by the flush
+//! time ([`pass`](super::pass)), by the barrier, hotplug, de-offloading and, when memory runs low, the
+//! shrinker. All of them flush; none frees anything by itself.
 //!
-//! # Lazy ones under this project's policy
-//! The youngest `lazy` callbacks of the list. Those in front of them are *hurried*: somebody waits. So three
-//! questions are answered by counting from the end: is something pending that somebody waits for, is
-//! something ready that somebody waits for, and has the grace period been asked for that it needs?
+//! # Lazy callbacks under this project's policy
+//! The youngest `lazy` callbacks of the list. Those in front of them are *hurried*: they have a waiter. So
+//! three questions are answered by counting from the end: is a hurried callback pending, is a hurried
+//! callback ready, and has the grace period been requested that it needs?
 
 use super::{Group, Policy, Todo};
 use crate::common::cblist::Segment;
@@ -19,15 +19,15 @@ use crate::common::cpu::Cpu;
 use crate::common::global::Global;
 use crate::common::host::Host;
 
-/// What a flush came to.
+/// The result of a flush.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[must_use = "somebody may have to be woken"]
 pub struct Flushed {
-    /// So many, all of the bypass, move to the end of the list.
+    /// This number, all of the bypass, move to the end of the list.
     pub flushed: u64,
-    /// So many of them were lazy.
+    /// The number of lazy ones among them.
     pub lazy: u64,
-    /// Who has to be woken.
+    /// The threads to wake.
     pub todo: Todo,
 }
 
@@ -41,7 +41,7 @@ impl Global {
     /// `rcu_async_relax`. The first one comes when the machine has booted.
     ///
     /// # Panics
-    /// If nobody hurries.
+    /// If the nesting is 0.
     pub fn async_relax(&mut self) {
         assert!(self.hurry > 0, "async_relax without async_hurry");
         self.hurry -= 1;
@@ -91,19 +91,19 @@ impl Cpu {
         self.offload.lazy = self.offload.lazy.min(queued);
     }
 
-    /// Does something wait for a grace period on somebody's account?
+    /// Does a hurried callback wait for a grace period?
     pub(super) fn hurried_pending(&self) -> bool {
         let list = self.code_ref();
         list.end().wrapping_sub(list.done_end()) > self.offload.lazy
     }
 
-    /// Is something ready that somebody waits for?
+    /// Is a hurried callback ready?
     pub(super) fn hurried_ready(&self) -> bool {
         let list = self.code_ref();
         list.ready() != 0 && list.end().wrapping_sub(list.head()) > self.offload.lazy
     }
 
-    /// Does something that somebody waits for need a grace period that has not begun?
+    /// Does a hurried callback need a grace period that has not begun?
     pub(super) fn hurried_needs_gp(&self, global: &Global) -> bool {
         let list = self.code_ref();
         let pending = list.end().wrapping_sub(list.done_end());
@@ -119,12 +119,12 @@ impl Cpu {
     }
 }
 
-/// What the shrinker may count on.
+/// The shrinker's count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Shrinkable {
     /// `SHRINK_EMPTY`.
     Empty,
-    /// So many lazy callbacks; 0 if somebody is toggling, and nothing can be told.
+    /// The number of lazy callbacks; 0 while a CPU is being toggled, when the number is unknown.
     Lazy(u64),
 }
 
@@ -148,7 +148,7 @@ pub struct Shrink {
 }
 
 impl Shrink {
-    /// So many are to be flushed, or a few more.
+    /// This number are to be flushed, or a few more.
     pub const fn new(to_scan: u64) -> Shrink {
         Shrink {
             left: to_scan,
@@ -161,7 +161,7 @@ impl Shrink {
         self.left > 0
     }
 
-    /// What the scan came to; `None` is `SHRINK_STOP`.
+    /// The result of the scan; `None` is `SHRINK_STOP`.
     pub const fn result(&self) -> Option<u64> {
         if self.flushed == 0 {
             None

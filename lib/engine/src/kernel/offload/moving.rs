@@ -1,17 +1,17 @@
-//! The barrier's visit of an offloaded CPU, and what becomes of a CPU's callbacks when it goes.
+//! The barrier's visit of an offloaded CPU, and the callbacks of a CPU that goes offline.
 //!
 //! # The barrier
-//! Its callback waits for all that is queued, so what is hidden comes first: a flush, then the callback behind
-//! it, and rcuog is woken if nothing was pending. The same visit serves a CPU that is offline, from elsewhere.
+//! Its callback waits for all queued ones, so hidden ones go first: a flush, then the callback behind it;
+//! rcuog is woken if nothing was pending. The same visit serves an offline CPU, from another CPU.
 //!
-//! # A CPU that goes
-//! It delivers a wake-up that it has put off ([`Group::deliver`]), since no tick of its own will. After that:
+//! # A CPU that goes offline
+//! It delivers a deferred wake-up ([`Group::deliver`]), because it has no further tick. After that:
 //!
-//! * **Offloaded**: nothing. Its rcuog and rcuop go on, lazy callbacks keep their time.
-//! * **Not**: another CPU [takes over](Cpu::take_over) what it has. The adopting CPU's bypass is flushed first:
-//!   what arrives goes to the end of the list, and everything in the bypass is older than the end.
+//! * **Offloaded**: nothing. Its rcuog and rcuop continue, lazy callbacks keep their time.
+//! * **Not**: another CPU [takes over](Cpu::take_over) its callbacks. The adopting CPU's bypass is flushed
+//!   first: adopted callbacks go to the end of the list, and everything in the bypass is older than the end.
 //!
-//! Under this project's policy whatever is adopted, and whatever is in front of it, is hurried.
+//! Under this project's policy adopted callbacks, and those in front of them, are hurried.
 
 use super::{Flushed, Group, Todo};
 use crate::common::barrier::{Barrier, Visit};
@@ -20,27 +20,27 @@ use crate::common::global::Global;
 use crate::common::host::Host;
 use crate::kernel::callbacks::Adopted;
 
-/// What the barrier's visit came to.
+/// The result of the barrier's visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use = "the barrier's callback may have to be put into the list"]
 pub struct Entrained {
-    /// First, so many, all of the bypass, move to the end of the list.
+    /// First, this number, all of the bypass, move to the end of the list.
     pub flushed: u64,
     /// Then the barrier's callback goes there, if it is [noted](Visit::Noted).
     pub visit: Visit,
-    /// Who has to be woken.
+    /// The threads to wake.
     pub todo: Todo,
 }
 
-/// What taking over another CPU's callbacks came to.
+/// The result of taking over another CPU's callbacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use = "the callbacks have to be moved as well"]
 pub struct TakenOver {
-    /// First, so many, all of the own bypass, move to the end of the own list.
+    /// First, this number, all of the own bypass, move to the end of the own list.
     pub flushed: u64,
     /// Then this.
     pub adopted: Adopted,
-    /// Who has to be woken, besides the grace-period thread.
+    /// The threads to wake, besides the grace-period thread.
     pub todo: Todo,
 }
 
@@ -66,7 +66,7 @@ impl Cpu {
         }
     }
 
-    /// Takes over the callbacks of `gone`, which is offline, if it looked after them itself: see
+    /// Takes over the callbacks of `gone`, which is offline, if it served them itself: see
     /// [`adopt`](Cpu::adopt). `group` is this CPU's.
     pub fn take_over(
         &mut self,

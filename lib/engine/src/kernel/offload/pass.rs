@@ -1,9 +1,9 @@
-//! rcuog: one look at all members of a group, one member a step, and how its thread rests after that.
+//! rcuog: one pass over all members of a group, one member a step, and its thread's rest after that.
 //!
 //! ```text
-//! begin_pass        what was put off is cancelled: this pass sees what it stood for
-//!   Cpu::visit      for each next_member: flush what is due, advance, stamp, ask; wake its rcuop
-//! end_pass          what is left behind gets a timer; Rest says how to sleep
+//! begin_pass        cancels deferred wake-ups: this pass does their work
+//!   Cpu::visit      for each next_member: flush due callbacks, advance, stamp, request; wake its rcuop
+//! end_pass          sets a timer for the rest; Rest tells how to sleep
 //!   … goes_on?      the host asks when it is woken, and before it sleeps
 //! ```
 //!
@@ -12,20 +12,20 @@
 //! # How it rests
 //! Without a bound, if no member waits; until the *earliest* stamp that any member waits for is reached, on a
 //! queue of the leader's leaf; for a tick, if it polls. A leaf has two queues, for even and odd grace periods
-//! ([`GpEnd`]), and the end of one wakes only those who wait for its parity: there is never more than one
-//! grace period to wait for beyond the current one.
+//! ([`GpEnd`]), and the end of one wakes only the waiters of its parity: there is never more than one grace
+//! period to wait for beyond the current one.
 //!
 //! # Why nothing is left behind
-//! What is pending after a visit has a stamp whose grace period was asked for, and rcuog waits for no later
-//! one. What is hidden has a time, and the timer is set to the earliest of them, or (6.12) to one that starts
-//! now. What is ready has had its rcuop woken, or (quiescent, lazy) has a time.
+//! A callback pending after a visit has a stamp whose grace period was requested, and rcuog waits for no
+//! later one. A hidden callback has a time, and the timer is set to the earliest of them, or (6.12) to one
+//! that starts now. A ready callback has had its rcuop woken, or (quiescent, lazy) has a time.
 //!
 //! # This project's policy
-//! A lazy list's stamp is not waited for, and its grace period not asked for. When the earliest time of a group
-//! has come, all its lazy lists are flushed. A list that a grace period has served in passing goes to its rcuop at
-//! once; the others share one grace period, and go to theirs as a whole. So a group whose members only queue lazy callbacks has
-//! its rcuog woken at most twice a flush time (by the timer, and by the end of that grace period), and each
-//! rcuop once.
+//! rcuog does not wait for a lazy list's stamp, and does not request its grace period. When the earliest time
+//! of a group has come, all its lazy lists are flushed. A list that a grace period has served in passing goes
+//! to its rcuop at once; the others share one grace period, and go to theirs as a whole. So a group whose
+//! members only queue lazy callbacks has its rcuog woken at most twice a flush time (by the timer, and by the
+//! end of that grace period), and each rcuop once.
 
 use super::wake::{Level, trace};
 use super::{Group, Policy, Timer, Todo};
@@ -54,7 +54,7 @@ pub(super) struct Pass {
 /// How rcuog rests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rest {
-    /// For so many ticks.
+    /// For this number of ticks.
     Poll {
         /// How many.
         ticks: u64,
@@ -72,17 +72,17 @@ pub enum Rest {
     },
 }
 
-/// What a visit came to.
+/// The result of a visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use = "somebody may have to be woken"]
 pub struct Visited {
-    /// So many, all of the bypass, move to the end of the list.
+    /// This number, all of the bypass, move to the end of the list.
     pub flushed: u64,
-    /// Who has to be woken.
+    /// The threads to wake.
     pub todo: Todo,
 }
 
-/// What the end of a pass came to.
+/// The result of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use = "rcuog rests now, and its timer may have to be set"]
 pub struct Rested {
@@ -93,7 +93,7 @@ pub struct Rested {
 }
 
 impl Group {
-    /// rcuog begins to look: for the first time, or after a rest.
+    /// rcuog begins a pass: the first one, or after a rest.
     pub fn begin_pass(&mut self, tick: u64, global: &Global, host: &impl Host) -> Timer {
         match self.rest.take() {
             Some(Rest::Unbounded) => trace(self.leader, NocbEvent::EndSleep, host),
@@ -115,7 +115,7 @@ impl Group {
         match global.config.offload.policy {
             Policy::Kernel612 => self.cancel(),
             Policy::Quiescent => {
-                // The end of the pass knows what the timer has to be set to; until then it stays.
+                // The end of the pass computes the timer's time; until then the timer stays.
                 self.level = Level::Not;
                 self.defer_at = None;
                 self.lazy_at = None;
@@ -124,7 +124,7 @@ impl Group {
         }
     }
 
-    /// Whom to visit next; `None` is the end of the pass.
+    /// The next member to visit; `None` is the end of the pass.
     pub fn next_member(&self) -> Option<CpuId> {
         let pass = self.pass.as_ref()?;
         self.members.get(pass.at).copied()
@@ -135,10 +135,10 @@ impl Group {
         self.pass.is_some()
     }
 
-    /// Everybody has been visited.
+    /// All members have been visited.
     ///
     /// # Panics
-    /// If somebody has not, or no pass is under way.
+    /// If one has not, or no pass is in progress.
     pub fn end_pass(&mut self, tick: u64, global: &Global, host: &impl Host) -> Rested {
         assert!(
             self.next_member().is_none(),
@@ -203,10 +203,10 @@ impl Group {
 }
 
 impl Cpu {
-    /// rcuog looks at this member, which is [next](Group::next_member).
+    /// rcuog visits this member, which is [next](Group::next_member).
     ///
     /// # Panics
-    /// If it is another one's turn.
+    /// If it is not the next one.
     pub fn visit(
         &mut self,
         tick: u64,
@@ -230,7 +230,7 @@ impl Cpu {
         visited
     }
 
-    /// Behaviour §7.5.
+    /// The visit of one member under Linux 6.12.
     fn visit_as_6_12(
         &mut self,
         tick: u64,
@@ -293,14 +293,14 @@ impl Cpu {
         if self.hurried_pending() {
             self.has_rcuog_wait(pass, host);
         }
-        // What is ready only because its time has come goes with the rest, once for all.
+        // Callbacks that are ready only because their time has come go with the rest, in one wake-up.
         if awaited || (self.hurried_ready() && !self.hurried_pending()) {
             todo.rcuop = self.wake_rcuop();
         }
         Visited { flushed: 0, todo }
     }
 
-    /// Advances, stamps all there is, and asks for the grace period that hurried ones need; true if the
+    /// Advances, stamps everything, and requests the grace period that hurried ones need; true if the
     /// grace-period thread has to be woken.
     pub(super) fn serve_hurried(&mut self, global: &mut Global, host: &impl Host) -> bool {
         let s = global.gp_seq.snap(); // before the other number is read: see `callbacks`

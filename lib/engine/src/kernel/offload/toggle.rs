@@ -4,36 +4,36 @@
 //! toggles CPUs that are offline, after a barrier has emptied them; 5.12 to 6.11 could do it while they were
 //! online, and so can a host that sets [`online_toggle`](super::Offload::online_toggle).
 //!
-//! # How an online CPU changes sides
-//! In one call, under its lock and its group's. Who *stamps and advances* changes at once; who *invokes*
-//! changes at the end of the batch that is out, if one is ([`invoke`](super::invoke)).
+//! # Toggling an online CPU
+//! In one call, under its lock and its group's. The side that *stamps and advances* changes at once; the side
+//! that *invokes* changes at the end of the batch that is out, if there is one ([`invoke`](super::invoke)).
 //!
-//! * **De-offload**: what is hidden is flushed, since only rcuog would look there; what has a stamp is asked
-//!   for, since rcuog may not have done so yet, and no tick would notice; the CPU leaves the group; if it has
-//!   callbacks its soft interrupt is raised, as it may be idle without a tick. rcuog may be waiting for its
-//!   grace period: it wakes up once for nothing.
-//! * **Offload**: the CPU joins the group, and rcuog is woken if it has callbacks, since the CPU will not look
-//!   at them any more.
+//! * **De-offload**: hidden callbacks are flushed, because only rcuog reads the bypass; the grace periods of
+//!   existing stamps are requested, because rcuog may not have done so yet, and no tick would notice; the CPU
+//!   leaves the group; if it has callbacks its soft interrupt is raised, as it may be idle without a tick.
+//!   rcuog may be waiting for its grace period: it then wakes up once without work.
+//! * **Offload**: the CPU joins the group, and rcuog is woken if the CPU has callbacks, because the CPU does
+//!   not serve them any more.
 //!
-//! A CPU that runs without a tick where it can stays offloaded (behaviour §4.4): what it queued would have nobody who
-//! looks while a task keeps it busy.
+//! A CPU that runs without a tick where it can stays offloaded: while a task keeps it busy, no other thread
+//! would serve its callbacks.
 //!
 //! # Why nothing is lost
-//! At any time exactly one side looks: `offloaded` and membership change together. The side that takes over
-//! is told if there is anything to look at, and looks at the whole list, stamps and all.
+//! At any time exactly one side serves the callbacks: `offloaded` and membership change together. The side
+//! that takes over is notified if there are any, and checks the whole list, stamps included.
 
 use super::{Group, Todo};
 use crate::common::cpu::Cpu;
 use crate::common::global::Global;
 use crate::common::host::Host;
 
-/// What toggling came to.
+/// The result of toggling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use = "callbacks may have moved, and somebody may have to be woken"]
 pub struct Toggled {
-    /// So many, all of the bypass, move to the end of the list.
+    /// This number, all of the bypass, move to the end of the list.
     pub flushed: u64,
-    /// Who has to be woken.
+    /// The threads to wake.
     pub todo: Todo,
 }
 
@@ -48,12 +48,12 @@ pub enum Refused {
     NotEmpty,
     /// It is so already.
     Already,
-    /// It runs without a tick where it can ([`Host::nohz_full`]), and would not look at its callbacks itself.
+    /// It runs without a tick where it can ([`Host::nohz_full`]), and would not serve its callbacks itself.
     NoTick,
 }
 
 impl Cpu {
-    /// At boot: this CPU's callbacks are looked after by `group`, from now on.
+    /// At boot: `group` serves this CPU's callbacks from now on.
     ///
     /// # Panics
     /// If it is offloaded already.
@@ -63,7 +63,7 @@ impl Cpu {
         self.offloaded = true;
     }
 
-    /// This CPU's callbacks are looked after by its group again.
+    /// Its group serves this CPU's callbacks again.
     ///
     /// # Errors
     /// [`Refused`].
@@ -90,7 +90,7 @@ impl Cpu {
         Ok(Toggled { flushed: 0, todo })
     }
 
-    /// This CPU looks after its callbacks itself from now on.
+    /// This CPU serves its callbacks itself from now on.
     ///
     /// # Errors
     /// [`Refused`].
@@ -110,7 +110,8 @@ impl Cpu {
         self.offload.lazy = 0;
         self.offloaded = false;
         group.part(self.id);
-        // A tick asks for what has no stamp, and takes a stamp for a grace period that was asked for.
+        // A tick requests grace periods for unstamped callbacks, and assumes that existing stamps are
+        // requested.
         let leaf = self.leaf(global).id;
         let gp = self.hurried_needs_gp(global) && global.request(leaf, host);
         let list = self.code_ref();

@@ -1,25 +1,25 @@
-//! Waking rcuog: now, later, or not at all.
+//! Wake-ups of rcuog: now, later, or not at all.
 //!
-//! Whoever queues with interrupts disabled cannot wake a thread. It leaves a *level* with the group, and a
-//! timer in case nobody comes by:
+//! A caller that queues with interrupts disabled cannot wake a thread. It leaves a *level* with the group,
+//! and sets a timer as a fallback:
 //!
-//! | level | timer | who acts on it |
+//! | level | timer | acted on by |
 //! |---|---|---|
 //! | `Bypass` | 2 ticks | the timer |
 //! | `Lazy` | the flush time | the timer |
-//! | `Wake` | 1 tick | the timer, and the next tick, soft interrupt, entry into idle or user space ([`Group::deliver`]) |
-//! | `Force` | 1 tick | the same; wakes although rcuog is said to be awake |
+//! | `Wake` | 1 tick | the timer, the next tick, soft interrupt, idle or user entry ([`Group::deliver`]) |
+//! | `Force` | 1 tick | the same; wakes rcuog although it is marked as awake |
 //!
-//! # An oddity that is kept
-//! Under [`Policy::Kernel612`] a second list that turns lazy while the level is `Lazy` already re-arms the timer to one tick: rcuog
-//! is woken, finds nothing due, and starts the whole flush time again. The older list may wait nearly twice as
-//! long. [`Policy::Quiescent`] has no level `Lazy`: the group keeps the earliest deadline beside the levels, and nothing but a
-//! flush moves it.
+//! # Reproduced oddity
+//! Under [`Policy::Kernel612`] a second list that turns lazy while the level is `Lazy` already re-arms the
+//! timer to one tick: rcuog is woken, finds nothing due, and starts the whole flush time again. The older
+//! list may wait nearly twice as long. [`Policy::Quiescent`] has no level `Lazy`: the group keeps the
+//! earliest deadline beside the levels, and nothing but a flush moves it.
 //!
 //! # Why no wake-up is lost
-//! `sleep` is set by rcuog before it looks at the first member, and cleared by whoever wakes it. News that
-//! comes in between finds it set and clears it, and rcuog, about to rest, finds that out. A wake-up clears
-//! level and timer; that is safe because the pass that follows sees whatever they stood for.
+//! rcuog sets `sleep` before it visits the first member, and the waker clears it. A callback that comes in
+//! between finds it set and clears it, and rcuog finds that out before it rests. A wake-up clears level and
+//! timer; that is safe because the pass that follows does their work.
 
 use super::{Group, Offload, Policy, Timer, Todo};
 use crate::common::cpu::Cpu;
@@ -32,9 +32,9 @@ use crate::common::host::{CpuId, Host};
 pub enum Level {
     /// None was.
     Not,
-    /// Somebody has to look at a bypass.
+    /// A bypass needs a visit.
     Bypass,
-    /// Somebody has to look at a lazy list.
+    /// A lazy list needs a visit.
     Lazy,
     /// rcuog has to be woken.
     Wake,
@@ -43,7 +43,7 @@ pub enum Level {
 }
 
 impl Group {
-    /// Puts a wake-up off (behaviour §7.3).
+    /// Puts a wake-up off.
     pub(super) fn defer(&mut self, level: Level, tick: u64, lazy_flush: u64) -> Timer {
         match level {
             Level::Lazy if self.level == Level::Not => {
@@ -121,7 +121,7 @@ impl Group {
         self.level
     }
 
-    /// What the timer is set to.
+    /// The time to which the timer is set.
     pub fn timer(&self) -> Option<u64> {
         self.timer
     }
@@ -135,7 +135,7 @@ impl Group {
         self.deliver_any(cpu, host)
     }
 
-    /// The timer has fired in this tick. One that was set anew meanwhile does nothing.
+    /// The timer has fired in this tick. One that was set again in between does nothing.
     pub fn timer_fired(&mut self, tick: u64, host: &impl Host) -> Todo {
         if self.timer.is_none_or(|at| tick < at) {
             return Todo::default();
@@ -162,12 +162,12 @@ impl Group {
 pub(super) struct Standing {
     pub tick: u64,
     pub can_wake: bool,
-    /// Nothing that somebody waits for was pending before.
+    /// No hurried callback was pending before.
     pub was_alldone: bool,
 }
 
 impl Cpu {
-    /// Who has to know that something was queued (behaviour §7.4)?
+    /// Which thread is notified of a queued callback?
     pub(super) fn decide_wake(
         &mut self,
         at: Standing,
@@ -228,8 +228,8 @@ impl Cpu {
         }
     }
 
-    /// Moves what a grace period has released, at most once a tick. Nobody is woken for it: rcuog waits for
-    /// the same end, or has seen it.
+    /// Moves callbacks that a grace period has released, at most once a tick. Wakes no thread: rcuog waits
+    /// for the same end, or has seen it.
     pub(super) fn advance_once(&mut self, tick: u64, global: &Global) {
         let reached = self.leaf(global).gp_seq;
         let released = self.code_ref().next_gp().is_some_and(|gp| reached.ge(gp));

@@ -1,4 +1,4 @@
-//! What ends laziness: when a grace period is asked for on a queue's account, and for which [`Cause`].
+//! Ends of laziness: when a queue requests a grace period, and for which [`Cause`].
 
 use super::Cause;
 use crate::common::cblist::CbList;
@@ -7,8 +7,8 @@ use crate::common::global::Global;
 use crate::common::host::{Host, Now};
 
 impl Cpu {
-    /// Has somebody else to take this queue over now, and why? Its time is over, or something that is in a hurry
-    /// has found no free segment for its stamp. Where memory is `low`, any time is over.
+    /// Has another thread to take this queue over now, and why? Its time has passed, or a hurried entry has
+    /// found no free segment for its stamp. Where memory is `low`, any time has passed.
     pub fn due(&self, now: Now, low: bool) -> Option<Cause> {
         let over = |deadline: Option<u64>| deadline.is_some_and(|deadline| deadline <= now.ns);
         let unstamped = || self.lists.iter().any(|list| list.unstamped() > 0);
@@ -22,7 +22,7 @@ impl Cpu {
         (low && self.credit.deadline.is_some()).then_some(Cause::Pressure)
     }
 
-    /// Asks for the grace period that all stamps given so far wait for, or an earlier one.
+    /// Requests the grace period of all stamps given so far, or an earlier one.
     pub(super) fn flush(&mut self, global: &mut Global, cause: Cause, host: &impl Host) {
         if self.lists.iter().any(CbList::pending) {
             let _ = global.request(self.leaf_id(global), host);

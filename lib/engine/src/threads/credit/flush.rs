@@ -1,8 +1,8 @@
-//! Deadlines: how long callbacks may wait for company, also when that changes while the program runs.
+//! Deadlines: how long callbacks may wait for a batch, also when that time changes while the program runs.
 //!
-//! A queue's deadline is computed when the engine looks at it. A change of the times is therefore followed
-//! by a look at every queue ([`Cpu::retime`]); a timer that was set to a later time is set anew, one that was set
-//! to an earlier time fires once for nothing.
+//! The engine computes a queue's deadline when a call reaches the queue. A change of the times is therefore
+//! followed by a visit of every queue ([`Cpu::retime`]); a timer that was set to a later time is set again,
+//! and one that was set to an earlier time fires once without work.
 
 use super::Defer;
 use crate::common::cpu::{Cpu, Lane};
@@ -34,25 +34,25 @@ impl Global {
 }
 
 impl Global {
-    /// From now on the program runs its code itself, when it drains, or it does not: [`retime`](Cpu::retime) every
-    /// queue.
+    /// From now on the program runs its code itself, when it drains, or it does not: [`retime`](Cpu::retime)
+    /// every queue.
     pub fn set_drained(&mut self, drained: bool) {
         self.config.defer.drained = drained;
     }
 }
 
 impl Cpu {
-    /// The times have changed: the deadline of what is queued follows. Returns what the group's timer has to be set
-    /// to, if it has to be.
+    /// The times have changed: the deadline of queued entries follows. Returns the group's new timer, if it
+    /// changes.
     ///
-    /// A prompt deadline that is set stays if it is earlier: it was promised.
+    /// An earlier prompt deadline that is set stays.
     pub fn retime(&mut self, global: &mut Global, now_ns: u64) -> Option<u64> {
         self.advance(global);
         if let Some(by) = self.credit.prompt {
             let latest = now_ns.saturating_add(global.config.defer.prompt_ns);
             self.credit.prompt = Some(by.min(latest));
         }
-        // What is hurried is in somebody's hands already.
+        // Hurried entries are being served already.
         let waits = self.credit.deadline.is_some() || !(self.is_empty() || self.is_hurried());
         if waits {
             self.set_deadline(global, now_ns)

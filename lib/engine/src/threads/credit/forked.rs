@@ -6,13 +6,13 @@ use crate::common::global::Global;
 use crate::common::host::Now;
 
 impl Cpu {
-    /// In the child of a fork. Whoever owned this queue before does so no longer; `queued` is what had been
-    /// queued and consumed at the fork. What was out is another process's. Without `run_code` the
-    /// callbacks that run somebody's code are forgotten: the parent has them too, and runs them. Returns
-    /// how many callbacks this process will not run.
+    /// In the child of a fork. The queue has no owner any more; `queued` is what had been queued and consumed
+    /// at the fork. Entries that were out belong to another process. Without `run_code` the callbacks that
+    /// run code of the program are forgotten: the parent has them too, and runs them. Returns the number of
+    /// callbacks that this process will not run.
     ///
-    /// What is left waits as in any queue without an owner: it has a deadline, but no timer stands for it
-    /// before somebody here asks the worker for something.
+    /// The rest waits as in any queue without an owner: it has a deadline, but no timer is set for it before
+    /// a caller in this process needs the worker.
     pub fn forked(
         &mut self,
         global: &mut Global,

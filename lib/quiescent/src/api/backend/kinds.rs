@@ -1,39 +1,40 @@
-//! The three kinds of domains, as the public types see them.
+//! Backends: the three kinds of domains, as the public types use them.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::ptr;
 
 use super::Backend;
-use crate::inner::domain::Domain;
-use crate::inner::prim;
-use crate::inner::queue::per_thread::Queue;
-use crate::inner::reader::word;
+use crate::global::{self, with_local};
+use quiescent_core::parts::domain::Domain;
+use quiescent_core::queue::per_thread::Queue;
+use quiescent_core::reader::local::Local;
 
 /// The process's domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OfProcess;
 
-/// A domain of the program, with a record for each thread that reads there. It lives for ever.
+/// A domain of the program, with a record for each thread that reads there. Never freed.
 #[derive(Clone, Copy)]
 pub struct OfThreads(pub(crate) &'static Domain);
 
-/// Counted readers. They live for ever.
+/// A domain with counted readers. Never freed.
 #[derive(Clone, Copy)]
 pub struct OfCounts(pub(crate) &'static Domain);
 
 impl Backend for OfProcess {
     #[inline(always)]
     fn domain(self) -> &'static Domain {
-        &prim::env().home
+        &global::env().home
     }
 
     #[inline(always)]
     fn queue(self) -> Option<&'static Queue> {
-        Some(prim::queue())
+        Some(with_local(Local::queue))
     }
 
     fn is_inside(self) -> bool {
-        word::in_section()
+        with_local(|local| global::env().threads.in_section(local))
     }
 }
 
@@ -45,10 +46,10 @@ impl Backend for OfThreads {
 
     #[inline(always)]
     fn queue(self) -> Option<&'static Queue> {
-        match prim::noted_spot(self.0) {
-            // SAFETY: a spot, and null or a queue, and those live for ever.
-            Some(spot) => unsafe { (*spot).attached().as_ref() },
-            None => self.0.attached_queue(),
+        match with_local(|local| local.noted_record(ptr::from_ref(self.0).cast())) {
+            // SAFETY: a record, and null or a queue; neither is ever freed.
+            Some(record) => unsafe { (*record).attached().as_ref() },
+            None => attached_queue(self.0),
         }
     }
 }
@@ -61,11 +62,18 @@ impl Backend for OfCounts {
 
     #[inline(always)]
     fn queue(self) -> Option<&'static Queue> {
-        self.0.attached_queue()
+        attached_queue(self.0)
     }
 }
 
-/// Domains are told apart by where they are.
+/// The queue to which the calling thread pushes in this domain, if the thread's cached record is of another
+/// domain.
+#[inline(never)]
+fn attached_queue(domain: &'static Domain) -> Option<&'static Queue> {
+    with_local(|local| domain.attached_queue(local))
+}
+
+/// Domains are compared by address.
 macro_rules! by_address {
     ($kind:ident) => {
         impl PartialEq for $kind {

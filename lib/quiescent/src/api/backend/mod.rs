@@ -1,8 +1,9 @@
-//! What the public types need of a domain, whichever kind it is: the one seam between them and the layers below.
+//! The operations that the public types need of a domain of any kind: the one seam between them and the
+//! layers below.
 //!
-//! A [`Backend`] leads to a [`Domain`], and to the queue to which the calling thread pushes without a lock. These are
-//! the only things in which the kinds differ here; how a section is opened and closed is in
-//! [`kind`](super::kind) and [`handle`](super::handle).
+//! A [`Backend`] leads to a [`Domain`], and to the queue to which the calling thread pushes without a lock.
+//! The kinds differ here in nothing else; [`kind`](super::kind) and [`handle`](super::handle) open and close
+//! sections.
 
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -14,25 +15,24 @@ use std::time::Duration;
 use quiescent_engine::FullCookie;
 use quiescent_engine::credit::Urgency;
 
-use crate::api::error::SyncError;
 use crate::api::refused::Refusal;
 use crate::api::statistics::{DomainStatistics, Holdout};
 use crate::api::tuning::{FlushTimes, in_ns};
-use crate::inner::defer::barrier::Awaited;
-pub(crate) use crate::inner::defer::enqueue::{self, Parcel, Terms};
-use crate::inner::defer::run;
-pub(crate) use crate::inner::defer::sweep::Until;
-use crate::inner::domain::Domain;
-use crate::inner::domain::counters::count;
-use crate::inner::domain::state::State;
-pub(crate) use crate::inner::gp::driver::How;
-use crate::inner::prim::full_fence;
-use crate::inner::queue::kind;
-use crate::inner::queue::lane::Entry;
-use crate::inner::queue::per_thread::{CODE, PLAIN, Queue};
-use crate::inner::queue::weight;
-use crate::inner::reader::word;
 use crate::watch::telemetry;
+use quiescent_core::defer::barrier::Awaited;
+pub(crate) use quiescent_core::defer::enqueue::{self, Terms};
+pub(crate) use quiescent_core::defer::sweep::Until;
+pub(crate) use quiescent_core::gp::driver::How;
+use quiescent_core::parts::domain::Domain;
+use quiescent_core::parts::error::SyncError;
+use quiescent_core::parts::state::State;
+use quiescent_core::prim::counters::count;
+use quiescent_core::prim::full_fence;
+use quiescent_core::queue::kind;
+use quiescent_core::queue::lane::Entry;
+pub(crate) use quiescent_core::queue::parcel::Parcel;
+use quiescent_core::queue::per_thread::{CODE, PLAIN, Queue};
+use quiescent_core::queue::weight;
 
 mod kinds;
 mod pack;
@@ -40,11 +40,12 @@ mod pack;
 pub use kinds::{OfCounts, OfProcess, OfThreads};
 pub(crate) use pack::{Way, pack};
 
-/// Objects from this size on are counted against the batch's bytes one by one; of smaller ones the batch
-/// takes so few bytes that their number limits it.
+/// The batch counts the bytes of each object of at least this size; smaller ones take so few bytes that their
+/// number limits the batch.
 const LARGE: usize = 512;
 
-/// A point in the sequence of a domain's grace periods: whose the domain was, and its engine's cookie.
+/// A point in the sequence of a domain's grace periods: the number of the domain's owner, and the engine's
+/// cookie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Point {
     id: u64,
@@ -59,14 +60,14 @@ impl Point {
     };
 }
 
-/// What a task keeps that waits for a barrier.
+/// The state of a task that waits for a barrier.
 #[derive(Clone, Debug)]
 pub struct Ticket {
     id: u64,
     awaited: Awaited,
 }
 
-/// A domain, for calls that are not on the way of a reader.
+/// A domain, for calls outside of the readers' fast path.
 pub trait Backend: Copy + Debug + Eq + Hash + Send + Sync + Unpin + 'static {
     fn domain(self) -> &'static Domain;
 
@@ -78,7 +79,7 @@ pub trait Backend: Copy + Debug + Eq + Hash + Send + Sync + Unpin + 'static {
         self.domain().state()
     }
 
-    /// Is the calling thread inside a section here, as far as that is known?
+    /// Whether the calling thread is inside a section here, as far as that is known.
     fn is_inside(self) -> bool {
         self.state().is_inside()
     }
@@ -96,7 +97,7 @@ pub trait Backend: Copy + Debug + Eq + Hash + Send + Sync + Unpin + 'static {
         }
     }
 
-    /// Has a grace period passed since then? Helps it along as far as that needs no waiting.
+    /// Whether a grace period has passed since then. Drives it as far as possible without waiting.
     fn poll(self, point: Point) -> Result<bool, SyncError> {
         if self.is_gone(point.id) {
             return Ok(true);
@@ -104,12 +105,12 @@ pub trait Backend: Copy + Debug + Eq + Hash + Send + Sync + Unpin + 'static {
         self.state().poll(point.cookie)
     }
 
-    /// The same, without helping.
+    /// The same, without driving.
     fn is_done(self, point: Point) -> bool {
         self.is_gone(point.id) || self.state().is_done(point.cookie)
     }
 
-    /// Has the owner gone that had this number? Then nothing is left that it could have waited for.
+    /// Whether the owner with this number is gone. Then it has nothing left to wait for.
     fn is_gone(self, id: u64) -> bool {
         let gone = self.domain().id() != id;
         if gone {
@@ -118,18 +119,18 @@ pub trait Backend: Copy + Debug + Eq + Hash + Send + Sync + Unpin + 'static {
         gone
     }
 
-    /// A grace period has not passed yet: `waker` is woken when it may have.
+    /// Registers a task to be woken when the grace period may have passed.
     #[cfg(not(quiescent_model))]
     fn wake_then(self, point: Point, place: &mut u64, waker: &Waker) {
         let state = self.state();
-        if state.env().start_worker() && state.tasks.put(place, point.cookie, waker) {
+        if state.env().shell.start_worker() && state.tasks.put(place, point.cookie, waker) {
             state.call();
         } else {
             waker.wake_by_ref(); // no room for it: busy, but right
         }
     }
 
-    /// The task does not wait any more.
+    /// Removes the task.
     #[cfg(not(quiescent_model))]
     fn forget_task(self, place: &mut u64) {
         let place = std::mem::take(place);
@@ -138,7 +139,7 @@ pub trait Backend: Copy + Debug + Eq + Hash + Send + Sync + Unpin + 'static {
         }
     }
 
-    // What is queued.
+    // Queueing.
 
     fn deliver(self, parcel: Parcel, terms: Terms) {
         self.state().deliver(parcel, terms);
@@ -147,8 +148,8 @@ pub trait Backend: Copy + Debug + Eq + Hash + Send + Sync + Unpin + 'static {
     /// Frees a box after a grace period.
     ///
     /// # Safety
-    /// `pointer` comes from `Box::into_raw`; no section that opens from now on can find the object; it is retired once, and not freed
-    /// or changed by anybody else.
+    /// `pointer` comes from `Box::into_raw`; no section that opens later can find the object; it is retired
+    /// once, and no other code frees or changes it.
     #[inline(always)]
     unsafe fn retire<T: Send + 'static>(self, pointer: NonNull<T>, owned: usize, way: Way) {
         let Some((lane, entry, bytes)) = pack(pointer, owned) else {
@@ -203,7 +204,7 @@ pub trait Backend: Copy + Debug + Eq + Hash + Send + Sync + Unpin + 'static {
         owned: usize,
     ) -> Result<(), Refusal> {
         let state = self.state();
-        // Without a queue of its own a thread has no credit, and goes to the lock anyway.
+        // A thread without a queue of its own has no credit, and takes the lock anyway.
         if state.level.is_easy() && self.queue().is_some_and(|queue| !queue.is_dummy()) {
             // SAFETY: the caller's promise.
             unsafe { self.retire(pointer, owned, Way::Lazy) };
@@ -226,10 +227,10 @@ pub trait Backend: Copy + Debug + Eq + Hash + Send + Sync + Unpin + 'static {
         limit: Duration,
     ) -> Result<(), Refusal> {
         let state = self.state();
-        if word::in_section() || state.is_inside() {
+        if state.in_section() {
             return Err(Refusal::CannotWait(SyncError::InsideSection));
         }
-        if run::in_callback() {
+        if state.in_callback() {
             return Err(Refusal::CannotWait(SyncError::InsideCallback));
         }
         // SAFETY: the caller's promise.
@@ -284,12 +285,12 @@ pub trait Backend: Copy + Debug + Eq + Hash + Send + Sync + Unpin + 'static {
         self.state().forget(&mut ticket.awaited);
     }
 
-    /// Frees and runs what is queued, as far as that goes before the deadline. Returns how much.
+    /// Frees and runs what is queued, until the deadline. Returns how much.
     fn drain(self, until: Until) -> u64 {
         self.state().drain(until)
     }
 
-    /// Runs and frees at most so much of what is done.
+    /// Runs and frees at most `most` of what is ready.
     fn drain_ready(self, most: u64, until: Until) -> u64 {
         self.state().run_some(most, until)
     }
@@ -299,7 +300,7 @@ pub trait Backend: Copy + Debug + Eq + Hash + Send + Sync + Unpin + 'static {
         self.domain().held().0
     }
 
-    // What is shown, and what can be changed.
+    // Statistics and settings.
 
     fn holdouts(self) -> Vec<Holdout> {
         let state = self.domain().state_if_any();

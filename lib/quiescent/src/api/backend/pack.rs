@@ -1,27 +1,27 @@
-//! What is queued for a box that is retired.
+//! Queue entries for retired boxes.
 
 use std::mem::needs_drop;
 use std::ptr::NonNull;
 
 use quiescent_engine::credit::Urgency;
 
-use crate::inner::defer::enqueue::Terms;
-use crate::inner::queue::kind;
-use crate::inner::queue::lane::Entry;
-use crate::inner::queue::per_thread::{CODE, PLAIN};
-use crate::inner::queue::weight;
+use quiescent_core::defer::enqueue::Terms;
+use quiescent_core::queue::kind;
+use quiescent_core::queue::lane::Entry;
+use quiescent_core::queue::per_thread::{CODE, PLAIN};
+use quiescent_core::queue::weight;
 
-/// One object counts as so many bytes at most: several of them do not overflow a signed number.
+/// The most bytes that one object counts as: several of them do not overflow a signed number.
 const MOST_BYTES: usize = 1 << 48;
 
-/// How the caller of `retire` wants it.
+/// How `retire` was called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// It may wait, and the caller frees older objects.
+    /// Lazy; the caller frees older objects.
     Lazy,
-    /// Soon.
+    /// In a hurry.
     Hurry,
-    /// It may wait, and the caller frees nothing.
+    /// Lazy; the caller frees nothing.
     NoReclaim,
 }
 
@@ -38,8 +38,7 @@ impl Way {
     }
 }
 
-/// What goes into which lane for a box, and what it weighs; nothing where there is no memory, and nothing
-/// to run.
+/// The lane, the entry and the weight of a box; `None` for a value without memory and without a destructor.
 #[inline(always)]
 pub(crate) fn pack<T: Send + 'static>(
     pointer: NonNull<T>,

@@ -1,4 +1,4 @@
-//! What a domain may have otherwise than the others. All of it can be changed at any time.
+//! Settings of a domain. All of them can be changed at any time.
 
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ use crate::api::kind::Kind;
 use crate::api::tuning::FlushTimes;
 
 impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
-    /// Has reports call this domain so: [`StallReport::domain`](crate::report::StallReport),
-    /// [`Report::OverBudget`](crate::report::Report); and [`telemetry`](crate::telemetry), which counts domains of one name together, and
-    /// all those without a name.
+    /// Sets the name of this domain in reports ([`StallReport::domain`](crate::report::StallReport),
+    /// [`Report::OverBudget`](crate::report::Report)) and in [`telemetry`](crate::telemetry), which counts
+    /// domains with the same name together, and all domains without a name.
     ///
     /// ```
     /// static ROUTES: quiescent::Domain = quiescent::Domain::new();
@@ -20,9 +20,11 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
         self.backend().set_name(name);
     }
 
-    /// Sets the budget of this domain: how many bytes and how many callbacks may be queued here. At first as that of the process is at first. Near
-    /// it grace periods hurry and threads that retire help freeing; at it, [`try_retire`](crate::Retired::try_retire) gives the object
-    /// back, and [`Report::OverBudget`](crate::report::Report) is told of `retire`. Works at once; what is queued stays queued.
+    /// Sets the budget of this domain: how many bytes and how many callbacks may be queued here. The default
+    /// is the default of the process's domain. Near the budget, grace periods are expedited and retiring
+    /// threads help to free; at it, [`try_retire`](crate::Retired::try_retire) returns the object, and
+    /// `retire` causes a [`Report::OverBudget`](crate::report::Report). Takes effect at once; queued items
+    /// stay queued.
     ///
     /// ```
     /// let domain = quiescent::Domain::new();
@@ -33,8 +35,9 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
         self.backend().set_budget(bytes, callbacks);
     }
 
-    /// Changes how long callbacks of this domain wait for company before a grace period is asked for on their account, as
-    /// [`set_flush_times`](crate::tuning::set_flush_times) does for the process's domain. Also for what is queued already.
+    /// Changes how long callbacks of this domain wait before a grace period is requested for them, as
+    /// [`set_flush_times`](crate::tuning::set_flush_times) does for the process's domain. Applies to queued
+    /// items too.
     ///
     /// ```
     /// use quiescent::{Domain, tuning::FlushTimes};
@@ -48,15 +51,16 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
         self.backend().set_flush_times(times);
     }
 
-    /// The times that count now.
+    /// The current times.
     pub fn flush_times(&self) -> FlushTimes {
         self.backend().flush_times()
     }
 
-    /// Who runs this domain's closures and destructors: the worker, as at first, or the program itself, whenever it calls
-    /// [`drain_ready`](RcuDomain::drain_ready) or [`drain`](RcuDomain::drain). As [`set_drained`](crate::tuning::set_drained) for the process's
-    /// domain: the worker still starts grace periods and frees plain memory, and calls [`on_ready`](crate::tuning::on_ready) when there
-    /// is something to run. What is left when the domain is dropped is run by the process's worker.
+    /// Selects which threads run this domain's closures and destructors: the worker (the default), or the
+    /// program itself, when it calls [`drain_ready`](RcuDomain::drain_ready) or [`drain`](RcuDomain::drain).
+    /// As [`set_drained`](crate::tuning::set_drained) for the process's domain: the worker still starts grace
+    /// periods and frees plain memory, and calls [`on_ready`](crate::tuning::on_ready) when callbacks are
+    /// ready. What is left when the domain is dropped is run by the process's worker.
     ///
     /// ```
     /// use std::time::Duration;
@@ -67,14 +71,13 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
     /// domain.synchronize();
     /// assert_eq!(domain.drain(Duration::from_secs(60)).ran, 1);
     /// ```
-    ///
     pub fn set_drained(&self, drained: bool) {
         self.backend().set_drained(drained);
     }
 
-    /// Reports stalls of its grace periods after this time from now on; zero: not at all. See
-    /// [`report::set_stall_after`](crate::report::set_stall_after), which is about the process's domain, and
-    /// [`on_report()`](crate::report::on_report()).
+    /// Sets the time after which stalls of this domain are reported; zero: no reports. See
+    /// [`report::set_stall_after`](crate::report::set_stall_after), which sets it for the process's domain,
+    /// and [`on_report()`](crate::report::on_report()).
     pub fn set_stall_after(&self, time: Duration) {
         self.backend().set_stall_after(time);
     }

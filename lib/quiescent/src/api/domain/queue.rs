@@ -1,4 +1,4 @@
-//! What is queued for a domain's grace periods.
+//! Queueing for a domain's grace periods.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use crate::api::backend::Backend as _;
 use crate::api::backend::Until;
 use crate::api::barrier::{self, BarrierFuture};
 use crate::api::defer::Drained;
-use crate::api::error::SyncError;
 use crate::api::kind::Kind;
+use quiescent_core::parts::error::SyncError;
 
 impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
-    /// Runs `f` after a grace period of this domain, on the worker (or where the program drains). Never waits, never fails.
-    /// Prompt: see [`defer`](crate::defer()).
+    /// Runs `f` after a grace period of this domain, on the worker (or where the program drains). Never
+    /// waits, never fails. Prompt: see [`defer`](crate::defer()).
     ///
     /// ```
     /// use quiescent::Domain;
@@ -30,21 +30,21 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
         self.backend().defer(f, Urgency::Prompt);
     }
 
-    /// As [`defer`](RcuDomain::defer), and it may wait for company: see [`defer_lazy`](crate::defer_lazy).
+    /// As [`defer`](RcuDomain::defer), but lazy: see [`defer_lazy`](crate::defer_lazy).
     pub fn defer_lazy<F: FnOnce() + Send + 'static>(&self, f: F) {
         self.backend().defer(f, Urgency::Lazy);
     }
 
-    /// As [`defer`](RcuDomain::defer), but at once: what was queued before goes along.
+    /// As [`defer`](RcuDomain::defer), but at once, with what was queued before.
     pub fn defer_hurry<F: FnOnce() + Send + 'static>(&self, f: F) {
         self.backend().defer(f, Urgency::Hurry);
     }
 
-    /// Waits until everything queued here before this call, by any thread, has been freed or run. The worker does that (or the
-    /// program, in a [drained](RcuDomain::set_drained) domain).
+    /// Waits until everything queued here before this call, by any thread, has been freed or run. The worker
+    /// does that (or the program, in a [drained](RcuDomain::set_drained) domain).
     ///
     /// # Panics
-    /// As [`try_barrier`](RcuDomain::try_barrier) fails.
+    /// Where [`try_barrier`](RcuDomain::try_barrier) returns an error.
     #[track_caller]
     pub fn barrier(&self) {
         if let Err(error) = self.try_barrier() {
@@ -52,18 +52,20 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
         }
     }
 
-    /// As [`barrier`](RcuDomain::barrier), returning the reason why it cannot.
+    /// As [`barrier`](RcuDomain::barrier), but returns an error instead of panicking.
     ///
     /// # Errors
-    /// Inside a section of this domain or of the process's, or inside a callback; the fence was refused; the worker cannot be started.
+    /// Inside a section of this domain or of the process's, or inside a callback; the fence was refused; the
+    /// worker cannot be started.
     pub fn try_barrier(&self) -> Result<(), SyncError> {
         self.backend().barrier()
     }
 
-    /// A future that resolves once everything that was queued here before this call, by any thread, has been freed or run.
+    /// A future that resolves once everything that was queued here before this call, by any thread, has been
+    /// freed or run.
     ///
-    /// As [`barrier`](RcuDomain::barrier), for tasks, and as [`barrier_async`](crate::barrier_async()) in everything else. The worker
-    /// runs what is queued, and wakes the task.
+    /// As [`barrier`](RcuDomain::barrier), for tasks; otherwise as [`barrier_async`](crate::barrier_async()).
+    /// The worker runs what is queued, and wakes the task.
     ///
     /// # Panics
     /// As [`BarrierFuture`].
@@ -71,15 +73,15 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
         BarrierFuture::of(self.backend())
     }
 
-    /// As [`barrier_async`](RcuDomain::barrier_async), with the reason why it cannot in place of a panic.
+    /// As [`barrier_async`](RcuDomain::barrier_async), but returns an error instead of panicking.
     pub fn try_barrier_async(
         &self,
     ) -> impl Future<Output = Result<(), SyncError>> + Send + Sync + Unpin + 'static {
         barrier::Waits::<RcuDomain<Tag, K>>::of(self.backend())
     }
 
-    /// Frees and runs, in this thread, what is queued here, for at most `limit` (and the time of the callback that runs then). Waits for
-    /// readers meanwhile, but not inside a callback or a section.
+    /// Frees and runs, in this thread, what is queued here, for at most `limit` (plus the time of the
+    /// callback that is running then). Waits for readers, except inside a callback or a section.
     ///
     /// ```
     /// use std::time::Duration;
@@ -97,10 +99,11 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
         Drained::of(ran, backend)
     }
 
-    /// Runs and frees, in this thread, at most `most` callbacks and objects that are ready, and begins none after `limit`. Never waits, and
-    /// issues no fence: what is not ready is left. For event loops: see [`set_drained`](RcuDomain::set_drained).
+    /// Runs and frees, in this thread, at most `most` callbacks and objects that are ready, and starts none
+    /// after `limit`. Never waits, issues no fence, and leaves what is not ready. For event loops: see
+    /// [`set_drained`](RcuDomain::set_drained).
     ///
-    /// Inside a callback it frees memory only.
+    /// Inside a callback it only frees memory.
     pub fn drain_ready(&self, most: u64, limit: Duration) -> Drained {
         let backend = self.backend();
         let ran = backend.drain_ready(most, Until::after(limit));

@@ -6,20 +6,21 @@ use super::RcuDomain;
 use crate::api::backend::Backend as _;
 use crate::api::backend::How;
 use crate::api::cookie::Cookie;
-use crate::api::error::SyncError;
 #[cfg(not(quiescent_model))]
 use crate::api::future::{self, GracePeriod};
 use crate::api::kind::Kind;
+use quiescent_core::parts::error::SyncError;
 
 impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
-    /// Waits for a grace period: until every section of this domain that was open when this was called has ended.
+    /// Waits for a grace period: until every section of this domain that was open when this was called has
+    /// ended.
     ///
     /// # Ordering
     /// As [`synchronize`](crate::synchronize), for sections of this domain.
     ///
     /// # Panics
-    /// Inside a section of this domain or of the process's, and inside a callback; if `membarrier(2)` was taken away since start-up.
-    /// [`try_synchronize`](RcuDomain::try_synchronize) returns these.
+    /// Inside a section of this domain or of the process's, and inside a callback; if `membarrier(2)` is
+    /// refused after start-up. [`try_synchronize`](RcuDomain::try_synchronize) returns these as errors.
     #[doc(alias = "synchronize_srcu")]
     #[track_caller]
     pub fn synchronize(&self) {
@@ -28,11 +29,12 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
         }
     }
 
-    /// As [`synchronize`](RcuDomain::synchronize), returning the reason why it cannot.
+    /// As [`synchronize`](RcuDomain::synchronize), but returns an error instead of panicking.
     ///
     /// # Errors
     /// [`SyncError::InsideSection`] (in an [`Srcu`](crate::Srcu) only for a section of the process's domain),
-    /// [`SyncError::InsideCallback`], [`SyncError::FenceRefused`], [`SyncError::OutOfMemory`]. No grace period has been waited for then.
+    /// [`SyncError::InsideCallback`], [`SyncError::FenceRefused`], [`SyncError::OutOfMemory`]. No grace
+    /// period has been waited for then.
     ///
     /// ```
     /// use quiescent::{Domain, SyncError};
@@ -46,10 +48,10 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
         self.backend().wait(How::default())
     }
 
-    /// As [`try_synchronize`](RcuDomain::try_synchronize), giving up after `timeout`.
+    /// As [`try_synchronize`](RcuDomain::try_synchronize), waiting for at most `timeout`.
     ///
     /// # Errors
-    /// Also [`SyncError::TimedOut`], with the readers that are in the way.
+    /// Also [`SyncError::TimedOut`], with the readers that blocked the grace period.
     ///
     /// ```
     /// use std::time::Duration;
@@ -66,7 +68,7 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
         self.backend().wait(How::within(timeout))
     }
 
-    /// As [`synchronize`](RcuDomain::synchronize), in a hurry: spins longer before it sleeps.
+    /// As [`synchronize`](RcuDomain::synchronize), but spins longer before it sleeps.
     ///
     /// # Panics
     /// As [`synchronize`](RcuDomain::synchronize).
@@ -77,7 +79,7 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
         }
     }
 
-    /// Asks for a grace period without waiting, and returns the cookie it will satisfy.
+    /// Requests a grace period without waiting, and returns a cookie for it.
     ///
     /// ```
     /// use quiescent::Domain;
@@ -93,11 +95,13 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
         Cookie::start(self.backend())
     }
 
-    /// A future that resolves once every section of this domain that is open now has ended: [`grace_period`](crate::grace_period()) for it.
+    /// A future that resolves once every section of this domain that is open now has ended:
+    /// [`grace_period`](crate::grace_period()) for it.
     ///
-    /// It counts from this call, not from the first poll; needs no runtime; is `Send`, and keeps nothing alive. Polling drives the grace
-    /// period as far as it goes without waiting; if a reader is in the way, the worker wakes the task. (If that cannot be started, the
-    /// task is woken at once, and polls again: busy, but right.) A future that is dropped leaves nothing behind.
+    /// It counts from this call, not from the first poll; needs no runtime; is `Send`; keeps nothing alive.
+    /// Polling drives the grace period as far as possible without waiting; if a reader blocks it, the worker
+    /// wakes the task. (If the worker cannot be started, the task is woken at once and polls again until that
+    /// succeeds.) Dropping the future early has no side effects.
     ///
     /// # Panics
     /// As [`GracePeriod`].
@@ -106,7 +110,7 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
         self.start_grace_period().wait_async()
     }
 
-    /// As [`grace_period`](RcuDomain::grace_period), with the reason why it cannot in place of a panic.
+    /// As [`grace_period`](RcuDomain::grace_period), but returns an error instead of panicking.
     #[cfg(not(quiescent_model))]
     pub fn try_grace_period(
         &self,

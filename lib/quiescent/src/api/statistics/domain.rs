@@ -1,28 +1,29 @@
-//! What a domain of the program has done, and holds.
+//! Counters of a domain of the program.
 
-use crate::inner::domain::Domain;
-use crate::inner::domain::numbers::Number;
-use crate::inner::domain::state::State;
+use quiescent_core::parts::domain::Domain;
+use quiescent_core::parts::numbers::Number;
+use quiescent_core::parts::state::State;
 
-/// What a [`Domain`](crate::Domain) or an [`Srcu`](crate::Srcu) has done, and holds. Counters only grow; in the child of a fork those of what was going on start again.
+/// Counters of a [`Domain`](crate::Domain) or an [`Srcu`](crate::Srcu), and its present state. Counters only
+/// grow; in the child of a fork they restart for domains that were in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DomainStatistics {
     /// Grace periods that ended.
     pub grace_periods: u64,
-    /// Those of them that needed no fence: nobody but their driver had ever read here.
+    /// Of those, how many needed no fence: only their driver had ever read here.
     pub grace_periods_sole: u64,
     /// Scans over readers.
     pub scans: u64,
-    /// Times new sections were sent to the other count: only in an [`Srcu`](crate::Srcu).
+    /// Times new sections were directed to the other count: only in an [`Srcu`](crate::Srcu).
     pub turns: u64,
-    /// Process-wide fences that it needed. One may have served several domains.
+    /// Process-wide fences that it needed. One fence may have served several domains.
     pub fences: u64,
-    /// Times a driver went to sleep for a reader.
+    /// Times a driver slept to wait for a reader.
     pub sleeps: u64,
-    /// Sleeping drivers woken by a reader that ended its section.
+    /// Sleeping drivers that a reader woke when it ended its section.
     pub reader_wakeups: u64,
-    /// Times the worker looked.
+    /// Passes of the worker over this domain.
     pub looks: u64,
     /// Callbacks and destructors run.
     pub callbacks: u64,
@@ -30,15 +31,15 @@ pub struct DomainStatistics {
     pub callback_panics: u64,
     /// Barriers that were waited for.
     pub barriers: u64,
-    /// Times a report of a stall was due.
+    /// Times a stall report was due.
     pub stalls: u64,
-    /// Times the budget was passed.
+    /// Times the budget was exceeded.
     pub over_budget: u64,
     /// Objects that the budget had no room for.
     pub refused: u64,
-    /// Objects leaked for want of memory to queue them in.
+    /// Objects leaked because there was no memory to queue them.
     pub leaked: u64,
-    /// Callbacks and objects queued and not gone yet, and their bytes.
+    /// Callbacks and objects that are queued or being run, and their bytes.
     pub queued: u64,
     /// See [`queued`](DomainStatistics::queued).
     pub queued_bytes: u64,
@@ -46,12 +47,13 @@ pub struct DomainStatistics {
     pub budget_bytes: u64,
     /// See [`budget_bytes`](DomainStatistics::budget_bytes).
     pub budget_callbacks: u64,
-    /// Threads that have read here, counting those one after the other in the same slot once; and those that have read in a domain that is gone, and whose
-    /// readers' places this one has taken over. (In an [`Srcu`](crate::Srcu) they are not counted.)
+    /// Threads that have read here. Threads that used the same slot one after the other count once; included
+    /// are threads that read in a dropped domain whose records this one reuses. (Not counted in an
+    /// [`Srcu`](crate::Srcu).)
     pub readers: u32,
-    /// Is a grace period in flight or wanted?
+    /// Whether a grace period is in flight or requested.
     pub busy: bool,
-    /// Is it at rest: nothing is queued, being run, driven or waited for?
+    /// Whether the domain is at rest: nothing is queued, being run, driven or waited for.
     pub at_rest: bool,
 }
 

@@ -1,8 +1,9 @@
-//! The page: its layout, how it comes into being, and its rows.
+//! The telemetry page: its layout, its creation, and its rows.
 //!
-//! Everything in it is an atomic word that means something by itself, so no order of accesses matters: many threads count at the same time, and another
-//! process may read at any time. A row belongs to one function of one domain from the moment that its key is there (compare-and-swap), and is
-//! never given up. A text of which a part is not there yet has a zero byte within its length, and is read once more later.
+//! Every field is an atomic word that is meaningful by itself, so the order of accesses does not matter:
+//! several threads count at the same time, and another process may read at any time. A row belongs to one
+//! function of one domain from the moment its key is stored (compare-and-swap), and is never released. A text
+//! that is not yet complete has a zero byte within its length, and is read again later.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -10,34 +11,30 @@ use std::ptr;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
-use crate::inner::prim::{self, Mutex, MutexGuard};
-use crate::inner::queue::kind;
-use crate::inner::queue::per_thread::{CODE, PLAIN};
+use quiescent_core::parts::env::Env;
+use quiescent_core::prim::{self, Mutex, MutexGuard};
+use quiescent_core::queue::kind;
+use quiescent_core::queue::meter::{Counts, PROCESS, Page as Open, UNNAMED};
+use quiescent_core::queue::per_thread::{CODE, PLAIN};
 
 /// The first eight bytes.
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"quiescnt");
-/// Of the layout.
+/// The version of the layout.
 pub(super) const VERSION: u32 = 1;
-/// What the descriptor is called.
+/// The name of the descriptor.
 pub(super) const NAME: &str = "quiescent-telemetry";
-/// Functions, of all domains together; the last row is for those that find none.
+/// The number of functions of all domains together; the last row is for those that find none.
 pub(super) const ROWS: usize = 512;
 pub(super) const OTHERS: usize = ROWS - 1;
-/// A row is looked for in so many places.
+/// The most places in which a row is searched.
 const STEPS: usize = 16;
-/// Counters there is room for.
+/// The number of counters there is room for.
 pub(super) const COUNTERS: usize = 64;
-/// Readers that are named.
+/// The number of readers that are named.
 pub(super) const HOLDOUTS: usize = 64;
-/// Names of domains that there is room for, the two below among them.
+/// The number of domain names there is room for, including the two below.
 pub(super) const PLACES: usize = 256;
-/// The process's own domain.
-pub(crate) const PROCESS: u32 = 0;
-/// All domains without a name.
-pub(crate) const UNNAMED: u32 = 1;
-/// The first number of an `Srcu`; those below are domains'.
-pub(crate) const SRCUS: u32 = 1 << 13;
-/// The last number; those from there on are not told apart.
+/// The last domain number; greater ones are not distinguished.
 const LAST_PLACE: u32 = (1 << 14) - 1;
 /// Bits of a key for what is queued: an address, or the low bits of a layout.
 const WHAT_BITS: u32 = 48;
@@ -69,19 +66,12 @@ impl<const N: usize> Text<N> {
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Row {
-    /// 0: nobody's. Bits 0 to 47: what is queued; 48 and 49: its lane and one; from 50 on: the domain.
+    /// 0: a free row. Bits 0 to 47: what is queued; 48 and 49: its lane and one; from 50 on: the domain.
     pub(super) key: AtomicU64,
     /// Bit 0: it is queued lazily.
     flags: AtomicU64,
     bytes_each: AtomicU64,
-    pub(super) queued: AtomicU64,
-    pub(super) executed: AtomicU64,
-    pub(super) hurried: AtomicU64,
-    pub(super) prompt: AtomicU64,
-    pub(super) batches: AtomicU64,
-    pub(super) least_us: AtomicU64,
-    pub(super) most_us: AtomicU64,
-    pub(super) longest_us: AtomicU64,
+    pub(super) counts: Counts,
     name: Text<160>,
 }
 
@@ -93,7 +83,7 @@ pub(super) struct Named {
     name: Text<32>,
 }
 
-/// What the layout is, and the words that are the page's own.
+/// The layout, and the words of the page itself.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Header {
@@ -101,7 +91,8 @@ pub(super) struct Header {
     version: AtomicU32,
     pub(super) pid: AtomicU32,
     pub(super) forks: AtomicU32,
-    /// Offset, number and size of each part, in this order: counters, readers in the way, names of domains, functions.
+    /// Offset, number and size of each part, in this order: counters, blocking readers, names of domains,
+    /// functions.
     parts: [AtomicU32; 12],
     /// By `CLOCK_MONOTONIC`, ns.
     started_ns: AtomicU64,
@@ -114,7 +105,7 @@ pub(super) struct Header {
 pub(crate) struct Page {
     pub(super) header: Header,
     pub(super) counters: [Named; COUNTERS],
-    /// Readers in the way: the thread, and above it its nesting. A 0 ends them.
+    /// Blocking readers: the thread, and above it its nesting. A 0 ends them.
     pub(super) holdouts: [AtomicU64; HOLDOUTS],
     places: [Text<40>; PLACES],
     rows: [Row; ROWS],
@@ -123,19 +114,20 @@ pub(crate) struct Page {
 /// Null: nothing is counted.
 static PAGE: AtomicPtr<Page> = AtomicPtr::new(ptr::null_mut());
 
-/// Counts pages: what a queue has told one is not told the next.
+/// The number of pages made: what a queue reported to one is not reported to the next.
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
 /// Its descriptor, to be closed in the child of a fork, plus one.
 static DESCRIPTOR: AtomicU32 = AtomicU32::new(0);
 
-/// The number of its file: the descriptor may have become somebody else's.
+/// The inode number of its file, because the program may have closed the descriptor and reused its number.
 static FILE: AtomicU64 = AtomicU64::new(0);
 
-/// When it came into being.
+/// When it was made.
 static STARTED: AtomicU64 = AtomicU64::new(0);
 
-/// What domains are called, in the order of their numbers. A fork takes its lock, so no memory is allocated under it: the room is there.
+/// The names of domains, in the order of their numbers. A fork takes this lock, so no memory is allocated
+/// under it: the room is reserved.
 #[derive(Debug)]
 pub(crate) struct Names {
     all: [&'static str; PLACES],
@@ -143,7 +135,7 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// The number of a name, which may be a new one; none where there is no more room.
+    /// The number of a name, which may be new; none if there is no more room.
     fn number(&mut self, name: &'static str) -> Option<u32> {
         let mut known = UNNAMED as usize + 1..self.count;
         if let Some(at) = known.find(|&at| self.all[at] == name) {
@@ -155,7 +147,7 @@ impl Names {
     }
 }
 
-/// Whoever has it starts, or names.
+/// Held while a thread starts telemetry or names a domain.
 static NAMES: Mutex<Names> = Mutex::new(Names {
     all: {
         let mut all = [""; PLACES];
@@ -166,7 +158,7 @@ static NAMES: Mutex<Names> = Mutex::new(Names {
     count: 2,
 });
 
-/// Nobody starts or names meanwhile.
+/// Excludes starting and naming.
 pub(crate) fn names() -> MutexGuard<'static, Names> {
     NAMES.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -178,36 +170,51 @@ pub(crate) fn page() -> Option<&'static Page> {
     unsafe { PAGE.load(Ordering::Acquire).as_ref() }
 }
 
-/// When this page came into being, ns.
+/// The page to count into, for queues.
+#[inline]
+pub(crate) fn open_page() -> Option<Open> {
+    page().map(|_| Open {
+        number: number(),
+        started: started(),
+    })
+}
+
+/// The counts of a function on the page; only while there is one.
+pub(crate) fn counts(place: u32, lane: usize, what: u64) -> &'static Counts {
+    let page = page().expect("a page that was just there is not taken away");
+    &page.row(place, lane, what).counts
+}
+
+/// When this page was made, in ns.
 pub(super) fn started() -> u64 {
     STARTED.load(Ordering::Relaxed)
 }
 
-/// Which page it is.
+/// The number of this page.
 pub(super) fn number() -> u32 {
     NUMBER.load(Ordering::Relaxed)
 }
 
-pub(super) fn start() -> io::Result<()> {
+pub(super) fn start(env: &'static Env) -> io::Result<()> {
     let names = names();
     match page() {
         Some(_) => Ok(()),
-        None => make(0, &names),
+        None => make(env, 0, &names),
     }
 }
 
-/// A descriptor of ours.
+/// A descriptor of the library.
 fn owned(made: i32) -> io::Result<OwnedFd> {
     match made {
         0.. => {
-            // SAFETY: made just now, and nobody else's.
+            // SAFETY: made just now, and not used elsewhere.
             Ok(unsafe { OwnedFd::from_raw_fd(made) })
         }
         _ => Err(io::Error::last_os_error()),
     }
 }
 
-/// An empty file for it, in memory that is there already: touching it later cannot fail.
+/// An empty file for it, in memory that is allocated already: touching it later cannot fail.
 fn file() -> io::Result<OwnedFd> {
     let size = size_of::<Page>();
     // SAFETY: plain data, filled in by the call before it is read.
@@ -222,8 +229,7 @@ fn file() -> io::Result<OwnedFd> {
     let create = |flags| unsafe { libc::memfd_create(c"quiescent-telemetry".as_ptr(), flags) };
     // Kernels before 6.3 do not know the first kind, and some later ones want it.
     let made = owned(create(flags | libc::MFD_NOEXEC_SEAL)).or_else(|_| owned(create(flags)))?;
-    // Not one of the three that everybody takes for the terminal's.
-    // SAFETY: integers.
+    // SAFETY: integers. The copy is not one of the three standard descriptors.
     let made = owned(unsafe { libc::fcntl(made.as_raw_fd(), libc::F_DUPFD_CLOEXEC, 3) })?;
     // SAFETY: integers.
     if unsafe { libc::fallocate(made.as_raw_fd(), 0, 0, size as libc::off_t) } != 0 {
@@ -232,19 +238,19 @@ fn file() -> io::Result<OwnedFd> {
     Ok(made)
 }
 
-/// A new page in the place of the one there is. No memory is allocated by it.
-fn make(forks: u32, names: &Names) -> io::Result<()> {
+/// Replaces the page by a new one. Allocates no memory.
+fn make(env: &'static Env, forks: u32, names: &Names) -> io::Result<()> {
     let size = size_of::<Page>();
     let descriptor = file()?;
     let made = descriptor.as_raw_fd();
     let access = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: memory that nobody has.
+    // SAFETY: memory that is not in use.
     let page = unsafe { libc::mmap(ptr::null_mut(), size, access, libc::MAP_SHARED, made, 0) };
     if page == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
     }
     let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW;
-    // The last one is refused by old kernels: then the same user may write, as it may in the process itself.
+    // Old kernels refuse the last seal: then the same user may write, as it may to the process itself.
     for seal in [seals, libc::F_SEAL_FUTURE_WRITE] {
         // SAFETY: three integers.
         unsafe { libc::fcntl(made, libc::F_ADD_SEALS, seal) };
@@ -258,16 +264,16 @@ fn make(forks: u32, names: &Names) -> io::Result<()> {
     DESCRIPTOR.store(made.cast_unsigned() + 1, Ordering::Relaxed);
     std::mem::forget(descriptor); // for others to find
     PAGE.store(page, Ordering::Release);
-    super::publish::publish();
+    super::publish::publish(env);
     Ok(())
 }
 
-/// In the child of a fork, first: the parent's page is the parent's. Gives what [`begin_again`] wants.
+/// In the child of a fork, first: detaches the parent's page. Returns the argument of [`begin_again`].
 pub(crate) fn leave() -> Option<u32> {
     let page = page()?;
     let forks = page.header.forks.load(Ordering::Relaxed);
     PAGE.store(ptr::null_mut(), Ordering::Relaxed);
-    // SAFETY: this process's own view of it, which nobody uses any more: there is one thread.
+    // SAFETY: this process's own view of it, which is not used any more: there is one thread.
     unsafe { libc::munmap(ptr::from_ref(page).cast_mut().cast(), size_of::<Page>()) };
     if let Some(descriptor) = descriptor() {
         // SAFETY: it is this library's.
@@ -278,14 +284,14 @@ pub(crate) fn leave() -> Option<u32> {
     Some(forks)
 }
 
-/// In the child of a fork, last: it has a page of its own if its parent had one. Nothing is counted if there is none to be had.
-pub(crate) fn begin_again(forks: Option<u32>, names: &Names) {
+/// In the child of a fork, last: makes a page if the parent had one. Nothing is counted if that fails.
+pub(crate) fn begin_again(env: &'static Env, forks: Option<u32>, names: &Names) {
     if let Some(forks) = forks {
-        let _ = make(forks + 1, names);
+        let _ = make(env, forks + 1, names);
     }
 }
 
-/// What a descriptor leads to.
+/// The file that a descriptor leads to.
 fn status(descriptor: i32) -> Option<libc::stat> {
     // SAFETY: plain data, filled in by the call before it is read.
     let mut status: libc::stat = unsafe { std::mem::zeroed() };
@@ -306,7 +312,7 @@ pub(super) fn descriptor() -> Option<i32> {
     is_page.then_some(descriptor)
 }
 
-/// The number of domains of this name. Of those for which there is no room nothing is known but that they are not the process's.
+/// The number of the domains with this name. Domains for which there is no room share one number.
 pub(crate) fn place_of(name: &'static str) -> u32 {
     if name.is_empty() {
         return UNNAMED;
@@ -406,7 +412,7 @@ impl Row {
     }
 }
 
-/// Formats without memory: this may be under a lock.
+/// Formats without allocating: this may be under a lock.
 fn write_to<const N: usize>(text: &Text<N>, what: std::fmt::Arguments<'_>) {
     struct Room([u8; 48], usize);
     impl std::fmt::Write for Room {

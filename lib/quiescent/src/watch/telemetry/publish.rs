@@ -1,17 +1,20 @@
-//! The process's counters, brought to the page at the moments at which they have changed: at the end of a grace period, and before a driver or
-//! the worker sleeps. In between nothing is copied, so nothing runs that would not have run anyway (rule R5).
+//! Publishing the process's counters to the page when they have changed: at the end of a grace period, and
+//! before a driver or the worker sleeps. At other times nothing is copied, so this causes no additional
+//! wake-up (rule R5).
 //!
-//! One at a time writes; who comes meanwhile has it written once more.
+//! One thread writes at a time; a thread that comes meanwhile requests another round from it.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::inner::domain::counters::value;
-use crate::inner::prim;
-use crate::statistics::Flushes;
+use quiescent_engine::credit::Cause;
+
+use quiescent_core::parts::env::Env;
+use quiescent_core::prim;
+use quiescent_core::prim::counters::value;
 
 use super::page::{COUNTERS, HOLDOUTS, Page, page};
 
-/// Writers and those who want one more round.
+/// The number of writers and of requested rounds.
 static WANTED: AtomicU32 = AtomicU32::new(0);
 
 /// The counters' names, in the order of [`values`].
@@ -30,7 +33,7 @@ pub(super) const NAMES: [&str; 48] = [
     "reader_wakeups",
     "sleeps",
     "hand_overs",
-    "usurped",
+    "takeovers",
     "callbacks",
     "callback_panics",
     "callback_exits",
@@ -58,8 +61,8 @@ pub(super) const NAMES: [&str; 48] = [
     "gave_way",
     "leaked",
     "not_inherited",
-    "crowd_sections",
-    "crowd_queued",
+    "unregistered_sections",
+    "unregistered_queued",
     "registered",
     "helper_threads",
     "budget_bytes",
@@ -68,14 +71,14 @@ pub(super) const NAMES: [&str; 48] = [
 
 const _: () = assert!(NAMES.len() <= COUNTERS);
 
-fn values() -> [u64; NAMES.len()] {
-    let domain = prim::domain();
+fn values(env: &'static Env) -> [u64; NAMES.len()] {
+    let domain = &env.state;
     let core = domain.lock();
     let counts = core.engine.counts();
     let budget = core.engine.budget();
     drop(core);
     let c = &domain.counters;
-    let flushes = Flushes::of(&counts.flushes);
+    let flushes = |cause| counts.flushes.of(cause);
     [
         counts.grace_periods,
         counts.sole,
@@ -85,7 +88,7 @@ fn values() -> [u64; NAMES.len()] {
         value(&c.fences_gp),
         value(&c.fences_flag),
         value(&c.fences_take),
-        domain.env().fences.issued(),
+        env.fences.issued(),
         value(&c.fences_shared),
         value(&c.wakeups),
         value(&c.reader_wakeups),
@@ -101,14 +104,14 @@ fn values() -> [u64; NAMES.len()] {
         value(&c.woken_kick),
         value(&c.woken_pressure),
         counts.backlogs,
-        flushes.lazy,
-        flushes.prompt,
-        flushes.batch,
-        flushes.hurry,
-        flushes.barrier,
-        flushes.drain,
-        flushes.pressure,
-        flushes.budget,
+        flushes(Cause::Lazy),
+        flushes(Cause::Prompt),
+        flushes(Cause::Batch),
+        flushes(Cause::Hurry),
+        flushes(Cause::Barrier),
+        flushes(Cause::Drain),
+        flushes(Cause::Pressure),
+        flushes(Cause::Budget),
         value(&c.pressure_events),
         value(&c.pressure_calls),
         counts.pressure,
@@ -119,33 +122,33 @@ fn values() -> [u64; NAMES.len()] {
         value(&c.gave_way),
         value(&c.leaked),
         value(&c.not_inherited),
-        value(&c.crowd_sections),
-        value(&c.crowd_queued),
-        u64::from(domain.env().slots.registered()),
+        value(&env.threads.unregistered),
+        value(&c.unregistered_queued),
+        u64::from(env.threads.slots.registered()),
         value(&c.helpers),
         budget.bytes,
         budget.count,
     ]
 }
 
-/// [`publish`], where something is counted. With no lock held.
+/// Calls [`publish`] if telemetry is on. With no lock held.
 #[inline]
-pub(crate) fn publish_if_on() {
+pub(crate) fn publish_if_on(env: &'static Env) {
     if page().is_some() {
-        publish();
+        publish(env);
     }
 }
 
-/// Brings the counters up to date. With no lock held.
+/// Updates the counters. With no lock held.
 #[cold]
-pub(crate) fn publish() {
+pub(crate) fn publish(env: &'static Env) {
     let Some(page) = page() else { return };
     if WANTED.fetch_add(1, Ordering::AcqRel) != 0 {
         return; // whoever is writing does it once more
     }
     let mut seen = 1;
     loop {
-        write(page);
+        write(env, page);
         let order = (Ordering::AcqRel, Ordering::Acquire);
         match WANTED.compare_exchange(seen, 0, order.0, order.1) {
             Ok(_) => return,
@@ -154,16 +157,16 @@ pub(crate) fn publish() {
     }
 }
 
-/// In the child of a fork: nobody is writing.
+/// In the child of a fork no thread is writing.
 pub(super) fn forked() {
     WANTED.store(0, Ordering::Relaxed);
 }
 
-fn write(page: &Page) {
-    for (place, value) in page.counters.iter().zip(values()) {
+fn write(env: &'static Env, page: &Page) {
+    for (place, value) in page.counters.iter().zip(values(env)) {
         place.value.store(value, Ordering::Relaxed);
     }
-    let domain = prim::domain();
+    let domain = &env.state;
     let (mut cpus, mut count) = ([0; HOLDOUTS], 0);
     let core = domain.lock();
     for (place, cpu) in cpus.iter_mut().zip(core.engine.holdouts()) {
@@ -173,8 +176,8 @@ fn write(page: &Page) {
     drop(core);
     let slots = cpus[..count]
         .iter()
-        .filter_map(|&cpu| domain.env().slots.slot(cpu));
-    let readers = slots.map(|slot| (slot.thread(), slot.seat.reader.nesting()));
+        .filter_map(|&cpu| env.threads.slots.slot(cpu));
+    let readers = slots.map(|slot| (slot.thread(), slot.words.reader.nesting()));
     let inside = readers.filter(|reader| reader.1 != 0);
     let words = inside.map(|(thread, nesting)| nesting << 32 | u64::from(thread));
     let ended = words.chain(std::iter::repeat(0));

@@ -1,7 +1,7 @@
 //! Reading a page: of this process, or of another one.
 //!
-//! The bytes are copied by the kernel (`pread`), so nothing is mapped, and a process that ends meanwhile does no harm. Nothing in
-//! them is believed: offsets and lengths are looked at first.
+//! The kernel copies the bytes (`pread`), so nothing is mapped, and a process that ends meanwhile does no
+//! harm. Offsets and lengths are checked before use.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -14,33 +14,36 @@ use std::time::Duration;
 
 use super::page::{self, MAGIC, NAME, VERSION};
 use super::{Function, Snapshot, What};
-use crate::inner::prim;
+use quiescent_core::prim;
 
-/// A page has at most so many bytes.
+/// The most bytes of a page.
 const MOST_BYTES: u64 = 1 << 20;
-/// And a text.
+/// The most bytes of a text.
 const MOST_TEXT: usize = 4096;
 
-/// The telemetry of a process, to be read as often as one likes.
+/// The telemetry of a process; can be read repeatedly.
 ///
 /// # Layout of a page
 /// Words of this machine's byte order; all counts are 8 bytes, other words 4.
 ///
-/// | at | what |
+/// | at | content |
 /// |---|---|
 /// | 0 | `quiescnt` |
 /// | 8 | version: 1; pid; forks (4 bytes each) |
-/// | 20 | offset, number, and size of each, of four parts: counters, readers in the way, names of domains, functions (12 words of 4 bytes) |
-/// | 72 | since when it counts, ns of `CLOCK_MONOTONIC`; when the counters were brought up to date |
+/// | 20 | offset, number, size (4 bytes each) of: counters, blocking readers, domain names, functions |
+/// | 72 | start of counting, ns of `CLOCK_MONOTONIC`; time of the last update of the counters |
 ///
-/// A *text* is its length (8 bytes) and so many bytes of UTF-8; one with a zero byte among them is being written. A counter is a value and a text. A reader in the way is
-/// a thread's number in its low half and its nesting in the other; a 0 ends them. The name of domain *n* is the *n*th text. A function: key (0: no function; bits 50 and up: domain, from 8192 on an `Srcu`; 48 and 49:
-/// lane, 1 memory, 2 code, 3 intrusive), flags (bit 0: lazy), bytes of one, queued, executed, hurried, prompt, batches, waited at least, at most (sums, µs), longest
-/// (µs), and its name, a text. The last function has no key: it is all those that have found no row.
+/// A *text* is its length (8 bytes) and that many bytes of UTF-8; one with a zero byte among them is being
+/// written. A counter is a value and a text. A blocking reader is a thread's number in the low half and its
+/// nesting in the high half; a 0 ends them. The name of domain *n* is the *n*th text. A function: key (0: no
+/// function; bits 50 and up: domain, from 8192 on an `Srcu`; 48 and 49: lane, 1 memory, 2 code, 3 intrusive),
+/// flags (bit 0: lazy), bytes of one, queued, executed, hurried, prompt, batches, waited at least, at most
+/// (sums, µs), longest (µs), and its name, a text. The last function has no key: it counts all those without
+/// a row.
 #[derive(Debug)]
 pub struct Source {
     file: ManuallyDrop<File>,
-    /// It is to be closed.
+    /// Whether to close it.
     ours: bool,
 }
 
@@ -57,7 +60,8 @@ impl Source {
     /// The telemetry of another process.
     ///
     /// # Errors
-    /// There is no such process; it is not this user's; it counts nothing ([`NotFound`](ErrorKind::NotFound), and the text says how to begin).
+    /// There is no such process; it belongs to another user; or its telemetry is off
+    /// ([`NotFound`](ErrorKind::NotFound), and the text says how to start it).
     pub fn of(pid: u32) -> io::Result<Source> {
         let folder = PathBuf::from(format!("/proc/{pid}/fd"));
         let told = |e: io::Error| {
@@ -78,7 +82,7 @@ impl Source {
             let target = target.to_string_lossy();
             let name = target.strip_prefix("/memfd:").unwrap_or_default();
             if name.trim_end_matches(" (deleted)") == NAME {
-                // By now it may be something else, such as a pipe nobody writes to.
+                // It may have been replaced meanwhile, for example by a pipe without a writer.
                 let how = libc::O_NONBLOCK | libc::O_NOCTTY;
                 let mut options = File::options();
                 let file = options.read(true).custom_flags(how).open(path);
@@ -99,7 +103,7 @@ impl Source {
         ))
     }
 
-    /// This process's, which is not closed.
+    /// This process's page, which is not closed.
     pub(super) fn own() -> Option<Source> {
         let descriptor = page::descriptor()?;
         // SAFETY: open, and never closed by this value.
@@ -107,10 +111,10 @@ impl Source {
         Some(Source { file, ours: false })
     }
 
-    /// What it says now.
+    /// Reads the page.
     ///
     /// # Errors
-    /// It cannot be read, or is not a page of a version that this library knows.
+    /// It cannot be read, or is not a page of a known version.
     pub fn read(&self) -> io::Result<Snapshot> {
         let size = self.file.metadata()?.len();
         if size > MOST_BYTES {
@@ -129,7 +133,7 @@ fn wrong(why: impl fmt::Display) -> io::Error {
     )
 }
 
-/// Bytes, looked at with care.
+/// Bytes with checked access.
 #[derive(Clone, Copy)]
 struct Bytes<'a>(&'a [u8]);
 
@@ -163,11 +167,11 @@ impl<'a> Bytes<'a> {
             return Ok(String::new());
         }
         let text = String::from_utf8_lossy(bytes);
-        // It may go to a terminal.
+        // It may be printed to a terminal.
         Ok(text.replace(char::is_control, "?"))
     }
 
-    /// The `n`th part's elements.
+    /// The elements of the `n`th part.
     fn part(self, n: usize) -> io::Result<impl Iterator<Item = io::Result<Bytes<'a>>>> {
         let number = |k: usize| Ok::<_, io::Error>(self.word(20 + 4 * (3 * n + k))? as usize);
         let (first, count, size) = (number(0)?, number(1)?, number(2)?);
@@ -233,7 +237,7 @@ pub(super) fn parse(bytes: &[u8]) -> io::Result<Snapshot> {
     })
 }
 
-/// A row, if it is somebody's.
+/// A row, if it is in use.
 fn function(row: Bytes<'_>, places: &[String]) -> io::Result<Option<Function>> {
     let key = row.long(0)?;
     let long = |n: usize| row.long(8 * n);
@@ -243,7 +247,10 @@ fn function(row: Bytes<'_>, places: &[String]) -> io::Result<Option<Function>> {
     }
     let place = (key >> 50) as usize;
     let named = places.get(place).filter(|name| !name.is_empty());
-    let domain = match (named, place.checked_sub(page::SRCUS as usize)) {
+    let domain = match (
+        named,
+        place.checked_sub(quiescent_core::queue::meter::SRCUS as usize),
+    ) {
         _ if key == 0 => "(others)".to_owned(),
         (Some(name), _) => name.clone(),
         (None, Some(srcu)) => format!("srcu {srcu}"),
@@ -276,7 +283,7 @@ mod tests {
     use super::*;
 
     fn page() -> Vec<u8> {
-        page::start().expect("a page");
+        page::start(crate::global::env()).expect("a page");
         let source = Source::own().expect("started");
         let mut bytes = vec![0; source.file.metadata().expect("its size").len() as usize];
         source.file.read_exact_at(&mut bytes, 0).expect("read");

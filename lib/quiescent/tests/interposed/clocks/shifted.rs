@@ -1,5 +1,5 @@
-//! Clocks and timers that are shifted by what a test says: `clock_gettime` tells the shifted time, and a jump makes
-//! timers fire that it has passed, as the kernel's would.
+//! Clocks and timers shifted by a test: `clock_gettime` returns the shifted time, and a jump makes the timers
+//! fire that it has passed, as the kernel's would.
 
 use std::ffi::{c_int, c_long};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -14,7 +14,7 @@ static ON: AtomicBool = AtomicBool::new(false);
 pub static WALL: AtomicI64 = AtomicI64::new(0);
 static FINE: AtomicI64 = AtomicI64::new(0);
 static COARSE: AtomicI64 = AtomicI64::new(0);
-/// How often somebody has asked for the time of day.
+/// How often the time of day was read.
 pub static WALL_ASKED: AtomicU64 = AtomicU64::new(0);
 /// What the timers with these descriptors are set to, by the shifted clock; 0 for nothing.
 static TIMERS: Mutex<[i64; 256]> = Mutex::new([0; 256]);
@@ -97,7 +97,8 @@ fn set_real_timer(fd: c_int, deadline: i64) -> c_int {
     }
 }
 
-/// The library's futexes: one with a time-out may have passed it by a jump, so nobody sleeps for longer than this.
+/// The library's futexes: one with a time-out may have passed it by a jump, so no thread sleeps for longer
+/// than this.
 static MOST: libc::timespec = libc::timespec {
     tv_sec: 0,
     tv_nsec: 50_000_000,

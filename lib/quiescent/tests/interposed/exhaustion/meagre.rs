@@ -1,4 +1,4 @@
-//! Memory and threads that are refused to the threads that say so; and one kind of allocation counted.
+//! Refuses memory and threads to selected threads, and counts one kind of allocation.
 
 use std::alloc::Layout;
 use std::cell::Cell;

@@ -1,11 +1,11 @@
-//! What these tests add to the allocator: it knows about forks, and has objects of its own.
+//! Additions to the allocator for these tests: it handles forks, and has a pool of objects.
 //!
-//! *Forks*: every call takes one lock once a test has said so, which is not recursive, and which handlers of `pthread_atfork` take
-//! and release, as allocators' do. They can be registered before the library's (in a constructor that
-//! runs earlier) and after them. Whoever allocates between *prepare* and the end hangs; and so does who
-//! allocates under a lock that *prepare* waits for.
+//! *Forks*: when a test has switched it on, every call takes one lock, which is not recursive, and which
+//! `pthread_atfork` handlers take and release, as allocators' do. They can be registered before the library's
+//! (in a constructor that runs earlier) and after them. A thread that allocates between *prepare* and the end
+//! hangs; so does one that allocates under a lock that *prepare* waits for.
 //!
-//! *Objects*: a pool of them, each of which is in use or not. One that is freed while it is not is noted.
+//! *Objects*: a pool, in which each object is in use or not. Freeing one that is not in use is recorded.
 
 use std::cell::UnsafeCell;
 use std::ptr::NonNull;
@@ -60,7 +60,7 @@ pub const EARLY: &str = "QUIESCENT_TEST_EARLY";
 static START: extern "C" fn() = start;
 
 extern "C" fn start() {
-    // SAFETY: the name ends with a zero, and nobody changes the environment yet.
+    // SAFETY: the name ends with a zero, and no thread changes the environment yet.
     if unsafe { !libc::getenv(c"QUIESCENT_TEST_EARLY".as_ptr()).is_null() } {
         take_locks();
     }

@@ -148,7 +148,7 @@ fn a_callback_may_fork_on_the_worker_and_in_drain() {
                 assert_eq!(drain(PATIENCE).left, 0);
             }
         }
-        // A child that comes back from the callback: nobody is there but the worker's thread, which
+        // A child that comes back from the callback: the only thread there is the worker's, which
         // ends, and with it the process.
         for (n, on_worker) in [(2, true), (3, false)] {
             let thing = ledger.thing(n);

@@ -101,7 +101,7 @@ fn what_the_program_opened_in_place_of_ours_stays_open() {
             // SAFETY: the writing end, in place of a descriptor of the library's: that is the test.
             assert_eq!(unsafe { libc::dup2(ends[1], fd) }, fd);
         }
-        // SAFETY: both are open, and nobody else's.
+        // SAFETY: both are open, and used only here.
         let [reading, writing] = ends.map(|fd| unsafe { OwnedFd::from_raw_fd(fd) });
         in_child(|| {
             for &fd in &ours {

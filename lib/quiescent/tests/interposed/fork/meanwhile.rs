@@ -1,4 +1,4 @@
-//! Forks while other threads are in the middle of something.
+//! Forks while other threads are in the middle of an operation.
 
 use std::future::Future;
 use std::ptr::NonNull;
@@ -160,7 +160,7 @@ fn under_load(load: Load, forkers: usize, times: usize) {
     const OWNERS: usize = 2;
     let stop = AtomicBool::new(false);
     // A thread of the standard library that starts or ends has a lock of that library, and a child forked
-    // meanwhile could start no such thread: all are there before anybody forks, and until nobody does.
+    // meanwhile could start no such thread: all exist before the first fork, and until after the last.
     let together = Barrier::new(OWNERS + usize::from(load == Load::Flushes) + forkers);
     let done = Barrier::new(forkers);
     let (stop, together, done) = (&stop, &together, &done);

@@ -1,4 +1,4 @@
-//! Sections and slots: those of the thread that forks stay, all others are over.
+//! Sections and slots: those of the forking thread stay, all others end.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::everything_works;
 use crate::common::children::in_child;
 use crate::common::{PATIENCE, Reader, SHORT, in_both_modes, isolated, on_thread, thread_id};
 
-/// Does a grace period wait for this thread, and for nobody else?
+/// Whether a grace period waits for this thread only.
 fn assert_only_holdout() {
     assert!(in_section());
     let own = thread_id();
@@ -81,17 +81,19 @@ fn sections_of_other_threads_are_over_in_the_child() {
 }
 
 #[test]
-fn sections_in_the_crowd_stay_open_in_the_child() {
+fn unregistered_sections_stay_open_in_the_child() {
     isolated(|| {
         Options::new().max_threads(1).apply().expect("one leaf");
         let readers: Vec<Reader> = (0..62).map(|_| Reader::idle("has a slot")).collect();
-        let crowd: Vec<Reader> = (0..3).map(|_| Reader::inside("in the crowd")).collect();
+        let unregistered: Vec<Reader> = (0..3)
+            .map(|_| Reader::inside("among the unregistered readers"))
+            .collect();
         let outer = read_lock();
         on_thread("sends newcomers to the other side", || {
             assert!(synchronize_timeout(SHORT).is_err());
         });
         let inner = read_lock();
-        assert!(statistics().crowd_sections >= 5);
+        assert!(statistics().unregistered_sections >= 5);
         in_child(|| {
             let waits = || on_thread("waits", || synchronize_timeout(SHORT).is_err());
             assert!(in_section() && waits());
@@ -102,7 +104,10 @@ fn sections_in_the_crowd_stay_open_in_the_child() {
             everything_works();
         });
         assert!(!in_section());
-        crowd.into_iter().chain(readers).for_each(Reader::end);
+        unregistered
+            .into_iter()
+            .chain(readers)
+            .for_each(Reader::end);
         everything_works();
     });
 }

@@ -1,4 +1,4 @@
-//! Where threads are stopped.
+//! The places where threads are stopped.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_long};

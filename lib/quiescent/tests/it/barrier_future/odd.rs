@@ -1,4 +1,5 @@
-//! Runtimes that go away, wakers that panic, workers that wait, forks, fences that are refused, workers that cannot be started.
+//! Runtimes that end, wakers that panic, workers that wait, forks, refused fences, workers that cannot be
+//! started.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -153,7 +154,7 @@ fn in_the_child_of_a_fork_it_is_polled_again() {
                 if let Place::Under(_) = place {
                     drop(hold.take()); // sections of other threads are over only in the process's domain
                 }
-                // Memory of the parent's is freed here, by whoever frees.
+                // Any thread here may free memory of the parent.
                 let memory = RcuCell::new([1u64; 8]);
                 drop(memory.store([2; 8]));
                 assert!(statistics().queued > 0);

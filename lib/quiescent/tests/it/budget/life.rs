@@ -1,4 +1,4 @@
-//! The budget while threads come and go, queues change hands, and processes fork.
+//! The budget while threads start and end, queues change owners, and processes fork.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -29,7 +29,7 @@ fn what_is_taken_over_before_its_owner_helps_is_not_freed_again() {
         // As often as that takes for some of the take-overs to come in between.
         while statistics().fences_take < 20_000 {
             for _ in 0..20 {
-                // SAFETY: nobody has seen the object.
+                // SAFETY: no other thread has seen the object.
                 unsafe { Retired::from_raw(object()).retire() };
             }
             quiescent::synchronize(); // they are done, and this thread is to free them
@@ -81,7 +81,7 @@ fn the_child_of_a_fork_has_the_total_of_what_it_inherits() {
         let guard = read_lock();
         let reader = Reader::inside("stalled");
         for _ in 0..60 {
-            // SAFETY: nobody has seen the object.
+            // SAFETY: no other thread has seen the object.
             unsafe { Retired::from_raw(object()).retire() };
             defer(|| ());
         }
@@ -145,7 +145,8 @@ fn whatever_happens_the_total_is_nothing_in_the_end() {
         barrier();
         ledger.assert_all_once();
         nothing_is_held();
-        // A grace period that was asked for by somebody who needs it no more is nobody's to drive: who waits next takes it along.
+        // A grace period that was asked for by somebody who needs it no more is nobody's to drive: who waits
+        // next takes it along.
         quiescent::synchronize();
         until_at_rest();
     });

@@ -1,4 +1,5 @@
-//! Domains of the program's own, and `Srcu`s: readers without a slot, budgets, ends, and what the next owner finds.
+//! Domains of the program and `Srcu`s: readers without a slot, budgets, dropping, and reuse by the next
+//! owner.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -40,14 +41,15 @@ impl GracePeriod {
         new
     }
 
-    /// Does it end if somebody else gets it on?
+    /// Whether it ends when another thread drives it.
     fn ends(&self) -> bool {
         let poll = || (0..10).any(|_| self.0.is_done());
         thread::scope(|scope| scope.spawn(poll).join().expect("no panic"))
     }
 }
 
-/// A grace period that began before the second section was opened waits for it as well: the thread was never outside.
+/// A grace period that began before the second section was opened waits for it as well: the thread was never
+/// outside.
 #[test]
 fn a_section_without_a_slot_stays_on_its_side() {
     without_slots(|_| {
@@ -160,7 +162,8 @@ impl Drop for Again {
     }
 }
 
-/// A destructor that retires again has its time, also where nothing but what is queued keeps the domain: no thread is kept for ever.
+/// A destructor that retires again has its time, also where nothing but what is queued keeps the domain: no
+/// thread is kept for ever.
 #[test]
 fn a_domain_whose_destructors_retire_again_is_left_to_them() {
     isolated(|| {

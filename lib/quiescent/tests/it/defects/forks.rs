@@ -1,4 +1,4 @@
-//! The child of a fork finds the lock of a list's writers taken by a thread that is not there.
+//! The child of a fork finds the writers' lock of a list held by a thread that does not exist there.
 
 use std::sync::mpsc;
 use std::thread;

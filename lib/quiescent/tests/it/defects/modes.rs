@@ -1,4 +1,5 @@
-//! The fence mode changes while nothing is under way anywhere: no grace period of a domain or an `Srcu` begins meanwhile.
+//! The fence mode changes while no grace period of any domain or `Srcu` is in progress, and none begins
+//! meanwhile.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
@@ -15,7 +16,7 @@ fn mode() -> FenceMode {
     statistics().fence_mode
 }
 
-/// As long as somebody who has not read wants a grace period, the mode stays as it is.
+/// While a thread that has not read needs a grace period, the mode does not change.
 #[test]
 fn a_grace_period_begins_while_the_mode_changes() {
     isolated(|| {

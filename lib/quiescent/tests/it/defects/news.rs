@@ -1,5 +1,5 @@
-//! News for the program is told by a worker that waits for a grace period like anybody else: in a list of waiters on their stacks. A reporter
-//! may end that thread.
+//! A worker that makes reports waits for grace periods like other threads: in a list of waiters on their
+//! stacks. A reporter may end that thread.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -42,7 +42,8 @@ extern "C" fn write_over(_: *mut c_void) -> *mut c_void {
     }
 }
 
-/// Starts threads that write over their stacks. Those were the stacks of threads that have ended: of the library's, which have 2 MiB.
+/// Starts threads that write over their stacks. Those were the stacks of threads that have ended: of the
+/// library's, which have 2 MiB.
 fn write_over_stacks(count: u32) {
     for _ in 0..count {
         // SAFETY: the attributes are plain data, filled in before they are read; the thread never returns.
@@ -90,7 +91,7 @@ fn a_reporter_ends_a_worker_that_waits() {
         set_budget(1 << 16, u64::MAX);
         for _ in 0..100 {
             let object = NonNull::from(Box::leak(Box::new([0_u8; 4096])));
-            // SAFETY: a box that nobody else knows.
+            // SAFETY: a box that no other code knows.
             unsafe { Retired::from_raw(object) }.retire();
         }
         until("it is told", || ENDED.load(Ordering::Acquire) != 0);

@@ -1,13 +1,14 @@
-//! A slice that is made from a pointer has the provenance of that pointer. One that is made from the address of its first element may
-//! not be read beyond that element, whatever a compiler makes of it today.
+//! A slice made from a pointer has that pointer's provenance. A slice made from the address of its first
+//! element must not be read beyond that element, whatever compilers make of it today.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Every Rust source of the library.
+/// Every Rust source of the library and what it is made of.
 fn sources() -> Vec<PathBuf> {
     let mut found = Vec::new();
-    let mut left = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut left = vec![own.join("src"), own.join("../core/src")];
     while let Some(folder) = left.pop() {
         for entry in fs::read_dir(&folder).expect("a folder of the library") {
             let path = entry.expect("a readable folder").path();

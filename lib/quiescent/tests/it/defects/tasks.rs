@@ -1,4 +1,4 @@
-//! Wakers are the program's code: whatever they do, the tasks of others are woken. And a future that is dropped keeps nothing.
+//! Wakers are the program's code: whatever one does, other tasks are woken. A dropped future keeps nothing.
 
 use std::future::Future;
 use std::panic::panic_any;
@@ -110,8 +110,8 @@ fn a_waker_waits_for_another_grace_period() {
     });
 }
 
-/// Polls a future with one waker, then with another, then drops it: it keeps the last one, and then none. `kind` makes the future while a
-/// reader is in its way.
+/// Polls a future with one waker, then with another, then drops it: it keeps the last one, and then none.
+/// `kind` makes the future while a reader is in its way.
 fn keeps_one_waker<F: Future + Unpin + Clone>(mut future: F) {
     let [first, second, third] = [(); 3].map(|()| Bell::new());
     let kept = |bell: &Arc<Bell>| Arc::strong_count(bell) - 1;

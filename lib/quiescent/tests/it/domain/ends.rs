@@ -1,4 +1,4 @@
-//! Ends: of domains with something in them, of guards that are forgotten, of threads, of processes.
+//! Dropping: domains with queued items, forgotten guards, and the end of threads and processes.
 
 use super::*;
 use crate::common::children::fork;
@@ -53,7 +53,7 @@ fn what_a_drained_domain_leaves_is_run_though_nobody_drains_it() {
         let dropped = Arc::new(AtomicU32::new(0));
         let domain = Domain::new();
         domain.set_drained(true);
-        // What goes, goes because nobody is left who could drain, and not for its time.
+        // It is run because no thread is left to drain it, not because of its flush time.
         let hour = Duration::from_secs(3600);
         let (lazy, prompt) = (hour, hour);
         domain.set_flush_times(FlushTimes { lazy, prompt });
@@ -134,7 +134,7 @@ fn a_thread_that_ends_in_a_section_stays_a_holdout() {
         let ended = thread::spawn(|| std::mem::forget(domain.read_lock()));
         ended.join().expect("no panic");
         assert!(domain.synchronize_timeout(SHORT).is_err());
-        // Its slot is nobody else's.
+        // No other thread gets its slot.
         let others = (0..200).map(|_| thread::spawn(|| drop(domain.read_lock())));
         for other in others.collect::<Vec<_>>() {
             other.join().expect("no panic");
@@ -328,13 +328,13 @@ fn a_drained_domain_that_is_dropped_is_drained_by_nobody_and_runs_all_the_same()
 }
 
 #[test]
-fn dropped_domains_leave_no_grounds_behind() {
+fn dropped_domains_leave_nothing_behind() {
     isolated(|| {
         let first = grounds_of(&Domain::new());
         for round in 0..100 {
             let domain = Arc::new(Domain::new());
             if round % 2 == 0 {
-                // A grace period is wanted, and nobody waits for it any more.
+                // A grace period is requested, and no thread waits for it any more.
                 let begun = Barrier::new(2);
                 let waited = Barrier::new(2);
                 thread::scope(|scope| {

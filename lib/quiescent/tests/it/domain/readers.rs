@@ -1,4 +1,5 @@
-//! Readers: nested, in several domains by turns, in handlers, too many of them, without a slot; and an oracle.
+//! Readers: nested, alternating between domains, in handlers, too many of them, without a slot; and an
+//! oracle.
 
 use super::*;
 use crate::common::{in_both_modes, isolated};
@@ -173,7 +174,7 @@ fn more_threads_than_a_leaf_has_room_for() {
 }
 
 #[test]
-fn threads_without_a_slot_read_in_the_crowd() {
+fn threads_without_a_slot_read_unregistered() {
     isolated(|| {
         let few = quiescent::Options::new().max_threads(1);
         few.apply().expect("nobody has read");
@@ -195,7 +196,7 @@ fn threads_without_a_slot_read_in_the_crowd() {
             .collect();
         begun.wait();
         assert!(
-            quiescent::statistics().crowd_sections > 0,
+            quiescent::statistics().unregistered_sections > 0,
             "more than have slots"
         );
         assert!(domain.synchronize_timeout(SHORT).is_err());

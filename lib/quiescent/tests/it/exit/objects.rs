@@ -1,4 +1,5 @@
-//! Shared objects that contain the library (the example `plugin`): closing one is safe, since it stays.
+//! Shared objects that contain the library (the example `plugin`): closing one is safe, because it stays
+//! loaded.
 
 use std::ffi::{CStr, CString, c_void};
 use std::path::{Path, PathBuf};

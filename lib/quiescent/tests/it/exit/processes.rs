@@ -1,5 +1,5 @@
-//! Processes that end while callbacks are pending: nothing hangs, nothing crashes, and what has not been
-//! run is not run. Each case is a child of its own that ends by itself.
+//! Processes that end with pending callbacks: no hang, no crash, and the pending callbacks do not run. Each
+//! case is a child of its own that ends by itself.
 
 use std::process::Command;
 use std::sync::OnceLock;
@@ -121,7 +121,7 @@ fn the_end_is_clean_under_valgrind() {
         barrier();
         (WAYS..2 * WAYS).for_each(|n| queue_somehow(ledger.thing(n), n));
         let _ = drain(PATIENCE);
-        // What a thread of ours is about to take over when another one forks is nobody's in the child.
+        // What a library thread is about to take over when another thread forks has no owner in the child.
         quiescent::synchronize();
         crate::common::deferral::until_at_rest();
         crate::common::children::in_child(|| {

@@ -1,10 +1,10 @@
-//! Readers that walk a sorted list while writers change it, and what they must find.
+//! Readers that walk a sorted list while writers change it, with an oracle.
 //!
-//! Keys 1 mod 4 stay. Keys 3 mod 4 are always there and are replaced all the time. Even keys, the first
-//! and the last one among them, come and go. So every iteration finds every odd key once.
+//! Keys 1 mod 4 stay. Keys 3 mod 4 are always present and are replaced constantly. Even keys, including the
+//! first and the last one, come and go. So every iteration finds every odd key once.
 //!
-//! Every element has a number of its own, and a ledger holds what is known of it. What happens in it
-//! before and after an iteration is ordered by the ledger's own acquires and releases:
+//! Every element has a unique number, and a ledger records its state. The ledger's own acquires and releases
+//! order what happens before and after an iteration:
 //!
 //! * an element whose removal was entered before the iteration began is not seen;
 //! * an element whose insertion was entered before it began, and whose removal had not begun when it
@@ -32,7 +32,7 @@ const ENOUGH_TOGETHER: u64 = 300;
 
 /// What is known of all elements.
 struct Ledger {
-    /// The next number. 0 is nobody's.
+    /// The next number. 0 is not used.
     number: AtomicU64,
     /// How many removals there were.
     clock: AtomicU64,

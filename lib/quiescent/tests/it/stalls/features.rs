@@ -1,4 +1,4 @@
-//! What the features add.
+//! The output of the features.
 
 #[cfg(feature = "locations")]
 mod locations {
@@ -50,7 +50,7 @@ mod locations {
             outside();
             let mut guard = read_lock();
             let _ = reported();
-            // Somebody waits: the section ends here and another begins.
+            // A grace period waits: the section ends here and another begins.
             let here = line() + 1;
             guard.repin();
             let at = reported();

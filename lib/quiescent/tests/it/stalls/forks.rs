@@ -1,4 +1,4 @@
-//! The child of a fork: nobody there is blamed for what the parent's readers do.
+//! The child of a fork: reports there do not blame the parent's readers.
 
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread;
@@ -59,8 +59,8 @@ fn a_child_that_is_inside_itself_says_so() {
 
 static FORKED: AtomicI32 = AtomicI32::new(0);
 
-/// A reporter that forks. Whoever waited when it was called goes on waiting, in both processes; in the child
-/// there is nobody to wait for.
+/// A reporter that forks. Waiters at that time continue to wait, in both processes; in the child
+/// there is no reader to wait for.
 #[test]
 fn a_reporter_may_fork() {
     in_both_modes(|| {

@@ -1,4 +1,4 @@
-//! Who notices a stall, and what is said of the reader.
+//! Detection: the reporting thread, and what the report says of the reader.
 
 use std::ptr::NonNull;
 use std::sync::Barrier;
@@ -71,7 +71,7 @@ fn of_many_that_wait_one_tells() {
         listen(TIME);
         let slow = Reader::inside("slow");
         thread::scope(|scope| {
-            // The first to drive goes home before it would tell; whoever takes over tells.
+            // The first driver returns before its report is due; its successor reports.
             let first = scope.spawn(|| synchronize_timeout(TIME / 4));
             let callers = sleepers(scope, 3, synchronize);
             let first = first.join().expect("no panic");
@@ -181,7 +181,7 @@ fn no_reporter_runs_inside_retire() {
             thread::sleep(Duration::from_millis(2));
         }
         assert!(told().iter().all(|(_, teller)| *teller != thread_id()));
-        // It is overdue, and whoever may tell does so at once.
+        // It is overdue, and the next thread that may report does so at once.
         let before = told().len();
         let cookie = start_grace_period();
         until("a poll tells", || {
@@ -236,17 +236,17 @@ fn readers_without_a_slot_are_told_together() {
             .expect("nobody reads yet");
         quiescent::report::on_report(super::remember);
         let slow: Vec<_> = (0..64).map(|_| Reader::inside("slow")).collect();
-        assert_eq!(statistics().crowd_sections, 2);
+        assert_eq!(statistics().unregistered_sections, 2);
         let _ = synchronize_timeout(5 * TIME);
         let report = told().swap_remove(0).0;
-        let crowd: Vec<_> = report
+        let unregistered: Vec<_> = report
             .readers
             .iter()
             .filter(|reader| reader.holdout.thread_id == 0)
             .map(|reader| (reader.state, reader.location))
             .collect();
-        assert!(!crowd.is_empty() && crowd.iter().all(|it| *it == (None, None)));
-        assert_eq!(report.readers.len() + report.more, 62 + crowd.len());
+        assert!(!unregistered.is_empty() && unregistered.iter().all(|it| *it == (None, None)));
+        assert_eq!(report.readers.len() + report.more, 62 + unregistered.len());
         slow.into_iter().for_each(Reader::end);
     });
 }

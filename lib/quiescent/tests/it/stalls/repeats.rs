@@ -1,4 +1,4 @@
-//! How often: later and later for one grace period, anew for the next, and not at all without a reader.
+//! Frequency: growing intervals for one grace period, restarted for the next, and no report without a reader.
 
 use std::thread;
 use std::time::Duration;
@@ -59,7 +59,7 @@ fn the_next_grace_period_begins_anew() {
 fn nothing_is_told_of_those_who_do_not_stall() {
     in_both_modes(|| {
         listen(Duration::from_millis(1));
-        // Outside, they are in nobody's way, however long that is.
+        // Outside of sections they block nothing, however long that is.
         let idle: Vec<_> = (0..3).map(|_| Reader::idle("idle")).collect();
         for n in 0..200 {
             synchronize();
@@ -91,7 +91,7 @@ fn work(s: Statistics) -> [u64; 9] {
     ]
 }
 
-/// Rule R5: nobody looks on account of stalls alone.
+/// Rule R5: no thread checks for stalls alone.
 #[test]
 fn once_the_reader_has_left_nothing_is_told_and_nothing_runs() {
     in_both_modes(|| {
@@ -112,7 +112,7 @@ fn once_the_reader_has_left_nothing_is_told_and_nothing_runs() {
     });
 }
 
-/// The same with a reader that stalls: nobody waits, nothing is queued, so nobody cares.
+/// The same with a stalled reader: no thread waits and nothing is queued, so no report is made.
 #[test]
 fn a_stall_that_nobody_waits_for_wakes_nobody() {
     in_both_modes(|| {

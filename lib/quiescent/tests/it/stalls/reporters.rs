@@ -1,4 +1,4 @@
-//! What a reporter may do, and what it cannot break.
+//! Reporters: what they may do, and what they cannot break.
 
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::thread;
@@ -58,7 +58,7 @@ fn a_reporter_may_use_the_library() {
             2 * CALLS.load(Ordering::Acquire)
         );
         until_at_rest();
-        // And whoever waited may wait again.
+        // Waiters may wait again.
         synchronize();
     });
 }

@@ -11,10 +11,11 @@
 //! | `due together, N` | `fences`, `fences_used`, `grace_periods`, `looks` | [`together`]: what N domains have queued is due at the same time |
 //! | `N at rest`, `N at rest, used at once` | `memory_bytes`, `bytes_a_domain`, `wakeups`, `timers`, `threads`, `not_at_rest`, … | [`resting`]: N domains that were used, and have nothing to do |
 //!
-//! Subjects: `quiescent` (the process's domain), `quiescent-domain` and its forms; with `--compare` also crossbeam's and seize's collectors
-//! and haphazard's domains, whose readers are apart in the same way. They have no grace period to wait for, so only their sections, and the
-//! `push` of seize, are measured. The sections are measured in turn in one run, so ratios mean something on a busy machine, too; counters
-//! do in any case.
+//! Subjects: `quiescent` (the process's domain), `quiescent-domain` and its forms; with `--compare` also
+//! crossbeam's and seize's collectors and haphazard's domains, whose readers are apart in the same way. They
+//! have no grace period to wait for, so only their sections, and the `push` of seize, are measured. The
+//! sections are measured in turn in one run, so ratios mean something on a busy machine, too; counters do in
+//! any case.
 
 pub mod child;
 pub mod resting;
@@ -107,8 +108,8 @@ pub fn subjects_of(compare: bool) -> Vec<Subject> {
 /// Measures and reports. When stopped, the report has what was measured until then.
 ///
 /// # Errors
-/// [`Error::Usage`] for counts out of range; [`Error::Failed`] when threads or measuring processes cannot be had, or valgrind is missing
-/// and instructions are wanted.
+/// [`Error::Usage`] for counts out of range; [`Error::Failed`] when threads or measuring processes cannot be
+/// had, or valgrind is missing and instructions are wanted.
 pub fn run(options: &DomainOptions, control: Control<'_>) -> Result<Report, Error> {
     check(options)?;
     let subjects = subjects_of(options.read.compare);
@@ -211,7 +212,8 @@ fn apart(options: &DomainOptions, control: Control<'_>) -> Result<Vec<Row>, Erro
     Ok(rows)
 }
 
-/// One process after the other, in rounds whose order rotates. A figure whose metric begins with `process:` is of the process's domain.
+/// One process after the other, in rounds whose order rotates. A figure whose metric begins with `process:`
+/// is of the process's domain.
 fn in_turn(
     asks: Vec<(&str, Ask)>,
     rounds: u64,

@@ -1,12 +1,13 @@
 //! Domains that were used, and have nothing to do: their memory, and what the library's threads do.
 //!
-//! Each was read in by one thread (or, every second one, by two), waited for, and had something retired in it that is gone. Either one
-//! after the other, or all at the same time: then as many engines were needed at once, and those are kept for later.
+//! Each was read in by one thread (or, every second one, by two), waited for, and had something retired in it
+//! that is gone. Either one after the other, or all at the same time: then as many engines were needed at
+//! once, and those are kept for later.
 //!
-//! Memory is what the kernel counts page by page: anonymous pages of the whole process that are resident, after less before. The first look is
-//! after one domain has been used in the same way, so that what a process with domains has anyway (the worker and its stack, one
-//! engine, the allocator's own) is not in it; what the allocator keeps of what was freed is. Huge pages are off: one of them would be twice
-//! the target.
+//! Memory is what the kernel counts page by page: anonymous pages of the whole process that are resident,
+//! after less before. The first look is after one domain has been used in the same way, so that what a
+//! process with domains has anyway (the worker and its stack, one engine, the allocator's own) is not in it;
+//! what the allocator keeps of what was freed is. Huge pages are off: one of them would be twice the target.
 
 use crate::measure::{process, threads};
 use quiescent::stats::DomainStatistics;
@@ -32,7 +33,7 @@ pub fn case(domains: u64, at_once: bool) -> String {
 pub fn measure(domains: u64, at_once: bool, rest: Duration) -> Result<Vec<Figure>, String> {
     no_huge_pages();
     let made = (0..domains).map(|_| Domain::new()).collect::<Vec<_>>();
-    // They stay: at the end of this process nobody drops them.
+    // They stay: nothing drops them before the end of this process.
     let all: &'static [Domain] = made.leak();
     let first: &'static Domain = Box::leak(Box::default());
     let second = Second::start(first, all)?;
@@ -58,11 +59,13 @@ pub fn measure(domains: u64, at_once: bool, rest: Duration) -> Result<Vec<Figure
 
 /// A figure is to be what was touched, to the page.
 fn no_huge_pages() {
-    // SAFETY: plain numbers; a kernel that does not know it refuses, and then there are none, or figures are larger.
+    // SAFETY: plain numbers; a kernel that does not know it refuses, and then there are none, or figures are
+    // larger.
     unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) };
 }
 
-/// Reads, waits, and has something retired and gone, in each; everything in one before the next, or each step in all of them.
+/// Reads, waits, and has something retired and gone, in each; everything in one before the next, or each step
+/// in all of them.
 fn use_all(domains: &'static [Domain], at_once: bool) {
     let size = if at_once { domains.len() } else { 1 };
     for some in domains.chunks(size.max(1)) {
@@ -115,7 +118,8 @@ fn watch(all: &[Domain], rest: Duration, case: &str) -> Vec<Figure> {
     ]
 }
 
-/// The second reader: reads in one domain at its start, in every second one of the others when told, and stays, asleep.
+/// The second reader: reads in one domain at its start, in every second one of the others when told, and
+/// stays, asleep.
 struct Second {
     go: Sender<()>,
     done: Receiver<()>,

@@ -1,12 +1,14 @@
 //! A reader that stays in a section of one domain, and what another domain notices of it.
 //!
-//! In the one domain, a reader is inside, a thread waits for it (its driver sleeps), and a callback is queued, so that the worker has that
-//! domain to look after, too. In the other one, and in the process's, the calling thread waits for grace periods and has callbacks run
-//! meanwhile, beside a thread that has read there and sleeps. Phases with and without the stall take turns in one process.
+//! In the one domain, a reader is inside, a thread waits for it (its driver sleeps), and a callback is
+//! queued, so that the worker has that domain to look after, too. In the other one, and in the process's, the
+//! calling thread waits for grace periods and has callbacks run meanwhile, beside a thread that has read
+//! there and sleeps. Phases with and without the stall take turns in one process.
 //!
-//! What counts is counted: a driver of the other domain that sleeps for a reader (`sleeps`), or is woken by one (`reader_wakeups`), and what
-//! has not ended when the phase has (`left`: callbacks, and grace periods). `held_up` is how many of the stalled domain's own grace periods had
-//! not ended then, of as many phases: without them there was no stall. Times are for information.
+//! What counts is counted: a driver of the other domain that sleeps for a reader (`sleeps`), or is woken by
+//! one (`reader_wakeups`), and what has not ended when the phase has (`left`: callbacks, and grace periods).
+//! `held_up` is how many of the stalled domain's own grace periods had not ended then, of as many phases:
+//! without them there was no stall. Times are for information.
 
 use super::child::PROCESS;
 use crate::measure::threads;
@@ -162,7 +164,8 @@ fn delayed(hand_over: impl FnOnce(Box<dyn FnOnce() + Send>)) -> Option<f64> {
     Some(at.duration_since(begin).as_nanos() as f64 / 1_000.0)
 }
 
-/// A thread that has read in the domain and in the process's, and sleeps: without it no grace period would need a fence.
+/// A thread that has read in the domain and in the process's, and sleeps: without it no grace period would
+/// need a fence.
 struct Bystander {
     over: Sender<()>,
     thread: JoinHandle<()>,

@@ -1,9 +1,11 @@
 //! Something is due in several domains at the same time: how many fences that takes.
 //!
-//! In each domain another thread has read, so that its grace periods need a fence, and something is queued lazily with a flush time of one
-//! second. Such times are rounded up to whole seconds of the clock, so all are due at the same instant, and the worker looks.
-//! `fences` is what the kernel was asked for in the process meanwhile, by a filter on the system call ([`crate::cases::sync::fence_count`]; left
-//! out where the kernel refuses filters). `fences_used` is what the domains say they needed, in all: one fence may serve several.
+//! In each domain another thread has read, so that its grace periods need a fence, and something is queued
+//! lazily with a flush time of one second. Such times are rounded up to whole seconds of the clock, so all
+//! are due at the same instant, and the worker looks. `fences` is what the kernel was asked for in the
+//! process meanwhile, by a filter on the system call ([`crate::cases::sync::fence_count`]; left out where the
+//! kernel refuses filters). `fences_used` is what the domains say they needed, in all: one fence may serve
+//! several.
 //!
 //! A counted fence is none. Here nothing needs it: the other thread sleeps, outside any section.
 

@@ -1,10 +1,11 @@
 //! `bench mixed`: reads beside updates.
 //!
-//! One thread (or [`MixedOptions::readers`]) enters a section, loads a pointer, reads, leaves, in a loop; another makes
-//! an object, puts it in the place of the one before and retires that one. `read` is thread CPU time a pair, the loop
-//! included: here the pointer and the object come from another processor each time, which no bare loop shows. `update` is
-//! the rest of the process's CPU time an update, the library's own threads and the final barrier included. Both have a
-//! rate by the clock on the wall, which depends on who else wants the CPUs. A process a subject and round.
+//! One thread (or [`MixedOptions::readers`]) enters a section, loads a pointer, reads, leaves, in a loop;
+//! another makes an object, puts it in the place of the one before and retires that one. `read` is thread CPU
+//! time a pair, the loop included: here the pointer and the object come from another processor each time,
+//! which no bare loop shows. `update` is the rest of the process's CPU time an update, the library's own
+//! threads and the final barrier included. Both have a rate by the clock on the wall, which depends on who
+//! else wants the CPUs. A process a subject and round.
 
 pub mod child;
 
@@ -35,7 +36,7 @@ pub fn case_name(case: &str, readers: u64) -> String {
 pub struct MixedOptions {
     /// The program that can [`crate::measure::once::serve`]: this program itself.
     pub program: PathBuf,
-    /// All subjects, not only ours.
+    /// All subjects, not only quiescent's.
     pub compare: bool,
     /// Rounds.
     pub rounds: u64,
@@ -64,8 +65,8 @@ impl MixedOptions {
 /// Measures and reports. When stopped, the report has what was measured until then.
 ///
 /// # Errors
-/// [`Error::Usage`] for counts of 0 or too many readers, [`Error::Failed`] when a measuring process cannot be started,
-/// dies or hangs.
+/// [`Error::Usage`] for counts of 0 or too many readers, [`Error::Failed`] when a measuring process cannot be
+/// started, dies or hangs.
 pub fn run(options: &MixedOptions, control: Control<'_>) -> Result<Report, Error> {
     if options.rounds == 0 || options.ms == 0 {
         let text = "0 rounds or 0 ms measure nothing: give 3 rounds or more, 100 ms or more";

@@ -1,12 +1,14 @@
-//! `bench pressure`: how long it takes, when memory is low, until the first of what is held is freed, and the last.
+//! `bench pressure`: how long it takes, when memory is low, until the first of what is held is freed, and the
+//! last.
 //!
-//! Threads retire objects lazily, fewer than a batch each, and go quiet; the flush time is an hour. Then the main thread
-//! says that memory is low. What is measured is the time from that call to the first destructor and to the last, by the
-//! clock on the wall: the wake-up of the worker, one process-wide fence, a grace period, the objects before. It is an
-//! upper bound of the time after the worker's `epoll_wait` has returned, whoever said so. How long the *kernel* takes to
-//! speak is in the guide, source by source: it is its own, and no affair of this program.
+//! Threads retire objects lazily, fewer than a batch each, and go quiet; the flush time is an hour. Then the
+//! main thread reports low memory. The measured time is from that call to the first destructor and to the
+//! last, on the wall clock: the wake-up of the worker, one process-wide fence, a grace period, the objects
+//! before. It is an upper bound of the time after the worker's `epoll_wait` has returned, for any source of
+//! the report. The guide has the delays of the *kernel*'s reports, source by source; this program does not
+//! measure them.
 //!
-//! Ours alone: no other library here hears of memory. A process a case and round.
+//! Only for quiescent: no other library here reacts to low memory. A process a case and round.
 
 pub mod child;
 
@@ -58,8 +60,8 @@ impl PressureOptions {
 /// Measures and reports. When stopped, the report has what was measured until then.
 ///
 /// # Errors
-/// [`Error::Usage`] for counts that make no sense, [`Error::Failed`] when a measuring process cannot be started, dies or
-/// hangs.
+/// [`Error::Usage`] for counts that make no sense, [`Error::Failed`] when a measuring process cannot be
+/// started, dies or hangs.
 pub fn run(options: &PressureOptions, control: Control<'_>) -> Result<Report, Error> {
     if options.rounds == 0 {
         let text = "0 rounds measure nothing: give 10 rounds or more";

@@ -76,8 +76,8 @@ fn measure(ask: &RetireAsk) -> Result<Vec<Figure>, String> {
     }
 }
 
-/// Room for one batch, and how many batches make `objects`. One batch is retired already, so that the first steps of
-/// library and allocator are not measured.
+/// Room for one batch, and how many batches make `objects`. One batch is retired already, so that the first
+/// steps of library and allocator are not measured.
 fn warm(subject: Deferring, objects: u64) -> (Blocks, u64) {
     let batch = BATCH.min(objects);
     let mut blocks = Blocks::room(subject, batch as usize);

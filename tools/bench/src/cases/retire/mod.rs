@@ -8,9 +8,9 @@
 //! | `drop 1t` | the same for objects that own another and have `Drop` |
 //! | `at rest` | everything is reclaimed, nothing is retired: wake-ups of the library's threads, timers |
 //!
-//! Each measurement has a process of its own ([`crate::measure::once`]); in a round, every subject and case is measured once, in
-//! an order that rotates. Rows are over the rounds. Processes at rest are watched once, all at the same time. Instruction
-//! counts of `push` are made by [`crate::instructions`].
+//! Each measurement has a process of its own ([`crate::measure::once`]); in a round, every subject and case
+//! is measured once, in an order that rotates. Rows are over the rounds. Processes at rest are watched once,
+//! all at the same time. Instruction counts of `push` are made by [`crate::instructions`].
 
 pub mod child;
 mod text;
@@ -79,7 +79,7 @@ impl RetireCase {
 pub struct RetireOptions {
     /// The program that can [`crate::measure::once::serve`]: this program itself.
     pub program: PathBuf,
-    /// All subjects, not only ours.
+    /// All subjects, not only quiescent's.
     pub compare: bool,
     /// Only these subjects, when not empty.
     pub only: Vec<String>,
@@ -123,7 +123,8 @@ impl RetireOptions {
 /// Measures and reports. When stopped, the report has what was measured until then.
 ///
 /// # Errors
-/// [`Error::Usage`] for counts of 0, [`Error::Failed`] when a measuring process cannot be started, dies or hangs.
+/// [`Error::Usage`] for counts of 0, [`Error::Failed`] when a measuring process cannot be started, dies or
+/// hangs.
 pub fn run(options: &RetireOptions, control: Control<'_>) -> Result<Report, Error> {
     if options.rounds == 0 || options.objects == 0 {
         let text =

@@ -1,7 +1,7 @@
 //! `bench scale`: what threads cost that are registered, and do nothing.
 //!
-//! A process a number of threads, subject and round. The caller is one of them; the others have read once and sleep
-//! outside any section. In this order:
+//! A process a number of threads, subject and round. The caller is one of them; the others have read once and
+//! sleep outside any section. In this order:
 //!
 //! | metric | what |
 //! |---|---|
@@ -25,7 +25,7 @@ use quiescent_report::text::cases;
 use quiescent_report::{Control, Error, Report};
 use std::path::PathBuf;
 
-/// The most threads that can be asked for: what a domain has slots for, but a few.
+/// The largest permitted number of threads: the slots of a domain, minus a few.
 pub const MOST_REGISTERED: u64 = 65_000;
 
 /// The name of the case with so many registered threads.
@@ -41,7 +41,7 @@ pub fn case_name(threads: u64) -> String {
 pub struct ScaleOptions {
     /// The program that can [`crate::measure::once::serve`]: this program itself.
     pub program: PathBuf,
-    /// All subjects that have a grace period, not only ours.
+    /// All subjects that have a grace period, not only quiescent's.
     pub compare: bool,
     /// Numbers of registered threads, each 1..=[`MOST_REGISTERED`].
     pub threads: Vec<u64>,
@@ -70,8 +70,8 @@ impl ScaleOptions {
 /// Measures and reports. When stopped, the report has what was measured until then.
 ///
 /// # Errors
-/// [`Error::Usage`] for counts of 0 or too many threads, [`Error::Failed`] when a measuring process cannot be started,
-/// dies or hangs.
+/// [`Error::Usage`] for counts of 0 or too many threads, [`Error::Failed`] when a measuring process cannot be
+/// started, dies or hangs.
 pub fn run(options: &ScaleOptions, control: Control<'_>) -> Result<Report, Error> {
     if options.rounds == 0 || options.calls == 0 || options.threads.is_empty() {
         let text = "0 rounds, 0 calls or no number of threads measure nothing: give 3 rounds or more, 100 calls or more";

@@ -2,10 +2,11 @@
 //!
 //! What registration costs is CPU time on the thread's own clock, what reading that clock costs subtracted.
 //!
-//! *The end of a thread* is measured from a destructor of a thread-local, where the library's `detach` is called, to a
-//! destructor of a POSIX key. Those run later, in the order in which keys were made, and ours is made after those of
-//! libraries that make theirs when the program starts; so a hook that gives the thread's place back is in between. A
-//! thread that never used the library does the same ([`bare_exit_ns`]), and is subtracted.
+//! *The end of a thread* is measured from a destructor of a thread-local, where the library's `detach` is
+//! called, to a destructor of a POSIX key. Those run later, in the order in which keys were made, and ours is
+//! made after those of libraries that make theirs when the program starts; so a hook that gives the thread's
+//! place back is in between. A thread that never used the library does the same ([`bare_exit_ns`]), and is
+//! subtracted.
 
 use crate::measure::clock::thread_cpu_ns;
 use crate::subjects::Subject;
@@ -88,13 +89,13 @@ pub struct Sleepers {
     threads: Vec<JoinHandle<()>>,
     costs: Arc<Vec<Cost>>,
     reached: usize,
-    /// Why there are not as many as were asked for.
+    /// The reason why there are fewer than requested.
     pub refused: Option<std::io::Error>,
 }
 
 impl Sleepers {
-    /// Starts `wanted` threads, or as many as the system grants; `subject` is who they use (nobody: they are bare),
-    /// `retire` what every second one of them is to do.
+    /// Starts `wanted` threads, or as many as the system grants; `subject` is who they use (nobody: they are
+    /// bare), `retire` what every second one of them is to do.
     pub fn start(wanted: usize, subject: Option<Subject>, retire: Option<fn()>) -> Sleepers {
         let now = Now {
             step: Step::Start,
@@ -134,7 +135,7 @@ impl Sleepers {
         sleepers
     }
 
-    /// Threads that were to be had.
+    /// Threads that could be started.
     pub fn reached(&self) -> usize {
         self.reached
     }

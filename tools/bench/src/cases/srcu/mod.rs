@@ -9,9 +9,10 @@
 //! | `sole thread`, `other asleep`, `reader looping` | `latency_us`, `latency_us_p99`, `fences` | as in `bench sync`; those who are there read in the `Srcu` |
 //! | any of these, subject `quiescent-srcu` | `cpu_ns_ratio`, `instructions_ratio`, `latency_us_ratio` | the median over that of `quiescent` in the same run: pairs may cost 3 times, grace periods 2 times |
 //!
-//! Subjects: `quiescent` (the sections of threads, which must not sleep), `quiescent-srcu`, `quiescent-srcu-owned` (guards that
-//! keep the `Srcu` alive); with `--compare` also a `std` reader-writer lock, and arc-swap's `load` and `load_full`. They are
-//! measured in turn in one run, so ratios mean something on a busy machine, too.
+//! Subjects: `quiescent` (the sections of threads, which must not sleep), `quiescent-srcu`,
+//! `quiescent-srcu-owned` (guards that keep the `Srcu` alive); with `--compare` also a `std` reader-writer
+//! lock, and arc-swap's `load` and `load_full`. They are measured in turn in one run, so ratios mean
+//! something on a busy machine, too.
 
 use crate::cases::read::{self, ReadOptions};
 use crate::cases::sync::{self, SyncCase, SyncOptions};
@@ -78,8 +79,8 @@ impl SrcuOptions {
 /// Measures and reports. When stopped, the report has what was measured until then.
 ///
 /// # Errors
-/// [`Error::Usage`] for counts out of range; [`Error::Failed`] when threads or measuring processes cannot be had, or valgrind is missing
-/// and instructions are wanted.
+/// [`Error::Usage`] for counts out of range; [`Error::Failed`] when threads or measuring processes cannot be
+/// had, or valgrind is missing and instructions are wanted.
 pub fn run(options: &SrcuOptions, control: Control<'_>) -> Result<Report, Error> {
     read::check(&options.read)?;
     if options.instructions {

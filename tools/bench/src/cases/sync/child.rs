@@ -1,9 +1,11 @@
 //! A measuring process: one subject, one case.
 //!
-//! It ends when its input does. Ctrl-C is for the parent, which then prints what was measured; so it is ignored here.
+//! It ends when its input does. Ctrl-C is for the parent, which then prints what was measured; so it is
+//! ignored here.
 //!
-//! The other threads of a case are made once. Between rounds they sleep in a channel (*offline*, for libraries that
-//! want to know), so that a process that is not being measured uses no CPU and holds up nobody.
+//! The other threads of a case are made once. Between rounds they sleep in a channel (*offline*, for
+//! libraries that want to know), so that a process that is not being measured uses no CPU and blocks no grace
+//! period.
 
 use super::wire::{Answer, Ask};
 use super::{SyncCase, fence_count};

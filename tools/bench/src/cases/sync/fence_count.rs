@@ -1,9 +1,10 @@
 //! Counts process-wide fences from outside the library that issues them.
 //!
-//! A system-call filter turns each `membarrier` call that would be a fence into `SIGSYS`; the handler counts it and
-//! answers 0 without fencing. So the count trusts no library's own counters, and is the same for all. Nothing in a
-//! counting process relies on the fence: no memory is reclaimed there, and latencies are not reported. The filter
-//! covers the calling thread and those it starts later, so it is installed while there is only one.
+//! A system-call filter turns each `membarrier` call that would be a fence into `SIGSYS`; the handler counts
+//! it and answers 0 without fencing. So the count trusts no library's own counters, and is the same for all.
+//! Nothing in a counting process relies on the fence: no memory is reclaimed there, and latencies are not
+//! reported. The filter covers the calling thread and those it starts later, so it is installed while there
+//! is only one.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -48,7 +49,8 @@ extern "C" fn on_fence(
 ) {
     FENCES.fetch_add(1, Ordering::Relaxed);
     let context = context.cast::<libc::ucontext_t>();
-    // SAFETY: the kernel hands a SA_SIGINFO handler the frame of the interrupted call, valid until it returns.
+    // SAFETY: the kernel hands a SA_SIGINFO handler the frame of the interrupted call, valid until it
+    // returns.
     #[cfg(target_arch = "x86_64")]
     unsafe {
         (*context).uc_mcontext.gregs[libc::REG_RAX as usize] = 0;
@@ -67,7 +69,8 @@ extern "C" fn on_fence(
 const FENCE_COMMANDS: u32 = 1 | 1 << 1 | 1 << 3 | 1 << 5;
 
 fn install_filter() -> io::Result<()> {
-    /// Offsets into `struct seccomp_data` (seccomp(2)): the call's number, and the low half of its first argument.
+    /// Offsets into `struct seccomp_data` (seccomp(2)): the call's number, and the low half of its first
+    /// argument.
     const NUMBER: u32 = 0;
     const ARGUMENT: u32 = if cfg!(target_endian = "little") {
         16

@@ -7,13 +7,13 @@
 //! | `reader looping` | one thread (or so many) that reads in a loop; only calls that found one *on a CPU* count: its heartbeat was less than 1 µs old when the call began |
 //!
 //! Each subject and case has a process of its own ([`child`]), because what `membarrier` costs depends on the
-//! process: on how many threads it has and on what was registered when. The processes live through the whole run
-//! and sleep in a pipe; the parent has them measure in turn, in rounds whose order rotates. The caller is
+//! process: on how many threads it has and on what was registered when. The processes live through the whole
+//! run and sleep in a pipe; the parent has them measure in turn, in rounds whose order rotates. The caller is
 //! registered with the library where the library wants that.
 //!
-//! A latency is one call, on the monotonic clock, the clock's own cost included (option `clock_ns`). Rows are over
-//! the rounds: `latency_us` of the rounds' medians, `latency_us_p99` of their 99th percentiles. `fences` is counted
-//! from outside ([`fence_count`]), in processes of their own.
+//! A latency is one call, on the monotonic clock, the clock's own cost included (option `clock_ns`). Rows are
+//! over the rounds: `latency_us` of the rounds' medians, `latency_us_p99` of their 99th percentiles. `fences`
+//! is counted from outside ([`fence_count`]), in processes of their own.
 
 pub mod child;
 pub mod fence_count;
@@ -71,7 +71,7 @@ impl SyncCase {
 pub struct SyncOptions {
     /// The program whose `internal sync-child` command is [`child::serve`]: this program itself.
     pub program: PathBuf,
-    /// All subjects that have a grace period, not only ours.
+    /// All subjects that have a grace period, not only quiescent's.
     pub compare: bool,
     /// Rounds; medians of fewer than 30 are noisy.
     pub rounds: u64,
@@ -119,7 +119,8 @@ pub struct Measured {
 /// Measures and reports. When stopped, the report has what was measured until then.
 ///
 /// # Errors
-/// [`Error::Usage`] for counts of 0, [`Error::Failed`] when a measuring process cannot be started, dies or hangs.
+/// [`Error::Usage`] for counts of 0, [`Error::Failed`] when a measuring process cannot be started, dies or
+/// hangs.
 pub fn run(options: &SyncOptions, control: Control<'_>) -> Result<Report, Error> {
     let measured = measure(options, control)?;
     let mut report = Report::new("bench sync", options.seed);
@@ -205,7 +206,8 @@ fn one_round(child: &mut Child, options: &SyncOptions) -> Result<Vec<f64>, Error
     }
 }
 
-/// Counts fences in a fresh process a subject and case: 100 calls each. Left out where the kernel refuses a filter.
+/// Counts fences in a fresh process a subject and case: 100 calls each. Left out where the kernel refuses a
+/// filter.
 fn count_fences(
     options: &SyncOptions,
     measured: &mut [Measured],
@@ -236,7 +238,7 @@ fn count_fences(
     Ok(())
 }
 
-/// What our own counters did while nobody waited and nothing was queued.
+/// quiescent's counters while no thread waited and nothing was queued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Idle {
     /// Change of each counter.
@@ -245,8 +247,8 @@ pub struct Idle {
     pub threads: u64,
 }
 
-/// Lets a process with two registered threads of our own subject do nothing for `ms`, and looks at the counters.
-/// `None` when our own subject is not in this build.
+/// Lets a process with two registered threads of our own subject do nothing for `ms`, and looks at the
+/// counters. `None` when our own subject is not in this build.
 ///
 /// # Errors
 /// [`Error::Failed`] as for [`run`].

@@ -1,8 +1,8 @@
 //! How the parent talks to its measuring processes: a line of JSON each way, strictly in turn.
 //!
-//! A process answers `ready` by itself, then one line for each line it is asked, and ends when its input does: a
-//! parent that dies leaves nobody behind. An answer that does not come in time is an error that names the subject
-//! (a library may hang), never a wait for ever.
+//! A process answers `ready` by itself, then one line for each line it is asked, and ends when its input
+//! does: after a parent that dies no process remains. An answer that does not come in time is an error that
+//! names the subject (a library may hang), never an unlimited wait.
 
 use super::{SyncCase, SyncOptions};
 use crate::subjects::Counters;
@@ -13,7 +13,7 @@ use std::os::fd::AsRawFd;
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The longest an answer may take beyond what was asked for.
+/// The longest an answer may take beyond the requested time.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What a measuring process is asked.
@@ -79,7 +79,8 @@ impl Child {
     /// Starts `program internal sync-child` for a subject and case, and waits until it is ready.
     ///
     /// # Errors
-    /// [`Error::Failed`] when it cannot be started or is not what it should be: another number of threads, for one.
+    /// [`Error::Failed`] when it cannot be started or is not what it should be: another number of threads,
+    /// for one.
     pub fn start(
         options: &SyncOptions,
         subject: &str,

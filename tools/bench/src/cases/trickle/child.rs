@@ -1,15 +1,16 @@
 //! A measuring process of `bench trickle`: one subject, one verb, one rate, once.
 //!
-//! The producer sleeps to absolute deadlines and hands over one block at each. The main thread looks on; both are the
-//! program's, every other thread is the library's. Wake-ups are counted from a little after the first block on, so that
-//! the start of a library's thread is not taken for one.
+//! The producer sleeps to absolute deadlines and hands over one block at each. The main thread looks on; both
+//! are the program's, every other thread is the library's. Wake-ups are counted from a little after the first
+//! block on, so that the start of a library's thread is not taken for one.
 //!
-//! What becomes of the blocks: most tell when they are freed ([`crate::measure::freed`]). Plain ones of ours are freed without a
-//! word, in the order in which they were retired; for them the main thread asks the library how many are left, every few
-//! milliseconds, and takes those that are missing for freed just then. A delay counts from just before the call.
+//! Most blocks report when they are freed ([`crate::measure::freed`]). Plain ones of quiescent are freed
+//! without a report, in the order in which they were retired; for them the main thread reads the number left
+//! from the library, every few milliseconds, and counts the missing ones as freed just then. A delay counts
+//! from just before the call.
 //!
-//! On a busy machine the producer may fall behind its deadlines; it then hands over as fast as it can. `ops_per_s` is the
-//! rate there really was.
+//! On a busy machine the producer may fall behind its deadlines; it then hands over as fast as it can.
+//! `ops_per_s` is the rate there really was.
 
 use crate::deferral::rest;
 use crate::deferral::{self, Deferring, Verb};
@@ -329,7 +330,8 @@ impl<'a> Watch<'a> {
     }
 
     fn look(&mut self) {
-        // In this order: a block that is handed over in between makes it look as if fewer were freed, never more.
+        // In this order: a block that is handed over in between makes it look as if fewer were freed, never
+        // more.
         let made = self.handed.blocks.load(Acquire);
         let freed = match self.verb.silent {
             Some(held) => made.saturating_sub(held().0),

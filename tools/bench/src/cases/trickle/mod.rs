@@ -1,9 +1,9 @@
 //! `bench trickle`: what it costs a quiet program to have a block reclaimed now and then.
 //!
-//! A producer hands over one block of 64 bytes at a time, to absolute deadlines, at some rate; a case is a verb and a rate,
-//! such as `retire 10/s`. Other libraries have one verb, which is shown as `retire`. At rates up to
-//! [`EXITS_UP_TO`] there is a second process, in which the producer *ends* after its last block (`retire 10/s, exits`) where
-//! it otherwise goes to sleep.
+//! A producer hands over one block of 64 bytes at a time, to absolute deadlines, at some rate; a case is a
+//! verb and a rate, such as `retire 10/s`. Other libraries have one verb, which is shown as `retire`. At
+//! rates up to [`EXITS_UP_TO`] there is a second process, in which the producer *ends* after its last block
+//! (`retire 10/s, exits`) where it otherwise goes to sleep.
 //!
 //! | metric | what |
 //! |---|---|
@@ -16,9 +16,9 @@
 //! | `backlog`, `held_bytes` | most blocks held at a time, and their bytes |
 //! | `grace_periods`, `scans`, `fences` | what `quiescent` counted, to the end |
 //!
-//! Processes that sleep nearly always are measured at the same time, as many as wake [`CAPACITY`] times a second in all
-//! ([`crate::measure::waves`]); their wake-ups are their own, and the CPU they take from each other is a few percent. Of higher
-//! rates there is one process at a time, with the machine to itself.
+//! Processes that sleep nearly always are measured at the same time, as many as wake [`CAPACITY`] times a
+//! second in all ([`crate::measure::waves`]); their wake-ups are their own, and the CPU they take from each
+//! other is a few percent. Of higher rates there is one process at a time, with the machine to itself.
 
 pub mod child;
 mod targets;
@@ -47,8 +47,8 @@ pub const CAPACITY: u64 = 4_000;
 /// Most blocks a process: what a producer can hand over one by one within the longest time.
 pub const MOST_BLOCKS: u64 = 10_000_000;
 
-/// How long after the last call a lazy block of ours may be freed: the flush time and 20 % of it. The flush time's
-/// rounding up to a whole second has to fit into that.
+/// How long after the last call a lazy block of ours may be freed: the flush time and 20 % of it. The flush
+/// time's rounding up to a whole second has to fit into that.
 pub fn patience_ms() -> u64 {
     quiescent::tuning::FLUSH.as_millis() as u64 * 6 / 5
 }
@@ -58,7 +58,7 @@ pub fn patience_ms() -> u64 {
 pub struct TrickleOptions {
     /// The program that can [`crate::measure::once::serve`]: this program itself.
     pub program: PathBuf,
-    /// All subjects, not only ours.
+    /// All subjects, not only quiescent's.
     pub compare: bool,
     /// Blocks a second.
     pub rates: Vec<u64>,
@@ -137,8 +137,8 @@ impl TrickleOptions {
 /// Measures and reports, with the targets. When stopped, the report has what was measured until then.
 ///
 /// # Errors
-/// [`Error::Usage`] for no time, no rate or one that is too high; [`Error::Failed`] when a measuring process cannot be
-/// started, dies or hangs.
+/// [`Error::Usage`] for no time, no rate or one that is too high; [`Error::Failed`] when a measuring process
+/// cannot be started, dies or hangs.
 pub fn run(options: &TrickleOptions, control: Control<'_>) -> Result<Report, Error> {
     let mut report = measure(options, control)?;
     report.rows.extend(verdict::rows(&targets(&report)));

@@ -1,8 +1,9 @@
-//! `sim replay --set trace=FILE`: a machine that lives through what a kernel's trace has recorded.
+//! `sim replay --set trace=FILE`: a machine that replays a kernel's trace.
 //!
-//! The trace says how many CPUs there are, how often they tick, what was queued when and where, and where RCU's threads ran. What it
-//! does not say is for `--set`: which kernel parameters were in force, whether CPUs executed at the same time. What the
-//! kernel did in those seconds stands beside what the model makes of them.
+//! The trace says how many CPUs there are, how often they tick, what was queued when and where, and where
+//! RCU's threads ran. What it does not say is for `--set`: which kernel parameters were in force, whether
+//! CPUs executed at the same time. What the kernel did in those seconds stands beside what the model makes of
+//! them.
 
 use super::usage;
 use crate::arguments::sim::Sim;

@@ -1,4 +1,5 @@
-//! What `sim` prints for people: everything that was decided first, then tables with a column for each variant.
+//! What `sim` prints for people: everything that was decided first, then tables with a column for each
+//! variant.
 
 use super::Variant;
 use quiescent_report::Report;

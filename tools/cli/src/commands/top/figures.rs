@@ -74,7 +74,8 @@ impl Figures {
         }
     }
 
-    /// What is held, and by whom. The running kernel does not say who is in the way; others have nothing before the first callback.
+    /// The amount held, and the holdouts. The running kernel does not name its holdouts; others have nothing
+    /// before the first callback.
     fn add_held(&mut self, interval: &Interval) {
         let whole = interval.subject.word();
         let (held, held_bytes) = (interval.held(), interval.held_bytes());

@@ -1,7 +1,8 @@
-//! A simulated run as a source for `top`: a machine that goes on while somebody looks.
+//! A simulated run as a source for `top`: a machine that runs while it is viewed.
 //!
-//! Virtual time passes at each look: on a terminal as much as has passed outside, else exactly an interval, and nobody waits for it. The first look is at the
-//! machine's beginning. A machine that is too large to keep up goes slower than it should rather than make the terminal wait.
+//! Virtual time passes at each reading: on a terminal as much as has passed outside, otherwise exactly an
+//! interval, at full speed. The first reading is at the machine's beginning. A machine that is too large to
+//! keep up runs slower and does not block the terminal.
 
 use quiescent_sim::{Counted, InTheWay, Live, Look, Plan};
 use quiescent_top::{Function, Holdout, SOFTIRQS, Sample, Source, Subject, Thread, What};

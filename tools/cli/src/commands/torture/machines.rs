@@ -1,7 +1,7 @@
 //! Carries out `torture --sim`: random machines of the model, until a number of them is done.
 //!
-//! Nothing here depends on how many run at once, or on what else this machine does: a seed has its machine, and the first finding is that of
-//! the smallest seed. It is made smaller before it is shown.
+//! Nothing here depends on how many run at once, or on what else this machine does: a seed has its machine,
+//! and the first finding is that of the smallest seed. It is made smaller before it is shown.
 
 use super::super::code;
 use crate::arguments::torture::Torture;
@@ -35,7 +35,7 @@ pub fn run(options: &Torture) -> Result<u8, Error> {
     result
 }
 
-/// While it lives nobody prints that a thread has panicked: a case's panic is a finding, and told as one.
+/// While it lives no panic of a thread is printed: a case's panic is a finding, and reported as one.
 struct Quiet;
 
 impl Quiet {

@@ -114,8 +114,8 @@ fn disposals(runs: &[Run]) -> u64 {
         .sum()
 }
 
-/// In the shape that every command shares. A case is the scenario's name and what was counted; a row has a value for
-/// each run of the scenario.
+/// In the shape that every command shares. A case is the scenario's name and what was counted; a row has a
+/// value for each run of the scenario.
 pub fn json(campaign: &Campaign, runs: &[Run], stopped: bool) -> Report {
     let mut shared = Report::new("torture", campaign.ask.seed);
     let names: Vec<&str> = campaign

@@ -1,4 +1,5 @@
-//! Predictions for kernels whose latencies were measured elsewhere (`data/kernel-measurements.json`), by placement.
+//! Predictions for kernels whose latencies were measured elsewhere (`data/kernel-measurements.json`), by
+//! placement.
 
 use super::*;
 use quiescent_report::Silent;
@@ -43,7 +44,8 @@ fn of(all: &[Prediction], place: Place, load: LoadKind) -> &Prediction {
 
 #[test]
 fn an_idle_machine_waits_as_the_measured_one_did() {
-    // Linux 6.12, 8 CPUs, HZ=1000, woken by a callback: 10.00 ms in two waits; on the thread's own CPU 6.00 ms in one.
+    // Linux 6.12, 8 CPUs, HZ=1000, woken by a callback: 10.00 ms in two waits; on the thread's own CPU 6.00
+    // ms in one.
     let all = predictions(&facts(8, 1000, 3, false), None);
     let other = of(&all, Place::Other, LoadKind::Idle);
     assert!((other.mean_us / 10_000.0 - 1.0).abs() < 0.005, "{other:?}");

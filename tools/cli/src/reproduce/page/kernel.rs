@@ -1,5 +1,5 @@
-//! The synchronize benchmark: a bar for each column of the text, and the runs as a table; what the model predicts for this
-//! kernel beside what was measured, where the benchmark's rows have that.
+//! The synchronize benchmark: a bar for each column of the text, and the runs as a table; what the model
+//! predicts for this kernel beside what was measured, where the benchmark's rows have that.
 
 use crate::reproduce::benchmark::{Benchmark, Column, all_runs};
 use quiescent_report::OURS;
@@ -39,7 +39,8 @@ pub(super) fn body(benchmark: &Benchmark) -> Option<Markup> {
 /// The metric of a kernel's calls taken together, and of a prediction for them.
 const TOGETHER: &str = "latency_us_pooled_mean";
 
-/// This kernel's calls and what the model predicts for each configuration that it may be in; nothing without a prediction.
+/// This kernel's calls and what the model predicts for each configuration that it may be in; nothing without
+/// a prediction.
 fn predictions(rows: &[quiescent_report::Row]) -> Option<Markup> {
     let of = |whose: &'static str, tone| {
         let wanted =

@@ -1,7 +1,8 @@
 //! The library beside other libraries: a chart a question, a panel a case, a bar a library.
 //!
-//! A question is a metric with its unit (many parts of `reproduce` have a `cpu_ns`) and the cases that belong to it. Bars stand in
-//! the report's order in every panel, so that a library is found again; a library that was not measured in a case has no bar there.
+//! A question is a metric with its unit (many parts of `reproduce` have a `cpu_ns`) and the cases that belong
+//! to it. Bars stand in the report's order in every panel, so that a library is found again; a library that
+//! was not measured in a case has no bar there.
 
 use quiescent_bench::cases::sync::SyncCase;
 use quiescent_bench::cases::{mixed, retire, trickle};

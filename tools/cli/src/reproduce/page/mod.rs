@@ -1,4 +1,5 @@
-//! The page of `reproduce`: the targets, the library beside other libraries, this kernel's grace periods, the experiments on the machine model.
+//! The page of `reproduce`: the targets, the library beside other libraries, this kernel's grace periods, the
+//! experiments on the machine model.
 //!
 //! It is made from the structures that the text and the JSON are made from, and its last table has every row.
 

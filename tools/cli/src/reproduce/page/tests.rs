@@ -1,4 +1,5 @@
-//! The page as a file: well-formed, loads nothing, has every comparison and every row, and says what is missing.
+//! The page as a file: well-formed, loads nothing, has every comparison and every row, and says what is
+//! missing.
 
 use super::*;
 use crate::reproduce::{benchmark, published};

@@ -1,8 +1,9 @@
 //! Horizontal bars, in panels that share one scale.
 //!
-//! The name of a bar stands left of it, or above it where some name of the chart is too long for that, in several lines if it has to; the figure
-//! stands right of it, and where somebody's bar is the measure, how many times that it is. Several bars of one row (a real figure and the model's) stand under the row's name. A thin line shows
-//! the range of the samples where there is one.
+//! The name of a bar stands left of it, or above it where some name of the chart is too long for that, in
+//! several lines if it has to; the figure stands right of it, and where somebody's bar is the measure, how
+//! many times that it is. Several bars of one row (a real figure and the model's) stand under the row's name.
+//! A thin line shows the range of the samples where there is one.
 
 use super::{Frame, LETTER, NARROWEST, Tone, axis_label, labels, spoken, titled};
 use crate::html::letters::{shortened, width, wrapped};
@@ -105,8 +106,8 @@ impl Bar {
         self.value.is_finite() && self.value >= 0.0
     }
 
-    /// How many times another bar it is, as `×1.25`. `~×1.25`, if the ranges of the two have something in common: another run may well say the
-    /// opposite. `None` where one of them has no length.
+    /// How many times another bar it is, as `×1.25`. `~×1.25`, if the ranges of the two have something in
+    /// common: another run may well say the opposite. `None` where one of them has no length.
     ///
     /// ```
     /// use quiescent_report::html::chart::Bar;
@@ -185,8 +186,8 @@ impl Bars {
         self.drawn(None, &self.figures())
     }
 
-    /// As [`Bars::render`], with how many times the bar of this tone in its panel each other bar is ([`Bar::times`]), and with this table in place of
-    /// the plain one.
+    /// As [`Bars::render`], with how many times the bar of this tone in its panel each other bar is
+    /// ([`Bar::times`]), and with this table in place of the plain one.
     pub fn render_beside(&self, whose: Tone, figures: &Table) -> Markup {
         self.drawn(Some(whose), figures)
     }

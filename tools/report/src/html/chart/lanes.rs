@@ -1,10 +1,11 @@
 //! Lanes: who did what when, one lane above the other over the same stretch of time.
 //!
-//! A lane is a row of stretches, each with a [`Paint`]. Across is time; the time axis stands below each panel, and panels stand one above the other, so that the
-//! same instant is at the same place in all of them. What is done most of the time is thousands of stretches that are narrower than a
-//! pixel, so each kind is *one* path a panel, in a drawing of its own that is stretched to the width there is, and what is short gets an edge
-//! that is not stretched: nothing that was done is invisible. Kinds differ in height as well as in colour, depth of sleep by
-//! height alone, and each path has its kind as a title.
+//! A lane is a row of stretches, each with a [`Paint`]. Across is time; the time axis stands below each
+//! panel, and panels stand one above the other, so that the same instant is at the same place in all of them.
+//! What is done most of the time is thousands of stretches that are narrower than a pixel, so each kind is
+//! *one* path a panel, in a drawing of its own that is stretched to the width there is, and what is short
+//! gets an edge that is not stretched: nothing that was done is invisible. Kinds differ in height as well as
+//! in colour, depth of sleep by height alone, and each path has its kind as a title.
 
 use super::{Frame, spoken, titled};
 use crate::html::scale::Scale;
@@ -25,7 +26,7 @@ const UNITS: f64 = 100_000.0;
 /// What is done in a stretch: its colour and its height.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Paint {
-    /// Work that somebody wanted.
+    /// Useful work.
     Work,
     /// The grace-period thread.
     GracePeriod,

@@ -1,9 +1,10 @@
 //! Charts: a figure with its title, its drawing, and the same figures as a table behind a line that opens it.
 //!
-//! A drawing is an SVG without a `viewBox`: across everything is in per cent of its width, down everything is in pixels. So
-//! it is as wide as there is room, and its text is of the same size everywhere. Colour comes from the style sheet by
-//! [`Tone`], never from an attribute, and nothing is said by colour alone. `role="img"`, `<title>` and `<desc>` say
-//! to a screen reader what there is; figures of single marks are in the table.
+//! A drawing is an SVG without a `viewBox`: across everything is in per cent of its width, down everything is
+//! in pixels. So it is as wide as there is room, and its text is of the same size everywhere. Colour comes
+//! from the style sheet by [`Tone`], never from an attribute, and nothing is said by colour alone.
+//! `role="img"`, `<title>` and `<desc>` say to a screen reader what there is; figures of single marks are in
+//! the table.
 
 mod bars;
 mod lanes;
@@ -25,7 +26,7 @@ use maud::{Markup, html};
 pub enum Tone {
     /// This project's.
     Ours,
-    /// Somebody else's.
+    /// Another subject's.
     #[default]
     Peer,
     /// A real machine's.
@@ -59,8 +60,8 @@ impl Tone {
 const NARROWEST: f64 = 300.0;
 const LETTER: f64 = 12.0;
 
-/// Ticks with their labels; a label that would touch the one before it, in the narrowest drawing, is left out, and its line stays. `share` is where a
-/// tick is, across.
+/// Ticks with their labels; a label that would touch the one before it, in the narrowest drawing, is left
+/// out, and its line stays. `share` is where a tick is, across.
 fn labels(ticks: &[f64], share: impl Fn(f64) -> f64) -> Vec<(f64, Option<String>)> {
     let mut free = f64::NEG_INFINITY;
     let labelled = ticks.iter().map(|&at| {

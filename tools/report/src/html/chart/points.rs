@@ -1,7 +1,7 @@
 //! Points in a plane, joined or not: a figure over another.
 //!
-//! A guide shows where points should be: within a share of the diagonal (a real figure across, the model's up), or of a
-//! level. Both axes of a diagonal have the same scale, so that it is one.
+//! A guide shows where points should be: within a share of the diagonal (a real figure across, the model's
+//! up), or of a level. Both axes of a diagonal have the same scale, so that it is one.
 
 use super::{Frame, Tone, axis_label, labels, spoken};
 use crate::html::scale::Scale;
@@ -17,7 +17,7 @@ const TOP: usize = 24;
 const HEIGHT: usize = 260;
 /// Below it.
 const FOOT: usize = 38;
-/// Rows of a table that nobody reads as a whole.
+/// The number of rows beyond which a table is cut.
 const STEPS: usize = 24;
 
 /// A chart of points.

@@ -1,7 +1,7 @@
 //! Ratios: one figure over another, a dot a row, with the band in which it should be.
 //!
-//! What a ratio compares may have any unit, so one chart holds figures of many kinds. All panels share one scale, so that
-//! a dot far out is far out in all of them.
+//! What a ratio compares may have any unit, so one chart holds figures of many kinds. All panels share one
+//! scale, so that a dot far out is far out in all of them.
 
 use super::{Frame, LETTER, NARROWEST, Tone, labels, spoken, titled};
 use crate::html::letters::shortened;

@@ -1,4 +1,5 @@
-//! What every chart promises: well-formed, titled, nothing but finite places, all figures in the table, odd names escaped.
+//! What every chart promises: well-formed, titled, nothing but finite places, all figures in the table, odd
+//! names escaped.
 
 use super::*;
 use roxmltree::{Document, Node};

@@ -1,4 +1,5 @@
-//! Sentences about the model's own figures, as text and as JSON: what is said, the figure, its bound, the verdict.
+//! Statements about the model's own figures, as text and as JSON: the statement, the figure, its bound, the
+//! verdict.
 
 use super::verdict;
 use crate::experiments::{Bound, Modelled, Shown};

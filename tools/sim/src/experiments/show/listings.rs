@@ -12,7 +12,7 @@ fn cell(figures: Option<&Vec<f64>>, column: usize) -> String {
     value.map_or(String::new(), short)
 }
 
-/// Has any line of it been published? A variant that nobody published has the model's columns only.
+/// Has any line of it been published? An unpublished variant has the model's columns only.
 fn is_published(listing: &Listing) -> bool {
     listing.lines.iter().any(|it| it.published.is_some())
 }
@@ -67,7 +67,8 @@ pub(super) fn text(modelled: &Modelled) -> String {
     text
 }
 
-/// Every figure of every line. What was published and is not the model's is no row, so that each has its partner.
+/// Every figure of every line. What was published and is not the model's is no row, so that each has its
+/// partner.
 pub(super) fn rows(modelled: &Modelled) -> impl Iterator<Item = Row> {
     modelled.listings().flat_map(of).flatten()
 }

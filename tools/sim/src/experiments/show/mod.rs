@@ -1,4 +1,4 @@
-//! What the experiments have shown, as rows, as text and as a part of a page.
+//! The results of the experiments, as rows, as text and as a part of a page.
 
 mod claims;
 mod listings;

@@ -1,5 +1,5 @@
-//! Outcomes as rows: subjects `kernel` or `published` for the real figure and `model` for the model's, with the same case and metric, so that a
-//! script can join them.
+//! Outcomes as rows: subjects `kernel` or `published` for the real figure and `model` for the model's, with
+//! the same case and metric, so that a script can join them.
 
 use quiescent_report::{Report, Row};
 

@@ -1,4 +1,5 @@
-//! Outcomes as text. The 108 configurations of one experiment are one line here, and all of them rows of JSON.
+//! Outcomes as text. The 108 configurations of one experiment are one line here, and all of them rows of
+//! JSON.
 
 use quiescent_report::text::Table;
 use quiescent_report::text::number::short;

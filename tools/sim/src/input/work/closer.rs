@@ -1,9 +1,10 @@
 //! A task that closes buffers frame by frame: one system call for each, and each queues callbacks.
 //!
-//! What a display does all day: at every frame a process draws, and then closes what the last frame was drawn into. The system call puts the last
-//! reference, and what describes the buffer is freed by callbacks that the call has queued. So whoever looks at callbacks wants to know
-//! *which call* one comes from: the task says when it enters and leaves the kernel ([`Op::Enter`], [`Op::Leave`]), and the machine keeps a
-//! record of each call ([`SysCall`](crate::SysCall)).
+//! A display does this all day: at every frame a process draws, and then closes the buffer of the last frame.
+//! The system call drops the last reference, and callbacks that the call has queued free the buffer's
+//! records. An analysis of callbacks needs to know *which call* a callback comes from: the task states when
+//! it enters and leaves the kernel ([`Op::Enter`], [`Op::Leave`]), and the machine keeps a record of each
+//! call ([`SysCall`](crate::SysCall)).
 
 use super::Queued;
 use crate::base::chance::Chance;
@@ -57,7 +58,8 @@ enum Step {
 }
 
 impl Closer {
-    /// The next frame is due, from when the last one was: what a frame takes does not change the rate. None: there is none any more.
+    /// The next frame is due, from when the last one was: what a frame takes does not change the rate. None:
+    /// there is none any more.
     fn next_frame(&mut self) -> Option<u64> {
         if self.every == 0 || self.buffers == 0 {
             return None;

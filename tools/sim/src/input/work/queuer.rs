@@ -1,4 +1,4 @@
-//! A task that queues callbacks, a few at a time, as they come.
+//! A task that queues callbacks, a few at a time.
 
 use crate::base::chance::Chance;
 use crate::input::op::{Op, Work};
@@ -8,7 +8,7 @@ use crate::input::op::{Op, Work};
 pub struct Queued {
     /// Its function: an index that [`Machine::func`](crate::Machine::func) gave.
     pub func: usize,
-    /// Nobody waits for it.
+    /// Without a waiter.
     pub lazy: bool,
     /// Interrupts are enabled where it is queued, so that threads can be woken from there.
     pub can_wake: bool,

@@ -1,7 +1,8 @@
 //! A task that waits for a callback of its own: the mode switches of a percpu-ref.
 //!
-//! A reference count that is kept by CPU is read as a whole by switching it to one atomic counter. Whoever switches queues a
-//! callback and waits until it has been invoked: readers that still count by CPU are done then. The way back waits for nobody.
+//! A reference count that is kept by CPU is read as a whole by switching it to one atomic counter. The
+//! switching task queues a callback and waits until it has been invoked: by then no reader counts by CPU any
+//! more. The way back needs no wait.
 
 use super::Queued;
 use crate::base::chance::Chance;

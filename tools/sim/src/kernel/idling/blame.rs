@@ -1,12 +1,14 @@
-//! What a CPU is woken for.
+//! The cause of a CPU's wake-up.
 //!
-//! Whoever wakes a CPU says so before it does: a task's sleep that ends, a tick or clock and what it is for, an interrupt and the task that it was sent for.
-//! Where that is a thread of RCU's, or a tick that callbacks need, the cause has a callback's function as well: that of the
-//! oldest callback that whoever is woken looks after. For `rcuop/N` and ticks these are the CPU's; for `rcuog/N` those of its
-//! group; for `rcu_preempt` all that are in no bypass: the grace period under way, or asked for, serves the oldest of them.
+//! The waker of a CPU states the cause before it wakes the CPU: a task's sleep that ends, a tick or clock and
+//! its purpose, an interrupt and the task that it was sent for. If that is a thread of RCU's, or a tick that
+//! callbacks need, the cause has a callback's function as well: that of the oldest callback that the woken
+//! thread serves. For `rcuop/N` and ticks these are the CPU's; for `rcuog/N` those of its group; for
+//! `rcu_preempt` all that are in no bypass: the grace period in progress, or requested, serves the oldest of
+//! them.
 //!
-//! Timers of the wheel are RCU's: tasks of workloads sleep by timers of their own. So a clock that was set for a timer which was stopped later is RCU's
-//! as well.
+//! Timers of the wheel are RCU's: tasks of workloads sleep by timers of their own. So a clock that was set
+//! for a timer which was stopped later is RCU's as well.
 
 use quiescent_engine::CpuId;
 

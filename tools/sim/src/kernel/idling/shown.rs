@@ -1,4 +1,4 @@
-//! What a run has shown of idle states, out of the books that were kept.
+//! A run's figures of idle states, from its records.
 
 use super::{Book, Idling};
 use crate::base::span::Span;

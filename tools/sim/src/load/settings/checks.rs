@@ -1,4 +1,4 @@
-//! Machines that cannot be, machines that do not fit into memory, and settings that have no effect.
+//! Impossible machines, machines that do not fit into memory, and settings without effect.
 
 use crate::base::error::Error;
 use crate::idling::Setup;
@@ -13,8 +13,8 @@ pub const MOST_CPUS: u32 = 1 << 20;
 /// Ticks a second, at most.
 pub(super) const MOST_HZ: u32 = 10_000;
 
-/// Bytes that an idle CPU takes: its own state, the engine's, and its share of the tree. Threads of offloaded callbacks come on top.
-/// A test counts what a machine really allocates and holds it against this.
+/// Bytes that an idle CPU takes: its own state, the engine's, and its share of the tree. Threads of offloaded
+/// callbacks come on top. A test counts what a machine really allocates and holds it against this.
 pub const fn bytes_per_cpu() -> usize {
     size_of::<Core>()
         + size_of::<quiescent_engine::Cpu>()
@@ -128,7 +128,7 @@ fn idle(options: &Options) -> Result<(), String> {
     power.as_ref().map_or(Ok(()), |it| it.fits(table))
 }
 
-/// What was asked for and does nothing, in words.
+/// Settings without effect, in words.
 pub fn warnings(options: &Options) -> Vec<String> {
     let mut said = super::threads::warnings(options);
     if options.kind == MachineKind::Threads {

@@ -1,7 +1,7 @@
 //! The table of settings: a row for each field of [`Options`].
 //!
-//! A row is `kind "key" (field, what the kind needs) "what it is about";`. The kinds are the macros below; `own` and `any` have
-//! functions of their own that read and write the value.
+//! A row is `kind "key" (field, what the kind needs) "what it is about";`. The kinds are the macros below;
+//! `own` and `any` have functions of their own that read and write the value.
 
 use crate::base::error::Error;
 use crate::idling::{Governor, Profile, Table};

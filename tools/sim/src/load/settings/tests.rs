@@ -68,7 +68,8 @@ fn every_field_can_be_set_and_is_written_as_it_is_read() {
     assert_eq!(with(&again).unwrap(), options);
 }
 
-/// A new field of a machine does not compile here until it is named; then it wants a line in the table, and above.
+/// A new field of a machine does not compile here until it is named; then it wants a line in the table, and
+/// above.
 #[test]
 fn no_field_is_forgotten() {
     let Options {

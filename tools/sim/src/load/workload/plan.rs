@@ -1,4 +1,4 @@
-//! A workload with everything decided: a machine's options, the tasks on it, and how long it is watched.
+//! A workload with all decisions made: a machine's options, its tasks, and the length of the run.
 
 use super::Workload;
 use super::function::Function;
@@ -19,6 +19,9 @@ const SLICE: u64 = 20_000_000;
 
 /// Tasks of one section, at most.
 const MOST_TASKS: u64 = 100_000;
+
+/// Threads of a machine of threads, at most: each has a stack, and a process can map 65 530 pieces of memory.
+const MOST_THREADS: u64 = 10_000;
 
 /// What is to be run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,6 +115,17 @@ impl Group {
         })
     }
 
+    /// Can there be a machine with all these?
+    pub fn check(all: &[Group], options: &Options) -> Result<(), Error> {
+        let threads: u64 = all.iter().map(|group| group.tasks).sum();
+        if options.kind == MachineKind::Threads && threads > MOST_THREADS {
+            return Err(Error::Machine(format!(
+                "{threads} threads: machine=threads has a stack for each; ask for {MOST_THREADS} at most"
+            )));
+        }
+        Ok(())
+    }
+
     fn spawn(&self, machine: &mut impl Stage, options: &Options, chance: &mut Chance) {
         for index in 0..self.tasks {
             let cpu: CpuId = match &self.cpus {
@@ -154,7 +168,8 @@ impl Plan {
         machine
     }
 
-    /// The process with the threads in it, before anything has happened: a machine of threads, whatever the kind.
+    /// The process with the threads in it, before anything has happened: a machine of threads, whatever the
+    /// kind.
     pub fn threads(&self) -> Threads {
         let mut machine = Threads::new(self.options.clone());
         machine.window(self.warm_up, u64::MAX);
@@ -170,7 +185,8 @@ impl Plan {
         }
     }
 
-    /// Runs it on a machine of its own; none if `stop` said so before it was over. `stop` is asked every 20 ms of virtual time.
+    /// Runs it on a machine of its own; none if `stop` said so before it was over. `stop` is asked every 20
+    /// ms of virtual time.
     pub fn run(&self, stop: impl Fn() -> bool) -> Option<Stats> {
         match self.options.kind {
             MachineKind::Kernel => {

@@ -1,4 +1,4 @@
-//! What a workload needs of a machine, of whatever kind.
+//! A workload's requirements on a machine, of either kind.
 
 use quiescent_engine::CpuId;
 

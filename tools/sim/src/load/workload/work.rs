@@ -1,7 +1,9 @@
-//! What a task of a workload does, as its section of the file says it: a pattern, which every task of the section copies.
+//! The action of a workload's task, as its section of the file describes it: a pattern, which every task of
+//! the section copies.
 //!
-//! The last three kinds need a kernel: they wait for a callback of their own, have memory reclaimed, or close buffers by system
-//! calls. A program that uses the library has none of that, so a machine of threads refuses them.
+//! The last three kinds need a kernel: they wait for a callback of their own, have memory reclaimed, or close
+//! buffers by system calls. A program that uses the library has none of that, so a machine of threads refuses
+//! them.
 
 use super::function::Function;
 use super::stage::Stage;
@@ -20,7 +22,7 @@ const WORKS: [&str; 7] = [
 /// Where a reader sleeps, rather than compute.
 const SLEEPS: [&str; 4] = ["outside", "inside", "both", "never"];
 
-/// So many lazy callbacks are asked for if the file does not say: all.
+/// The default number of lazy callbacks to flush: all.
 const ALL: u64 = 1_000_000_000;
 
 /// A pattern: its callbacks' functions have no number yet, and its chance is not the task's.

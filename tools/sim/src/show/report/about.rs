@@ -1,4 +1,4 @@
-//! What a figure is about, and how a report's case says so.
+//! The subject of a figure, and its name in a report's case.
 
 use quiescent_engine::CpuId;
 

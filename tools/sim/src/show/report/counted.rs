@@ -22,7 +22,7 @@ pub(super) fn add(it: &mut Figures, stats: &Stats, counted: &Counted) {
         ("driver_sleeps", "sleeps", counted.sleeps),
         ("woken_by_readers", "wake-ups", counted.reader_wakeups),
         ("hand_overs", "hand-overs", counted.hand_overs),
-        ("usurped", "roles", counted.usurped),
+        ("takeovers", "roles", counted.takeovers),
         ("stalls", "reports", counted.stalls),
         ("refills", "refills", counted.refills),
         ("helped", "objects", counted.helped),

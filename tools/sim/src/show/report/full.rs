@@ -1,4 +1,4 @@
-//! Ticks on CPUs that could do without (`nohz_full`), and who wanted them. Machines without such CPUs have no such figures.
+//! Ticks on `nohz_full` CPUs, and their causes. Machines without such CPUs have no such figures.
 
 use super::Figures;
 use crate::record::stats::Stats;

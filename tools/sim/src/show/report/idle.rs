@@ -1,7 +1,7 @@
-//! Figures of idle states: residencies first, then who is to blame, then watts.
+//! Figures of idle states: residencies first, then the attribution, then watts.
 //!
-//! Which states, lengths and causes there are depends on what has run. A figure has a value for each run, or none at all: what
-//! did not happen in one of them is nothing there.
+//! The states, lengths and causes depend on the run. A figure has a value for each run, or none at all: an
+//! event that did not occur in a run counts as zero there.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! How often idle CPUs looked at callbacks that they owed: what `RCU_FAST_NO_HZ` is about.
+//! How often idle CPUs checked callbacks that they owed: the effect of `RCU_FAST_NO_HZ`.
 //!
 //! A machine on which no idle CPU ever owed any has no such figures.
 

@@ -1,6 +1,7 @@
-//! What system calls gave back, and when that was freed: from the call until the last of its callbacks has been invoked.
+//! Objects given back by system calls, and the time until they were freed: from the call until the last of
+//! its callbacks has been invoked.
 //!
-//! A run in which no task says what calls it makes has no such figures.
+//! A run in which no task states its calls has no such figures.
 
 use super::{Figures, ms, percentile};
 use crate::record::stats::Stats;

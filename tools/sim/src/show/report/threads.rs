@@ -1,7 +1,7 @@
-//! Wake-ups by thread, and by family of threads: a family is what stands before the last `/`.
+//! Wake-ups by thread, and by family of threads: a family is the part before the last `/`.
 //!
-//! A thread that was never woken in any run has no figures; where so many were woken that nobody would read them one by
-//! one, only families have.
+//! A thread that was never woken in any run has no figures; if very many threads were woken, only families
+//! have.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub(super) fn add(it: &mut Figures, runs: &[Stats]) {
     }
 }
 
-/// Whom there are figures about, and whose wake-ups those are: threads in their own order, then families.
+/// The subjects of the figures, and their wake-ups: threads in their own order, then families.
 fn awake(runs: &[Stats]) -> Vec<(About, Vec<String>)> {
     let mut names: Vec<&str> = Vec::new();
     for stats in runs {

@@ -5,7 +5,8 @@ use quiescent_trace::{Recorded, Window};
 use super::{Doings, Run, Step};
 
 impl Doings {
-    /// The window so many times over: what lies in it happens again and again, a whole number of jiffies later each time.
+    /// The window so many times over: what lies in it happens again and again, a whole number of jiffies
+    /// later each time.
     pub fn repeated(&self, recorded: &Recorded, times: u64) -> Doings {
         let period = period(recorded);
         let Window { start_ns, .. } = recorded.window;

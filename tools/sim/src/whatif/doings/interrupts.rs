@@ -1,9 +1,11 @@
-//! Interrupts that end the halt of a CPU and leave nothing behind: other timers' (`hrtimer_expire_entry` of anything but the tick), and those that no event
-//! names (a clock that goes off a little early and is set again, a device).
+//! Interrupts that end the halt of a CPU and leave nothing behind: other timers' (`hrtimer_expire_entry` of
+//! anything but the tick), and those that no event names (a clock that goes off a little early and is set
+//! again, a device).
 //!
-//! Seen is a CPU that leaves its halt and halts again, and between two halts nothing but such a timer: no tick, no soft interrupt, no wake-up, no other task, nothing
-//! of RCU's. They come from outside as threads' wake-ups do, and each is a pass of the idle loop. On a machine that does nothing they are most of all passes
-//! (`classic-idle`: 54 of 82).
+//! Seen is a CPU that leaves its halt and halts again, and between two halts nothing but such a timer: no
+//! tick, no soft interrupt, no wake-up, no other task, nothing of RCU's. They come from outside as threads'
+//! wake-ups do, and each is a pass of the idle loop. On a machine that does nothing they are most of all
+//! passes (`classic-idle`: 54 of 82).
 
 use std::collections::HashMap;
 

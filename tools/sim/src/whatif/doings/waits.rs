@@ -6,11 +6,13 @@
 //! | an expedited one | `rcu_exp_grace_period … snap` | the thread says `done` |
 //! | all callbacks | `rcu_barrier Begin` | the thread says `Inc2`, or `EarlyExit` |
 //!
-//! Whatever the thread does between the two (it sleeps for a mutex, visits CPUs, looks whether its number is reached) it does for the wait, and the model does it
-//! by itself: it is no step, and no wake-up of it begins a run. If `done` was lost, the wait was over when the thread ran again after the `end` of its number.
+//! Whatever the thread does between the two (it sleeps for a mutex, visits CPUs, looks whether its number is
+//! reached) it does for the wait, and the model does it by itself: it is no step, and no wake-up of it begins
+//! a run. If `done` was lost, the wait was over when the thread ran again after the `end` of its number.
 //!
-//! **Who drives** an expedited grace period (`reset`, `select`, `startwait`, `end`, `endwake`, and does not wait itself) is a kernel's work item, and
-//! the model has a thread for it. Runs in which it does nothing else are left out; where it ran is kept, as for RCU's other threads.
+//! **Who drives** an expedited grace period (`reset`, `select`, `startwait`, `end`, `endwake`, and does not
+//! wait itself) is a kernel's work item, and the model has a thread for it. Runs in which it does nothing
+//! else are left out; where it ran is kept, as for RCU's other threads.
 
 use quiescent_engine::CpuId;
 use quiescent_trace::{Event, Record};
@@ -174,7 +176,7 @@ impl Follow {
         }
     }
 
-    /// An expedited grace period is driven here, by somebody who waits for it or by a work item.
+    /// An expedited grace period is driven here, by a waiter or by a work item.
     fn drives(&mut self, record: &Record<'_>) {
         let (cpu, outside) = (record.cpu, is_outside(record.task, record.pid));
         let run = match self.of(record.pid) {

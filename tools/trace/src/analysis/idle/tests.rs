@@ -1,7 +1,8 @@
 use crate::analysis::tests::{filtered, run};
 use crate::{Filter, Kind};
 
-/// A CPU with a callback: a tick that finds it, a tick that invokes it, a tick for a timer, then a thread of RCU.
+/// A CPU with a callback: a tick that finds it, a tick that invokes it, a tick for a timer, then a thread of
+/// RCU.
 const TEXT: &str = "\
       a-5  [001] d..1. 1.000000: rcu_callback: rcu_preempt rhp=10 func=f 1
       a-5  [001] d..2. 1.000100: sched_switch: prev_comm=a prev_pid=5 prev_prio=120 prev_state=S ==> next_comm=swapper/1 next_pid=0 next_prio=120

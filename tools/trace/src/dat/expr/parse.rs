@@ -1,5 +1,5 @@
-//! Takes expressions apart, by precedence and from left to right. Nesting, chains and sizes are bounded, so that no text can
-//! exhaust the stack, here or when the tree is followed.
+//! Takes expressions apart, by precedence and from left to right. Nesting, chains and sizes are bounded, so
+//! that no text can exhaust the stack, here or when the tree is followed.
 
 use super::super::format::Field;
 use super::super::symbols::Symbols;

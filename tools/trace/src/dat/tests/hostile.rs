@@ -1,4 +1,5 @@
-//! Files that are damaged, cut or made to do harm: an error or an end, no panic, no endless loop, little memory.
+//! Files that are damaged, cut or made to do harm: an error or an end, no panic, no endless loop, little
+//! memory.
 
 use super::*;
 use proptest::prelude::*;

@@ -1,8 +1,9 @@
 //! A thread that reads lines while whoever asked looks at the records before them.
 //!
-//! Blocks go over in their order and come back to be filled again, four at most on the way; the last one says so, and an error is
-//! sent like a block. The records, their order and every count are those of one thread, for it is the same code that reads. When the reader
-//! is dropped the thread ends at its next block; one that waits for a pipe ends with the process.
+//! Blocks go over in their order and come back to be filled again, four at most on the way; the last one says
+//! so, and an error is sent like a block. The records, their order and every count are those of one thread,
+//! for it is the same code that reads. When the reader is dropped the thread ends at its next block; one that
+//! waits for a pipe ends with the process.
 
 use super::{block::Block, lines::Lines};
 use crate::Error;

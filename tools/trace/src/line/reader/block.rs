@@ -1,8 +1,9 @@
 //! A block of whole lines, and what they are: records as places in it, all others already counted.
 //!
-//! A block is read at once and handed out record by record, so that reading it and looking at it can be the work of two
-//! threads. All its memory is used again for the next one. Records of a block are fewer than its bytes by a factor of ten, as
-//! the shortest one has twenty; of other lines nothing is kept but a count, and the first few faults.
+//! A block is read at once and handed out record by record, so that reading it and looking at it can be the
+//! work of two threads. All its memory is used again for the next one. Records of a block are fewer than its
+//! bytes by a factor of ten, as the shortest one has twenty; of other lines nothing is kept but a count, and
+//! the first few faults.
 
 use super::{Summary, lines::Lines};
 use crate::line::{self, Before, Met, Places};

@@ -1,8 +1,8 @@
 //! Blocks of whole lines out of an input.
 //!
-//! At most 128 KiB are taken at a time; the piece of a line at the end (at most [`LINE_MOST`] bytes) is carried on to the next
-//! block. A line that is longer is skipped to its end without being stored. What is there is handed out: a pipe that
-//! has a line now is not waited for until a block is full.
+//! At most 128 KiB are taken at a time; the piece of a line at the end (at most [`LINE_MOST`] bytes) is
+//! carried on to the next block. A line that is longer is skipped to its end without being stored. What is
+//! there is handed out: a pipe that has a line now is not waited for until a block is full.
 
 use super::{LINE_MOST, Summary};
 use crate::{Error, Fault};
@@ -34,14 +34,15 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// The next block of whole lines into `bytes`; false at the end of the input. A line that is too long counts as the first of
-    /// the block that follows it.
+    /// The next block of whole lines into `bytes`; false at the end of the input. A line that is too long
+    /// counts as the first of the block that follows it.
     pub(super) fn next_block(
         &mut self,
         bytes: &mut Vec<u8>,
         met: &mut Summary,
     ) -> Result<bool, Error> {
-        // Bytes that belong to the block. What was in it is written over by the input itself: nothing is copied or cleared before.
+        // Bytes that belong to the block. What was in it is written over by the input itself: nothing is
+        // copied or cleared before.
         let mut kept = self.carried.len();
         bytes.resize(kept + BLOCK, 0);
         bytes[..kept].copy_from_slice(&self.carried);

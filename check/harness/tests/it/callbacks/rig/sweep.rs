@@ -24,7 +24,7 @@ pub struct Flight {
 }
 
 impl Rig {
-    /// Somebody calls it: everything queued and not invoked is to be waited for.
+    /// The barrier is called: it has to wait for everything queued and not invoked.
     pub fn call_barrier(&mut self) {
         if self.callers.len() < 2 {
             let queued = |&id: &usize| !self.is_invoked(id);

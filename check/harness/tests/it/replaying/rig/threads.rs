@@ -113,7 +113,7 @@ impl Rig {
         );
     }
 
-    /// Somebody says that memory is low, or not; the worker looks.
+    /// Low memory is reported, or not; the worker checks.
     fn pressure(&mut self, now: Now) -> bool {
         let global = self.host.engine_mut();
         let low = global.memory_low(now);

@@ -93,7 +93,7 @@ fn a_pointer_moves_on_when_its_entry_leaves() {
     assert_eq!(leaf.order(), [3]);
 }
 
-/// All sequences of six deeds: whoever owed is covered, and lists stay whole.
+/// All sequences of six actions: every owing reader is covered, and lists stay whole.
 #[test]
 fn whoever_owes_is_covered_whatever_the_order() {
     for choice in 0..6u32.pow(6) {

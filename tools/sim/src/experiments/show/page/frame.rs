@@ -1,7 +1,7 @@
-//! The picture of one frame: what every CPU did and where the package was, one case above the other.
+//! The picture of one frame: the work of every CPU and the state of the package, one case above the other.
 //!
-//! It is drawn from what the runs have recorded, span by span ([`Film`]). The nanoseconds of each kind, and not what the picture looks
-//! like, are what the words beside it are made of.
+//! It is drawn from the runs' records, span by span ([`Film`]). The words beside it are computed from the
+//! nanoseconds of each kind, not from the picture.
 
 use crate::base::span::Span;
 use crate::experiments::Frame;

@@ -1,4 +1,4 @@
-//! The experiments on the machine model: for each a chart, the verdicts, what was assumed.
+//! The experiments on the machine model: for each a chart, the verdicts, the assumptions.
 //!
 //! The chart follows from the shape of the comparisons:
 //!
@@ -9,7 +9,7 @@
 //! | one metric, more cases | the model's figure over the real one, and their ratio over the real figure |
 //! | several metrics | the ratio of each, a panel a case |
 //!
-//! What was fitted has a colour of its own and is never counted as a prediction.
+//! Fitted figures have a colour of their own and are never counted as predictions.
 
 mod frame;
 mod listings;

@@ -1,4 +1,4 @@
-//! What is said of the model's own figures: the sentence, the figure, its bound, the verdict.
+//! Statements about the model's own figures: the statement, the figure, its bound, the verdict.
 
 use super::super::claims;
 use super::short;

@@ -1,0 +1,82 @@
+//! A driver is preempted, loses its role to a waiter, and comes back in the middle of a phase.
+//!
+//! In these scenarios no time has to pass: a waiter that inspects the driver between two of its calls, and
+//! finds it not asleep, takes the role. So each preemption stands for a thread that is stopped for any time.
+
+use crate::common::{World, check, join_all};
+use quiescent_models::explorer::yield_now;
+use quiescent_on_explorer as rcu;
+use rcu::check::Model as Domain;
+
+/// Replaces the object, waits, frees it.
+fn updater(world: &World, with: usize) {
+    let old = world.replace(with);
+    rcu::synchronize();
+    world.free(old);
+}
+
+#[test]
+fn an_updater_takes_the_role_from_another() {
+    check("driver takeover", 2, 1, || {
+        let world = World::new(Domain::taking_over());
+        let reader = world.registered(World::read);
+        world.domain.enter();
+        world.begin(1);
+        let other = world.thread(|w| updater(w, 1));
+        updater(&world, 2);
+        join_all([reader, other]);
+    });
+}
+
+#[test]
+fn a_driver_is_registered_and_loses_the_role() {
+    check("registered drivers", 2, 1, || {
+        let world = World::new(Domain::taking_over());
+        let other = world.registered(|w| {
+            w.read();
+            updater(w, 1);
+        });
+        world.domain.enter();
+        world.domain.register();
+        world.begin(1);
+        updater(&world, 2);
+        world.read();
+        other.join();
+        world.domain.leave();
+    });
+}
+
+#[test]
+fn two_take_the_role_from_each_other_while_a_reader_is_inside() {
+    check("driver takeovers, a reader inside", 2, 1, || {
+        let world = World::new(Domain::taking_over());
+        let reader = world.registered(|w| {
+            let _guard = rcu::read_lock();
+            w.look();
+            w.look();
+        });
+        world.domain.enter();
+        world.begin(1);
+        let other = world.thread(|_| rcu::synchronize());
+        world.update(0, 1);
+        join_all([reader, other]);
+    });
+}
+
+#[test]
+fn a_poller_takes_the_role() {
+    check("driver takeover by a poller", 2, 1, || {
+        let world = World::new(Domain::taking_over());
+        let reader = world.registered(World::read);
+        world.domain.enter();
+        world.begin(1);
+        let driver = world.thread(|_| rcu::synchronize());
+        world.publish(1);
+        let cookie = rcu::start_grace_period();
+        while !cookie.is_done() {
+            yield_now();
+        }
+        world.free(0);
+        join_all([reader, driver]);
+    });
+}

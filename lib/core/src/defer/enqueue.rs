@@ -1,0 +1,409 @@
+//! Queueing: the slow path of a push, and pushes that take the lock directly.
+//!
+//! The slow path takes the queue's lock, then the engine's. The engine accounts for what was queued and freed
+//! since the last time, stamps it, requests a grace period, and grants new credit. Then its effects are
+//! executed with no lock held: the timer is armed, the worker woken, a grace period driven *in passing*, as
+//! far as possible without waiting. Nothing here ever waits for a reader.
+//!
+//! `[SNAP-1]` everything queued, *full fence*, then the engine takes its snapshot.
+
+use quiescent_engine::Interest;
+use quiescent_engine::credit::{Refill, Urgency};
+
+use crate::defer::run;
+use crate::parts::domain::Readers;
+use crate::parts::state::State;
+use crate::prim::counters::{add, count};
+use crate::prim::{self, MutexGuard, Ordering, full_fence};
+use crate::queue::chain::Garbage;
+use crate::queue::lane::{Entry, Lane, Popped};
+use crate::queue::parcel::Parcel;
+use crate::queue::per_thread::{CODE, Core, PLAIN, Queue};
+use crate::reader::mode::FenceMode;
+
+/// How an item is queued.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms {
+    pub urgency: Urgency,
+    /// The caller must not reclaim: it frees nothing, and issues no fence that other threads notice.
+    pub hands_off: bool,
+}
+
+impl Terms {
+    /// Lazy, and the caller may reclaim.
+    pub const LAZY: Terms = Terms::of(Urgency::Lazy);
+
+    pub const fn of(urgency: Urgency) -> Terms {
+        Terms {
+            urgency,
+            hands_off: false,
+        }
+    }
+}
+
+impl State {
+    /// The slow path of a push of this thread. The entry is published, unless `queue` is the dummy.
+    fn help(
+        &'static self,
+        queue: &'static Queue,
+        lane: usize,
+        pushed: (Entry, u64),
+        popped: Popped,
+        terms: Terms,
+    ) {
+        let (entry, bytes) = pushed;
+        if queue.is_dummy() {
+            return self.deliver(Parcel::Entry(lane, entry, bytes), terms);
+        }
+        let words = &queue.lanes[lane];
+        let crossed = words.cross(&self.root_seq);
+        #[cfg(quiescent_model)]
+        crate::prim::witness::helped(crossed);
+        if crossed {
+            return run::free(words.popped_before(popped));
+        }
+        queue.prepare(lane);
+        let mut garbage = Garbage::new();
+        full_fence(); // [SNAP-1]
+        let mut core = queue.lock();
+        let kept = queue.keep(&core, lane, popped);
+        if queue.is_starved(lane) {
+            queue.unpush(lane, bytes);
+            if !queue.put(&mut core, lane, entry, bytes) {
+                count(&self.counters.leaked);
+            }
+        }
+        let refill = self.refill(queue, &mut core, terms, &mut garbage);
+        drop(core);
+        run::free(kept);
+        self.carry_out(Some(queue), refill);
+    }
+
+    /// Queues a parcel under the lock.
+    #[cold]
+    #[inline(never)]
+    pub fn deliver(&'static self, parcel: Parcel, terms: Terms) {
+        self.deliver_if(parcel, terms, false);
+    }
+
+    /// Queues a parcel under the lock; with `asks`, an entry only if it fits into the budget. Returns whether
+    /// it was queued. If not, the caller still owns it.
+    pub fn deliver_if(&'static self, parcel: Parcel, terms: Terms, asks: bool) -> bool {
+        let own = self.own_queue_or_new();
+        let queue = own.unwrap_or_else(|| {
+            count(&self.counters.unregistered_queued);
+            &self.shared
+        });
+        if let Parcel::Entry(lane, ..) = parcel {
+            queue.provide(lane);
+        }
+        let mut garbage = Garbage::new();
+        full_fence(); // [SNAP-1]
+        let mut core = queue.lock();
+        if own.is_some() && self.resolve_mode() == FenceMode::Membarrier && self.is_busy(queue) {
+            queue.attach(&mut core);
+            self.set_visible(queue, true);
+        }
+        let fits = !asks || self.admit(queue, &mut core, &parcel);
+        let breaks = fits && core.breaks(queue.meter(), &parcel, terms.urgency);
+        let breaker = parcel.name().filter(|_| breaks);
+        match parcel {
+            _ if !fits => {}
+            // SAFETY: the caller's promise, passed on with the parcel.
+            Parcel::Head(head, run) => unsafe { core.push_head(queue.meter(), head, run) },
+            Parcel::Entry(lane, entry, bytes) => {
+                let was_put;
+                (core, was_put) = queue.put_among_others(core, lane, entry, bytes);
+                if !was_put {
+                    count(&self.counters.leaked);
+                }
+            }
+        }
+        let refill = self.refill(queue, &mut core, terms, &mut garbage);
+        // Such a queue is not popped on the fast path, so each push frees two entries.
+        let mut places = [Entry::NONE; 2];
+        let places = &mut places[..if core.hands_off { 0 } else { 2 }];
+        let range = queue.extract(&mut core, PLAIN, places, &mut garbage);
+        drop(core);
+        match (breaker, terms.urgency) {
+            (Some(name), Urgency::Hurry) => self.env().breakers.hurried(name),
+            (Some(name), _) => self.env().breakers.prompt(name),
+            _ => {}
+        }
+        self.free_extracted(queue, places, range);
+        self.carry_out(own, refill);
+        fits
+    }
+
+    /// The calling thread's queue here; creates one if needed. `None`: no slot, or no memory.
+    pub fn own_queue_or_new(&'static self) -> Option<&'static Queue> {
+        let slot = self
+            .env()
+            .threads
+            .own_slot_or_register(&self.env().local())?;
+        let (cpu, [made, attached]) = match &self.domain().readers {
+            Readers::Threads => (slot.cpu(), [slot.queue_place(); 2]),
+            Readers::Records(records) => {
+                let record = records.of_slot(self.domain().whose(), slot)?;
+                (record.cpu(), record.queue_places())
+            }
+            Readers::Counted(counted) => (0, counted.of_slot(slot.cpu())?.queue_places()),
+        };
+        // SAFETY: null, or a queue that lives forever.
+        if let Some(queue) = unsafe { made.load(Ordering::Acquire).as_ref() } {
+            return Some(queue);
+        }
+        let state = std::ptr::from_ref(self).cast();
+        // SAFETY: the state of a domain; it lives forever.
+        let queue = unsafe { Queue::leak(cpu, &self.env().common, state) }?;
+        if !self.is_home() {
+            queue.set_found_at(attached);
+        }
+        self.add_queue(queue);
+        slot.add_queue(queue);
+        made.store(std::ptr::from_ref(queue).cast_mut(), Ordering::Release);
+        Some(queue)
+    }
+
+    /// True if a queue is used so often that its thread should push to it without the lock. A queue without
+    /// an owner frees its blocks when it is empty, so a rarely used domain is small at rest.
+    fn is_busy(&self, queue: &Queue) -> bool {
+        self.is_home() || (prim::ATTACH_AFTER..).contains(&queue.pushed())
+    }
+
+    /// Asks the engine whether an entry fits into the budget.
+    fn admit(&self, queue: &Queue, core: &mut MutexGuard<'_, Core>, parcel: &Parcel) -> bool {
+        let Parcel::Entry(_, _, bytes) = *parcel else {
+            return true;
+        };
+        let hands_off = core.hands_off; // as of the last refill
+        let queued = queue.report(core, hands_off);
+        let now = prim::coarse_ns();
+        let mut global = self.lock();
+        let fits = global.admit(&mut core.cpu, &queued, bytes, now);
+        self.show_level(&global);
+        fits
+    }
+
+    /// Reports the owner's progress to the engine, and gets new credit.
+    pub fn refill(
+        &self,
+        queue: &Queue,
+        core: &mut MutexGuard<'_, Core>,
+        terms: Terms,
+        garbage: &mut Garbage,
+    ) -> Refill {
+        #[cfg(quiescent_virtual)]
+        prim::refilled();
+        let urgency = match queue.revoked(core) {
+            true => Urgency::Hurry, // a take-over has begun: the owner hands everything over itself
+            false => terms.urgency,
+        };
+        let hands_off = terms.hands_off || core.offload.unwrap_or_else(|| self.offloads());
+        let queued = queue.report(core, hands_off);
+        let now = prim::coarse_ns();
+        let mut global = self.lock();
+        let refill = global.refill(self.readers(), &mut core.cpu, &queued, urgency, now);
+        self.show_level(&global);
+        let published = global.engine.published().root.to_bits();
+        drop(global);
+        queue.settle(core, &refill.credit, refill.drive, garbage);
+        for words in &queue.lanes {
+            words.published.store(published, Ordering::Relaxed);
+        }
+        if self.runs_inline() {
+            queue.hint(core);
+        }
+        let prompt = u32::from(refill.prompt);
+        queue.lanes[CODE].prompt.store(prompt, Ordering::Relaxed);
+        refill
+    }
+
+    /// Executes the effects that the engine requested. Called with no lock held.
+    fn carry_out(&'static self, own: Option<&'static Queue>, refill: Refill) {
+        self.arm_and_kick(refill);
+        let ended = refill.drive && self.drive_in_passing();
+        if refill.give_way {
+            self.give_way();
+        }
+        let Some(queue) = own else { return };
+        if ended {
+            // A grace period has ended: the next pushes may free what waited for it.
+            let mut garbage = Garbage::new();
+            let mut core = queue.lock();
+            let refill = self.refill(queue, &mut core, Terms::LAZY, &mut garbage);
+            drop(core);
+            self.arm_and_kick(refill);
+        }
+        if refill.help != 0 {
+            let helped = self.help_along(queue, refill.help);
+            add(&self.counters.helped, helped);
+        }
+    }
+
+    /// Arms the timer for `deadline`.
+    pub fn arm_alarm(&'static self, deadline: u64) {
+        self.arm_and_kick(Refill {
+            arm: Some(deadline),
+            ..Refill::default()
+        });
+    }
+
+    /// Arms the timer, wakes the worker and requests reports, as `refill` says. If there is no worker and
+    /// none can be started, the next push of any owner tries again.
+    pub fn arm_and_kick(&'static self, refill: Refill) {
+        if let Some(deadline) = refill.arm
+            && self.env().shell.start_worker()
+        {
+            // A worker that is woken now checks for remaining work itself.
+            self.env().alarm.arm(deadline, !refill.kick);
+        }
+        if refill.kick {
+            self.kick_worker();
+        }
+        if refill.second {
+            self.env().shell.call_overflow(self);
+        }
+        if refill.over {
+            self.over_budget();
+        }
+    }
+
+    /// Calls the worker to this state. If no worker exists or can be started, the budget's request is
+    /// withdrawn, and the next caller tries again.
+    pub fn kick_worker(&'static self) {
+        if self.env().shell.start_worker() {
+            self.call();
+        } else {
+            self.lock().sweeps_all();
+        }
+    }
+
+    /// Drives a grace period as far as possible without waiting. True if one has ended.
+    fn drive_in_passing(&'static self) -> bool {
+        let cpu = self.own_cpu();
+        let core = self.lock();
+        let before = core.engine.published().root;
+        self.drive_once(core, cpu, Interest::Passing);
+        let after = self.root_seq.load(Ordering::Acquire);
+        after != before.to_bits()
+    }
+
+    /// Sets whether the calling thread, the owner of the queue, finds it without a lock. The queue must be
+    /// attached.
+    fn set_visible(&self, queue: &'static Queue, visible: bool) {
+        let address = std::ptr::from_ref(queue).cast_mut();
+        match (queue.found_at(), visible) {
+            (Some(place), true) => place.store(address, Ordering::Relaxed),
+            (Some(place), false) => place.store(std::ptr::null_mut(), Ordering::Relaxed),
+            (None, true) => self.env().local().set_queue(queue),
+            (None, false) => self.env().local().set_queue(&self.env().common.dummy),
+        }
+    }
+
+    /// The calling thread ends: its queue stays with the slot, without an owner.
+    pub fn leave_queue(&'static self, queue: &'static Queue) {
+        self.set_visible(queue, false);
+        let mut garbage = Garbage::new();
+        full_fence(); // [SNAP-1]
+        let mut core = queue.lock();
+        core.offload = None; // the thread's setting ends with it
+        if core.is_idle() {
+            return; // inherited, and never used
+        }
+        queue.detach(&mut core);
+        let refill = self.refill(queue, &mut core, Terms::LAZY, &mut garbage);
+        if core.cpu.is_empty() {
+            queue.clear(&mut core, &mut garbage);
+        }
+        drop(core);
+        self.arm_and_kick(refill);
+    }
+}
+
+/// Queues memory: the fast path, and its fall-backs. The queue is the dummy, or the calling thread's and
+/// attached.
+///
+/// # Safety
+/// `entry` is for the plain lane, and its object is retired once and unreachable for new readers.
+#[inline(always)]
+pub unsafe fn plain(queue: &'static Queue, entry: Entry, bytes: u64, large: bool) {
+    let lane = &queue.lanes[PLAIN];
+    let help = |Popped { at, count }| help_plain(queue, entry.object, entry.what, bytes, at, count);
+    let pop = |at, next| {
+        if lane.is_last(next) {
+            return free_last(lane, at, next);
+        }
+        // SAFETY: popped, and the limit was not lowered before: the entry belongs to this thread, and is
+        // done.
+        unsafe { lane.popped(at).free() };
+    };
+    lane.push(entry, bytes, large, help, pop);
+}
+
+/// Queues memory, and frees none.
+///
+/// # Safety
+/// As [`plain`].
+#[inline(always)]
+pub unsafe fn plain_only(queue: &'static Queue, entry: Entry, bytes: u64) {
+    if queue.lanes[PLAIN].push_only(entry, bytes) {
+        help_only(queue, PLAIN, entry, bytes);
+    }
+}
+
+/// Queues an object with a destructor; this thread runs no destructor.
+#[inline(always)]
+pub fn code_only(queue: &'static Queue, entry: Entry, bytes: u64) {
+    if queue.lanes[CODE].push_only(entry, bytes) {
+        help_only(queue, CODE, entry, bytes);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn help_only(queue: &'static Queue, lane: usize, entry: Entry, bytes: u64) {
+    let terms = Terms {
+        urgency: Urgency::Lazy,
+        hands_off: true,
+    };
+    State::of(queue).help(queue, lane, (entry, bytes), Popped::NOTHING, terms);
+}
+
+/// Frees the entries that the owner has popped, and moves to the next block.
+#[inline(never)]
+fn free_last(lane: &Lane, at: u64, next: u64) {
+    run::free(lane.popped_last(at, next));
+}
+
+/// [`help`](State::help), with the arguments in registers.
+#[cold]
+#[inline(never)]
+fn help_plain(queue: &'static Queue, object: *mut u8, what: u64, bytes: u64, at: u64, count: u64) {
+    let pushed = (Entry { object, what }, bytes);
+    let popped = Popped { at, count };
+    State::of(queue).help(queue, PLAIN, pushed, popped, Terms::LAZY);
+}
+
+/// As [`help_plain`].
+#[cold]
+#[inline(never)]
+fn help_code(queue: &'static Queue, pushed: (Entry, u64), popped: Popped, urgency: Urgency) {
+    State::of(queue).help(queue, CODE, pushed, popped, Terms::of(urgency));
+}
+
+/// Queues code to run: the fast path, and its fall-backs.
+#[inline(always)]
+pub fn code(queue: &'static Queue, entry: Entry, bytes: u64, urgency: Urgency) {
+    let lane = &queue.lanes[CODE];
+    if urgency == Urgency::Prompt && lane.prompt.load(Ordering::Relaxed) == 0 {
+        let parcel = Parcel::Entry(CODE, entry, bytes);
+        return State::of(queue).deliver(parcel, Terms::of(urgency));
+    }
+    let help = |popped| help_code(queue, (entry, bytes), popped, urgency);
+    lane.push(entry, bytes, true, help, |_, _| ()); // the owner does not pop code
+    let (head, done) = (&lane.head, &lane.done);
+    if head.load(Ordering::Relaxed) < done.load(Ordering::Relaxed) {
+        State::of(queue).run_inline(queue);
+    }
+}

@@ -1,0 +1,127 @@
+//! Turns: which worker runs a queue's callbacks.
+//!
+//! There are at most two workers, the worker and the overflow worker. While one runs a queue's callbacks, the
+//! other skips that queue. No skipped queue is lost: the worker skips only the queue that the overflow worker
+//! is running, and the overflow worker calls the worker when it goes to rest. Until then the overflow worker
+//! cycles through all queues.
+
+use quiescent_engine::pool::TurnId;
+
+use crate::defer::sweep::Until;
+use crate::parts::env::Env;
+use crate::parts::state::State;
+use crate::queue::per_thread::Queue;
+
+/// The name of the turns of the worker that was started with this number.
+pub fn turn_of_worker(role: u32) -> TurnId {
+    TurnId::MIN | (role << 1)
+}
+
+/// The same for the overflow worker.
+pub fn turn_of_overflow(role: u32) -> TurnId {
+    TurnId::new(role << 1).unwrap_or(TurnId::MAX)
+}
+
+/// A worker's turn at a queue. It also ends when the thread is unwound.
+struct Turn {
+    state: &'static State,
+    queue: &'static Queue,
+    who: TurnId,
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.state.end_turn(self.queue, self.who);
+    }
+}
+
+impl State {
+    /// Invokes the callbacks of this queue that are ready now, unless another worker has the turn. Returns
+    /// how many.
+    pub fn run_turn(&'static self, queue: &'static Queue, who: TurnId, until: Until) -> u64 {
+        let mut core = queue.lock();
+        if core.cpu.is_empty() || self.in_callback() {
+            return 0;
+        }
+        let mut global = self.lock();
+        global.advance(&mut core.cpu);
+        let takes = global.take_turn(&mut core.cpu, who);
+        let overflow = global.calls_overflow();
+        drop(global);
+        let closures = core.cpu.list(quiescent_engine::Lane::Code).ready();
+        let heads = core.cpu.list(quiescent_engine::Lane::Head).ready();
+        drop(core);
+        if overflow {
+            self.env().shell.call_overflow(self);
+        }
+        if !takes {
+            return 0;
+        }
+        let _turn = Turn {
+            state: self,
+            queue,
+            who,
+        };
+        self.run_code(queue, closures, until) + self.run_heads(queue, heads, until)
+    }
+
+    fn end_turn(&'static self, queue: &'static Queue, who: TurnId) {
+        let mut core = queue.lock();
+        let mut global = self.lock();
+        global.end_turn(&mut core.cpu, who);
+        let overflow = global.calls_overflow();
+        drop(global);
+        drop(core);
+        if overflow {
+            self.env().shell.call_overflow(self);
+        }
+    }
+
+    /// The overflow worker's work in this domain, from the call until it is to rest. The worker processes
+    /// what remains.
+    pub fn relieve(&'static self, who: TurnId) {
+        let until = Until { deadline: None };
+        let mut rests = false;
+        while !rests {
+            let mut ran = 0;
+            for queue in self.queues() {
+                let now = self.run_turn(queue, who, until);
+                if until.is_over(self.env()) {
+                    return; // replaced: another thread has rested in its place
+                }
+                ran += now;
+                rests = now > 0 && self.lock().stand_down(false);
+                if rests {
+                    break;
+                }
+            }
+            rests |= ran == 0 && self.lock().stand_down(true);
+        }
+        self.call();
+    }
+}
+
+impl Env {
+    /// Ends the turns of this name: their worker was replaced.
+    pub fn end_turns(&'static self, who: TurnId) {
+        for state in self.states() {
+            for queue in state.queues() {
+                if queue.lock().cpu.turn() == Some(who) {
+                    state.end_turn(queue, who);
+                }
+            }
+        }
+    }
+
+    /// The overflow worker's work after a call: processes the domains that have called.
+    pub fn relieve(&'static self, who: TurnId) {
+        for state in self.states() {
+            if state.lock().engine.overflow_is_on_duty() {
+                state.relieve(who);
+            }
+            if self.shell.is_dismissed() {
+                return;
+            }
+        }
+    }
+}

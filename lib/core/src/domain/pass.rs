@@ -1,0 +1,431 @@
+//! The worker's passes: they process the queues of all domains, and the tasks that wait for their grace
+//! periods.
+//!
+//! A grace period needs a fence, and one more if a reader blocks it; so does a take-over of queues, and so
+//! does the request that a reader call the worker. Done one after the other, a thousand domains with
+//! something due at the same time would need several thousand fences. So each domain proceeds until it needs
+//! a fence, and waits there; the worker issues one fence for all of them; then each continues.
+//!
+//! ```text
+//!   queues are chosen ─► rounds ─► ready callbacks run ─┬─► as long as there is work
+//!                                  reports, tasks       └─► the next domains
+//!
+//!   a round:  each domain takes its queues over, then drives, up to a fence or to the end
+//!             ─► one fence for all that need one
+//! ```
+//!
+//! The worker never waits for a reader. Where one blocks a grace period, the worker leaves with the wake
+//! flags set, and declares itself *interested*: the reader that ends the last section, or a thread that has
+//! driven, then calls it. So a section that does not end delays only what waits for it. Until then the worker
+//! sleeps, with one timer for all domains.
+//!
+//! # Invariants
+//! * No code of the program (callbacks, reports, wakers) runs during rounds: each domain that waits for a
+//!   fence has its driver's role held, or its queues half taken, and other threads wait for that.
+//! * No lock but those of sweeps is held at a fence. Sweeps are locked in the order of [`Env::states`].
+//! * The worker processes at most [`TOGETHER`] domains at a time. It holds a role while the others reach
+//!   their fences, some microseconds each; with a thousand domains, waiters would take the driver for dead.
+//!   The limit still removes 63 of 64 fences.
+//! * A domain that another thread drives, or whose role was taken while it waited for its fence, drops out of
+//!   the round, as with a fence of its own.
+//! * A refused fence is refused to all domains that asked for it; each is given up separately.
+//! * A worker that was replaced while it ran code of the program accesses nothing any more: its successor
+//!   processes every domain.
+//!
+//! # Edges
+//! `[CT-1]` the worker declares its interest, *heavy fence*, then drives once more. A reader ends its
+//! section, *light fence*, then loads the flag and the worker's interest. Either the worker finds the reader
+//! outside, or the reader finds the worker's interest.
+
+use quiescent_engine::credit::Cause;
+use quiescent_engine::{Interest, Look, Pace};
+
+use crate::defer::sweep::{Sweep, Until};
+use crate::gp::driver::{Drive, Turn};
+use crate::parts::env::Env;
+use crate::parts::error::SyncError;
+use crate::parts::shell::News;
+use crate::parts::stall::StallReport;
+use crate::parts::state::State;
+use crate::prim::counters::count;
+use crate::prim::{self, Ordering, TOGETHER};
+use crate::queue::per_thread::Core;
+
+/// Nanoseconds after which the worker retries what failed for lack of memory.
+const RETRY: u64 = 1_000_000_000;
+
+/// Largest number of passes over the same domains before the others get their turn: a callback may queue
+/// itself forever.
+const PASSES: u32 = 64;
+
+/// The worker's work in a domain: a pass, and another one if the pass found work.
+struct Pass {
+    state: &'static State,
+    /// The pass has found work.
+    busy: bool,
+    stage: Stage,
+    turn: Option<Turn<'static>>,
+    /// The domain's `gp_seq` when the pass began: a change means that a grace period has ended.
+    before: u64,
+    /// The readers flagged before the fence of `[CT-1]`; `None` before that fence is requested.
+    flagged: Option<u64>,
+    /// To be reported when no role is held.
+    report: Option<StallReport>,
+    /// The time of the next check of a driver that does not seem to run.
+    look: Option<u64>,
+}
+
+/// The progress of a pass.
+enum Stage {
+    Sweeping(Sweep),
+    Driving,
+    /// Nothing waits for a grace period, or one has ended, or a reader blocks it.
+    Over,
+    Failed(SyncError),
+}
+
+impl Pass {
+    fn of(state: &'static State) -> Pass {
+        Pass {
+            state,
+            busy: false,
+            stage: Stage::Over,
+            turn: None,
+            before: 0,
+            flagged: None,
+            report: None,
+            look: None,
+        }
+    }
+
+    /// Begins a pass: chooses queues.
+    fn begin(&mut self) {
+        let state = self.state;
+        let now = prim::now_ns();
+        let mut core = state.lock();
+        core.expire(now);
+        let low = core.take_pressure(now);
+        let all = core.sweeps_all(); // the budget is nearly used up
+        drop(core);
+        let due = |core: &Core| {
+            let whole = || (all && !core.is_idle()).then_some(Cause::Budget);
+            core.cpu.due(State::now(now), low).or_else(whole)
+        };
+        let sweep = Sweep::begin(state, due);
+        self.busy = sweep.chosen > 0;
+        self.stage = Stage::Sweeping(sweep);
+        (self.flagged, self.look) = (None, None);
+        self.before = state.root_seq.load(Ordering::Acquire);
+    }
+
+    /// Continues until a reader or a fence is needed: true if it needs a fence. `fenced` is the result of the
+    /// requested fence, if one was requested.
+    fn advance(&mut self, mut fenced: Option<Result<(), i32>>) -> bool {
+        while let Stage::Sweeping(sweep) = &mut self.stage {
+            if sweep.needs_fence() {
+                match fenced.take() {
+                    None => return true,
+                    Some(Ok(())) => count(&self.state.counters.fences_take),
+                    Some(Err(errno)) => {
+                        self.stage = Stage::Failed(SyncError::FenceRefused { errno });
+                        return false;
+                    }
+                }
+            }
+            sweep.take(|_| ()); // [RET-2]
+            if sweep.is_over() {
+                self.stage = match self.state.something_waits() {
+                    true => Stage::Driving,
+                    false => {
+                        self.state.lose_interest(); // another thread has completed it
+                        Stage::Over
+                    }
+                };
+            }
+        }
+        match self.stage {
+            Stage::Driving => self.drive(fenced.unwrap_or(Ok(()))),
+            _ => false,
+        }
+    }
+
+    /// Drives grace periods as far as possible. Asks a reader that blocks one to call the worker when it ends
+    /// its section.
+    fn drive(&mut self, fenced: Result<(), i32>) -> bool {
+        let end = match (&mut self.turn, fenced) {
+            (Some(turn), fenced) => turn.drive_fenced(fenced, Interest::Poller),
+            (None, Ok(())) => self.take_role(),
+            (None, Err(errno)) => Drive::Failed(SyncError::FenceRefused { errno }),
+        };
+        if end == Drive::Fence {
+            return true;
+        }
+        let turn = self.turn.take();
+        match (end, turn) {
+            (Drive::Stalled(stalled), Some(mut turn)) => {
+                let report = turn.leave_with_report(stalled);
+                self.report = self.report.take().or(report);
+            }
+            (Drive::Failed(error), turn) => {
+                turn.into_iter().for_each(|mut turn| turn.leave());
+                self.stage = Stage::Failed(error);
+                return false;
+            }
+            (_, turn) => turn.into_iter().for_each(|mut turn| turn.leave()),
+        }
+        let waits = self.waits_for_reader();
+        if !waits {
+            self.stage = Stage::Over;
+        }
+        waits
+    }
+
+    /// Drives, if there is no driver, until the engine would wait or fence.
+    fn take_role(&mut self) -> Drive {
+        let state = self.state;
+        let mut core = state.lock();
+        if !core.engine.busy() {
+            return Drive::Home;
+        }
+        let taken = state.take_role(&mut core, None, Interest::Poller);
+        if let Look::At(at) = taken {
+            self.look = Some(at).filter(|&at| at != u64::MAX);
+            return Drive::GaveUp; // the driver, if it runs, calls us when it leaves
+        }
+        let turn = self.turn.insert(Turn::begin_batched(state, core, taken));
+        turn.drive(Interest::Poller, None)
+    }
+
+    /// The drive is over. True if it has to be repeated behind a fence, so that the blocking reader calls the
+    /// worker.
+    fn waits_for_reader(&mut self) -> bool {
+        if self.state.root_seq.load(Ordering::Acquire) != self.before {
+            self.busy = true;
+            return false;
+        }
+        let flagged = self.state.flagged();
+        match self.flagged {
+            None => {
+                self.state.interested.swap(1, Ordering::AcqRel); // [CT-1]
+            }
+            // A reader that ends meanwhile may miss a flag set only now: repeat behind another fence.
+            Some(before) if flagged == before => return false,
+            Some(_) => {}
+        }
+        self.flagged = Some(flagged);
+        true
+    }
+
+    /// Ends the pass. No role is held. True if another pass is needed now.
+    fn end(&mut self) -> bool {
+        let state = self.state;
+        state.report_stall(self.report.take());
+        if let Stage::Failed(error) = &self.stage {
+            // The attempt failed: a thread that makes progress calls the worker, or else the retry time does.
+            state.interested.swap(1, Ordering::AcqRel);
+            let retry = state.give_up(error);
+            state.rest_until(true, retry);
+            return false;
+        }
+        let code = !state.is_drained();
+        let ran = state.run_as_worker(Until { deadline: None }, code);
+        state.env().shell.look_at_overflow();
+        #[cfg(not(quiescent_model))]
+        if !state.tasks.is_empty() {
+            let done = state.tasks.choose(|cookie| state.is_done(cookie));
+            state
+                .env()
+                .watched(|| "the waker of a task", || done.wake(state.env()));
+        }
+        if state.untold.load(Ordering::Acquire) != 0 {
+            state.deliver_reports();
+        }
+        if !code && state.code_is_ready() {
+            state.env().shell.tell(News::Ready);
+        }
+        if state.env().shell.is_dismissed() {
+            return false;
+        }
+        // What became ready just now, by the grace period of another thread, causes no call.
+        let again = self.busy || ran > 0 || state.taken_is_ready();
+        if !again {
+            if !state.is_home() {
+                state.shrink();
+            }
+            state.rest_until(false, self.look);
+        }
+        again
+    }
+}
+
+impl State {
+    /// True if this domain was called or has a deadline that has passed. Other domains are skipped:
+    /// processing one that waits for readers costs a fence.
+    fn is_due(&self) -> bool {
+        let look_at = Some(self.look_at.load(Ordering::Relaxed)).filter(|&at| at != 0);
+        let called = self.called.swap(0, Ordering::AcqRel) != 0;
+        let armed = self.lock().engine.armed();
+        let now = prim::now_ns();
+        let due = called || armed.into_iter().chain(look_at).any(|at| at <= now);
+        if due {
+            count(&self.counters.worker_passes);
+        }
+        due
+    }
+
+    /// No work remains here before a call, the time `at`, or a deadline; `blocked` excludes deadlines.
+    fn rest_until(&'static self, blocked: bool, at: Option<u64>) {
+        self.rearm(blocked);
+        let report = self.next_report().filter(|_| !blocked);
+        let look_at = at.into_iter().chain(report).min();
+        self.look_at.store(look_at.unwrap_or(0), Ordering::Relaxed);
+    }
+
+    /// Sets the domain's timer to the earliest deadline. `blocked`: the remaining deadlines have passed.
+    pub fn rearm(&'static self, blocked: bool) {
+        // From here on a thread that queues sets the timer; the loop below sees what was queued before.
+        self.lock().disarm();
+        let deadlines = self
+            .queues()
+            .filter_map(|queue| queue.lock().cpu.deadline());
+        match deadlines.min() {
+            _ if blocked => {}
+            Some(earliest) => self.lock().arm(earliest),
+            None => self.lock().calm(),
+        }
+    }
+
+    /// The time at which readers that block a grace period may have to be reported.
+    fn next_report(&self) -> Option<u64> {
+        if self.interested.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        match self.lock().engine.config().pace {
+            Pace::Direct { stall_ns, .. } if stall_ns > 0 => {
+                Some(prim::now_ns().saturating_add(stall_ns))
+            }
+            _ => None,
+        }
+    }
+
+    /// Nothing may be freed now: it stays queued and counted. Returns the time of the next attempt, if one
+    /// may succeed.
+    fn give_up(&'static self, error: &SyncError) -> Option<u64> {
+        let refused = self.refuse(error);
+        self.give_up_barrier();
+        #[cfg(not(quiescent_model))]
+        self.tasks.take().wake(self.env());
+        (!refused).then(|| prim::now_ns() + RETRY)
+    }
+
+    /// The worker needs no call when a grace period can continue.
+    fn lose_interest(&self) {
+        self.interested.store(0, Ordering::Relaxed);
+    }
+
+    /// The flagged readers among the holdouts, as a number that changes with them.
+    fn flagged(&self) -> u64 {
+        let core = self.lock();
+        self.readers().flagged(core.engine.holdouts())
+    }
+
+    /// True if an item of the worker waits for a grace period.
+    fn something_waits(&'static self) -> bool {
+        #[cfg(not(quiescent_model))]
+        if self.tasks.any(|cookie| !self.is_done(cookie)) {
+            return true;
+        }
+        self.taken_waits()
+    }
+}
+
+impl Env {
+    /// Processes those of these domains that have work due. The calling thread is the worker.
+    pub fn look_after(&'static self, states: impl Iterator<Item = &'static State>) {
+        self.shell.look_at_overflow(); // the timer may have been set for this check only
+        let mut due = states.filter(|state| state.is_due()).map(Pass::of).fuse();
+        // Nearly always one domain is due. The worker may be a thread with a small stack.
+        while let Some(first) = due.next() {
+            let goes_on = match due.next() {
+                None => self.work_through(&mut [Some(first)]),
+                Some(second) => self.work_together(first, second, &mut due),
+            };
+            if !goes_on {
+                return;
+            }
+        }
+        self.shell.publish();
+    }
+
+    /// Processes up to [`TOGETHER`] domains. A separate function, for the stack's size.
+    #[inline(never)]
+    fn work_together(
+        &'static self,
+        first: Pass,
+        second: Pass,
+        others: &mut impl Iterator<Item = Pass>,
+    ) -> bool {
+        let mut passes = [const { None }; TOGETHER];
+        let all = [first, second].into_iter().chain(others);
+        for (place, pass) in passes.iter_mut().zip(all) {
+            *place = Some(pass);
+        }
+        self.work_through(&mut passes)
+    }
+
+    /// Repeats passes over these domains until no work remains. False: another worker has taken over.
+    fn work_through(&'static self, passes: &mut [Option<Pass>]) -> bool {
+        let mut rounds = 0;
+        while passes.iter().any(Option::is_some) {
+            rounds += 1;
+            passes.iter_mut().flatten().for_each(Pass::begin);
+            self.advance_together(passes);
+            for place in &mut *passes {
+                let Some(pass) = place else { continue };
+                let again = pass.end();
+                if self.shell.is_dismissed() {
+                    return false;
+                }
+                if again && rounds >= PASSES {
+                    pass.state.call(); // after the others
+                    pass.state.rest_until(false, None);
+                }
+                if !again || rounds >= PASSES {
+                    *place = None;
+                }
+            }
+        }
+        true
+    }
+
+    /// Rounds: all passes proceed until they need a fence, until none needs one.
+    fn advance_together(&self, passes: &mut [Option<Pass>]) {
+        let mut fenced = None;
+        loop {
+            let mut needs = 0;
+            for pass in passes.iter_mut().flatten() {
+                if !matches!(pass.stage, Stage::Over | Stage::Failed(_)) && pass.advance(fenced) {
+                    needs += 1;
+                }
+            }
+            if needs == 0 {
+                return;
+            }
+            fenced = Some(self.heavy_fence_for(needs)); // [GP-1] [GP-2] [CT-1] [RET-2]
+        }
+    }
+
+    /// Sets the timer to the earliest time at which a domain has work due, or stops it.
+    pub fn set_alarm(&'static self) {
+        self.alarm.follow(|| {
+            let armed = self
+                .states()
+                .filter_map(|state| state.lock().engine.armed());
+            let times = self
+                .states()
+                .map(|state| state.look_at.load(Ordering::Relaxed));
+            let times = times.filter(|&at| at != 0);
+            armed.chain(times).chain(self.shell.overflow_look()).min()
+        });
+    }
+}

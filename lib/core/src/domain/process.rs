@@ -1,0 +1,79 @@
+//! Operations on all domains of a process: fence mode, end of a thread, slow paths of the process's domain.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::parts::env::Env;
+use crate::parts::error::InitError;
+use crate::parts::state::{Core, State};
+use crate::prim::{self, MutexGuard, full_fence};
+use crate::reader::local::Local;
+use crate::reader::mode::FenceMode;
+use crate::reader::threads::Slot;
+use crate::reader::word::{self, Reader};
+
+/// Rounds in which the C library runs the destructors of pthread keys.
+const EXIT_ROUNDS: usize = 4;
+
+impl Env {
+    /// Closes a section of the process's domain whose word is flagged: a driver waits, or the word is a sink.
+    pub fn unlock_slowly(&'static self, local: &Local, reader: &'static Reader) {
+        if let Some(reader) = self.threads.close(local, reader) {
+            self.state.wake_driver(reader);
+        }
+    }
+
+    /// A driver waits, or the word is a sink: ends the section and begins another, if it is an outermost one
+    /// that a driver waits for.
+    #[cfg_attr(feature = "locations", track_caller)]
+    pub fn repin_slowly(&'static self, local: &Local, reader: &'static Reader) -> &'static Reader {
+        if !self.threads.is_in_the_way(local, reader) {
+            return reader;
+        }
+        if word::end(reader) {
+            self.unlock_slowly(local, reader);
+        }
+        self.threads.lock(local)
+    }
+
+    /// Sets the mode, provided that no thread has read.
+    pub fn force_mode(&'static self, wanted: FenceMode) -> Result<(), InitError> {
+        let before = self.threads.mode.resolve();
+        if before == wanted {
+            return Ok(());
+        }
+        if wanted == FenceMode::Membarrier {
+            prim::register_heavy_fence().map_err(|errno| InitError::NoMembarrier { errno })?;
+        }
+        // Under the locks of all domains and with no driver anywhere, so that no sweep and no grace period
+        // uses the wrong fence.
+        let _sweeps: Vec<_> = self.states().map(State::sweeping).collect();
+        let cores: Vec<_> = self.states().map(State::lock).collect();
+        let busy = |core: &MutexGuard<'_, Core>| core.engine.busy() || core.engine.is_driven();
+        if cores.iter().any(busy) || !self.threads.slots.is_empty() {
+            return Err(InitError::AlreadyReading);
+        }
+        self.threads.mode.set(wanted);
+        full_fence(); // [MODE-1]
+        if wanted == FenceMode::Fenced && !self.threads.slots.is_empty() {
+            // A thread that has just registered may rely on the heavy fence.
+            self.threads.mode.set(FenceMode::Membarrier);
+            return Err(InitError::AlreadyReading);
+        }
+        // A change to membarrier is safe with a newcomer: the heavy fence covers both kinds of reader.
+        Ok(())
+    }
+
+    /// The calling thread, which has `slot`, ends. False: a section is still open; call again if possible.
+    pub fn leave_thread(&'static self, slot: &'static Slot) -> bool {
+        let local = self.local();
+        if slot.is_inside_somewhere() {
+            let rounds = local.exits.fetch_add(1, Relaxed) + 1;
+            return rounds >= EXIT_ROUNDS; // then the slot remains a named holdout forever
+        }
+        for queue in slot.queues() {
+            State::of(queue).leave_queue(queue);
+        }
+        self.threads.leave(&local, slot);
+        true
+    }
+}

@@ -1,0 +1,64 @@
+//! Notifications from readers that a grace period waits for.
+
+use quiescent_engine::CpuId;
+
+use crate::parts::domain::Readers;
+use crate::parts::state::State;
+use crate::prim::{self, Ordering};
+use crate::reader::counted::Counted;
+use crate::reader::local::Local;
+use crate::reader::threads::Slot;
+use crate::reader::word::{FLAG_CLEAR, Reader};
+
+impl State {
+    /// The calling thread's number among the readers, if it is one.
+    #[inline]
+    pub fn own_cpu(&self) -> Option<CpuId> {
+        self.own_cpu_of(&self.env().local())
+    }
+
+    /// The same, for a caller that has its [`Local`].
+    #[inline]
+    pub fn own_cpu_of(&self, local: &Local) -> Option<CpuId> {
+        match &self.domain().readers {
+            Readers::Threads => self.env().threads.own_slot(local).map(Slot::cpu),
+            Readers::Records(_) => self.domain().own_record().map(|record| record.cpu()),
+            Readers::Counted(_) => None,
+        }
+    }
+
+    /// True if the calling thread is in a section that only this domain's grace periods wait for.
+    pub fn is_inside(&self) -> bool {
+        match &self.domain().readers {
+            Readers::Records(_) => self.domain().is_inside_here(),
+            _ => false,
+        }
+    }
+
+    /// A flagged reader has ended its section: clears its flag and wakes the driver, or the worker that waits
+    /// for it. Readers call this, possibly in a signal handler: it takes no lock.
+    pub fn wake_driver(&self, reader: &Reader) {
+        // Both are locked instructions, in this order: [FS-1].
+        reader.flag.swap(FLAG_CLEAR, Ordering::AcqRel); // [GR-1]
+        self.reader_left();
+    }
+
+    /// A reader that a driver or the worker waits for has left its section.
+    pub fn reader_left(&self) {
+        self.rouse_driver(true);
+        self.call_worker_if_interested();
+    }
+
+    /// A counted section has ended, and a driver waits for its count: wakes the driver if it was the last
+    /// section.
+    #[cold]
+    #[inline(never)]
+    pub fn may_be_empty(&self, counted: &Counted, which: usize) {
+        prim::full_fence(); // if two sections end last, one of them sees both ends
+        if !counted.is_empty(which) {
+            return; // the thread that ends its section later sees the flag
+        }
+        counted.unflag(which);
+        self.reader_left();
+    }
+}

@@ -1,0 +1,117 @@
+//! Allocation of domains to handles, and the domains in the child of a fork.
+//!
+//! This code waits for no lock and uses no allocator: the first use of a domain may be in a signal handler
+//! that has interrupted either. New domains come from the [`arena`], and a compare-and-swap puts them at the
+//! front of a list; of the abandoned ones, only those whose locks are free are taken over.
+
+use crate::parts::domain::{Domain, Readers};
+use crate::parts::env::Env;
+use crate::parts::numbers::Numbers;
+use crate::parts::settings::Settings;
+use crate::prim::{AtomicPtr, Ordering, arena};
+use crate::queue::meter::{SRCUS, UNNAMED};
+use crate::queue::per_thread::Queue;
+use crate::reader::counted::{Counted, Tally};
+use crate::reader::records::{ReaderRecord, ReaderRecords};
+use crate::reader::threads::Slot;
+
+impl Domain {
+    /// A domain of threads for a new owner: an abandoned one, or a new one.
+    pub fn found(env: &'static Env) -> &'static Domain {
+        Domain::find(
+            env,
+            |readers| !readers.is_counted(),
+            || Readers::Records(ReaderRecords::new()),
+        )
+    }
+
+    /// The same with counted readers.
+    pub fn found_counted(env: &'static Env) -> &'static Domain {
+        Domain::find(
+            env,
+            Readers::is_counted,
+            || Readers::Counted(Counted::new()),
+        )
+    }
+
+    fn find(
+        env: &'static Env,
+        fits: fn(&Readers) -> bool,
+        new: fn() -> Readers,
+    ) -> &'static Domain {
+        env.threads.mode.resolve();
+        let left = env
+            .registry
+            .all()
+            .find(|it| fits(&it.readers) && it.take_over());
+        left.unwrap_or_else(|| Domain::make(env, new()))
+    }
+
+    fn make(env: &'static Env, readers: Readers) -> &'static Domain {
+        const { assert!(align_of::<Domain>() <= arena::ALIGN) };
+        let Some(place) = arena::zeroed(size_of::<Domain>()) else {
+            std::alloc::handle_alloc_error(std::alloc::Layout::new::<Domain>());
+        };
+        let place = place.cast::<Domain>().as_ptr();
+        let registry = &env.registry;
+        let number = registry.made.fetch_add(1, Ordering::Relaxed) as u32;
+        let in_telemetry = match readers.is_counted() {
+            true => {
+                let others = registry.all().filter(|it| it.readers.is_counted());
+                SRCUS + others.count() as u32
+            }
+            false => UNNAMED,
+        };
+        // SAFETY: fresh memory of that size and alignment, never freed.
+        let new: &'static Domain = unsafe {
+            place.write(Domain::new(number, readers, in_telemetry, env));
+            &*place
+        };
+        registry.add(new);
+        new
+    }
+
+    /// In the child of a fork: only sections of the thread that has `own` remain open, and only known queues
+    /// remain, none of them attached. `parked`: this thread holds the lock of the settings; `None` if a
+    /// thread of the parent created the domain after *prepare* had walked the list.
+    ///
+    /// # Safety
+    /// The calling thread is the only one of the process, and has no other guard of the settings.
+    pub unsafe fn forked(
+        &self,
+        parked: Option<&mut Settings>,
+        own: Option<&Slot>,
+        is_known: impl Fn(&Queue) -> bool,
+    ) {
+        match parked {
+            Some(settings) => settings.before = Numbers::ZERO, // counters start at zero
+            // SAFETY: the caller's promise.
+            None => unsafe { self.settings.renew() },
+        }
+        let forget = |[made, attached]: [&AtomicPtr<Queue>; 2]| {
+            // SAFETY: null, or a queue; queues live forever.
+            let queue = unsafe { made.load(Ordering::Acquire).as_ref() };
+            if queue.is_some_and(|queue| !is_known(queue)) {
+                made.store(std::ptr::null_mut(), Ordering::Release);
+            }
+            attached.store(std::ptr::null_mut(), Ordering::Relaxed);
+        };
+        match &self.readers {
+            Readers::Threads => {}
+            Readers::Records(records) => {
+                records.forked(&self.env().local(), own);
+                records
+                    .all()
+                    .map(ReaderRecord::queue_places)
+                    .for_each(forget);
+            }
+            // Sections of an `Srcu` belong to no thread: those that were open in the parent stay open.
+            Readers::Counted(counted) => {
+                counted
+                    .of_threads()
+                    .map(Tally::queue_places)
+                    .for_each(forget);
+            }
+        }
+    }
+}

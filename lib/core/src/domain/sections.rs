@@ -1,0 +1,141 @@
+//! Slow paths of sections in a domain of the program: a thread that reads in another domain than the last
+//! time, or for the first time; fenced mode; unregistered readers; a waiting driver.
+
+use crate::parts::domain::{Domain, Readers};
+use crate::prim::Ordering;
+use crate::queue::per_thread::Queue;
+use crate::reader::local::Local;
+use crate::reader::records::{ReaderRecord, ReaderRecords};
+use crate::reader::threads::Slot;
+use crate::reader::word::{self, FLAG_CLEAR, Reader, SINK_UNREGISTERED};
+use crate::reader::words::ReaderWords;
+
+impl Domain {
+    /// The records of its threads. (Only methods of domains of threads call this.)
+    fn reader_records(&'static self) -> &'static ReaderRecords {
+        match &self.readers {
+            Readers::Records(records) => records,
+            Readers::Threads | Readers::Counted(_) => unreachable!("a domain of threads"),
+        }
+    }
+
+    /// The calling thread's record here, if it has one; creates none.
+    pub fn own_record(&'static self) -> Option<&'static ReaderRecord> {
+        if !matches!(self.readers, Readers::Records(_)) {
+            return None;
+        }
+        let slot = self.env().own_slot()?;
+        slot.records.record(self.number)
+    }
+
+    /// The queue to which the calling thread pushes here without a lock, if there is one. Called when the
+    /// thread's noted record belongs to another domain.
+    #[inline(never)]
+    pub fn attached_queue(&'static self, local: &Local) -> Option<&'static Queue> {
+        let reader = local.reader();
+        if self.env().threads.is_dummy(reader) {
+            return None; // it has no record, or readers fence themselves
+        }
+        let slot = Slot::of(reader);
+        let attached = match &self.readers {
+            Readers::Threads => return Some(local.queue()),
+            Readers::Records(_) => {
+                let record = slot.records.record(self.number)?;
+                local.note_record(record);
+                record.attached()
+            }
+            Readers::Counted(counted) => counted.of_slot_if_any(slot.cpu())?.attached(),
+        };
+        // SAFETY: null, or a queue; queues live forever.
+        unsafe { attached.as_ref() }
+    }
+
+    /// True if the calling thread is known to be inside a section.
+    pub fn is_inside_here(&'static self) -> bool {
+        self.env().local().unregistered_elsewhere.count() != 0
+            || self
+                .own_record()
+                .is_some_and(|record| record.words.is_inside())
+    }
+
+    /// Opens a section of the calling thread, whose noted record belongs to another domain.
+    #[cfg_attr(feature = "locations", track_caller)]
+    #[inline(never)]
+    pub fn lock_anew(&'static self, local: &Local) -> &'static Reader {
+        let reader = local.reader();
+        if !self.env().threads.is_dummy(reader)
+            && let Some(record) = Slot::of(reader).records.record(self.number)
+        {
+            local.note_record(record);
+            return record.words.lock();
+        }
+        self.lock_slowly(local)
+    }
+
+    /// The same for a thread that has not read here before, or cannot use the fast path.
+    #[cfg_attr(feature = "locations", track_caller)]
+    #[cold]
+    #[inline(never)]
+    fn lock_slowly(&'static self, local: &Local) -> &'static Reader {
+        let inside = local.unregistered_elsewhere.count();
+        let slot = self.env().threads.own_slot_or_register(local);
+        let record = slot.and_then(|slot| match inside {
+            0 => Some((slot, self.reader_records().of_slot(self.whose(), slot)?)),
+            _ => Some((slot, slot.records.record(self.number)?)),
+        });
+        let Some((slot, record)) = record else {
+            return self.lock_unregistered(local, inside);
+        };
+        if !std::ptr::eq(local.reader(), &raw const slot.words.reader) {
+            return record.words.lock_fenced();
+        }
+        local.note_record(record);
+        record.words.lock()
+    }
+
+    /// A section without a record. `inside`: the count of such sections.
+    #[cfg_attr(feature = "locations", track_caller)]
+    fn lock_unregistered(&'static self, local: &Local, inside: usize) -> &'static Reader {
+        // Before it joins: a signal handler that runs from here on joins the same side, and does not
+        // register.
+        let side = (local.unregistered_elsewhere).join(self.reader_records().unregistered_side());
+        if inside == 0 && self.own_record().is_some() {
+            local.unregistered_elsewhere.restore(inside); // a handler has read here just before
+            return self.lock_anew(local);
+        }
+        self.reader_records().enter_unregistered(side)
+    }
+
+    /// Ends a section and begins another, if a driver waits for that; returns the new word. Only for an
+    /// outermost section.
+    #[cfg_attr(feature = "locations", track_caller)]
+    #[cold]
+    #[inline(never)]
+    pub fn repin_slowly(&'static self, local: &Local, reader: &'static Reader) -> &'static Reader {
+        let nested = local.unregistered_elsewhere.all();
+        let unregistered = |sink| (self.reader_records().unregistered_flagged(sink), nested);
+        if !ReaderWords::is_in_the_way(reader, unregistered) {
+            return reader;
+        }
+        if word::end(reader) {
+            self.unlock_slowly(local, reader);
+        }
+        self.lock_anew(local)
+    }
+
+    /// A section whose word is flagged has ended: a driver waits, or the word is a sink.
+    #[cold]
+    #[inline(never)]
+    pub fn unlock_slowly(&'static self, local: &Local, reader: &'static Reader) {
+        let waited_for = ReaderWords::close(reader, |sink| {
+            local.unregistered_elsewhere.leave(sink - SINK_UNREGISTERED);
+            self.reader_records().leave_unregistered(sink)
+        });
+        if let Some(reader) = waited_for {
+            match self.state_if_any() {
+                Some(state) => state.wake_driver(reader),
+                None => reader.flag.store(FLAG_CLEAR, Ordering::Release),
+            }
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Settings of a domain that a running program may change.
+
+use crate::parts::settings::Settings;
+use crate::parts::state::State;
+use crate::prim::{self, Ordering};
+
+impl Settings {
+    /// Passes the settings to an engine. True: the worker, or a sleeping driver, has to check again.
+    pub fn apply(&self, state: &'static State) -> bool {
+        state
+            .drained
+            .store(u32::from(self.drained), Ordering::Relaxed);
+        state.set_place(self.place);
+        let mut core = state.lock();
+        core.set_flush_times(self.lazy_ns, self.prompt_ns);
+        core.set_drained(self.drained);
+        let asleep = core.set_stall_ns(self.stall_ns);
+        let over = core.set_budget(self.budget_bytes, self.budget_count);
+        state.show_level(&core);
+        asleep | over
+    }
+}
+
+impl State {
+    /// True if owners run their own callbacks.
+    pub fn runs_inline(&self) -> bool {
+        self.inline.load(Ordering::Relaxed) != 0
+    }
+
+    /// Sets whether owners run their own callbacks.
+    pub fn set_inline(&self, inline: bool) {
+        self.inline.store(u32::from(inline), Ordering::Relaxed);
+    }
+
+    /// True if other threads reclaim what owners retire.
+    pub fn offloads(&self) -> bool {
+        self.offload.load(Ordering::Relaxed) != 0
+    }
+
+    /// Sets whether other threads reclaim what owners retire. Owners apply it at their next push.
+    pub fn set_offload(&'static self, offload: bool) {
+        self.offload.store(u32::from(offload), Ordering::Relaxed);
+        for queue in self.queues() {
+            let _core = queue.lock();
+            queue.ask_soon();
+        }
+    }
+
+    /// True if the program runs its callbacks itself.
+    pub fn is_drained(&self) -> bool {
+        self.drained.load(Ordering::Relaxed) != 0
+    }
+
+    /// Sets whether the program runs its callbacks itself.
+    pub fn set_drained(&'static self, drained: bool) {
+        self.drained.store(u32::from(drained), Ordering::Relaxed);
+        self.lock().set_drained(drained);
+        self.retime_all();
+    }
+
+    /// Sets the times until lazy and prompt callbacks are flushed.
+    pub fn set_flush_times(&'static self, lazy_ns: u64, prompt_ns: u64) {
+        self.lock().set_flush_times(lazy_ns, prompt_ns);
+        self.retime_all();
+    }
+
+    /// A setting that determines deadlines has changed.
+    pub fn retime_all(&'static self) {
+        let mut earliest: Option<u64> = None;
+        for queue in self.queues() {
+            let mut core = queue.lock();
+            let now = prim::now_ns();
+            let arm = self.lock().retime(&mut core.cpu, now);
+            earliest = arm.or(earliest); // each is earlier than those before
+        }
+        if let Some(deadline) = earliest {
+            self.arm_alarm(deadline);
+        }
+    }
+
+    /// Sets whether other threads reclaim what this thread retires; `None`: the domain's setting.
+    pub fn offload_thread(&'static self, offload: Option<bool>) {
+        if let Some(queue) = self.own_queue_or_new() {
+            let mut core = queue.lock();
+            core.offload = offload;
+            queue.ask_soon(); // its next push applies it
+        }
+    }
+
+    /// The settings have changed. `look`: the worker, or a sleeping driver, may have new work.
+    pub fn settings_changed(&'static self, look: bool) {
+        self.retime_all();
+        if look {
+            self.rouse_driver(false);
+        }
+        // The budget may be exceeded now, or the worker may have to run callbacks, or a stall may be due
+        // earlier.
+        let waits = self.interested.load(Ordering::Acquire) != 0 || self.held().0 > 0;
+        if waits {
+            self.kick_worker();
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! The building blocks of an RCU domain: engine and its lock, readers, queues, deferral, grace periods.
+//!
+//! The crate serves libraries built on it: [`quiescent`] for Rust programs, with one domain per process,
+//! thread-locals and worker threads; and simulations and models with their own threads. This crate has no
+//! statics, no thread-locals and no threads: a host creates an [`Env`](parts::env::Env), keeps a
+//! [`Local`](reader::local::Local) for each thread, and implements [`Shell`](parts::shell::Shell).
+//!
+//! The folders are layers; each imports only those above it in this list:
+//!
+//! | folder | content |
+//! |---|---|
+//! | `os` | operating-system calls |
+//! | `prim` | atomics, fences, locks, sleeping; several interchangeable sets |
+//! | `queue` | blocks, lanes, intrusive callbacks, the queue of a thread |
+//! | `reader` | reader words, thread slots, reader records, counted sections |
+//! | `parts` | the components of a domain: data, locks, counters |
+//! | `gp` | the engine under its lock, the grace-period driver, waiters |
+//! | `defer` | queueing, take-over, running, barriers, the budget |
+//! | `domain` | life of a domain, its sections, the worker's pass over all domains |
+//!
+//! The interface is internal to this project. Its users are released together with it, and it changes without
+//! notice.
+//!
+//! [`quiescent`]: https://docs.rs/quiescent
+
+#![allow(
+    missing_docs,
+    reason = "an interface within the project: what a method's name and type do not say is written down"
+)]
+#![allow(
+    clippy::new_without_default,
+    reason = "constructors are constants; a default is none"
+)]
+// The model's set of primitives omits items that these links name.
+#![cfg_attr(
+    quiescent_model,
+    allow(rustdoc::broken_intra_doc_links, rustdoc::private_intra_doc_links)
+)]
+
+#[cfg(not(target_os = "linux"))]
+compile_error!(
+    "quiescent runs on Linux only: it needs futex(2), and membarrier(2) where there is one"
+);
+
+// First, because later modules use its macros.
+#[macro_use]
+pub mod prim;
+
+pub mod defer;
+pub mod domain;
+pub mod gp;
+pub mod os;
+pub mod parts;
+pub mod queue;
+pub mod reader;
+
+#[cfg(all(test, not(quiescent_model)))]
+mod testing;

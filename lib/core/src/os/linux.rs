@@ -1,0 +1,147 @@
+//! The Linux system calls: process-wide fences, sleeping on a word, clocks, pages. Those for the [worker's
+//! alarm](super::alarm) and [memory pressure](super::pressure) are in their own files.
+
+use std::ptr::NonNull;
+use std::sync::atomic::AtomicU32;
+use std::time::Duration;
+
+/// A full fence on every CPU that runs a thread of this process.
+///
+/// # Errors
+/// The `errno` with which the kernel (or a sandbox) refused it.
+pub fn heavy_fence() -> Result<(), i32> {
+    membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED)
+}
+
+/// Registers the process for [`heavy_fence`]. With other threads already running the kernel waits for a grace
+/// period of its own (milliseconds).
+///
+/// # Errors
+/// The `errno` with which it was refused.
+pub fn register_heavy_fence() -> Result<(), i32> {
+    membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)
+}
+
+fn membarrier(command: libc::c_int) -> Result<(), i32> {
+    // SAFETY: membarrier takes three integers and accesses no memory of ours.
+    let result = unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) };
+    if result == 0 { Ok(()) } else { Err(errno()) }
+}
+
+fn errno() -> i32 {
+    std::io::Error::last_os_error()
+        .raw_os_error()
+        .unwrap_or(libc::EINVAL)
+}
+
+/// Sleeps while `word` contains `expected`, at most for `timeout`. Returns early for any reason.
+pub fn futex_wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) {
+    let spec = timeout.map(|t| libc::timespec {
+        tv_sec: libc::time_t::try_from(t.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_nsec: t.subsec_nanos().into(),
+    });
+    let spec: *const libc::timespec = spec.as_ref().map_or(std::ptr::null(), |s| s);
+    // SAFETY: `word` and `spec` outlive the call; the kernel only reads them.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word.as_ptr(),
+            libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
+            expected,
+            spec,
+        );
+    }
+}
+
+/// Wakes one sleeper on the address `word`, which need not be mapped any more: a waiter whose word lived on
+/// its stack may be gone by now, and the kernel uses the address only as a key.
+#[allow(
+    clippy::not_unsafe_ptr_arg_deref,
+    reason = "the address is a key: nobody follows it"
+)]
+pub fn futex_wake(word: *const AtomicU32) {
+    // SAFETY: the kernel uses the address as a key and does not access it for FUTEX_WAKE with the private
+    // flag; a stale one wakes no thread, or causes a wake-up that every waiter tolerates.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word,
+            libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
+            1,
+        );
+    }
+}
+
+/// Wakes all sleepers on the address `word`.
+pub fn futex_wake_all(word: &AtomicU32) {
+    // SAFETY: `word` outlives the call; the kernel uses its address only.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word.as_ptr(),
+            libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
+            i32::MAX,
+        );
+    }
+}
+
+/// Monotonic nanoseconds.
+pub fn now_ns() -> u64 {
+    clock_ns(libc::CLOCK_MONOTONIC)
+}
+
+/// Monotonic nanoseconds as of the last timer tick: a few instructions, a few milliseconds late.
+pub fn coarse_ns() -> u64 {
+    clock_ns(libc::CLOCK_MONOTONIC_COARSE)
+}
+
+fn clock_ns(clock: libc::clockid_t) -> u64 {
+    let mut spec = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `spec` is writable for the call.
+    unsafe { libc::clock_gettime(clock, &mut spec) };
+    (spec.tv_sec as u64)
+        .wrapping_mul(1_000_000_000)
+        .wrapping_add(spec.tv_nsec as u64)
+}
+
+/// The kernel's id of this thread.
+pub fn thread_id() -> u32 {
+    // SAFETY: gettid has no arguments and cannot fail.
+    unsafe { libc::syscall(libc::SYS_gettid) as u32 }
+}
+
+/// Zeroed pages from the kernel: uses no allocator, so a signal handler that interrupted one may call this.
+/// For the same reason a refusal does not change `errno`.
+pub fn map(size: usize) -> Option<NonNull<u8>> {
+    // SAFETY: this thread's errno is readable at any time.
+    let errno = unsafe { *libc::__errno_location() };
+    // SAFETY: an anonymous private mapping at an address of the kernel's choice.
+    let memory = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            size,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+            -1,
+            0,
+        )
+    };
+    if memory == libc::MAP_FAILED {
+        // SAFETY: as above, and writable.
+        unsafe { *libc::__errno_location() = errno };
+        return None;
+    }
+    NonNull::new(memory.cast())
+}
+
+/// Unmaps pages that were not published.
+///
+/// # Safety
+/// From [`map`], with this size.
+pub unsafe fn unmap(memory: NonNull<u8>, size: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { libc::munmap(memory.as_ptr().cast(), size) };
+}

@@ -1,0 +1,130 @@
+//! Event counters of a domain.
+
+use crate::prim::counters::{Counter, count};
+
+/// Counters that the host increments; the engine has its own.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Fences at the start of grace periods.
+    pub fences_gp: Counter,
+    /// Fences after flagging readers.
+    pub fences_flag: Counter,
+    /// Fences of take-overs.
+    pub fences_take: Counter,
+    /// Fences saved because another thread's fence was used.
+    pub fences_shared: Counter,
+    /// Callbacks and destructors run.
+    pub callbacks: Counter,
+    /// Callbacks that panicked.
+    pub panics: Counter,
+    /// Callbacks that ended the worker's thread.
+    pub exits: Counter,
+    /// Barriers that have ended.
+    pub barriers: Counter,
+    /// Times that the worker could not start or continue.
+    pub worker_errors: Counter,
+    /// Passes of the worker over a domain that was due.
+    pub worker_passes: Counter,
+    /// Waiters woken by drivers.
+    pub wakeups: Counter,
+    /// Sleeping drivers woken by readers.
+    pub reader_wakeups: Counter,
+    /// Sleeps of drivers.
+    pub sleeps: Counter,
+    /// Hand-overs of the driver role to a waiter.
+    pub hand_overs: Counter,
+    /// Objects lost because there was no memory for a queue entry.
+    pub leaked: Counter,
+    /// Objects and callbacks refused because of the budget.
+    pub refused: Counter,
+    /// Objects that owners freed in addition, near the budget.
+    pub helped: Counter,
+    /// Times that an owner yielded its CPU, near the budget.
+    pub gave_way: Counter,
+    /// Items queued in the shared queue by threads without their own.
+    pub unregistered_queued: Counter,
+    /// Threads of the library.
+    pub helpers: Counter,
+    /// Forks between the first process and this one.
+    pub forks: Counter,
+    /// Callbacks pending at the fork that the parent runs, not this process.
+    pub not_inherited: Counter,
+    /// Wake-ups of the worker by the timer.
+    pub woken_timer: Counter,
+    /// Wake-ups of the worker by a kick.
+    pub woken_kick: Counter,
+    /// Wake-ups of the worker by memory pressure.
+    pub woken_pressure: Counter,
+    /// Reports of low memory by the kernel.
+    pub pressure_events: Counter,
+    /// Reports of low memory by the program.
+    pub pressure_calls: Counter,
+}
+
+impl Counters {
+    pub const fn new() -> Counters {
+        Counters {
+            fences_gp: Counter::new(0),
+            fences_flag: Counter::new(0),
+            fences_take: Counter::new(0),
+            fences_shared: Counter::new(0),
+            callbacks: Counter::new(0),
+            panics: Counter::new(0),
+            exits: Counter::new(0),
+            barriers: Counter::new(0),
+            worker_errors: Counter::new(0),
+            worker_passes: Counter::new(0),
+            wakeups: Counter::new(0),
+            reader_wakeups: Counter::new(0),
+            sleeps: Counter::new(0),
+            hand_overs: Counter::new(0),
+            leaked: Counter::new(0),
+            refused: Counter::new(0),
+            helped: Counter::new(0),
+            gave_way: Counter::new(0),
+            unregistered_queued: Counter::new(0),
+            helpers: Counter::new(0),
+            forks: Counter::new(0),
+            not_inherited: Counter::new(0),
+            woken_timer: Counter::new(0),
+            woken_kick: Counter::new(0),
+            woken_pressure: Counter::new(0),
+            pressure_events: Counter::new(0),
+            pressure_calls: Counter::new(0),
+        }
+    }
+
+    /// In the child of a fork: resets all counters but `forks`, which it increments.
+    pub fn forked(&self) {
+        for counter in [
+            &self.fences_gp,
+            &self.fences_flag,
+            &self.fences_take,
+            &self.fences_shared,
+            &self.callbacks,
+            &self.panics,
+            &self.exits,
+            &self.barriers,
+            &self.worker_errors,
+            &self.worker_passes,
+            &self.wakeups,
+            &self.reader_wakeups,
+            &self.sleeps,
+            &self.hand_overs,
+            &self.leaked,
+            &self.refused,
+            &self.helped,
+            &self.gave_way,
+            &self.unregistered_queued,
+            &self.helpers,
+            &self.woken_timer,
+            &self.woken_kick,
+            &self.woken_pressure,
+            &self.pressure_events,
+            &self.pressure_calls,
+        ] {
+            counter.store(0, std::sync::atomic::Ordering::Relaxed);
+        }
+        count(&self.forks);
+    }
+}

@@ -1,0 +1,211 @@
+//! A domain: its readers, and the state of what waits for them.
+//!
+//! ```text
+//!   Domain  (small, lives forever)           State  (created at the first use that is not a read)
+//!     readers: threads | records | counts      engine under its lock, driver's words
+//!     settings, identity                       queues of threads, one shared queue
+//!     ─────────────► state                     barrier, tasks, budget level, counters
+//! ```
+//!
+//! The process's domain, a domain of the program and an `Srcu` are this one type. They differ in two points:
+//! the place of a thread's reader record ([`Readers`]), and the lifetime: the process's domain lives forever,
+//! the others while a handle exists.
+//!
+//! # Lifetime
+//! The memory of a domain is never freed. Dropping the last handle *abandons* the domain: queued callbacks
+//! still run when their grace period ends. Once the domain is at rest and no section is open, the next
+//! program that needs a domain takes it over, with a new identity. So a record that a thread has noted, a
+//! cookie or a callback never points to freed memory.
+//!
+//! # Edges
+//! `[GR-1]` the state is published (release), then a driver sets a reader's flag (release); a reader that
+//! sees the flag (acquire) finds the state and its driver. (The driver does not set a flag again that an
+//! earlier driver has left set; then the driver's fence `[GP-2]` stands between the publication of the state
+//! and the reader's load of the flag.)
+
+use crate::parts::env::Env;
+use crate::parts::numbers::Numbers;
+use crate::parts::settings::Settings;
+use crate::parts::state::State;
+use crate::prim::fixed::Fixed;
+use crate::prim::{AtomicPtr, AtomicU32, AtomicU64, MutexGuard, Ordering, Turn};
+use crate::reader::counted::Counted;
+use crate::reader::records::{ReaderRecords, Whose};
+
+/// The domain has one handle. Each further handle adds 1.
+pub const OWNED: u32 = 1;
+/// The domain has no handle.
+pub const LEFT: u32 = 0;
+
+/// The place of a domain's reader records. Stored in place, since domains live forever: a box would cost each
+/// reader one more load.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant)]
+pub enum Readers {
+    /// The process's domain: one record per thread, found through a thread-local.
+    Threads,
+    /// A domain of the program: one record for each thread that has read in it.
+    Records(ReaderRecords),
+    /// An `Srcu`: counts of sections.
+    Counted(Counted),
+}
+
+impl Readers {
+    /// True for an `Srcu`.
+    pub fn is_counted(&self) -> bool {
+        matches!(self, Readers::Counted(_))
+    }
+}
+
+/// A domain.
+#[derive(Debug)]
+pub struct Domain {
+    pub readers: Readers,
+    /// The number of the domain, for tables of records.
+    pub number: u32,
+    /// Identity: each owner has another number.
+    pub id: AtomicU64,
+    env: Fixed<Env>,
+    /// Number of handles, or [`LEFT`].
+    pub owner: AtomicU32,
+    /// The domain's number in telemetry while it has no name.
+    pub place: u32,
+    pub settings: Turn<Settings>,
+    /// The state; null before the first use, and for the process's domain.
+    pub state: AtomicPtr<State>,
+    /// The domain created before this one.
+    pub made_before: AtomicPtr<Domain>,
+    /// The guard of the settings' lock while this process forks.
+    pub parked: crate::prim::parked::Parked<Settings>,
+}
+
+// Guards, cells and cookies refer to a domain and may be used after a panic: every lock ignores poisoning,
+// and no code of the program runs under a lock.
+impl std::panic::RefUnwindSafe for Domain {}
+
+impl Domain {
+    const_new! {
+        /// # Safety
+        /// `env` lives forever.
+        pub unsafe fn new(
+            number: u32,
+            readers: Readers,
+            place: u32,
+            env: *const Env,
+        ) -> Domain {
+            Domain {
+                readers,
+                number,
+                id: AtomicU64::new(number as u64),
+                // SAFETY: the caller's promise.
+                env: unsafe { Fixed::new(env) },
+                owner: AtomicU32::new(OWNED),
+                place,
+                settings: Turn::new(Settings::default_at(place)),
+                state: AtomicPtr::new(std::ptr::null_mut()),
+                made_before: AtomicPtr::new(std::ptr::null_mut()),
+                parked: crate::prim::parked::Parked::new(),
+            }
+        }
+    }
+
+    /// The environment that all domains of the process share.
+    #[inline]
+    pub fn env(&self) -> &'static Env {
+        self.env.get()
+    }
+
+    /// The domain, for the records of its readers.
+    pub fn whose(&'static self) -> Whose {
+        Whose {
+            place: std::ptr::from_ref(self).cast(),
+            number: self.number,
+        }
+    }
+
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// The identity, which differs between owners.
+    pub fn id(&self) -> u64 {
+        self.id.load(Ordering::Relaxed)
+    }
+
+    pub fn settings(&self) -> MutexGuard<'_, Settings> {
+        self.settings.take()
+    }
+
+    /// The state, if there is one.
+    pub fn state_if_any(&self) -> Option<&'static State> {
+        if let Readers::Threads = self.readers {
+            return Some(&self.env().state);
+        }
+        // SAFETY: null, or a state; states live forever.
+        unsafe { self.state.load(Ordering::Acquire).as_ref() } // [GR-1]
+    }
+
+    /// In the child of a fork: forgets a state that a thread of the parent was creating.
+    pub fn forget_state(&self) {
+        self.state.store(std::ptr::null_mut(), Ordering::Relaxed);
+    }
+
+    /// Installs a state with a model's policy, before the first use.
+    #[cfg(quiescent_model)]
+    pub fn set_state(&'static self, config: quiescent_engine::Config) {
+        let state = State::leak_with(self, config);
+        let place = std::ptr::from_ref(state).cast_mut();
+        // SAFETY: from a box, and unused once the execution is over.
+        let _ = crate::prim::keep(unsafe { Box::from_raw(place) });
+        self.state.store(place, Ordering::Release);
+    }
+
+    /// Adds a handle.
+    pub fn retain(&self) {
+        self.owner.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The domain was created in vain, or its last handle is gone. Takes no lock.
+    pub fn abandon(&self) {
+        self.owner.store(LEFT, Ordering::Release);
+    }
+
+    /// True if a section is open, judged by one scan.
+    pub fn is_inside(&self) -> bool {
+        match &self.readers {
+            Readers::Threads => true,
+            Readers::Records(records) => records.is_inside(),
+            Readers::Counted(counted) => counted.is_inside(),
+        }
+    }
+
+    /// Callbacks and objects that are queued or running, and their bytes.
+    pub fn held(&self) -> (u64, u64) {
+        self.state_if_any().map_or((0, 0), State::held)
+    }
+
+    /// Number of records of threads that have read here.
+    pub fn records(&self) -> u32 {
+        match &self.readers {
+            Readers::Records(records) => records.claimed(),
+            Readers::Threads | Readers::Counted(_) => 0,
+        }
+    }
+
+    /// The counters since the present owner took the domain.
+    pub fn numbers(&self) -> Numbers {
+        let now = self.state_if_any().map_or(Numbers::ZERO, Numbers::of);
+        now.less(self.settings().before)
+    }
+}
+
+#[cfg(all(test, not(quiescent_model)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        assert!(size_of::<Domain>() <= 1024, "{}", size_of::<Domain>());
+        assert!(size_of::<State>() <= 6144, "{}", size_of::<State>());
+    }
+}

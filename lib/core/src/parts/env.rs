@@ -1,0 +1,149 @@
+//! The environment that all domains of a process share: registered threads, fences, the worker's alarm, the
+//! shell.
+
+use crate::parts::domain::{Domain, Readers};
+use crate::parts::error::InitError;
+use crate::parts::laziness::Breakers;
+use crate::parts::registry::Registry;
+use crate::parts::shell::Shell;
+use crate::parts::state::State;
+use crate::prim::alarm::Alarm;
+use crate::prim::counters::add;
+use crate::prim::fences::{Fences, Whose};
+use crate::prim::{self, LEAF_SLOTS, full_fence};
+use crate::queue::common::Common;
+use crate::queue::meter::UNNAMED;
+use crate::reader::local::Here;
+use crate::reader::mode::FenceMode;
+use crate::reader::registration::Threads;
+use crate::reader::threads::Slot;
+
+/// The environment of a process.
+#[derive(Debug)]
+pub struct Env {
+    pub threads: Threads,
+    pub common: Common,
+    pub fences: Fences,
+    /// The process's domain, and its state.
+    pub home: Domain,
+    pub state: State,
+    /// The domains of the program.
+    pub registry: Registry,
+    pub alarm: Alarm,
+    pub breakers: Breakers,
+    pub shell: &'static dyn Shell,
+}
+
+impl Env {
+    const_new! {
+        /// # Safety
+        /// The environment is placed at `place`, stays there forever, and is part of `shell`.
+        pub unsafe fn new<S: Shell + 'static>(
+            place: *const Env,
+            config: quiescent_engine::Config,
+            shell: &'static S,
+        ) -> Env {
+            // SAFETY: addresses inside the place that the caller promises; nothing is read.
+            let (home, state, common) = unsafe {
+                (
+                    &raw const (*place).home,
+                    &raw const (*place).state,
+                    &raw const (*place).common,
+                )
+            };
+            Env {
+                threads: Threads::new(shell),
+                // SAFETY: the caller's promise.
+                common: unsafe { Common::new(common, state.cast(), shell) },
+                fences: Fences::new(),
+                // SAFETY: the caller's promise.
+                home: unsafe { Domain::new(0, Readers::Threads, UNNAMED, place) },
+                // SAFETY: the caller's promise.
+                state: unsafe { State::new(state, config, home, common) },
+                registry: Registry::new(),
+                alarm: Alarm::new(),
+                breakers: Breakers::new(),
+                shell,
+            }
+        }
+    }
+
+    /// The calling thread's local.
+    pub fn local(&self) -> Here {
+        self.threads.local()
+    }
+
+    /// The calling thread's slot, if it has one.
+    pub fn own_slot(&self) -> Option<&'static Slot> {
+        self.threads.own_slot(&self.local())
+    }
+
+    /// All states: the process's, and those of the program's domains.
+    pub fn states(&'static self) -> impl Iterator<Item = &'static State> {
+        let others = self.registry.all().filter_map(Domain::state_if_any);
+        std::iter::once(&self.state).chain(others)
+    }
+
+    /// Runs code of the program on the worker, watched as a callback is.
+    pub fn watched(&'static self, name: fn() -> &'static str, run: impl FnOnce()) {
+        self.shell.begin(name, None);
+        run();
+        self.shell.end();
+    }
+
+    /// Runs code of the program in which waiting is forbidden, as in a callback.
+    pub fn marked(&self, run: impl FnOnce()) {
+        let _marked = Marked::new(self);
+        run();
+    }
+
+    /// The fence of a grace period: reaches every CPU that runs one of our readers. Callers that need one at
+    /// the same time share it.
+    pub fn heavy_fence(&self) -> Result<(), i32> {
+        self.heavy_fence_for(1)
+    }
+
+    /// One fence for `needs` callers, provided that none has to precede another.
+    pub fn heavy_fence_for(&self, needs: u64) -> Result<(), i32> {
+        if self.threads.mode.resolve() != FenceMode::Membarrier {
+            full_fence(); // of this thread only
+            return Ok(());
+        }
+        let whose = self.fences.pass(prim::heavy_fence)?;
+        let own = u64::from(whose == Whose::Own);
+        add(&self.state.counters.fences_shared, needs - own);
+        Ok(())
+    }
+
+    /// Limits the number of thread slots.
+    pub fn limit_threads(&self, threads: u32) -> Result<(), InitError> {
+        let most = (prim::MAX_LEAVES * LEAF_SLOTS) as u32 - 2;
+        if threads == 0 || threads > most {
+            return Err(InitError::BadMaxThreads {
+                asked: threads,
+                most,
+            });
+        }
+        self.threads
+            .slots
+            .limit_leaves((threads + 2).div_ceil(LEAF_SLOTS as u32));
+        Ok(())
+    }
+}
+
+/// Marks the calling thread as running a callback until dropped, also while a panic unwinds.
+pub struct Marked(Here);
+
+impl Marked {
+    pub fn new(env: &Env) -> Marked {
+        let local = env.local();
+        local.enter_callback();
+        Marked(local)
+    }
+}
+
+impl Drop for Marked {
+    fn drop(&mut self) {
+        self.0.leave_callback();
+    }
+}

@@ -1,0 +1,93 @@
+//! The interface to the host program: threads and reports.
+
+use std::fmt::Debug;
+
+use quiescent_engine::Pos;
+use quiescent_engine::cpu::Lane;
+use quiescent_engine::pool::TurnId;
+
+use crate::parts::fullness::Fullness;
+use crate::parts::stall::StallReport;
+use crate::parts::state::State;
+use crate::queue::meter::Meter;
+use crate::queue::parcel::Name;
+use crate::queue::per_thread::Queue;
+use crate::reader::registration::Keeper;
+
+/// A callback that was taken out of a queue to be run.
+#[derive(Clone, Copy, Debug)]
+pub struct Taken {
+    pub queue: &'static Queue,
+    pub lane: Lane,
+    /// Its position in the lane; `end` is the next one.
+    pub start: Pos,
+    pub end: Pos,
+    /// The process that took it, as a count of forks.
+    pub era: u64,
+}
+
+/// A report to the program.
+#[derive(Debug)]
+pub enum News {
+    /// A callback panicked; the panic was contained.
+    Panicked { name: &'static str },
+    /// Readers have blocked a grace period for too long.
+    Stalled(StallReport),
+    /// More is queued than the budget allows.
+    OverBudget {
+        full: Fullness,
+        /// Number of readers that block the grace period it waits for.
+        holdouts: u32,
+        domain: Option<&'static str>,
+    },
+    /// Callbacks are ready, in a domain whose program runs them itself.
+    Ready,
+}
+
+/// What a domain requires of its host program. Every method is called with no lock held, unless it says
+/// otherwise.
+pub trait Shell: Keeper + Meter + Debug {
+    /// Ensures that a worker exists or is being started. False: none can be started; the next caller that
+    /// needs one tries again.
+    fn start_worker(&self) -> bool;
+
+    /// The same for callers that may wait: true if the worker exists.
+    fn hire(&self) -> bool;
+
+    /// Wakes the overflow worker for a domain. The engine requests this once, and not again before the
+    /// overflow worker was told to rest.
+    fn call_overflow(&self, state: &'static State);
+
+    /// The worker checks whether the overflow worker is stuck.
+    fn look_at_overflow(&self);
+
+    /// The time of the worker's next check of the overflow worker.
+    fn overflow_look(&self) -> Option<u64>;
+
+    /// The name of the calling worker's turns.
+    fn turn(&self) -> TurnId;
+
+    /// True if the calling thread is a worker whose role another thread has taken.
+    fn is_dismissed(&self) -> bool;
+
+    /// Code of the program is about to run in this thread; `taken` if it is a callback from a queue.
+    fn begin(&self, name: Name, taken: Option<Taken>);
+
+    /// The code of the program has returned.
+    fn end(&self);
+
+    /// Runs code of the program inside `catch_unwind`, and detects that it ends the thread.
+    fn guarded(&self, run: &mut dyn FnMut());
+
+    /// A round of callbacks is over.
+    fn rest(&self);
+
+    /// Counters have changed, and may be copied now.
+    fn publish(&self);
+
+    /// True if the program has registered for reports.
+    fn is_heard(&self) -> bool;
+
+    /// Delivers a report. Runs code of the program.
+    fn tell(&self, news: News);
+}

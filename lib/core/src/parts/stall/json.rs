@@ -1,0 +1,195 @@
+//! A report as JSON, formatted by hand: the library takes no dependency for one format.
+//!
+//! ```json
+//! {"schema":"quiescent-stall/1","grace_period":7,"report":1,"age_ns":1000000000,"more":0,"queued":2,
+//!  "queued_bytes":80,"readers":[{"thread_id":42,"name":"slow","nesting":1,"state":"S",
+//!  "wait_channel":"futex_wait_queue","held_ns":1000000000,
+//!  "location":{"file":"src/main.rs","line":3,"column":5}}]}
+//! ```
+
+use std::fmt::Write;
+
+use super::{StallReport, StalledReader};
+
+/// The value of `schema`: it changes when a field changes its meaning or is removed; new fields do not change
+/// it.
+const SCHEMA: &str = "quiescent-stall/1";
+
+impl StallReport {
+    /// The report as one line of JSON. `schema` is `quiescent-stall/1`; times are in nanoseconds; `domain`,
+    /// `name`, `state`, `wait_channel` and `location` are `null` where unknown. A thread without a name has
+    /// ended inside its section.
+    pub fn to_json(&self) -> String {
+        let mut text = String::new();
+        self.write(&mut text).expect("a string takes everything");
+        text
+    }
+
+    fn write(&self, out: &mut String) -> std::fmt::Result {
+        write!(out, "{{\"schema\":\"{SCHEMA}\",\"domain\":")?;
+        string(out, self.domain)?;
+        write!(
+            out,
+            ",\"grace_period\":{},\"report\":{},\"age_ns\":{},\"more\":{},\
+             \"queued\":{},\"queued_bytes\":{},\"readers\":[",
+            self.grace_period,
+            self.report,
+            self.age.as_nanos(),
+            self.more,
+            self.queued,
+            self.queued_bytes
+        )?;
+        for (index, reader) in self.readers.iter().enumerate() {
+            out.push_str(if index > 0 { "," } else { "" });
+            reader.write(out)?;
+        }
+        out.push_str("]}");
+        Ok(())
+    }
+}
+
+impl StalledReader {
+    fn write(&self, out: &mut String) -> std::fmt::Result {
+        write!(out, "{{\"thread_id\":{},\"name\":", self.holdout.thread_id)?;
+        string(out, self.holdout.name.as_deref())?;
+        write!(out, ",\"nesting\":{},\"state\":", self.holdout.nesting)?;
+        string(out, self.state.map(|c| c.to_string()).as_deref())?;
+        out.push_str(",\"wait_channel\":");
+        string(out, self.wait_channel.as_deref())?;
+        write!(
+            out,
+            ",\"held_ns\":{},\"location\":",
+            self.held_for.as_nanos()
+        )?;
+        match self.location {
+            None => out.push_str("null"),
+            Some(at) => {
+                out.push_str("{\"file\":");
+                string(out, Some(at.file()))?;
+                write!(out, ",\"line\":{},\"column\":{}}}", at.line(), at.column())?;
+            }
+        }
+        out.push('}');
+        Ok(())
+    }
+}
+
+/// A string with the escapes that JSON requires, or `null`.
+fn string(out: &mut String, text: Option<&str>) -> std::fmt::Result {
+    let Some(text) = text else {
+        return out.write_str("null");
+    };
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            c if c < ' ' => write!(out, "\\u{:04x}", u32::from(c))?,
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    Ok(())
+}
+
+#[cfg(all(test, not(quiescent_model)))]
+mod tests {
+    use std::panic::Location;
+    use std::time::Duration;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::reader::holdout::Holdout;
+
+    fn reader(thread_id: u32, name: Option<&str>) -> StalledReader {
+        let mut holdout = Holdout::new(0, 3);
+        holdout.thread_id = thread_id;
+        holdout.name = name.map(str::to_owned);
+        StalledReader {
+            holdout,
+            state: None,
+            wait_channel: None,
+            held_for: Duration::from_nanos(5),
+            location: None,
+        }
+    }
+
+    fn report(readers: Vec<StalledReader>) -> StallReport {
+        StallReport {
+            domain: None,
+            grace_period: 7,
+            report: 2,
+            age: Duration::from_secs(1),
+            readers,
+            more: 1,
+            queued: u64::MAX,
+            queued_bytes: 80,
+        }
+    }
+
+    fn parsed(report: &StallReport) -> Value {
+        let text = report.to_json();
+        serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"))
+    }
+
+    #[test]
+    fn every_field_is_there() {
+        let here = Location::caller();
+        let mut known = reader(42, Some("slow"));
+        known.state = Some('S');
+        known.wait_channel = Some("futex_wait".into());
+        known.location = Some(here);
+        let value = parsed(&report(vec![known, reader(43, None)]));
+        let want = json!({
+            "schema": "quiescent-stall/1", "domain": null, "grace_period": 7, "report": 2, "age_ns": 1_000_000_000,
+            "more": 1, "queued": u64::MAX, "queued_bytes": 80,
+            "readers": [
+                {
+                    "thread_id": 42, "name": "slow", "nesting": 3, "state": "S",
+                    "wait_channel": "futex_wait", "held_ns": 5,
+                    "location": {"file": here.file(), "line": here.line(), "column": here.column()},
+                },
+                {
+                    "thread_id": 43, "name": null, "nesting": 3, "state": null,
+                    "wait_channel": null, "held_ns": 5, "location": null,
+                },
+            ],
+        });
+        assert_eq!(value, want);
+        assert_eq!(parsed(&report(Vec::new()))["readers"], json!([]));
+    }
+
+    #[test]
+    fn names_survive_a_round_trip() {
+        let all: String = (0..0x180).filter_map(char::from_u32).collect();
+        for name in ["\"", "\\", "a\"b\\c\n", "\u{1}\u{1f}\u{7f}", "é漢🦀", &all] {
+            let value = parsed(&report(vec![reader(1, Some(name))]));
+            assert_eq!(value["readers"][0]["name"], name);
+        }
+    }
+
+    #[test]
+    fn display_formats_the_same_fields() {
+        let mut slow = reader(42, Some("slow"));
+        slow.state = Some('S');
+        slow.wait_channel = Some("futex_wait".into());
+        slow.held_for = Duration::from_millis(1234);
+        let text = report(vec![slow, reader(43, None)]).to_string();
+        let want = "\
+grace period 7 has waited for 1.000 s (report 2); 18446744073709551615 queued behind it, 80 bytes
+  thread 42 \"slow\" (nesting 3), state S in futex_wait, in its section for at least 1.234 s
+  thread 43, which ended inside a section (nesting 3), in its section for at least 0.000 s
+  and 1 others";
+        assert_eq!(text, want);
+        let gone = report(Vec::new()).to_string();
+        assert!(gone.contains("has left meanwhile"), "{gone}");
+        let mut named = report(Vec::new());
+        named.domain = Some("routes");
+        assert!(
+            named
+                .to_string()
+                .starts_with("domain routes: grace period 7 ")
+        );
+        assert_eq!(parsed(&named)["domain"], "routes");
+    }
+}

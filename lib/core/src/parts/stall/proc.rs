@@ -1,0 +1,71 @@
+//! The kernel's data about a thread of this process. All of it is optional: `/proc` may not be mounted, and a
+//! thread may end between two reads.
+
+use std::fs;
+
+fn read(thread: u32, file: &str) -> Option<String> {
+    let path = format!("/proc/self/task/{thread}/{file}");
+    let bytes = fs::read(path).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The letter of the thread's state.
+pub(super) fn state(thread: u32) -> Option<char> {
+    if thread == 0 {
+        return None;
+    }
+    state_in(&read(thread, "stat")?)
+}
+
+/// `tid (name) S …`: the name may contain anything, including parentheses, so the last one ends it.
+fn state_in(stat: &str) -> Option<char> {
+    let (_, rest) = stat.rsplit_once(')')?;
+    let word = rest.split_ascii_whitespace().next()?;
+    let mut letters = word.chars();
+    letters
+        .next()
+        .filter(|c| c.is_ascii_alphabetic() && letters.next().is_none())
+}
+
+/// The kernel function in which it sleeps; none if the file is empty or `0`, which also stands for a hidden
+/// one.
+pub(super) fn wait_channel(thread: u32) -> Option<String> {
+    if thread == 0 {
+        return None;
+    }
+    read(thread, "wchan").filter(|name| !name.is_empty() && name != "0")
+}
+
+#[cfg(all(test, not(quiescent_model)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn state_is_parsed_after_any_name() {
+        for (stat, state) in [
+            ("12 (slow) S 1 2 3", Some('S')),
+            ("12 (a) R (b) D 1 2", Some('D')),
+            ("12 (line\nbreak) t 1", Some('t')),
+            ("12 () Z", Some('Z')),
+            ("12 (cut off", None),
+            ("12 (slow)", None),
+            ("12 (slow) Sleeping", None),
+            ("12 (slow) 7 8", None),
+            ("", None),
+        ] {
+            assert_eq!(state_in(stat), state, "{stat:?}");
+        }
+    }
+
+    #[test]
+    fn missing_thread_has_no_state_and_no_wait_channel() {
+        assert_eq!((state(0), wait_channel(0)), (None, None));
+        assert_eq!((state(u32::MAX), wait_channel(u32::MAX)), (None, None));
+        let me = sync_thread_id();
+        assert_eq!(state(me), Some('R'));
+    }
+
+    fn sync_thread_id() -> u32 {
+        crate::prim::thread_id()
+    }
+}

@@ -1,0 +1,170 @@
+//! Waiting tasks: for a barrier, or for a grace period, of any domain.
+//!
+//! A list of wakers. Each task has a *place* in it: a number that is assigned once and never reused. A task
+//! that is polled again keeps its place, with its newest waker; dropping a future removes its place and its
+//! waker at once. Places ascend, so the list is sorted, and a lookup takes O(log n).
+//!
+//! # Invariants
+//! * No memory is allocated or freed under the lock, and no code of the program is called or dropped: a fork
+//!   takes the lock.
+//! * A waker is code of the program. A waker that panics does not prevent the wake-up of other tasks.
+
+use std::sync::PoisonError;
+use std::task::Waker;
+
+use crate::prim::{Mutex, MutexGuard};
+
+/// The waiting tasks, each with its own `W`.
+#[derive(Debug)]
+pub struct Tasks<W: 'static = ()> {
+    list: Mutex<List<W>>,
+    /// The guard of its lock while this process forks.
+    pub parked: crate::prim::parked::Parked<List<W>>,
+}
+
+/// The data that the lock protects.
+#[derive(Debug)]
+pub struct List<W> {
+    /// The place assigned last.
+    last: u64,
+    waiting: Vec<Task<W>>,
+}
+
+/// A waiting task.
+#[derive(Debug)]
+struct Task<W> {
+    place: u64,
+    #[cfg_attr(
+        quiescent_model,
+        allow(dead_code, reason = "in a model tasks wait for barriers only")
+    )]
+    awaits: W,
+    waker: Waker,
+}
+
+impl<W> List<W> {
+    fn find(&self, place: u64) -> Option<usize> {
+        let places = &self.waiting;
+        places.binary_search_by_key(&place, |task| task.place).ok()
+    }
+}
+
+impl<W> Tasks<W> {
+    const_new! {
+        pub fn new() -> Tasks<W> {
+            Tasks {
+                list: Mutex::new(List { last: 0, waiting: Vec::new() }),
+                parked: crate::prim::parked::Parked::new(),
+            }
+        }
+    }
+
+    pub fn lock(&self) -> MutexGuard<'_, List<W>> {
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Removes the task at this place, and its waker.
+    pub fn remove(&self, place: u64) {
+        if place == 0 {
+            return;
+        }
+        let mut list = self.lock();
+        let removed = list.find(place).map(|at| list.waiting.remove(at));
+        drop(list);
+        drop(removed); // a waker is code of the program
+    }
+
+    /// Takes all tasks out: each checks for itself.
+    pub fn take(&self) -> Chosen<W> {
+        Chosen(std::mem::take(&mut self.lock().waiting))
+    }
+}
+
+impl<W: Copy> Tasks<W> {
+    /// Registers the waker of the task at `place`; a task without a place gets one. False: no memory for it.
+    pub fn put(&self, place: &mut u64, awaits: W, waker: &Waker) -> bool {
+        let mut waker = waker.clone();
+        let mut room: Vec<Task<W>> = Vec::new();
+        loop {
+            let mut list = self.lock();
+            if let Some(at) = list.find(*place) {
+                std::mem::swap(&mut list.waiting[at].waker, &mut waker);
+                drop(list); // before the waker that was there
+                return true;
+            }
+            let count = list.waiting.len();
+            if count < list.waiting.capacity() {
+                list.last += 1;
+                *place = list.last;
+                list.waiting.push(Task {
+                    place: *place,
+                    awaits,
+                    waker,
+                });
+                return true;
+            }
+            if room.capacity() > count {
+                room.append(&mut list.waiting);
+                std::mem::swap(&mut room, &mut list.waiting);
+                continue;
+            }
+            drop(list);
+            if room.try_reserve_exact(2 * count + 4).is_err() {
+                return false;
+            }
+        }
+    }
+}
+
+impl<W> Tasks<W> {
+    /// True if no task waits; false if that is unknown because the lock is held. Waits for no lock.
+    pub fn is_known_empty(&self) -> bool {
+        self.list
+            .try_lock()
+            .is_ok_and(|list| list.waiting.is_empty())
+    }
+}
+
+#[cfg(not(quiescent_model))]
+impl<W: Copy> Tasks<W> {
+    /// True if no task waits.
+    pub fn is_empty(&self) -> bool {
+        self.lock().waiting.is_empty()
+    }
+
+    /// True if a task waits for something that `which` accepts.
+    pub fn any(&self, which: impl Fn(W) -> bool) -> bool {
+        self.lock().waiting.iter().any(|task| which(task.awaits))
+    }
+
+    /// Takes out the tasks whose `awaits` is accepted by `which`; all tasks, if there is no memory for the
+    /// selection.
+    pub fn choose(&self, which: impl Fn(W) -> bool) -> Chosen<W> {
+        let mut chosen: Vec<Task<W>> = Vec::new();
+        loop {
+            let mut list = self.lock();
+            let tasks = list.waiting.iter();
+            let count = tasks.filter(|task| which(task.awaits)).count();
+            if count <= chosen.capacity() {
+                let tasks = list.waiting.extract_if(.., |task| which(task.awaits));
+                chosen.extend(tasks.take(count));
+                return Chosen(chosen);
+            }
+            drop(list);
+            if chosen.try_reserve_exact(count).is_err() {
+                return Chosen(std::mem::take(&mut self.lock().waiting));
+            }
+        }
+    }
+}
+
+/// Tasks that were taken out of the list, to be woken.
+#[must_use = "nobody else wakes them"]
+pub struct Chosen<W>(Vec<Task<W>>);
+
+impl<W> Chosen<W> {
+    /// Their wakers.
+    pub fn wakers(self) -> impl Iterator<Item = Waker> {
+        self.0.into_iter().map(|task| task.waker)
+    }
+}

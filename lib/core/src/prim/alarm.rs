@@ -1,0 +1,256 @@
+//! The worker's sleep: one `epoll_wait` for a timer, an event, and, while something is queued that has to
+//! wait, for [memory pressure](crate::os::pressure).
+//!
+//! A word records whether the worker sleeps, so that a kick costs a system call only then:
+//!
+//! | word | kick | worker |
+//! |---|---|---|
+//! | `AWAKE` | → `PENDING` | about to sleep: → `ASLEEP`, and sleeps |
+//! | `PENDING` | stays | about to sleep: → `AWAKE`, and checks again |
+//! | `ASLEEP` | → `PENDING`, and writes the event | |
+//!
+//! `[ALM-1]` the kicker's earlier stores, its swap of the word, the worker's swap or compare-and-swap: the
+//! worker sees those stores when it checks again.
+//!
+//! All descriptors are edge-triggered, so they need not be read. The thread that queues sets the timer with
+//! one system call, which wakes no thread. A separate lock protects the timer and its setting. Its holder
+//! takes no other lock, except to ask the engine whether the timer is still needed.
+
+#[cfg(not(quiescent_model))]
+use crate::os::alarm as os;
+use crate::os::alarm::Woken;
+use crate::os::pressure::PressureSources;
+use crate::prim::{AtomicU32, Mutex, MutexGuard, Ordering};
+
+/// Sources of memory pressure are armed for deadlines at least this many nanoseconds away. PSI itself takes
+/// up to two seconds.
+const WORTH_NS: u64 = 1_000_000_000;
+
+/// The worker is awake.
+const AWAKE: u32 = 0;
+/// The worker sleeps, or is about to.
+const ASLEEP: u32 = 1;
+/// The worker has to check again before it sleeps.
+const PENDING: u32 = 2;
+
+/// The timer and the event.
+#[derive(Debug)]
+pub struct Alarm {
+    word: AtomicU32,
+    /// The time that the timer is set to; 0 for none.
+    set: Mutex<u64>,
+    os: os::Descriptors,
+}
+
+impl Alarm {
+    const_new! {
+        pub fn new() -> Alarm {
+            Alarm {
+                word: AtomicU32::new(AWAKE),
+                set: Mutex::new(0),
+                os: os::Descriptors::new(),
+            }
+        }
+    }
+
+    /// The lock of the timer, with the time that it is set to. Descriptors are created under this lock, too,
+    /// so that a fork finds them either recorded or not created.
+    pub fn timer(&self) -> MutexGuard<'_, u64> {
+        self.set
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Creates the descriptors. Called before the worker starts; later calls have no effect.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn open(&self) -> std::io::Result<()> {
+        let set = self.timer();
+        self.os.open()?;
+        // The time set before the timer existed.
+        if *set != 0 {
+            self.os.set_timer(*set);
+        }
+        Ok(())
+    }
+
+    /// In the child of a fork: the descriptors are the parent's, and no thread sleeps on them here.
+    #[cfg(not(quiescent_model))]
+    pub fn forked(&self, set: &mut u64) {
+        self.os.close();
+        self.word.store(AWAKE, Ordering::Relaxed);
+        *set = 0;
+    }
+
+    /// Opens the sources of memory pressure. The worker calls this when it starts.
+    #[cfg(not(quiescent_model))]
+    pub fn open_sources(&self) {
+        let _set = self.timer();
+        self.os.sources.open();
+    }
+
+    /// Sets whether the program uses the kernel's sources of memory pressure.
+    #[cfg(not(quiescent_model))]
+    pub fn set_sources_wanted(&self, wanted: bool) {
+        let _set = self.timer();
+        self.os.sources.set_wanted(wanted, self.os.epoll());
+    }
+
+    /// The states of the sources of memory pressure.
+    pub fn sources(&self) -> PressureSources {
+        #[cfg(quiescent_model)]
+        return PressureSources::default();
+        #[cfg(not(quiescent_model))]
+        self.os.sources.states()
+    }
+
+    /// There is no worker: the next thread that queues sets the timer, and tries to start a worker.
+    pub fn forget(&self) {
+        *self.timer() = 0;
+    }
+
+    /// Ensures that the worker wakes by `deadline` (monotonic nanoseconds). With `holds`, something may be
+    /// queued until then, and the worker listens for memory pressure meanwhile.
+    pub fn arm(&self, deadline: u64, holds: bool) {
+        let mut set = self.timer();
+        let now = crate::prim::now_ns();
+        if *set == 0 || deadline < *set || *set <= now {
+            *set = deadline;
+            self.os.set_timer(deadline);
+        }
+        if holds && is_worth(deadline, now) {
+            self.os.listen();
+        }
+    }
+
+    /// Sets the timer to the result of `wanted`, or stops it. Also sets it to the same time again: it may
+    /// have expired unseen, or have been changed by a process that shares the descriptor (after a fork).
+    pub fn follow(&self, wanted: impl FnOnce() -> Option<u64>) {
+        let mut set = self.timer();
+        let wanted = wanted().unwrap_or(0);
+        if *set != 0 || wanted != 0 {
+            *set = wanted;
+            self.os.set_timer(wanted);
+        }
+        if wanted == 0 {
+            self.os.ignore();
+        } else if is_worth(wanted, crate::prim::now_ns()) {
+            self.os.listen();
+        }
+    }
+
+    /// True if the timer is set.
+    pub fn is_armed(&self) -> bool {
+        *self.timer() != 0
+    }
+
+    /// Makes the worker check, soon.
+    pub fn kick(&self) {
+        if self.word.swap(PENDING, Ordering::AcqRel) == ASLEEP {
+            self.os.wake(&self.word); // [ALM-1]
+        }
+    }
+
+    /// Sleeps until kicked, or until the timer expires, or memory is low. `None`: it did not sleep. Only the
+    /// worker calls this.
+    pub fn sleep(&self) -> Option<Woken> {
+        let order = Ordering::AcqRel;
+        let mut woken = None;
+        if self
+            .word
+            .compare_exchange(AWAKE, ASLEEP, order, Ordering::Relaxed)
+            .is_ok()
+        {
+            woken = Some(self.os.sleep(&self.word, ASLEEP));
+        }
+        self.word.swap(AWAKE, order); // [ALM-1]
+        woken
+    }
+}
+
+/// True if listening for memory pressure until `deadline` is worth the system calls.
+fn is_worth(deadline: u64, now: u64) -> bool {
+    deadline >= now.saturating_add(WORTH_NS)
+}
+
+#[cfg(quiescent_virtual)]
+mod os {
+    use crate::os::alarm::Woken;
+    use crate::prim::{self, AtomicU32};
+
+    /// On virtual time the machine has the timer and the event of its one process.
+    #[derive(Debug)]
+    pub(super) struct Descriptors;
+
+    #[allow(clippy::unused_self, reason = "the same face as in the product")]
+    impl Descriptors {
+        pub(super) const fn new() -> Descriptors {
+            Descriptors
+        }
+
+        pub(super) fn open(&self) -> std::io::Result<()> {
+            Ok(())
+        }
+
+        pub(super) fn set_timer(&self, deadline: u64) {
+            prim::set_timer(deadline);
+        }
+
+        pub(super) fn listen(&self) {}
+
+        pub(super) fn ignore(&self) {}
+
+        pub(super) fn wake(&self, _word: &AtomicU32) {
+            prim::ring();
+        }
+
+        pub(super) fn sleep(&self, _word: &AtomicU32, _asleep: u32) -> Woken {
+            let (timer, kick) = prim::wait_for_events();
+            Woken {
+                timer,
+                kick,
+                ..Woken::default()
+            }
+        }
+    }
+}
+
+#[cfg(all(quiescent_model, not(quiescent_virtual)))]
+mod os {
+    use crate::os::alarm::Woken;
+    use crate::prim::{AtomicU32, futex_wait, futex_wake};
+
+    /// Models have no descriptors: the worker sleeps on the word, and a scenario that needs the timer enables
+    /// futex time-outs.
+    #[derive(Debug)]
+    pub(super) struct Descriptors;
+
+    impl Descriptors {
+        pub(super) const fn new() -> Descriptors {
+            Descriptors
+        }
+
+        #[allow(clippy::unused_self, reason = "the same face as in the product")]
+        pub(super) fn open(&self) -> std::io::Result<()> {
+            Ok(())
+        }
+
+        pub(super) fn set_timer(&self, _deadline: u64) {}
+
+        #[allow(clippy::unused_self, reason = "the same face as in the product")]
+        pub(super) fn listen(&self) {}
+
+        #[allow(clippy::unused_self, reason = "the same face as in the product")]
+        pub(super) fn ignore(&self) {}
+
+        pub(super) fn wake(&self, word: &AtomicU32) {
+            futex_wake(word);
+        }
+
+        pub(super) fn sleep(&self, word: &AtomicU32, asleep: u32) -> Woken {
+            futex_wait(word, asleep, Some(std::time::Duration::from_secs(1)));
+            Woken::default()
+        }
+    }
+}

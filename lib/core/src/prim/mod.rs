@@ -1,0 +1,105 @@
+//! The primitives: atomics, fences, futex, lock, memory. The other modules import them from here only.
+//!
+//! Five sets have the same names; the build selects one:
+//!
+//! | set | built as | purpose |
+//! |---|---|---|
+//! | std | the product | the real primitives |
+//! | explorer | `check/models/packages/explorer` | a store-buffer machine (TSO, PSO) |
+//! | loom | `check/models/packages/loom` | the C11 model, in fenced mode: loom has no membarrier |
+//! | shuttle | `check/models/packages/shuttle` | random schedules of long executions, all accesses SeqCst |
+//! | virtual | `tools/virtual/core` | fibers on virtual time: the machine of threads in `sim` |
+//!
+//! The explorer's `heavy_fence` drains every store buffer, as membarrier does. The packages of models compile *these same sources*. Their build script sets `cfg(quiescent_model)`, and a
+//! cfg with the set's name. Models have small sizes (`small.rs`), the product and virtual time the real ones
+//! (`sizes.rs`). With `--cfg quiescent_tsan` (`ci/sanitizers`) the std set has a lock that ThreadSanitizer
+//! can observe, and no other difference: see `tsan.rs`.
+//!
+//! # Pairing of fences
+//! [`light_fence`] and [`heavy_fence`] pair: for a reader that executes `A; light; B` and an updater that
+//! executes `C; heavy; D`, either B sees C's effects or D sees A's. Two light fences order nothing between
+//! themselves. A light fence costs no instruction (it only constrains the compiler), since the heavy one
+//! makes every CPU that runs a thread of this process execute a full fence.
+//!
+//! In fenced mode (`membarrier` missing, or unwanted on isolated CPUs) both sides use [`full_fence`].
+
+#[cfg(quiescent_model)]
+pub use self::modelled::*;
+#[cfg(not(quiescent_model))]
+pub use self::native::*;
+#[cfg(quiescent_explorer)]
+pub use quiescent_models::explorer::*;
+#[cfg(quiescent_loom)]
+pub use quiescent_models::loom::*;
+#[cfg(quiescent_shuttle)]
+pub use quiescent_models::shuttle::*;
+#[cfg(quiescent_virtual)]
+pub use quiescent_virtual::*;
+
+#[cfg(any(not(quiescent_model), quiescent_virtual))]
+pub use self::sizes::*;
+#[cfg(all(quiescent_model, not(quiescent_virtual)))]
+pub use self::small::*;
+
+/// `const fn`, except under loom, whose atomics have no constant constructors.
+#[macro_export]
+macro_rules! const_new {
+    ($(#[$meta:meta])* $vis:vis fn $($rest:tt)*) => {
+        #[cfg(not(quiescent_loom))]
+        $(#[$meta])* $vis const fn $($rest)*
+        #[cfg(quiescent_loom)]
+        $(#[$meta])* $vis fn $($rest)*
+    };
+    ($(#[$meta:meta])* $vis:vis unsafe fn $($rest:tt)*) => {
+        #[cfg(not(quiescent_loom))]
+        $(#[$meta])* $vis const unsafe fn $($rest)*
+        #[cfg(quiescent_loom)]
+        $(#[$meta])* $vis unsafe fn $($rest)*
+    };
+}
+
+/// An array of `$n` values of an expression, which is constant except under loom.
+macro_rules! array_of {
+    ($value:expr; $n:expr) => {{
+        #[cfg(not(quiescent_loom))]
+        let array = [const { $value }; $n];
+        #[cfg(quiescent_loom)]
+        let array = std::array::from_fn(|_| $value);
+        array
+    }};
+}
+
+pub use counters::Counter;
+
+/// True if a driver has to release the lock before its step number `steps` under one hold.
+#[cfg(not(quiescent_virtual))]
+#[inline]
+pub fn hold_is_over(steps: u32) -> bool {
+    steps > quiescent_engine::owner::STEPS_A_HOLD
+}
+
+pub mod alarm;
+#[cfg(not(quiescent_model))]
+pub mod arena;
+pub mod counters;
+pub mod fences;
+pub mod fixed;
+pub mod growing;
+#[cfg(quiescent_model)]
+mod modelled;
+#[cfg(not(quiescent_model))]
+mod native;
+pub mod parked;
+pub mod part;
+#[cfg(any(not(quiescent_model), quiescent_virtual))]
+mod sizes;
+#[cfg(all(quiescent_model, not(quiescent_virtual)))]
+mod small;
+pub mod teller;
+#[cfg(quiescent_tsan)]
+mod tsan;
+#[cfg(quiescent_virtual)]
+#[path = "unwatched.rs"]
+pub mod witness;
+#[cfg(all(quiescent_model, not(quiescent_virtual)))]
+pub mod witness;

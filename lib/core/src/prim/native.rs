@@ -1,0 +1,124 @@
+//! The real primitives: the CPU's atomics, the kernel's futex and membarrier, thread-locals.
+
+pub use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+#[cfg(not(quiescent_tsan))]
+pub use std::sync::{Mutex, MutexGuard};
+
+use std::cell::UnsafeCell;
+use std::ptr::NonNull;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+#[cfg(quiescent_tsan)]
+pub use super::tsan::{Mutex, MutexGuard};
+pub use crate::os::linux::{
+    coarse_ns, futex_wait, futex_wake, futex_wake_all, heavy_fence, map, now_ns,
+    register_heavy_fence, thread_id, unmap,
+};
+use crate::prim::arena;
+
+/// Prevents the compiler from moving memory accesses across; emits no instruction.
+#[inline(always)]
+pub fn light_fence() {
+    std::sync::atomic::compiler_fence(Ordering::SeqCst);
+}
+
+/// A full fence on this CPU: `fence(SeqCst)`.
+///
+/// On x86-64 a locked addition of 0 to the top of the stack, which orders all accesses to ordinary memory as
+/// `mfence` does, in half the time (the compiler chooses `mfence`).
+#[inline(always)]
+pub fn full_fence() {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: does not change the stack's top word; the flags are declared clobbered by default.
+    unsafe {
+        std::arch::asm!("lock add dword ptr [rsp], 0");
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    std::sync::atomic::fence(Ordering::SeqCst);
+}
+
+/// Executes `times` pause instructions.
+pub fn spin(times: u32) {
+    for _ in 0..times {
+        std::hint::spin_loop();
+    }
+}
+
+/// Sleeps for 50 µs, so that threads without a CPU may get this one, whatever their priority.
+pub fn doze() {
+    std::thread::sleep(Duration::from_micros(50));
+}
+
+/// `count` permanent values; `None` without memory. Uses no allocator: see [`arena`].
+///
+/// # Safety
+/// `new` returns a value whose bytes are all zero.
+pub unsafe fn zeroes<T>(count: usize, new: impl Fn() -> T) -> Option<*mut T> {
+    let _ = new; // used by models only
+    const { assert!(align_of::<T>() <= arena::ALIGN) };
+    let memory = arena::zeroed(count.checked_mul(size_of::<T>())?)?;
+    Some(memory.cast().as_ptr())
+}
+
+/// A permanent value on pages of its own; `None` without memory. Uses no allocator.
+///
+/// # Safety
+/// `new` returns a value whose bytes are all zero.
+pub unsafe fn mapped<T>(new: impl Fn() -> T) -> Option<&'static T> {
+    let _ = new; // used by models only
+    const { assert!(align_of::<T>() <= 4096) };
+    let memory = map(size_of::<T>())?;
+    // SAFETY: page-aligned, large enough, zeroed; and the caller's promise.
+    Some(unsafe { memory.cast::<T>().as_ref() })
+}
+
+/// Unmaps it.
+///
+/// # Safety
+/// From [`mapped`], and not published.
+pub unsafe fn unmapped<T>(place: &'static T) {
+    // SAFETY: the caller's promise.
+    unsafe { unmap(NonNull::from(place).cast(), size_of::<T>()) };
+}
+
+/// A lock whose value one thread at a time may change. The child of a fork can recreate it, since its holder
+/// does not exist there.
+#[derive(Debug)]
+pub struct Turn<T>(UnsafeCell<Mutex<T>>);
+
+// SAFETY: a mutex, except while `renew` has exclusive access.
+unsafe impl<T: Send> Sync for Turn<T> {}
+
+impl<T> Turn<T> {
+    pub const fn new(value: T) -> Turn<T> {
+        Turn(UnsafeCell::new(Mutex::new(value)))
+    }
+
+    fn mutex(&self) -> &Mutex<T> {
+        // SAFETY: only `renew` changes the cell, while there is no other thread and no guard.
+        unsafe { &*self.0.get() }
+    }
+
+    /// Waits for the lock.
+    pub fn take(&self) -> MutexGuard<'_, T> {
+        self.mutex().lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the lock, if it is free.
+    pub fn try_take(&self) -> Option<MutexGuard<'_, T>> {
+        self.mutex().try_lock().ok()
+    }
+
+    /// Recreates it, unlocked.
+    ///
+    /// # Safety
+    /// The calling thread is the only one of the process, and has no guard of this.
+    pub unsafe fn renew(&self)
+    where
+        T: Default,
+    {
+        // SAFETY: the caller's promise: there is no other access.
+        unsafe { self.0.get().write(Mutex::new(T::default())) };
+    }
+}

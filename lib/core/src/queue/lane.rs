@@ -1,0 +1,417 @@
+//! A lane of a queue, as its owner uses it: push and pop with plain stores.
+//!
+//! ```text
+//!          head         until            end      limit
+//!   ────────┬─────────────┬───────────────┬─────────┬──────▶ positions
+//!   popped  │ done: may be│ waits for     │ free to │
+//!           │ freed here  │ grace periods │ push    │
+//! ```
+//!
+//! A lane is a chain of [`Block`]s. The owner pushes at `end` and frees, at `head`, what is done. It takes
+//! the slow path (the queue's lock, the engine) when `end` reaches `limit`: at the end of its credit, at the
+//! end of a block, or because another thread has lowered the limit to 0. At the end of a block it needs only
+//! another block, and that may be linked already: then the owner continues there without the lock.
+//!
+//! # Publish, then check
+//! The owner may be preempted at any instruction, so a taker cannot stop it; it can only detect what the
+//! owner has done. The owner *first* stores the new `head` and `end`, *then* loads the limit (`[RET-2]`:
+//! stores, light fence, load). The taker lowers the limit, issues a heavy fence, and reads both ends. Either
+//! the owner sees the lowered limit, or the taker sees the owner's stores. An owner that sees the lowered
+//! limit takes the lock; there it learns whether the taker has taken already, and undoes its pop if the
+//! popped callback was among what was taken ([`per_thread`](crate::queue::per_thread)). The reverse order, a
+//! check followed by the push, would be unsound: the fence does not wait for an owner that was preempted in
+//! between.
+//!
+//! `[RET-1]` an entry's words, release of `end`; the taker's load of `end` acquires.
+//!
+//! # At the end of a block
+//! The owner raises the limit from the end of its block to that of the next (at most to `reach`, the end of
+//! its credit) by compare-and-exchange, from the value it has seen `[RET-3]`. Two things follow from its
+//! success:
+//!
+//! * No thread had lowered the limit. This is another check, after the publication of `[RET-2]`: so what was
+//!   popped in this push is the owner's, and a taker that comes later sees `end`, and leaves the block there.
+//! * A lowered limit is not overwritten: the word's changes have one order, and the owner's next load, or its
+//!   exchange at the next end, finds the 0.
+//!
+//! The owner does not access the full block: it may have been freed. The address of the next one is in the
+//! owner's words; it is dereferenced after the exchange only. If the exchange fails, a taker may have freed
+//! the next block as well, unless it contains `end`; the owner takes the lock, and gets a new address.
+//!
+//! Bytes are checked here too: when the bytes of its credit are used up, the owner takes the lock.
+//!
+//! # Popped entries
+//! The words of the popped entry are read after the check of the limit. So a taker never frees the block that
+//! contains the last popped entry, nor the one that contains `end`.
+//!
+//! # The dummy
+//! A thread without its own queue has the *dummy*: limit 0, and a block whose content is unused. Its pushes
+//! go there and take the slow path at once. Several threads may write there; nothing depends on the content.
+//! In fenced mode every thread keeps the dummy, and queues under the lock: there is no heavy fence for a
+//! taker to use.
+
+use std::alloc::{Layout, dealloc};
+
+use crate::prim::{AtomicPtr, AtomicU32, AtomicU64, BLOCK, Ordering, light_fence};
+
+/// Entries that the owner has popped, all of them in one block.
+#[derive(Clone, Copy, Debug)]
+pub struct Popped {
+    pub at: u64,
+    pub count: u64,
+}
+
+impl Popped {
+    /// No entry.
+    pub const NOTHING: Popped = Popped { at: 0, count: 0 };
+}
+
+/// A run of entries: two words each.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub struct Block {
+    first: [AtomicPtr<u8>; BLOCK],
+    second: [AtomicU64; BLOCK],
+    /// The next block of the chain, and the position of the first entry: under the queue's lock.
+    pub next: AtomicPtr<Block>,
+    pub base: AtomicU64,
+}
+
+impl Block {
+    const_new! {
+        pub fn new() -> Block {
+            Block {
+                first: array_of!(AtomicPtr::new(std::ptr::null_mut()); BLOCK),
+                second: array_of!(AtomicU64::new(0); BLOCK),
+                next: AtomicPtr::new(std::ptr::null_mut()),
+                base: AtomicU64::new(0),
+            }
+        }
+    }
+
+    /// The next block.
+    pub fn behind(&self) -> *mut Block {
+        #[cfg(quiescent_model)]
+        crate::prim::witness::touch(self);
+        self.next.load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    pub fn put(&self, at: u64, entry: Entry) {
+        #[cfg(quiescent_model)]
+        crate::prim::witness::touch(self);
+        let index = at as usize % BLOCK;
+        self.first[index].store(entry.object, Ordering::Relaxed);
+        self.second[index].store(entry.what, Ordering::Relaxed);
+    }
+
+    /// The second words of entries of this block.
+    ///
+    /// # Safety
+    /// The entries are published, and stay in the chain until the caller has finished with them.
+    #[cfg(not(quiescent_model))]
+    pub unsafe fn whats(&self, range: std::ops::Range<u64>) -> &[u64] {
+        let first = range.start as usize % BLOCK;
+        let length = ((range.end - range.start) as usize).min(BLOCK - first);
+        let words = &self.second[first..first + length];
+        // SAFETY: these words are not written once their entries are published.
+        unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), words.len()) }
+    }
+
+    /// A model's atomics have more state than their bits, and models have no telemetry.
+    ///
+    /// # Safety
+    /// As in the product; nothing calls it.
+    #[cfg(quiescent_model)]
+    pub unsafe fn whats(&self, _range: std::ops::Range<u64>) -> &[u64] {
+        unreachable!("nothing is counted")
+    }
+
+    #[inline(always)]
+    pub fn get(&self, at: u64) -> Entry {
+        #[cfg(quiescent_model)]
+        crate::prim::witness::touch(self);
+        let index = at as usize % BLOCK;
+        Entry {
+            object: self.first[index].load(Ordering::Relaxed),
+            what: self.second[index].load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// Something to reclaim: the object, and how. In the plain lane `what` is a packed [`Layout`]; in the code
+/// lane it is the address of a [`Kind`](crate::queue::kind::Kind).
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    pub object: *mut u8,
+    pub what: u64,
+}
+
+// SAFETY: what is retired or called is Send; the entry is its only owner.
+unsafe impl Send for Entry {}
+
+impl Entry {
+    /// An empty place.
+    pub const NONE: Entry = Entry {
+        object: std::ptr::null_mut(),
+        what: 0,
+    };
+
+    /// Memory of a box of `T`, to be freed without running any code of `T`.
+    #[inline(always)]
+    pub const fn plain<T>(object: *mut T) -> Entry {
+        Entry {
+            object: object.cast(),
+            what: (size_of::<T>() as u64) << 6 | align_of::<T>().trailing_zeros() as u64,
+        }
+    }
+
+    /// Frees the memory.
+    ///
+    /// # Safety
+    /// An entry of the plain lane, done, and taken out of its queue by the caller.
+    #[inline(always)]
+    pub unsafe fn free(self) {
+        #[cfg(quiescent_model)]
+        if crate::prim::witness::observed(self.object) {
+            return;
+        }
+        // SAFETY: `plain` packed the layout of a box; no reader refers to the object any more.
+        unsafe {
+            let layout =
+                Layout::from_size_align_unchecked((self.what >> 6) as usize, 1 << (self.what & 63));
+            dealloc(self.object, layout);
+        }
+    }
+}
+
+/// The owner's words of a lane.
+#[derive(Debug)]
+#[repr(C, align(128))]
+pub struct Lane {
+    /// Everything below is queued.
+    pub end: AtomicU64,
+    /// The block of `end`.
+    pub block: AtomicPtr<Block>,
+    /// Bytes of credit left; the difference from what was given is what was queued.
+    pub left: AtomicU64,
+    /// The owner frees from here …
+    pub head: AtomicU64,
+    /// … up to here, at most to the end of the block of `head`.
+    pub until: AtomicU64,
+    /// The slow path is taken when `end` reaches this. The only word that other threads write.
+    pub limit: AtomicU64,
+    /// The block of `head`.
+    pub head_block: AtomicPtr<Block>,
+    /// The end of what was done when the engine was last called.
+    pub done: AtomicU64,
+    /// Pops per push: two if more is done than one per push would soon free.
+    pub step: AtomicU64,
+    /// A deadline covers prompt callbacks that are queued from now on.
+    pub prompt: AtomicU32,
+    /// Number of blocks to be linked behind the block of `end`, if the credit covers them.
+    pub ahead: AtomicU32,
+    /// The block behind that of `end`, if there is one; must not be dereferenced once the limit is lowered.
+    pub next: AtomicPtr<Block>,
+    /// `limit` may be raised up to here without a lock: the end of the credit, or of the last block.
+    pub reach: AtomicU64,
+    /// The published `gp_seq`, as of the last call of the engine.
+    pub published: AtomicU64,
+    /// `head` at that time.
+    pub freed: AtomicU64,
+    /// The end of the last block, at that time.
+    pub linked: AtomicU64,
+}
+
+impl Lane {
+    const_new! {
+        pub fn new(block: *mut Block) -> Lane {
+            Lane {
+                end: AtomicU64::new(0),
+                block: AtomicPtr::new(block),
+                left: AtomicU64::new(0),
+                head: AtomicU64::new(0),
+                until: AtomicU64::new(0),
+                limit: AtomicU64::new(0),
+                head_block: AtomicPtr::new(block),
+                done: AtomicU64::new(0),
+                step: AtomicU64::new(1),
+                prompt: AtomicU32::new(0),
+                ahead: AtomicU32::new(0),
+                next: AtomicPtr::new(std::ptr::null_mut()),
+                reach: AtomicU64::new(0),
+                published: AtomicU64::new(0),
+                freed: AtomicU64::new(0),
+                linked: AtomicU64::new(0),
+            }
+        }
+    }
+
+    /// Pushes an entry and pops one or two that are done, if there are any. Only the owner calls this.
+    ///
+    /// `large`: its bytes alone may use up the credit. Then either `help` is called, if the slow path is
+    /// needed (the entry is published anyway, unless the lane is the dummy's, and the popped entries may
+    /// belong to a taker), or `pop`, with the range of positions of the popped entries.
+    #[inline(always)]
+    pub fn push(
+        &self,
+        entry: Entry,
+        bytes: u64,
+        large: bool,
+        help: impl FnOnce(Popped),
+        pop: impl FnOnce(u64, u64),
+    ) {
+        let end = self.end.load(Ordering::Relaxed);
+        let block = self.block.load(Ordering::Relaxed);
+        // SAFETY: the block of `end` is the dummy's, or in the chain, where it stays: takers leave it.
+        unsafe { (*block).put(end, entry) };
+        let left = self.left.load(Ordering::Relaxed).wrapping_sub(bytes);
+        self.left.store(left, Ordering::Relaxed);
+        let head = self.head.load(Ordering::Relaxed);
+        let until = self.until.load(Ordering::Relaxed);
+        if head < until {
+            let next = (head + self.step.load(Ordering::Relaxed)).min(until);
+            self.head.store(next, Ordering::Relaxed);
+            if self.publish(end, left, large) {
+                let count = next - head;
+                help(Popped { at: head, count });
+            } else {
+                pop(head, next);
+            }
+        } else if self.publish(end, left, large) {
+            help(Popped::NOTHING);
+        }
+    }
+
+    /// Pushes an entry and pops nothing. True: the slow path is needed.
+    #[inline(always)]
+    pub fn push_only(&self, entry: Entry, bytes: u64) -> bool {
+        let end = self.end.load(Ordering::Relaxed);
+        let block = self.block.load(Ordering::Relaxed);
+        // SAFETY: as in `push`.
+        unsafe { (*block).put(end, entry) };
+        let left = self.left.load(Ordering::Relaxed).wrapping_sub(bytes);
+        self.left.store(left, Ordering::Relaxed);
+        self.publish(end, left, true)
+    }
+
+    /// Publishes the new end; true if the slow path is needed.
+    #[inline(always)]
+    fn publish(&self, end: u64, left: u64, large: bool) -> bool {
+        self.end.store(end.wrapping_add(1), Ordering::Release); // [RET-1]
+        light_fence(); // [RET-2]
+        let limit = self.limit.load(Ordering::Relaxed);
+        end.wrapping_add(1) >= limit || (large && left.cast_signed() < 0)
+    }
+
+    /// A push needs help. If it only reached the end of a block, with another one linked behind it and credit
+    /// left, the lane continues there, without the lock and the engine. Only the owner calls this. True: what
+    /// was popped is the owner's.
+    ///
+    /// If a grace period of another thread has ended since the last call of the engine, the owner calls the
+    /// engine: the grace period may have covered something of ours, and what was pushed since has no stamp.
+    /// Then the interval between calls is halved, each time.
+    #[inline]
+    pub fn cross(&self, published: &AtomicU64) -> bool {
+        let end = self.end.load(Ordering::Relaxed);
+        let reach = self.reach.load(Ordering::Relaxed);
+        let next = self.next.load(Ordering::Relaxed);
+        let is_spent = self.left.load(Ordering::Relaxed).cast_signed() < 0;
+        if self.limit.load(Ordering::Relaxed) != end {
+            return false;
+        }
+        if published.load(Ordering::Relaxed) != self.published.load(Ordering::Relaxed) {
+            let ahead = self.ahead.load(Ordering::Relaxed);
+            self.ahead.store(ahead / 2, Ordering::Relaxed);
+            return false;
+        }
+        if end >= reach || next.is_null() || is_spent {
+            return false;
+        }
+        let limit = reach.min(end + BLOCK as u64);
+        let order = (Ordering::AcqRel, Ordering::Relaxed);
+        let raised = (self.limit).compare_exchange(end, limit, order.0, order.1); // [RET-3]
+        if raised.is_err() {
+            return false;
+        }
+        self.block.store(next, Ordering::Relaxed);
+        // SAFETY: the limit had not been lowered: `next` is in the chain, and is the block of `end`, which
+        // takers leave there from now on.
+        let behind = unsafe { (*next).behind() };
+        self.next.store(behind, Ordering::Relaxed);
+        true
+    }
+
+    /// The entries that [`push`](Lane::push) has popped before it took the slow path, and that are the
+    /// owner's. They are not freed yet.
+    pub fn popped_before(&self, popped: Popped) -> [Option<Entry>; 2] {
+        match popped.count {
+            0 => [None; 2],
+            count => self.popped_last(popped.at, popped.at + count),
+        }
+    }
+
+    /// A popped entry.
+    #[inline(always)]
+    pub fn popped(&self, at: u64) -> Entry {
+        let block = self.head_block.load(Ordering::Relaxed);
+        // SAFETY: a taker leaves the block of the last popped entry.
+        unsafe { (*block).get(at) }
+    }
+
+    /// True if the pop of `next` reached the end of its block, or of what is done, or popped more than one.
+    /// Then [`popped_last`](Lane::popped_last) has to be called.
+    #[inline(always)]
+    pub fn is_last(&self, next: u64) -> bool {
+        next == self.until.load(Ordering::Relaxed) || self.step.load(Ordering::Relaxed) != 1
+    }
+
+    /// The entries popped from `at` up to `next`; then moves to the next block, if this one is used up.
+    pub fn popped_last(&self, at: u64, next: u64) -> [Option<Entry>; 2] {
+        let entries = std::array::from_fn(|n| {
+            let at = at + n as u64;
+            (at < next).then(|| self.popped(at))
+        });
+        if next == self.until.load(Ordering::Relaxed) {
+            self.next_block(next);
+        }
+        entries
+    }
+
+    /// Pops as many done entries as `places` and the block of `head` allow; returns how many. Only the owner
+    /// calls this, under the queue's lock, for a lane that is not taken over: no take-over is completed
+    /// meanwhile, so what is popped is the owner's.
+    pub fn pop_many(&self, places: &mut [Entry]) -> usize {
+        let head = self.head.load(Ordering::Relaxed);
+        let until = self.until.load(Ordering::Relaxed);
+        let count = places.len().min(until.saturating_sub(head) as usize);
+        for (place, at) in places[..count].iter_mut().zip(head..) {
+            *place = self.popped(at);
+        }
+        let next = head + count as u64;
+        if count != 0 {
+            self.head.store(next, Ordering::Release);
+            if next == until {
+                self.next_block(next);
+            }
+        }
+        count
+    }
+
+    /// `head` has reached `until`: the end of its block, or of what is done.
+    fn next_block(&self, head: u64) {
+        let done = self.done.load(Ordering::Relaxed);
+        if head < done && head.is_multiple_of(BLOCK as u64) {
+            let block = self.head_block.load(Ordering::Relaxed);
+            // SAFETY: as in `popped`. The next block is not accessed here: a taker may have freed it, and
+            // then it has lowered the limit too, and every pop from it will be undone.
+            let next = unsafe { (*block).next.load(Ordering::Relaxed) };
+            self.head_block.store(next, Ordering::Relaxed);
+            let until = done.min(head + BLOCK as u64);
+            self.until.store(until, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(all(test, not(quiescent_model)))]
+mod tests;

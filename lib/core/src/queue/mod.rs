@@ -1,0 +1,13 @@
+//! Queues of callbacks and memory.
+
+pub mod all;
+pub mod chain;
+pub mod common;
+pub mod cpu;
+pub mod intrusive;
+pub mod kind;
+pub mod lane;
+pub mod meter;
+pub mod parcel;
+pub mod per_thread;
+pub mod weight;

@@ -1,0 +1,34 @@
+//! An item to be queued that is in no queue yet.
+
+use std::ptr::NonNull;
+
+use crate::queue::intrusive::{self, Head, RunHead};
+use crate::queue::kind;
+use crate::queue::lane::Entry;
+use crate::queue::per_thread::CODE;
+
+/// A function that returns the name of a callback's type.
+pub type Name = fn() -> &'static str;
+
+/// An item to be queued that is in no queue yet.
+pub enum Parcel {
+    /// An entry of a lane, with its bytes.
+    Entry(usize, Entry, u64),
+    /// An intrusive callback.
+    Head(NonNull<Head>, RunHead),
+}
+
+impl Parcel {
+    /// The name of its type, unless it is memory.
+    pub fn name(&self) -> Option<Name> {
+        match *self {
+            // SAFETY: an entry of the code lane.
+            Parcel::Entry(CODE, entry, _) => Some(unsafe { kind::kind(entry.what) }.name),
+            Parcel::Entry(..) => None,
+            Parcel::Head(..) => Some(intrusive::head_name),
+        }
+    }
+}
+
+// SAFETY: entries and heads are under their callers' promise to be Send.
+unsafe impl Send for Parcel {}

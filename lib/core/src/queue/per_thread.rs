@@ -1,0 +1,450 @@
+//! A thread's queue: its lanes, and the data that its lock protects.
+//!
+//! The owner works on the lanes' words without the lock ([`lane`](crate::queue::lane)). Everything else (the
+//! chains of blocks, the engine's cut positions, the consumer) is protected by the lock, which the owner
+//! takes once per batch and other threads when necessary: a worker, a barrier, an exit. A queue belongs to a
+//! *slot*: it outlives its thread, and the next thread with that slot inherits what is queued.
+//!
+//! # Consumers
+//! The lane of plain memory is consumed either by the owner, by popping, or by the holder of the lock. A flag
+//! says which. Code is always consumed under the lock, one callback at a time, so that a barrier can track
+//! what is running and where. The owner stops consuming only by its own action (in [`settle`](Queue::settle))
+//! or by a *take-over*:
+//!
+//! | step | taker | what the owner may do meanwhile |
+//! |---|---|---|
+//! | 1 | lock: limits to 0, `revoking` | push and pop once more, then take the lock |
+//! | 2 | heavy fence `[RET-2]`, no lock held | the same |
+//! | 3 | lock; if still `revoking`: takes all from head to end, `seen` = head | the same; pops from `seen` on fail |
+//!
+//! An owner undoes a failed pop under the lock. One that gets the lock between 1 and 3 knows its ends exactly, and does step 3 itself.
+//!
+//! # Invariants
+//! * `block` of a lane contains the position `end`: it is linked before `end` gets there. When memory is
+//!   exhausted, the lane gets the dummy's block and limit 0, and the next push detects it.
+//! * Blocks leave a chain from its front, under the lock. While others consume, the block of the position
+//!   before `seen` stays, and so do the last one and all from that of `end` on: the owner may still access
+//!   them, or move there.
+//! * Blocks behind that of `end` are removed when no owner can be moving there: in step 3, behind the fence
+//!   (an owner moves on by raising its limit, which fails `[RET-3]`), or by the owner under the lock.
+//! * No memory is allocated or freed under the lock: spare blocks are allocated before, empty ones are freed
+//!   after ([`Garbage`]).
+
+use std::alloc::{Layout, alloc};
+use std::ops::Range;
+use std::ptr;
+use std::sync::PoisonError;
+
+use quiescent_engine::Pos;
+use quiescent_engine::cpu::{Cpu, LANES, Lane as Which};
+use quiescent_engine::credit::{Cause, Credit, Queued};
+
+use crate::prim::fixed::Fixed;
+use crate::prim::part::Part;
+use crate::prim::{AtomicPtr, BLOCK, Mutex, MutexGuard, Ordering};
+use crate::queue::chain::{Chain, Garbage, Spares, end_of_block};
+use crate::queue::common::Common;
+use crate::queue::intrusive::Heads;
+use crate::queue::lane::{Block, Entry, Lane, Popped};
+use crate::queue::meter::Cursor;
+
+/// The lane of memory that is freed without running code.
+pub const PLAIN: usize = Which::Plain as usize;
+/// The lane of closures and destructors.
+pub const CODE: usize = Which::Code as usize;
+/// Number of lanes that are made of blocks.
+pub const BLOCK_LANES: usize = 2;
+
+/// A queue.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Queue {
+    pub lanes: [Lane; BLOCK_LANES],
+    /// Spare blocks for each lane.
+    spares: [Spares; BLOCK_LANES],
+    core: Mutex<Core>,
+    /// The guard of its lock while this process forks.
+    pub parked: crate::prim::parked::Parked<Core>,
+    /// The queue created before this one: [`Queues`](crate::queue::all::Queues).
+    pub made_before: AtomicPtr<Queue>,
+    /// The next queue of the same slot, in another domain.
+    pub next_of_slot: AtomicPtr<Queue>,
+    pub common: Fixed<Common>,
+    /// The state of its domain, whose type this layer does not know.
+    pub state: Fixed<()>,
+    /// The cell in which its owner finds it in a domain of the program, while it is attached; null for the
+    /// process's.
+    found_at: AtomicPtr<AtomicPtr<Queue>>,
+}
+
+/// The data that the lock protects.
+#[derive(Debug)]
+pub struct Core {
+    /// The engine's part of the queue.
+    pub cpu: Part<Cpu>,
+    chains: [Chain; BLOCK_LANES],
+    pub heads: Heads,
+    /// The telemetry cursor.
+    pub cursor: Cursor,
+    /// A thread works on the lanes' words without the lock.
+    owned: bool,
+    /// A take-over has begun.
+    revoking: bool,
+    /// The cause for which the sweep in progress chose this queue.
+    pub chosen: Option<Cause>,
+    /// Whether other threads reclaim, if the owner has set it.
+    pub offload: Option<bool>,
+    /// The owner does not reclaim, as of the last report.
+    pub hands_off: bool,
+}
+
+// SAFETY: the blocks are dereferenced under the queue's lock, or by the owner as the module comment
+// describes.
+unsafe impl Send for Core {}
+
+impl Queue {
+    const_new! {
+        /// An empty queue of slot `cpu`.
+        ///
+        /// # Safety
+        /// `common` lives forever, and so does `state`, which is the state of a domain.
+        pub unsafe fn new(cpu: u32, common: *const Common, state: *const ()) -> Queue {
+            // SAFETY: the caller's promise.
+            let dummy = unsafe { Common::block(common) };
+            Queue {
+                lanes: [Lane::new(dummy), Lane::new(dummy)],
+                spares: array_of!(Spares::new(); BLOCK_LANES),
+                core: Mutex::new(Core {
+                    cpu: Part::new(Cpu::new(cpu)),
+                    chains: [const { Chain::new() }; BLOCK_LANES],
+                    heads: Heads::new(),
+                    cursor: Cursor::new(),
+                    owned: false,
+                    revoking: false,
+                    chosen: None,
+                    offload: None,
+                    hands_off: false,
+                }),
+                parked: crate::prim::parked::Parked::new(),
+                made_before: AtomicPtr::new(ptr::null_mut()),
+                next_of_slot: AtomicPtr::new(ptr::null_mut()),
+                // SAFETY: the caller's promise.
+                common: unsafe { Fixed::new(common) },
+                // SAFETY: the caller's promise.
+                state: unsafe { Fixed::new(state) },
+                found_at: AtomicPtr::new(ptr::null_mut()),
+            }
+        }
+    }
+
+    /// Sets the cell in which its thread finds it: it belongs to a domain of the program. The queue is not
+    /// published yet.
+    pub fn set_found_at(&self, place: &'static AtomicPtr<Queue>) {
+        let place = ptr::from_ref(place).cast_mut();
+        self.found_at.store(place, Ordering::Relaxed);
+    }
+
+    /// A queue that lives forever; `None` without memory.
+    ///
+    /// # Safety
+    /// `state` is the state of a domain, and lives forever.
+    pub unsafe fn leak(
+        cpu: u32,
+        common: &'static Common,
+        state: *const (),
+    ) -> Option<&'static Queue> {
+        // SAFETY: the layout has a size.
+        let place: *mut Queue = unsafe { alloc(Layout::new::<Queue>()) }.cast();
+        if place.is_null() {
+            return None;
+        }
+        // SAFETY: fresh memory of that layout, never freed; and the caller's promise.
+        unsafe {
+            place.write(Queue::new(cpu, common, state));
+            #[cfg(quiescent_model)]
+            return Some(crate::prim::keep(Box::from_raw(place)));
+            #[cfg(not(quiescent_model))]
+            Some(&*place)
+        }
+    }
+
+    pub fn lock(&self) -> MutexGuard<'_, Core> {
+        self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the lock, if it is free.
+    pub fn try_lock(&self) -> Option<MutexGuard<'_, Core>> {
+        self.core.try_lock().ok()
+    }
+
+    /// Puts an entry at the end, under the lock. The caller is the owner, or there is none. False: no memory
+    /// for it.
+    pub fn put(&self, core: &mut Core, lane: usize, entry: Entry, bytes: u64) -> bool {
+        let words = &self.lanes[lane];
+        let end = words.end.load(Ordering::Relaxed);
+        if !self.make_room(core, lane, end + 1, None) {
+            return false;
+        }
+        let block = words.block.load(Ordering::Relaxed);
+        // SAFETY: room was made: the block contains `end`.
+        unsafe { (*block).put(end, entry) };
+        let left = words.left.load(Ordering::Relaxed);
+        words
+            .left
+            .store(left.wrapping_sub(bytes), Ordering::Relaxed);
+        words.end.store(end + 1, Ordering::Release); // [RET-1]
+        true
+    }
+
+    // The owner, or the holder of the lock of a queue without one.
+
+    /// The calling thread becomes the owner of the lanes' words.
+    pub fn attach(&self, core: &mut Core) {
+        core.owned = true;
+    }
+
+    /// The owner is gone; without credit no thread pushes without the lock.
+    pub fn detach(&self, core: &mut Core) {
+        core.owned = false;
+    }
+
+    /// The popped entries that are the owner's: all of them, unless they were taken over before.
+    pub fn keep(&self, core: &Core, lane: usize, popped: Popped) -> [Option<Entry>; 2] {
+        let chain = &core.chains[lane];
+        let kept = popped.count > 0 && !(chain.taken && popped.at >= chain.seen);
+        std::array::from_fn(|n| {
+            let at = popped.at + n as u64;
+            (kept && (n as u64) < popped.count).then(|| self.lanes[lane].popped(at))
+        })
+    }
+
+    /// What the owner has done since the last report, for the engine; and whether it reclaims.
+    pub fn report(&self, core: &mut Core, hands_off: bool) -> [Queued; LANES] {
+        core.hands_off = hands_off;
+        let heads = core.heads.report();
+        let mut queued = [heads; LANES];
+        for (lane, queued) in queued.iter_mut().enumerate().take(BLOCK_LANES) {
+            let (words, chain) = (&self.lanes[lane], &mut core.chains[lane]);
+            *queued = Queued {
+                end: words.end.load(Ordering::Relaxed),
+                bytes: chain.spent(words),
+                freed_to: (!chain.taken).then(|| words.head.load(Ordering::Relaxed)),
+                credit: core.owned,
+                offload: hands_off,
+                reach: (u64::from(words.ahead.load(Ordering::Relaxed)) + 1) * BLOCK as u64,
+            };
+        }
+        (core.cursor).update(self.meter(), &core.cpu, &core.chains, &queued);
+        queued
+    }
+
+    /// True, once, if a take-over has begun that the owner has to complete now, because it took the lock
+    /// first.
+    pub fn revoked(&self, core: &mut Core) -> bool {
+        std::mem::take(&mut core.revoking)
+    }
+
+    /// Applies the engine's answer: new credit for the owner, or none if there is no owner. `waits`: the
+    /// owner waits for something, and has to call the engine at the end of its block.
+    pub fn settle(
+        &self,
+        core: &mut Core,
+        credit: &[Credit; LANES],
+        waits: bool,
+        garbage: &mut Garbage,
+    ) {
+        let hurried = core.cpu.is_hurried();
+        for (lane, credit) in credit.iter().enumerate().take(BLOCK_LANES) {
+            let which = Which::ALL[lane];
+            let head = core.cpu.list(which).head();
+            core.chains[lane].trim(head, None, garbage);
+            let words = &self.lanes[lane];
+            let end = words.end.load(Ordering::Relaxed);
+            let ahead = u64::from(words.ahead.load(Ordering::Relaxed)) * BLOCK as u64;
+            let reach = (end_of_block(end) + ahead).min(credit.until);
+            let room = core.owned && self.make_room(core, lane, reach.max(end + 1), Some(garbage));
+            let chain = &mut core.chains[lane];
+            if !room || credit.until == end {
+                chain.cut(end, garbage); // no owner moves there
+                words.next.store(ptr::null_mut(), Ordering::Relaxed);
+            }
+            chain.taken = !core.owned || hurried || core.hands_off || lane == CODE;
+            if chain.taken {
+                chain.seen = head;
+                words.until.store(0, Ordering::Relaxed);
+            } else {
+                words.head.store(head, Ordering::Relaxed);
+                words
+                    .head_block
+                    .store(chain.block_of(head), Ordering::Relaxed);
+                words.done.store(credit.done, Ordering::Relaxed);
+                let until = credit.done.min(end_of_block(head));
+                words.until.store(until, Ordering::Relaxed);
+            }
+            let step = 1 + u64::from(credit.behind);
+            words.step.store(step, Ordering::Relaxed);
+            words.left.store(credit.bytes, Ordering::Relaxed);
+            chain.given = credit.bytes;
+            words.freed.store(head, Ordering::Relaxed);
+            words.linked.store(chain.end(), Ordering::Relaxed);
+            let reach = if room { reach.min(chain.end()) } else { 0 };
+            let limit = reach.min(end_of_block(end));
+            words
+                .reach
+                .store(if waits { limit } else { reach }, Ordering::Relaxed);
+            words.limit.store(limit, Ordering::Relaxed);
+            core.cursor.credit(self.meter(), lane, limit > end);
+        }
+    }
+
+    /// Makes the owner take the lock at its next push, whatever its credit.
+    pub fn ask_soon(&self) {
+        for words in &self.lanes {
+            words.limit.store(0, Ordering::Relaxed);
+        }
+        self.lanes[CODE].prompt.store(0, Ordering::Relaxed);
+    }
+
+    /// Removes all blocks: nothing is queued, and the queue has no owner.
+    pub fn clear(&self, core: &mut Core, garbage: &mut Garbage) {
+        for (lane, chain) in core.chains.iter_mut().enumerate() {
+            let words = &self.lanes[lane];
+            chain.clear(garbage);
+            garbage.push_all(self.spares[lane].take());
+            words.block.store(self.nothing(), Ordering::Relaxed);
+            words.next.store(ptr::null_mut(), Ordering::Relaxed);
+            words.ahead.store(0, Ordering::Relaxed);
+        }
+    }
+
+    // Takers.
+
+    /// Step 1 of a take-over. False: there is no owner, the lock is enough.
+    pub fn revoke(&self, core: &mut Core) -> bool {
+        if core.owned {
+            core.revoking = true;
+            for words in &self.lanes {
+                words.limit.store(0, Ordering::Relaxed); // [RET-2] [RET-3]
+            }
+        }
+        core.owned
+    }
+
+    /// Step 3: takes everything that is queued. `None`: the owner consumes again; the take-over has to be
+    /// repeated. Blocks that were linked ahead are removed.
+    pub fn take(
+        &self,
+        core: &mut Core,
+        mut garbage: Option<&mut Garbage>,
+    ) -> Option<[Queued; LANES]> {
+        let heads = core.heads.report();
+        let mut queued = [heads; LANES];
+        let revoking = std::mem::take(&mut core.revoking);
+        if core.owned && !revoking {
+            // The owner took the lock meanwhile. The engine knows what it had queued by then.
+            for (queued, lane) in queued.iter_mut().zip(Which::ALL).take(BLOCK_LANES) {
+                queued.end = core.cpu.list(lane).end();
+                queued.bytes = 0;
+                queued.credit = true;
+            }
+            let taken = core.chains.iter().all(|chain| chain.taken);
+            return taken.then_some(queued);
+        }
+        for (lane, queued) in queued.iter_mut().enumerate().take(BLOCK_LANES) {
+            let (words, chain) = (&self.lanes[lane], &mut core.chains[lane]);
+            let mut freed_to = None;
+            if !chain.taken {
+                chain.taken = true;
+                chain.seen = words.head.load(Ordering::Relaxed); // [RET-2]
+                freed_to = Some(chain.seen);
+            }
+            // A push into the dummy block, because of a missing block, does not count: its owner is about to
+            // take the lock with the entry.
+            let known = core.cpu.list(Which::ALL[lane]).end();
+            let room = if chain.last.is_null() {
+                known
+            } else {
+                chain.end()
+            };
+            let end = words.end.load(Ordering::Acquire).min(room); // [RET-1] [RET-2]
+            if let Some(garbage) = garbage.as_deref_mut() {
+                chain.cut(end, garbage);
+                words.linked.store(chain.end(), Ordering::Relaxed);
+            }
+            if end - core.cpu.list(Which::ALL[lane]).head() <= BLOCK as u64 {
+                words.ahead.store(0, Ordering::Relaxed); // little is queued
+            }
+            *queued = Queued {
+                end,
+                bytes: chain.spent(words),
+                freed_to,
+                ..Queued::default()
+            };
+        }
+        (core.cursor).update(self.meter(), &core.cpu, &core.chains, &queued);
+        (0..BLOCK_LANES).for_each(|lane| core.cursor.credit(self.meter(), lane, false));
+        Some(queued)
+    }
+
+    /// In the child of a fork: takes from an owner that does not exist here, or has to attach again. The fork
+    /// acts as the fence.
+    pub fn forked(&self, core: &mut Core, run_code: bool) -> [Queued; LANES] {
+        self.ask_soon();
+        core.revoking = core.owned;
+        let queued = self.take(core, None).unwrap_or_default(); // what is being revoked can be taken
+        core.owned = false;
+        core.offload = None;
+        core.chosen = None;
+        if !run_code {
+            core.heads.abandon();
+        }
+        queued
+    }
+
+    /// Takes done entries out, as many as there are places; returns their positions.
+    pub fn extract(
+        &self,
+        core: &mut Core,
+        lane: usize,
+        places: &mut [Entry],
+        garbage: &mut Garbage,
+    ) -> Range<Pos> {
+        let chain = &mut core.chains[lane];
+        if !chain.taken {
+            return 0..0;
+        }
+        let range = core.cpu.extract(Which::ALL[lane], places.len() as u64);
+        let mut block: *mut Block = ptr::null_mut();
+        for (place, at) in places.iter_mut().zip(range.clone()) {
+            if block.is_null() || at.is_multiple_of(BLOCK as u64) {
+                block = chain.block_of(at);
+            }
+            // SAFETY: queued entries are in a block of the chain.
+            *place = unsafe { (*block).get(at) };
+        }
+        core.cursor
+            .extracted(self.meter(), &core.cpu, lane, &range, places);
+        let pin = (core.owned && chain.seen > 0).then(|| chain.seen - 1);
+        chain.trim(range.end, pin, garbage);
+        range
+    }
+}
+
+impl Core {
+    /// True if other threads consume the plain lane, not its owner.
+    pub fn is_taken(&self) -> bool {
+        self.chains[PLAIN].taken
+    }
+
+    /// True if there is nothing to take: no owner pushes, and nothing is queued.
+    pub fn is_idle(&self) -> bool {
+        !self.owned && self.cpu.is_empty()
+    }
+}
+
+mod inspect;
+mod owner;
+mod room;
+mod telemetry;
+#[cfg(all(test, not(quiescent_model)))]
+mod tests;

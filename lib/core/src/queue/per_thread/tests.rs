@@ -1,0 +1,139 @@
+//! A queue's steps under its lock, one by one: the tests act as its owner, its takers, and the engine's
+//! caller.
+
+mod credit;
+mod room;
+mod takers;
+
+use quiescent_engine::credit::Urgency;
+use quiescent_engine::{Config, Global, Interest, Next, Now};
+
+use super::*;
+use crate::prim::AtomicU64;
+use crate::reader::counted::{Counted, View};
+use crate::testing::program;
+
+const N: u64 = BLOCK as u64;
+
+fn queue() -> &'static Queue {
+    crate::testing::queue(3)
+}
+
+fn set(word: &AtomicU64, value: u64) {
+    word.store(value, Ordering::Relaxed);
+}
+
+fn get(word: &AtomicU64) -> u64 {
+    word.load(Ordering::Relaxed)
+}
+
+fn entry(number: u64) -> Entry {
+    Entry {
+        object: ptr::null_mut(),
+        what: number,
+    }
+}
+
+/// The number of spare blocks of a lane. Frees them.
+fn spares(queue: &Queue, lane: usize) -> usize {
+    count(&mut {
+        let mut garbage = Garbage::new();
+        garbage.push_all(queue.spares[lane].take());
+        garbage
+    })
+}
+
+/// The number of blocks in `garbage`. Frees them.
+fn count(garbage: &mut Garbage) -> usize {
+    let mut all = Garbage::new();
+    let mut count = 0;
+    while let Some(block) = garbage.pop() {
+        all.push(block);
+        count += 1;
+    }
+    count
+}
+
+fn credit(until: u64) -> Credit {
+    Credit {
+        until,
+        ..Credit::default()
+    }
+}
+
+/// New credit up to `until` in both lanes; returns the removed blocks.
+fn settle(queue: &Queue, core: &mut Core, until: u64) -> Garbage {
+    let mut garbage = Garbage::new();
+    queue.settle(core, &[credit(until); LANES], false, &mut garbage);
+    garbage
+}
+
+/// A queue whose owner has pushed `end` entries and has no limit yet, with `blocks` blocks ahead, and one
+/// spare block.
+fn owned(end: u64, blocks: u32) -> &'static Queue {
+    let queue = queue();
+    let mut core = queue.lock();
+    queue.attach(&mut core);
+    for lane in [PLAIN, CODE] {
+        for at in 0..end {
+            if at.is_multiple_of(N) {
+                queue.provide(lane);
+            }
+            assert!(queue.put(&mut core, lane, entry(at), 0));
+        }
+        let words = &queue.lanes[lane];
+        words.ahead.store(blocks, Ordering::Relaxed);
+        for _ in 0..=blocks {
+            queue.spares[lane].add(crate::queue::chain::new_block());
+        }
+    }
+    drop(core);
+    queue
+}
+
+/// An engine without readers, and its calls on behalf of a queue.
+struct Engine {
+    global: Global,
+    nobody: View<'static>,
+}
+
+const NOW: Now = Now { ns: 1, jiffies: 1 };
+
+impl Engine {
+    fn new() -> Engine {
+        Engine {
+            global: Global::new(Config::threads()),
+            nobody: View(Box::leak(Box::new(Counted::new())), &program().env.threads),
+        }
+    }
+
+    /// A grace period passes for what the queue reports.
+    fn done(&mut self, queue: &Queue, core: &mut Core) {
+        let (queued, view) = (queue.report(core, false), &self.nobody);
+        let Engine { global, .. } = self;
+        let cpu = core.cpu.inner();
+        let _ = cpu.refill(global, &queued, Urgency::Lazy, NOW, view);
+        let _ = global.start_poll(0, view);
+        for _ in 0..3 {
+            if global.try_drive(None, Interest::Poller) {
+                let mut next = Next::Again;
+                loop {
+                    next = match next {
+                        Next::Again => global.step(NOW, view).next,
+                        Next::Fence(_) => global.fenced(),
+                        Next::Grow(cpus) => {
+                            let tree = Global::new_tree(global.config(), cpus);
+                            let grown = global.grow(tree.expect("memory for a test"));
+                            assert!(grown.is_ok());
+                            Next::Again
+                        }
+                        Next::Done | Next::HandOver => break,
+                        other => panic!("nobody is in the way: {other:?}"),
+                    };
+                }
+                let _ = global.leave();
+            }
+        }
+        cpu.advance(global);
+    }
+}

@@ -1,0 +1,445 @@
+//! Counted sections: the readers of an `Srcu`.
+//!
+//! ```text
+//!   joined ─► 0     thread 2   thread 3   …   unregistered
+//!   locks     [0]       7          2            0        a section adds 1 where it begins,
+//!   unlocks   [0]       6          3            0        and 1 where it ends, perhaps on another thread
+//! ```
+//!
+//! Each thread has its own *tally* (two counts, each with its locks and its unlocks), which no other thread
+//! writes; it is found by the number of the thread's slot. So a section costs two additions, and no cache
+//! line is written by two threads. The driver of a grace period computes the sums
+//! ([`quiescent_engine::indexed`]).
+//!
+//! * The tallies outlive their threads: the next thread with the number continues them.
+//! * A tally that was never used contains zeros; a thread's first section sets its counts to 1, and sums
+//!   subtract that.
+//! * A thread notes the address of its tally in the counts that it used last: the fast path compares and
+//!   adds. A thread that alternates between several `Srcu` looks its tally up each time. The note is cleared
+//!   when the thread releases its number; the counts live forever, so it does not dangle.
+//! * Threads without a slot, and all threads when memory is exhausted, share the tally of the *unregistered
+//!   readers*, with locked instructions.
+//! * In fenced mode every thread takes the slow path, which contains the fences.
+//!
+//! Not for signal handlers: a handler that runs between the load and the store of an addition would lose its
+//! own addition.
+//!
+//! # Edges
+//! `[SR-1]` enter: the lock's store, *light fence*, then the section. Pairs with `[GP-1]`: if a scan does not
+//! see the lock, the section sees every update made before the grace period. `[SR-2]` leave: the section,
+//! then the unlock's store, *release*; a scan adds up the unlocks first (*acquire*), then the locks. `[SR-3]`
+//! leave: the unlock's store, *light fence*, then the load of the flag. Pairs with `[GP-2]`. `[SR-4]` a
+//! thread's first section: its number is noted in `known`, *full fence*, then the section. Pairs with
+//! `[SNAP-1]`: if a driver finds itself the only reader, and omits the fence, every later reader sees that
+//! driver's updates.
+
+use std::alloc::Layout;
+
+use quiescent_engine::indexed::{BOTH, COUNTS};
+use quiescent_engine::{CpuId, Host, LeafId, Seen};
+
+use crate::prim::growing::place;
+use crate::prim::{self, AtomicPtr, AtomicU32, AtomicU64, Ordering, full_fence, light_fence};
+use crate::queue::per_thread::Queue;
+use crate::reader::local::Local;
+use crate::reader::registration::Threads;
+use crate::reader::threads::Slot;
+use crate::reader::word::FLAG_CLEAR;
+
+/// Tallies in the first leaf; each further leaf has twice as many as the one before.
+const FIRST: u32 = prim::FIRST_TALLIES;
+/// Number of leaves that have room for every possible slot.
+const LEAVES: usize = prim::TALLY_LEAVES;
+
+/// No thread has ever had a section.
+const NOBODY: u32 = 0;
+/// More than one thread has had a section, or one without a number.
+const SEVERAL: u32 = u32::MAX;
+
+/// The counts of one thread. Two cache lines of its own, since CPUs prefetch lines in pairs.
+#[derive(Debug)]
+#[repr(C, align(128))]
+pub struct Tally {
+    locks: [AtomicU64; 2],
+    unlocks: [AtomicU64; 2],
+    /// The queue of its slot's threads here; created when the first of them queues something.
+    queue: AtomicPtr<Queue>,
+    /// The same, while a thread pushes to it without the lock.
+    attached: AtomicPtr<Queue>,
+}
+
+impl Tally {
+    const_new! {
+        fn new() -> Tally {
+            Tally {
+                locks: array_of!(AtomicU64::new(0); 2),
+                unlocks: array_of!(AtomicU64::new(0); 2),
+                queue: AtomicPtr::new(std::ptr::null_mut()),
+                attached: AtomicPtr::new(std::ptr::null_mut()),
+            }
+        }
+    }
+
+    /// The queue's cell, and the cell in which its owner finds it without a lock.
+    pub fn queue_places(&self) -> [&AtomicPtr<Queue>; 2] {
+        [&self.queue, &self.attached]
+    }
+
+    /// The queue to which the calling thread, the owner of this tally, pushes without a lock.
+    #[inline(always)]
+    pub fn attached(&self) -> *const Queue {
+        self.attached.load(Ordering::Relaxed)
+    }
+
+    /// True if a thread has initialized all its counts. The last count is initialized last.
+    fn is_used(&self) -> bool {
+        self.unlocks[1].load(Ordering::Relaxed) != 0
+    }
+
+    /// A section of its thread begins.
+    #[inline(always)]
+    pub fn enter(&self, count: usize) {
+        let locks = &self.locks[count];
+        locks.store(locks.load(Ordering::Relaxed) + 1, Ordering::Release);
+        light_fence(); // [SR-1]
+    }
+
+    /// A section ends on its thread. The caller loads the flag next.
+    #[inline(always)]
+    pub fn leave(&self, count: usize) {
+        let unlocks = &self.unlocks[count];
+        unlocks.store(unlocks.load(Ordering::Relaxed) + 1, Ordering::Release); // [SR-2]
+        light_fence(); // [SR-3]
+    }
+}
+
+/// All counts of an `Srcu`.
+#[derive(Debug)]
+pub struct Counted {
+    /// The count that new sections join.
+    joined: AtomicU32,
+    /// A driver waits for this count.
+    flags: [AtomicU32; 2],
+    /// The threads that have ever had a section: the number of the only thread plus one, [`NOBODY`] or
+    /// [`SEVERAL`].
+    known: AtomicU32,
+    leaves: [AtomicPtr<Tally>; LEAVES],
+    unregistered: Tally,
+}
+
+/// The number of additions to a count, whose initial value in use is 1.
+fn times(count: &AtomicU64, order: Ordering) -> u64 {
+    count.load(order).saturating_sub(1)
+}
+
+impl Counted {
+    const_new! {
+        pub fn new() -> Counted {
+            Counted {
+                joined: AtomicU32::new(0),
+                flags: array_of!(AtomicU32::new(FLAG_CLEAR); 2),
+                known: AtomicU32::new(NOBODY),
+                leaves: array_of!(AtomicPtr::new(std::ptr::null_mut()); LEAVES),
+                unregistered: Tally::new(),
+            }
+        }
+    }
+
+    /// The calling thread's tally, if it is registered and not in fenced mode.
+    #[inline(always)]
+    fn own(&self, local: &Local, threads: &'static Threads) -> Option<&Tally> {
+        let reader = local.reader();
+        if threads.is_dummy(reader) {
+            return None;
+        }
+        self.tally(Slot::of(reader).cpu())
+    }
+
+    #[inline(always)]
+    fn tally(&self, number: u32) -> Option<&Tally> {
+        let (leaf, at) = place(number, FIRST);
+        let first = self.leaves[leaf].load(Ordering::Acquire);
+        // SAFETY: null, or a leaf of this size, which lives as long as the counts.
+        (!first.is_null()).then(|| unsafe { &*first.add(at) })
+    }
+
+    /// Looks the calling thread's tally up, if the thread has used it before, and notes it.
+    fn look_up(&'static self, local: &Local, threads: &'static Threads) -> Option<&'static Tally> {
+        let tally = self.own(local, threads).filter(|tally| tally.is_used())?;
+        local.note_tally(self, tally);
+        Some(tally)
+    }
+
+    /// The count that new sections join.
+    #[inline(always)]
+    pub fn joined(&self) -> usize {
+        self.joined.load(Ordering::Relaxed) as usize & 1
+    }
+
+    /// True if a driver waits for this count.
+    #[inline(always)]
+    pub fn is_flagged(&self, count: usize) -> bool {
+        self.flags[count & 1].load(Ordering::Relaxed) != FLAG_CLEAR
+    }
+
+    /// A section of this count begins on a thread that has noted another tally, or none.
+    #[inline(never)]
+    pub fn enter_anew(&'static self, count: usize, local: &Local, threads: &'static Threads) {
+        match self.look_up(local, threads) {
+            Some(tally) => tally.enter(count),
+            None => self.enter_slowly(count, local, threads),
+        }
+    }
+
+    /// A section of this count ends on such a thread. True if a driver waits for the count.
+    #[inline(never)]
+    #[must_use = "a driver may be waiting"]
+    pub fn leave_anew(
+        &'static self,
+        count: usize,
+        local: &Local,
+        threads: &'static Threads,
+    ) -> bool {
+        match self.look_up(local, threads) {
+            Some(tally) => tally.leave(count),
+            None => return self.leave_slowly(count, local, threads),
+        }
+        self.flags[count].load(Ordering::Relaxed) != FLAG_CLEAR
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn enter_slowly(&self, count: usize, local: &Local, threads: &'static Threads) {
+        match self.register(local, threads) {
+            Some(tally) => {
+                let locks = &tally.locks[count];
+                locks.store(locks.load(Ordering::Relaxed) + 1, Ordering::Release);
+            }
+            None => {
+                self.unregistered.locks[count].fetch_add(1, Ordering::AcqRel);
+            }
+        }
+        full_fence(); // [SR-4]; and [SR-1] in fenced mode
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn leave_slowly(&self, count: usize, local: &Local, threads: &'static Threads) -> bool {
+        match self.register(local, threads) {
+            Some(tally) => {
+                let unlocks = &tally.unlocks[count];
+                unlocks.store(unlocks.load(Ordering::Relaxed) + 1, Ordering::Release); // [SR-2]
+            }
+            None => {
+                self.unregistered.unlocks[count].fetch_add(1, Ordering::AcqRel); // [SR-2]
+            }
+        }
+        full_fence(); // [SR-3] in fenced mode
+        self.flags[count].load(Ordering::Relaxed) != FLAG_CLEAR
+    }
+
+    /// The calling thread's tally, initialized. `None`: the unregistered readers' tally is to be used.
+    fn register(&self, local: &Local, threads: &'static Threads) -> Option<&Tally> {
+        let number = threads.own_slot_or_register(local).map(Slot::cpu);
+        let tally = number.and_then(|number| {
+            self.add_leaf(place(number, FIRST).0);
+            self.tally(number)
+        });
+        let me = match number {
+            Some(number) if tally.is_some() => number + 1,
+            _ => SEVERAL,
+        };
+        let tally = tally.unwrap_or(&self.unregistered);
+        for part in [&tally.locks, &tally.unlocks] {
+            for count in part {
+                let order = (Ordering::AcqRel, Ordering::Relaxed);
+                let _ = count.compare_exchange(0, 1, order.0, order.1);
+            }
+        }
+        let order = (Ordering::AcqRel, Ordering::Relaxed);
+        let known = self.known.compare_exchange(NOBODY, me, order.0, order.1);
+        if known.is_err_and(|known| known != me) {
+            self.known.store(SEVERAL, Ordering::Release); // [SR-4]
+        }
+        (me != SEVERAL).then_some(tally)
+    }
+
+    /// Ensures that this leaf exists, if there is memory for it.
+    fn add_leaf(&self, leaf: usize) {
+        let place = &self.leaves[leaf];
+        if !place.load(Ordering::Acquire).is_null() {
+            return;
+        }
+        let Ok(layout) = Layout::array::<Tally>((FIRST << leaf) as usize) else {
+            return;
+        };
+        let new = new_leaf(layout);
+        let order = (Ordering::AcqRel, Ordering::Acquire);
+        if !new.is_null()
+            && place
+                .compare_exchange(std::ptr::null_mut(), new, order.0, order.1)
+                .is_err()
+        {
+            // SAFETY: allocated above with this layout, and not published.
+            unsafe { std::alloc::dealloc(new.cast(), layout) };
+        }
+    }
+
+    /// Every tally, with the number of its thread; `None` for the unregistered readers.
+    fn tallies(&self) -> impl Iterator<Item = (Option<u32>, &Tally)> {
+        let leaves = self.leaves.iter().zip(0u32..);
+        let of_threads = leaves.flat_map(|(first, leaf)| {
+            let first = first.load(Ordering::Acquire);
+            let size = if first.is_null() { 0 } else { FIRST << leaf };
+            let base = (FIRST << leaf) - FIRST;
+            (0..size).map(move |at| {
+                // SAFETY: a leaf of this size, which lives as long as the counts.
+                let tally = unsafe { &*first.add(at as usize) };
+                (Some(base + at), tally)
+            })
+        });
+        of_threads.chain(std::iter::once((None, &self.unregistered)))
+    }
+
+    /// True if this count had no section at some moment during this scan.
+    ///
+    /// The unlocks are summed first: a section that is seen to have ended is then also seen to have begun.
+    /// (In the other order the scan could see an end without its beginning, which would hide an open
+    /// section.)
+    pub fn is_empty(&self, count: usize) -> bool {
+        let ended = self.sum(|tally| times(&tally.unlocks[count], Ordering::Acquire)); // [SR-2]
+        let begun = self.sum(|tally| times(&tally.locks[count], Ordering::Acquire));
+        begun == ended
+    }
+
+    fn sum(&self, of: impl Fn(&Tally) -> u64) -> u64 {
+        let each = self.tallies().map(|(_, tally)| of(tally));
+        each.fold(0, u64::wrapping_add)
+    }
+
+    /// The threads that have begun more sections of this count than they have ended, with the difference;
+    /// judged by one scan.
+    pub fn begun_on(&self, count: usize) -> impl Iterator<Item = (Option<u32>, u64)> {
+        self.tallies().filter_map(move |(number, tally)| {
+            let ended = times(&tally.unlocks[count], Ordering::Acquire);
+            let open = times(&tally.locks[count], Ordering::Acquire).saturating_sub(ended);
+            (open > 0).then_some((number, open))
+        })
+    }
+
+    /// True if a section is open, in either count.
+    pub fn is_inside(&self) -> bool {
+        !self.is_empty(0) || !self.is_empty(1)
+    }
+
+    /// Ends the driver's wait for this count. True for one of the callers.
+    pub fn unflag(&self, count: usize) -> bool {
+        self.flags[count].swap(FLAG_CLEAR, Ordering::AcqRel) != FLAG_CLEAR // [FS-1]
+    }
+
+    /// True if only the calling thread has ever had a section here.
+    fn is_alone(&self, threads: &Threads) -> bool {
+        let me = threads
+            .own_slot(&threads.local())
+            .map(|slot| slot.cpu() + 1);
+        let known = self.known.load(Ordering::Acquire);
+        known == NOBODY || Some(known) == me
+    }
+}
+
+#[cfg(not(quiescent_model))]
+fn new_leaf(layout: Layout) -> *mut Tally {
+    // SAFETY: the layout has a size; zeros are a tally that was never used.
+    unsafe { std::alloc::alloc_zeroed(layout).cast() }
+}
+
+/// A model's atomics have more state than their bits.
+#[cfg(quiescent_model)]
+fn new_leaf(layout: Layout) -> *mut Tally {
+    // SAFETY: the only requirement is that the memory is never freed.
+    let leaf = unsafe { prim::zeroes(layout.size() / size_of::<Tally>(), Tally::new) };
+    leaf.unwrap_or(std::ptr::null_mut())
+}
+
+#[cfg(not(quiescent_model))]
+impl Drop for Counted {
+    fn drop(&mut self) {
+        for (leaf, first) in self.leaves.iter().enumerate() {
+            let first = first.load(Ordering::Relaxed);
+            if let Ok(layout) = Layout::array::<Tally>((FIRST << leaf) as usize)
+                && !first.is_null()
+            {
+                // SAFETY: allocated by `new_leaf` with this layout; there is no reference to a value that is
+                // being dropped.
+                unsafe { std::alloc::dealloc(first.cast(), layout) };
+            }
+        }
+    }
+}
+
+/// The engine's queries, answered from the counts.
+#[derive(Debug)]
+pub struct View<'a>(pub &'a Counted, pub &'a Threads);
+
+impl Host for View<'_> {
+    const TRACES: bool = false;
+
+    fn cpus(&self) -> u32 {
+        COUNTS
+    }
+
+    fn observe(&self, count: CpuId) -> Seen {
+        let outside = self.0.is_empty(count as usize);
+        let flag = &self.0.flags[count as usize];
+        if outside && flag.load(Ordering::Relaxed) != FLAG_CLEAR {
+            // No section is left that would notify the driver; and sections that join later must not see the
+            // flag.
+            self.0.unflag(count as usize);
+        }
+        Seen { outside, stamp: 0 }
+    }
+
+    fn present(&self, _: LeafId) -> u64 {
+        BOTH
+    }
+
+    fn occupied(&self, group: usize) -> u64 {
+        u64::from(group == 0 && !self.0.is_alone(self.1))
+    }
+
+    fn own_quiescent(&self, _: CpuId) -> bool {
+        false // the thread of a section is unknown
+    }
+}
+
+impl Counted {
+    /// The wake flag of a count.
+    pub fn flag(&self, count: CpuId) -> Option<&AtomicU32> {
+        self.flags.get(count as usize)
+    }
+
+    /// New sections join this count. Called under the lock.
+    pub fn join(&self, count: CpuId) {
+        self.joined.store(count, Ordering::Relaxed);
+    }
+
+    /// The tally of a slot; creates its leaf if needed. `None`: no memory for it.
+    pub fn of_slot(&self, number: u32) -> Option<&Tally> {
+        self.add_leaf(place(number, FIRST).0);
+        self.tally(number)
+    }
+
+    /// The tally of a slot, if it exists.
+    pub fn of_slot_if_any(&self, number: u32) -> Option<&Tally> {
+        self.tally(number)
+    }
+
+    /// All tallies of threads.
+    pub fn of_threads(&self) -> impl Iterator<Item = &Tally> {
+        self.tallies()
+            .filter_map(|(number, tally)| number.map(|_| tally))
+    }
+}
+
+#[cfg(all(test, not(quiescent_model)))]
+mod tests;

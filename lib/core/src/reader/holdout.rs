@@ -1,0 +1,42 @@
+//! Readers that a grace period waits for, with their thread ids and names.
+
+use std::fmt;
+
+/// A reader that the grace period in flight waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Holdout {
+    /// The kernel's id of the thread; 0 for the readers that share the two counters.
+    pub thread_id: u32,
+    /// The thread's name, if the kernel still knows the thread. A thread without one has *ended* inside a
+    /// section: it leaked a guard, and no grace period will ever end.
+    pub name: Option<String>,
+    /// The number of nested sections that it has open, as seen just now.
+    pub nesting: u32,
+}
+
+impl Holdout {
+    pub(crate) fn new(thread_id: u32, nesting: u32) -> Holdout {
+        let name = match thread_id {
+            0 => Some("(threads without a slot)".to_owned()),
+            id => std::fs::read_to_string(format!("/proc/self/task/{id}/comm"))
+                .ok()
+                .map(|name| name.trim_end().to_owned()),
+        };
+        Holdout {
+            thread_id,
+            name,
+            nesting,
+        }
+    }
+}
+
+impl fmt::Display for Holdout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Some(name) => write!(f, "thread {} \"{name}\"", self.thread_id)?,
+            None => write!(f, "thread {}, which ended inside a section", self.thread_id)?,
+        }
+        write!(f, " (nesting {})", self.nesting)
+    }
+}

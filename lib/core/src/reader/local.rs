@@ -1,0 +1,256 @@
+//! The data of a thread: the reader word it uses, the records and the queue it has noted.
+//!
+//! The host keeps a [`Local`] for each of its threads: the library in a thread-local, a model or a simulation
+//! beside its own kind of thread. Nothing here allocates, and nothing has a destructor, so a [`Local`] may be
+//! used in signal handlers and in destructors of other thread-locals. The reader word and the queue change by
+//! compare-and-swap or by one store: a handler may register its thread in the middle of that thread's
+//! registration.
+
+use std::marker::PhantomData;
+use std::ops::Deref;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
+use crate::queue::common::Common;
+use crate::queue::per_thread::Queue;
+use crate::reader::counted::{Counted, Tally};
+use crate::reader::records::ReaderRecord;
+use crate::reader::registration::Threads;
+use crate::reader::threads::Slot;
+use crate::reader::word::Reader;
+
+/// The data of a thread. Only its thread changes it.
+#[derive(Debug)]
+pub struct Local {
+    reader: AtomicPtr<Reader>,
+    queue: AtomicPtr<Queue>,
+    counts: AtomicPtr<Counted>,
+    tally: AtomicPtr<Tally>,
+    record: AtomicPtr<ReaderRecord>,
+    /// The slot of a thread in fenced mode.
+    fenced: AtomicPtr<Slot>,
+    /// Open sections as an unregistered reader of the process's domain.
+    pub unregistered: Unregistered,
+    /// The same in all domains of the program.
+    pub unregistered_elsewhere: Unregistered,
+    /// Number of times that the exit hook found an open section.
+    pub exits: AtomicUsize,
+    /// Number of nested callbacks that the thread is running.
+    callbacks: AtomicUsize,
+}
+
+impl Local {
+    /// The data of a thread that has not used the library yet.
+    ///
+    /// # Safety
+    /// `threads` and `common` live forever, and are complete before any other method is called.
+    pub const unsafe fn new(threads: *const Threads, common: *const Common) -> Local {
+        // SAFETY: addresses inside the places that the caller promises; nothing is read.
+        let (dummy, nowhere, queue) = unsafe {
+            (
+                &raw const (*threads).dummy,
+                &raw const (*threads).nowhere,
+                &raw const (*common).dummy,
+            )
+        };
+        Local {
+            reader: AtomicPtr::new(dummy.cast_mut()),
+            queue: AtomicPtr::new(queue.cast_mut()),
+            counts: AtomicPtr::new(std::ptr::null_mut()),
+            tally: AtomicPtr::new(std::ptr::null_mut()),
+            record: AtomicPtr::new(nowhere.cast_mut()),
+            fenced: AtomicPtr::new(std::ptr::null_mut()),
+            unregistered: Unregistered(AtomicUsize::new(0)),
+            unregistered_elsewhere: Unregistered(AtomicUsize::new(0)),
+            exits: AtomicUsize::new(0),
+            callbacks: AtomicUsize::new(0),
+        }
+    }
+
+    /// The reader word this thread uses: the dummy's, while it has no slot.
+    #[inline(always)]
+    pub fn reader(&self) -> &'static Reader {
+        // The field is a raw pointer, not a reference: the niche of a reference would cost a null check.
+        let reader = self.reader.load(Ordering::Relaxed);
+        // SAFETY: the pointer is the dummy's or a slot's, and both live forever.
+        unsafe { &*reader }
+    }
+
+    /// Makes `new` this thread's reader word if it still is `old`; atomic with respect to handlers.
+    pub fn swap_reader(&self, old: &'static Reader, new: &'static Reader) -> bool {
+        let order = Ordering::Relaxed;
+        let (old, new) = (std::ptr::from_ref(old), std::ptr::from_ref(new));
+        self.reader
+            .compare_exchange(old.cast_mut(), new.cast_mut(), order, order)
+            .is_ok()
+    }
+
+    /// The queue this thread pushes to in the process's domain.
+    #[inline(always)]
+    pub fn queue(&self) -> &'static Queue {
+        let queue = self.queue.load(Ordering::Relaxed);
+        // SAFETY: the dummy's, or a slot's; both live forever.
+        unsafe { &*queue }
+    }
+
+    /// Makes `queue` the queue that the thread pushes to.
+    pub fn set_queue(&self, queue: &'static Queue) {
+        let queue = std::ptr::from_ref(queue).cast_mut();
+        self.queue.store(queue, Ordering::Relaxed);
+    }
+
+    /// The slot of a thread in fenced mode.
+    pub fn fenced(&self) -> Option<&'static Slot> {
+        // SAFETY: null, or a slot; slots live forever.
+        unsafe { self.fenced.load(Ordering::Relaxed).as_ref() }
+    }
+
+    /// Makes `slot` its slot in fenced mode, if it has none.
+    pub fn set_fenced(&self, slot: &'static Slot) -> bool {
+        let order = Ordering::Relaxed;
+        let slot = std::ptr::from_ref(slot).cast_mut();
+        self.fenced
+            .compare_exchange(std::ptr::null_mut(), slot, order, order)
+            .is_ok()
+    }
+
+    /// Clears its slot in fenced mode, if that is `slot`.
+    pub fn forget_fenced(&self, slot: &'static Slot) {
+        let order = Ordering::Relaxed;
+        let slot = std::ptr::from_ref(slot).cast_mut();
+        let _ = (self.fenced).compare_exchange(slot, std::ptr::null_mut(), order, order);
+    }
+
+    /// The tally that the thread has noted, if it belongs to these counts. (The niche of a reference would
+    /// cost a null check.)
+    #[inline(always)]
+    pub fn noted_tally(&self, counts: *const Counted) -> Option<*const Tally> {
+        let noted = self.counts.load(Ordering::Relaxed).cast_const();
+        std::ptr::eq(noted, counts).then(|| self.tally.load(Ordering::Relaxed).cast_const())
+    }
+
+    /// Notes the thread's tally of these counts, in place of others.
+    pub fn note_tally(&self, counts: &'static Counted, tally: &'static Tally) {
+        let tally = std::ptr::from_ref(tally).cast_mut();
+        self.tally.store(tally, Ordering::Relaxed);
+        let counts = std::ptr::from_ref(counts).cast_mut();
+        self.counts.store(counts, Ordering::Relaxed);
+    }
+
+    /// The record that this thread has noted, if it belongs to this domain. One load finds both, so that a
+    /// handler may note another one at any instruction.
+    #[inline(always)]
+    pub fn noted_record(&self, domain: *const ()) -> Option<*const ReaderRecord> {
+        let record = self.record.load(Ordering::Relaxed).cast_const();
+        // SAFETY: a record; records live forever.
+        unsafe { &*record }.is_of(domain).then_some(record)
+    }
+
+    /// Notes a record of this thread, in place of another.
+    pub fn note_record(&self, record: &'static ReaderRecord) {
+        let record = std::ptr::from_ref(record).cast_mut();
+        self.record.store(record, Ordering::Relaxed);
+    }
+
+    /// Clears the noted tally and record: the next thread with the slot continues them.
+    pub fn forget_notes(&self, nowhere: &'static ReaderRecord) {
+        self.counts.store(std::ptr::null_mut(), Ordering::Relaxed);
+        self.note_record(nowhere);
+    }
+
+    /// True if the thread runs a callback.
+    pub fn in_callback(&self) -> bool {
+        self.callbacks.load(Ordering::Relaxed) != 0
+    }
+
+    /// A callback begins.
+    pub fn enter_callback(&self) {
+        let running = self.callbacks.load(Ordering::Relaxed);
+        self.callbacks.store(running + 1, Ordering::Relaxed);
+    }
+
+    /// A callback has returned.
+    pub fn leave_callback(&self) {
+        let running = self.callbacks.load(Ordering::Relaxed);
+        self.callbacks
+            .store(running.saturating_sub(1), Ordering::Relaxed);
+    }
+
+    /// No callback is left: the thread ends inside of them.
+    pub fn end_callbacks(&self) {
+        self.callbacks.store(0, Ordering::Relaxed);
+    }
+}
+
+/// Open sections of a thread without a record; each half of the word counts those on one side of the two
+/// counters.
+///
+/// All its open guards are on the same side, in all domains. Otherwise a grace period that has seen the other
+/// side empty would not wait for the guard that is dropped last, and guards may be dropped in any order.
+#[derive(Debug)]
+pub struct Unregistered(AtomicUsize);
+
+impl Unregistered {
+    /// One section on a side.
+    fn unit(side: u32) -> usize {
+        1 << (side * (usize::BITS / 2))
+    }
+
+    /// The value of the word; see [`restore`](Unregistered::restore).
+    pub fn count(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Undoes a [`join`](Unregistered::join): restores the word.
+    pub fn restore(&self, count: usize) {
+        self.0.store(count, Ordering::Relaxed);
+    }
+
+    /// Adds a section; returns its side. `newcomers` is the side for a thread that has none open.
+    pub fn join(&self, newcomers: u32) -> u32 {
+        let side = match self.count() {
+            0 => newcomers,
+            _ => u32::from(self.sections(0) == 0),
+        };
+        self.restore(self.count() + Unregistered::unit(side));
+        side
+    }
+
+    /// Removes a section.
+    pub fn leave(&self, side: u32) {
+        if self.sections(side) != 0 {
+            self.restore(self.count() - Unregistered::unit(side));
+        }
+    }
+
+    /// Open sections on a side.
+    pub fn sections(&self, side: u32) -> u64 {
+        let sections = self.count() >> (side * (usize::BITS / 2));
+        (sections & (Unregistered::unit(1) - 1)) as u64
+    }
+
+    /// Open sections on both sides.
+    pub fn all(&self) -> u64 {
+        self.sections(0) + self.sections(1)
+    }
+}
+
+/// The calling thread's [`Local`]. It stays on its thread.
+#[derive(Clone, Copy, Debug)]
+pub struct Here(*const Local, PhantomData<*const ()>);
+
+impl Here {
+    /// # Safety
+    /// `local` belongs to the calling thread, and lives until that thread ends.
+    pub unsafe fn new(local: *const Local) -> Here {
+        Here(local, PhantomData)
+    }
+}
+
+impl Deref for Here {
+    type Target = Local;
+
+    fn deref(&self) -> &Local {
+        // SAFETY: it belongs to the calling thread, as `new` was promised: this value does not leave it.
+        unsafe { &*self.0 }
+    }
+}

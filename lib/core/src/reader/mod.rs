@@ -1,0 +1,14 @@
+//! Readers: words, records, and their tables.
+
+pub mod bitmap;
+pub mod counted;
+pub mod holdout;
+pub mod local;
+pub mod mode;
+pub mod records;
+pub mod registration;
+pub mod set;
+pub mod table;
+pub mod threads;
+pub mod word;
+pub mod words;

@@ -1,0 +1,381 @@
+//! Reader records: the reader words of threads in a domain of the program.
+//!
+//! ```text
+//!   domain A's records   [ unregistered ][ thread 2 ][ thread 7 ]            in order of arrival
+//!   domain B's records   [ unregistered ][ thread 7 ]
+//!                                   ▲
+//!   slot of thread 7    table: A ─► record, B ─► record                 by the number of the domain
+//! ```
+//!
+//! A thread that reads in a domain for the first time gets a *record* there: its own [`ReaderWords`], on
+//! cache lines that no other thread writes. The record belongs to the thread's *slot*, and the next thread
+//! with that slot continues it; so a domain is not notified when a thread ends, and there are never more
+//! records than there were threads at once. A thread has no cost in domains in which it does not read.
+//!
+//! * A thread notes the record that it used last; the fast path checks that it belongs to this domain, and
+//!   stores a word. A thread that alternates between several domains looks its record up in its slot's table
+//!   each time.
+//! * Records are numbered in order of arrival. The engine uses these numbers, after the two of the
+//!   unregistered readers; the tree of a domain is as large as the number of threads that have read there,
+//!   not the number of threads in the process.
+//! * No lock and no allocator: leaves of records and of tables come from the kernel ([`prim::zeroes`]), and
+//!   are never freed. So a section may be opened in a signal handler, even as a thread's first one.
+//! * Threads without a slot, and all threads when memory is exhausted, share the *unregistered readers*: two
+//!   counters, as in the process's domain ([`threads`](crate::reader::threads)). There, too, newcomers join
+//!   the side that the scan does not wait for.
+//! * In fenced mode no record is noted, and every section takes the slow path, which contains the fences.
+//!
+//! # Edges
+//! Those of the process's domain, with the same names: `[RD-1]` to `[RD-3]` belong to the words. `[REG-1]` a
+//! claim: the count of records, *full fence*, then the first section; pairs with `[SNAP-1]`. A record is
+//! never released, so there is no `[REG-2]`.
+//! `[SP-1]` a record's words and its domain are written, then its address is published in the table (release;
+//! only its slot's threads, and handlers on them, load it there); the leaf that contains it is published
+//! before the count covers it (release, acquire).
+
+use quiescent_engine::{CpuId, Host, LeafId, Seen};
+
+use crate::prim::growing::{made, place};
+use crate::prim::{self, AtomicPtr, AtomicU32, LEAF_SLOTS, Ordering, full_fence};
+use crate::queue::per_thread::Queue;
+use crate::reader::local::Local;
+use crate::reader::threads::{FULL, Slot};
+use crate::reader::word::{FLAG_CLEAR, Reader, SINK_UNREGISTERED, generation, nesting};
+use crate::reader::words::ReaderWords;
+
+/// Records in the first leaf, which is stored in place; each further leaf has twice as many as the one
+/// before.
+const FIRST: u32 = prim::FIRST_RECORDS;
+/// Number of further leaves: enough for every possible slot.
+const LEAVES: usize = prim::RECORD_LEAVES;
+/// The two counters of the unregistered readers have the engine's first two numbers.
+const UNREGISTERED: u32 = 2;
+
+/// A thread's record in a domain. Two cache lines of its own, since CPUs prefetch lines in pairs.
+#[derive(Debug)]
+#[repr(C, align(128))]
+pub struct ReaderRecord {
+    pub words: ReaderWords,
+    /// The address of its domain, whose type this layer does not know.
+    domain: AtomicPtr<()>,
+    /// The number of its slot.
+    slot: AtomicU32,
+    /// Its number here, for the engine.
+    cpu: AtomicU32,
+    /// The queue of its slot's threads here; created when the first of them queues something.
+    queue: AtomicPtr<Queue>,
+    /// The same, while a thread pushes to it without the lock.
+    attached: AtomicPtr<Queue>,
+}
+
+impl ReaderRecord {
+    const_new! {
+        pub fn new() -> ReaderRecord {
+            ReaderRecord::at(std::ptr::null_mut())
+        }
+    }
+
+    const_new! {
+        fn at(domain: *mut ()) -> ReaderRecord {
+            ReaderRecord {
+                words: ReaderWords::new(),
+                domain: AtomicPtr::new(domain),
+                slot: AtomicU32::new(0),
+                cpu: AtomicU32::new(0),
+                queue: AtomicPtr::new(std::ptr::null_mut()),
+                attached: AtomicPtr::new(std::ptr::null_mut()),
+            }
+        }
+    }
+
+    const_new! {
+        /// The record that is noted by a thread without a noted record.
+        pub fn nowhere() -> ReaderRecord {
+            ReaderRecord::at(std::ptr::without_provenance_mut(1)) // not null, the domain of an unused record
+        }
+    }
+
+    /// True if the record belongs to this domain.
+    #[inline(always)]
+    pub fn is_of(&self, domain: *const ()) -> bool {
+        self.domain.load(Ordering::Relaxed).cast_const() == domain
+    }
+
+    /// The queue's cell, and the cell in which its owner finds it without a lock.
+    pub fn queue_places(&self) -> [&AtomicPtr<Queue>; 2] {
+        [&self.queue, &self.attached]
+    }
+
+    /// The queue to which the calling thread, the owner of this record, pushes without a lock.
+    #[inline(always)]
+    pub fn attached(&self) -> *const Queue {
+        self.attached.load(Ordering::Relaxed)
+    }
+
+    /// The number of its slot.
+    pub fn slot(&self) -> u32 {
+        self.slot.load(Ordering::Relaxed)
+    }
+
+    /// Its number for the engine.
+    pub fn cpu(&self) -> CpuId {
+        self.cpu.load(Ordering::Relaxed)
+    }
+}
+
+/// A domain, for the records of its readers.
+#[derive(Clone, Copy, Debug)]
+pub struct Whose {
+    /// Its address. It lives forever.
+    pub place: *const (),
+    pub number: u32,
+}
+
+/// All records of a domain.
+#[derive(Debug)]
+pub struct ReaderRecords {
+    first: [ReaderRecord; FIRST as usize],
+    more: [AtomicPtr<ReaderRecord>; LEAVES],
+    /// Number of claimed records.
+    claimed: AtomicU32,
+    unregistered: [Reader; 2],
+    unregistered_sinks: [Reader; 2],
+    /// The counter of the unregistered readers that newcomers join.
+    unregistered_side: AtomicU32,
+    /// An unregistered reader has had a section here.
+    unregistered_known: AtomicU32,
+}
+
+impl ReaderRecords {
+    const_new! {
+        pub fn new() -> ReaderRecords {
+            ReaderRecords {
+                first: array_of!(ReaderRecord::new(); FIRST as usize),
+                more: array_of!(AtomicPtr::new(std::ptr::null_mut()); LEAVES),
+                claimed: AtomicU32::new(0),
+                unregistered: [Reader::new(0, FLAG_CLEAR), Reader::new(0, FLAG_CLEAR)],
+                unregistered_sinks: [Reader::new(0, SINK_UNREGISTERED), Reader::new(0, SINK_UNREGISTERED + 1)],
+                unregistered_side: AtomicU32::new(0),
+                unregistered_known: AtomicU32::new(0),
+            }
+        }
+    }
+
+    /// The record with this number, if it has been claimed.
+    fn record(&self, number: u32) -> Option<&ReaderRecord> {
+        if number >= self.claimed.load(Ordering::Acquire) {
+            return None;
+        }
+        let (leaf, at) = place(number, FIRST);
+        match leaf.checked_sub(1) {
+            None => self.first.get(at),
+            Some(leaf) => {
+                let leaf = self.more.get(leaf)?.load(Ordering::Acquire); // [SP-1]
+                // SAFETY: a leaf of this size, which lives forever: it existed before the count covered it.
+                Some(unsafe { &*leaf.add(at) })
+            }
+        }
+    }
+
+    /// All claimed records.
+    pub fn all(&self) -> impl Iterator<Item = &ReaderRecord> {
+        (0..self.claimed.load(Ordering::Acquire)).filter_map(|number| self.record(number))
+    }
+
+    /// The record with this engine number.
+    pub fn of_cpu(&self, cpu: CpuId) -> Option<&ReaderRecord> {
+        cpu.checked_sub(UNREGISTERED)
+            .and_then(|number| self.record(number))
+    }
+
+    /// The reader word with this engine number.
+    fn reader(&self, cpu: CpuId) -> Option<&Reader> {
+        match self.unregistered.get(cpu as usize) {
+            Some(counter) => Some(counter),
+            None => self.of_cpu(cpu).map(|record| &record.words.reader),
+        }
+    }
+
+    /// Its wake flag.
+    pub fn flag(&self, cpu: CpuId) -> Option<&AtomicU32> {
+        self.reader(cpu).map(|reader| &reader.flag)
+    }
+
+    /// Number of claimed records.
+    pub fn claimed(&self) -> u32 {
+        self.claimed.load(Ordering::Acquire)
+    }
+
+    /// Upper bound (exclusive) of the engine's numbers here.
+    pub fn cpus(&self) -> u32 {
+        UNREGISTERED + self.claimed.load(Ordering::Acquire)
+    }
+
+    /// The record of the calling thread's slot in this domain. Claims one, if it has none. `None`: no memory
+    /// for it.
+    ///
+    /// A handler that runs meanwhile may be first; then its record is the slot's, and the one that was
+    /// claimed here stays empty forever.
+    pub fn of_slot(&'static self, domain: Whose, slot: &Slot) -> Option<&'static ReaderRecord> {
+        let cell = slot.records.cell(domain.number)?;
+        let known = cell.load(Ordering::Acquire); // [SP-1]
+        // SAFETY: null, or a record; records live forever.
+        if let Some(known) = unsafe { known.as_ref() } {
+            return Some(known);
+        }
+        let new = self.claim(domain, slot)?;
+        let order = (Ordering::AcqRel, Ordering::Acquire);
+        let raw = std::ptr::from_ref(new).cast_mut();
+        match cell.compare_exchange(std::ptr::null_mut(), raw, order.0, order.1) {
+            Ok(_) => Some(new),
+            // SAFETY: not null, and as above.
+            Err(other) => Some(unsafe { &*other }),
+        }
+    }
+
+    fn claim(&'static self, domain: Whose, slot: &Slot) -> Option<&'static ReaderRecord> {
+        let order = (Ordering::AcqRel, Ordering::Relaxed);
+        let mut number = self.claimed.load(Ordering::Relaxed);
+        loop {
+            self.add_leaf(place(number, FIRST).0)?;
+            match self
+                .claimed
+                .compare_exchange(number, number + 1, order.0, order.1)
+            {
+                Ok(_) => break,
+                Err(now) => number = now,
+            }
+        }
+        full_fence(); // [REG-1]
+        let record = self.record(number)?;
+        let _ = std::ptr::from_ref(record).expose_provenance();
+        record.words.initialize();
+        record.slot.store(slot.cpu(), Ordering::Relaxed);
+        record.cpu.store(UNREGISTERED + number, Ordering::Relaxed);
+        let domain = domain.place.cast_mut();
+        record.domain.store(domain, Ordering::Release); // [SP-1]
+        Some(record)
+    }
+
+    /// Ensures that this leaf exists.
+    fn add_leaf(&self, leaf: usize) -> Option<()> {
+        let Some(further) = leaf.checked_sub(1) else {
+            return Some(());
+        };
+        // SAFETY: zeros are an empty record.
+        let new = || unsafe { prim::zeroes((FIRST as usize) << leaf, ReaderRecord::new) };
+        made(self.more.get(further)?, new).map(|_| ())
+    }
+
+    // Unregistered readers.
+
+    /// The side of the unregistered readers that newcomers join.
+    pub fn unregistered_side(&self) -> u32 {
+        self.unregistered_side.load(Ordering::Relaxed) & 1
+    }
+
+    /// Joins a side of the unregistered readers; returns its sink.
+    pub fn enter_unregistered(&'static self, side: u32) -> &'static Reader {
+        if self.unregistered_known.load(Ordering::Relaxed) == 0 {
+            self.unregistered_known.store(1, Ordering::Release);
+            full_fence(); // [REG-1]
+        }
+        let side = side as usize & 1;
+        self.unregistered[side].word.fetch_add(1, Ordering::AcqRel);
+        full_fence(); // [RD-1]
+        &self.unregistered_sinks[side]
+    }
+
+    /// Leaves it, by the flag of its sink; returns the counter if a driver waits for it and it has drained.
+    pub fn leave_unregistered(&self, flag: u32) -> Option<&Reader> {
+        let counter = &self.unregistered[(flag - SINK_UNREGISTERED) as usize & 1];
+        let before = counter.word.fetch_sub(1, Ordering::AcqRel); // [RD-2]
+        full_fence(); // [RD-3]
+        (before == 1 && counter.flag.load(Ordering::Relaxed) != FLAG_CLEAR).then_some(counter)
+    }
+
+    /// The result of a scan, in the engine's terms: outside, and the stamp. `[RD-2]`
+    fn scan(&self, cpu: CpuId) -> (bool, u64) {
+        let Some(reader) = self.reader(cpu) else {
+            return (true, 0);
+        };
+        let word = reader.word.load(Ordering::Acquire);
+        if cpu >= UNREGISTERED {
+            return (nesting(word) == 0, generation(word));
+        }
+        if word != 0 {
+            // Direct newcomers to the other side, so that this one drains.
+            self.unregistered_side.store(1 - cpu, Ordering::Relaxed);
+        }
+        (word == 0, 0)
+    }
+
+    /// True if a driver waits for the side with this sink.
+    pub fn unregistered_flagged(&self, flag: u32) -> bool {
+        let counter = &self.unregistered[(flag - SINK_UNREGISTERED) as usize & 1];
+        counter.flag.load(Ordering::Relaxed) != FLAG_CLEAR
+    }
+
+    /// Number of open sections on this side of the unregistered readers.
+    pub fn unregistered_inside(&self, cpu: CpuId) -> u64 {
+        let counter = self.unregistered.get(cpu as usize);
+        counter.map_or(0, |counter| counter.word.load(Ordering::Relaxed))
+    }
+
+    /// True if a section is open, judged by one scan.
+    pub fn is_inside(&self) -> bool {
+        (0..self.cpus()).any(|cpu| !self.scan(cpu).0)
+    }
+
+    /// In the child of a fork: only the thread that has `own` may be inside a section.
+    pub fn forked(&self, local: &Local, own: Option<&Slot>) {
+        let own = own.map(Slot::cpu);
+        for record in self.all().filter(|record| own != Some(record.slot())) {
+            record.words.end();
+        }
+        for counter in &self.unregistered {
+            counter.flag.store(FLAG_CLEAR, Ordering::Relaxed);
+            if local.unregistered_elsewhere.count() == 0 {
+                counter.word.store(0, Ordering::Release);
+            } // otherwise they may belong to the forking thread
+        }
+    }
+}
+
+/// The engine's queries, answered from the records.
+pub struct View<'a>(pub &'a ReaderRecords);
+
+impl Host for View<'_> {
+    const TRACES: bool = false;
+
+    fn cpus(&self) -> u32 {
+        self.0.cpus()
+    }
+
+    fn observe(&self, cpu: CpuId) -> Seen {
+        let (outside, stamp) = self.0.scan(cpu);
+        Seen { outside, stamp }
+    }
+
+    fn present(&self, leaf: LeafId) -> u64 {
+        let below = |cpus: u32| {
+            let here = u64::from(cpus).saturating_sub((leaf * LEAF_SLOTS) as u64);
+            u64::MAX.checked_shr(64 - here.min(64) as u32).unwrap_or(0) & FULL
+        };
+        let unregistered = below(UNREGISTERED);
+        match self.0.unregistered_known.load(Ordering::Acquire) {
+            0 => below(self.0.cpus()) & !unregistered,
+            _ => below(self.0.cpus()),
+        }
+    }
+
+    fn occupied(&self, group: usize) -> u64 {
+        let leaves = self.0.cpus().div_ceil(LEAF_SLOTS as u32);
+        let here = leaves.saturating_sub(group as u32 * 64).min(64);
+        u64::MAX.checked_shr(64 - here).unwrap_or(0)
+    }
+
+    fn own_quiescent(&self, cpu: CpuId) -> bool {
+        self.0.scan(cpu).0
+    }
+}

@@ -1,0 +1,188 @@
+//! Registered threads: how a thread gets a slot, and slow paths of sections in the process's domain.
+//!
+//! # Fence mode
+//! Decided once, at start-up: `membarrier(2)` if the process can register for it, else readers execute
+//! fences. The mode can be forced while no thread has read. A thread that registers while the mode changes
+//! loads it again after its claim `[MODE-1]`: claim, full fence, load of the mode; the changer stores the
+//! mode, full fence, checks for claims. One of them sees the other. A refusal *later* (a sandbox entered
+//! after start) is a named error: readers without fences exist then, and this library has no other means that
+//! reaches all of them.
+
+use crate::prim::counters::{Counter, count};
+use crate::reader::local::{Here, Local};
+use crate::reader::mode::{FenceMode, Mode};
+use crate::reader::records::ReaderRecord;
+use crate::reader::threads::{Slot, Slots};
+use crate::reader::word::{Reader, SINK_UNREGISTERED, begin};
+use crate::reader::words::ReaderWords;
+
+/// Keeps the [`Local`]s of threads.
+///
+/// # Safety
+/// [`local`](Keeper::local) returns the calling thread's own, whose `Threads` are those that have this
+/// keeper.
+pub unsafe trait Keeper: Sync + std::fmt::Debug {
+    /// The calling thread's local.
+    fn local(&self) -> Here;
+
+    /// The calling thread has this slot, and must release it when it ends.
+    fn registered(&self, slot: &'static Slot);
+}
+
+/// The threads of a process, as readers.
+#[derive(Debug)]
+pub struct Threads {
+    /// The word of every thread without a slot.
+    pub dummy: Reader,
+    /// A record of no domain: noted by threads without a noted record.
+    pub nowhere: ReaderRecord,
+    pub mode: Mode,
+    pub slots: Slots,
+    /// Number of sections of threads that found no slot.
+    pub unregistered: Counter,
+    keeper: &'static dyn Keeper,
+}
+
+impl Threads {
+    const_new! {
+        pub fn new(keeper: &'static dyn Keeper) -> Threads {
+            Threads {
+                dummy: Reader::new_dummy(),
+                nowhere: ReaderRecord::nowhere(),
+                mode: Mode::new(),
+                slots: Slots::new(),
+                unregistered: Counter::new(0),
+                keeper,
+            }
+        }
+    }
+
+    /// The calling thread's local.
+    pub fn local(&self) -> Here {
+        self.keeper.local()
+    }
+
+    /// True for the word of threads without a slot.
+    #[inline(always)]
+    pub fn is_dummy(&self, reader: &'static Reader) -> bool {
+        std::ptr::eq(reader, &raw const self.dummy)
+    }
+
+    /// The calling thread's slot; registers the thread if it has none. `None`: no slot is available, or the
+    /// thread is an unregistered reader inside a section: a grace period in flight would not wait for its
+    /// sections in a new slot.
+    ///
+    /// Idempotent under re-entry by a signal handler at any instruction: the first that stores the thread's
+    /// word wins, the other releases its claim.
+    pub fn own_slot_or_register(&'static self, local: &Local) -> Option<&'static Slot> {
+        if let Some(slot) = self.own_slot(local) {
+            return Some(slot);
+        }
+        self.mode.resolve();
+        let outside = local.unregistered.count() == 0 && local.unregistered_elsewhere.count() == 0;
+        let Some(slot) = outside.then(|| self.slots.claim()).flatten() else {
+            count(&self.unregistered);
+            return None;
+        };
+        // After the claim and its fence: [MODE-1].
+        let won = match self.mode.resolve() {
+            FenceMode::Membarrier => local.swap_reader(&self.dummy, &slot.words.reader),
+            FenceMode::Fenced => local.set_fenced(slot),
+        };
+        if !won {
+            self.slots.release(slot);
+        }
+        let own = self.own_slot(local);
+        if let Some(own) = own {
+            self.keeper.registered(own);
+        }
+        own
+    }
+
+    /// The calling thread's slot, if it has one.
+    pub fn own_slot(&self, local: &Local) -> Option<&'static Slot> {
+        let reader = local.reader();
+        match std::ptr::eq(reader, &raw const self.dummy) {
+            false => Some(Slot::of(reader)),
+            true => local.fenced(),
+        }
+    }
+
+    /// The calling thread releases its slot.
+    pub fn leave(&'static self, local: &Local, slot: &'static Slot) {
+        // First clears what the thread has noted, so that a handler that arrives now registers anew.
+        local.swap_reader(&slot.words.reader, &self.dummy);
+        local.forget_fenced(slot);
+        local.forget_notes(&self.nowhere);
+        self.slots.release(slot);
+    }
+
+    /// Opens a section and returns the word that [`end`](crate::reader::word::end) closes.
+    #[cfg_attr(feature = "locations", track_caller)]
+    #[inline]
+    pub fn lock(&'static self, local: &Local) -> &'static Reader {
+        let reader = local.reader();
+        match begin(reader) {
+            true => reader,
+            false => self.lock_slowly(local),
+        }
+    }
+
+    /// The slow path: not registered, fenced, or nested too deeply.
+    #[cfg_attr(feature = "locations", track_caller)]
+    #[cold]
+    #[inline(never)]
+    pub fn lock_slowly(&'static self, local: &Local) -> &'static Reader {
+        let reader = local.reader();
+        if !self.is_dummy(reader) {
+            return Slot::of(reader).words.lock_overflow();
+        }
+        match self.own_slot_or_register(local) {
+            Some(slot) if std::ptr::eq(local.reader(), &slot.words.reader) => self.lock(local),
+            Some(slot) => slot.words.lock_fenced(),
+            None => self.lock_unregistered(local),
+        }
+    }
+
+    /// Without a slot: uses one of two shared counters, with locked instructions.
+    #[cfg_attr(feature = "locations", track_caller)]
+    fn lock_unregistered(&'static self, local: &Local) -> &'static Reader {
+        let before = local.unregistered.count();
+        // Before it joins: a handler that runs from here on joins the same side, and does not register.
+        let side = local.unregistered.join(self.slots.unregistered_side());
+        if before == 0 && self.own_slot(local).is_some() {
+            local.unregistered.restore(before); // a handler has registered just before
+            return self.lock(local);
+        }
+        self.slots.enter_unregistered(side)
+    }
+
+    /// A section was closed whose word is flagged: a driver waits for this reader, or the word is a sink.
+    /// Returns the reader that a driver waits for, if it is outside now.
+    pub fn close(&'static self, local: &Local, reader: &'static Reader) -> Option<&'static Reader> {
+        ReaderWords::close(reader, |sink| {
+            let side = sink - SINK_UNREGISTERED;
+            let counter = self.slots.leave_unregistered(side);
+            local.unregistered.leave(side);
+            counter
+        })
+    }
+
+    /// True if a driver waits for the section with this flagged word, and it is the only section of its
+    /// thread.
+    pub fn is_in_the_way(&self, local: &Local, reader: &'static Reader) -> bool {
+        ReaderWords::is_in_the_way(reader, |sink| {
+            let flagged = self.slots.unregistered_flagged(sink - SINK_UNREGISTERED);
+            (flagged, local.unregistered.all())
+        })
+    }
+
+    /// True if the calling thread is inside a section of the process's domain.
+    pub fn in_section(&self, local: &Local) -> bool {
+        let own = self.own_slot(local);
+        own.is_some_and(Slot::is_inside) || local.unregistered.count() != 0
+    }
+}
+
+#[cfg(all(test, not(quiescent_model)))]
+mod tests;

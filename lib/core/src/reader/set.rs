@@ -1,0 +1,113 @@
+//! The readers that a grace period waits for, as used by the driver and the engine.
+//!
+//! There are three kinds, distinguished once per call of the engine ([`calls`](crate::gp::calls)): threads of
+//! the process with a slot each, threads that have read in a domain of the program, and counts of sections.
+
+use quiescent_engine::{CpuId, Host, LeafId, Seen};
+
+use crate::prim::{AtomicU32, Ordering};
+use crate::reader::counted::Counted;
+use crate::reader::holdout::Holdout;
+use crate::reader::records::ReaderRecords;
+use crate::reader::registration::Threads;
+use crate::reader::threads::Slots;
+use crate::reader::word::FLAG_CLEAR;
+
+/// The readers of a domain.
+#[derive(Clone, Copy, Debug)]
+pub enum ReaderSet<'a> {
+    Threads(&'a Slots),
+    Records(&'a ReaderRecords),
+    /// With the threads of the process.
+    Counted(&'a Counted, &'a Threads),
+}
+
+/// The engine's queries, answered from the slots.
+pub struct View<'a>(pub &'a Slots);
+
+impl Host for View<'_> {
+    const TRACES: bool = false;
+
+    fn cpus(&self) -> u32 {
+        self.0.cpus()
+    }
+
+    fn observe(&self, cpu: CpuId) -> Seen {
+        let (outside, stamp) = self.0.scan(cpu);
+        Seen { outside, stamp }
+    }
+
+    fn present(&self, leaf: LeafId) -> u64 {
+        self.0.present(leaf)
+    }
+
+    fn occupied(&self, group: usize) -> u64 {
+        self.0.occupied(group)
+    }
+
+    fn own_quiescent(&self, cpu: CpuId) -> bool {
+        self.0.scan(cpu).0
+    }
+}
+
+impl ReaderSet<'_> {
+    /// The wake flag of a reader.
+    pub fn flag(&self, cpu: CpuId) -> Option<&AtomicU32> {
+        match self {
+            ReaderSet::Threads(slots) => slots.slot(cpu).map(|slot| &slot.words.reader.flag),
+            ReaderSet::Records(records) => records.flag(cpu),
+            ReaderSet::Counted(counted, _) => counted.flag(cpu),
+        }
+    }
+
+    /// The engine has found a leaf empty. Called under the lock.
+    pub fn vacated(&self, leaf: usize) {
+        if let ReaderSet::Threads(slots) = self {
+            slots.vacated(leaf);
+        }
+    }
+
+    /// New sections join this count. Called under the lock.
+    pub fn join(&self, count: CpuId) {
+        if let ReaderSet::Counted(counted, _) = self {
+            counted.join(count);
+        }
+    }
+
+    /// The flagged readers among these, as a number that changes with them.
+    pub fn flagged(&self, holdouts: impl Iterator<Item = CpuId>) -> u64 {
+        let flagged = |&cpu: &CpuId| {
+            let flag = self.flag(cpu);
+            flag.is_some_and(|flag| flag.load(Ordering::Acquire) != FLAG_CLEAR)
+        };
+        holdouts.filter(flagged).fold(0, |sum, cpu| {
+            (sum ^ u64::from(cpu + 1)).wrapping_mul(0x9e37_79b9_7f4a_7c15) // Knuth's multiplier
+        })
+    }
+
+    /// The threads behind a reader that is inside a section, and the number of sections each has open.
+    pub fn named(&self, cpu: CpuId, threads: &Slots) -> Vec<Holdout> {
+        let thread = |number: u32| threads.slot(number).map_or(0, |slot| slot.thread());
+        let one = |thread, open: u64| (open > 0).then(|| Holdout::new(thread, open as u32));
+        match self {
+            ReaderSet::Threads(slots) => {
+                let slot = slots.slot(cpu);
+                let named = slot.and_then(|slot| one(slot.thread(), slot.words.reader.nesting()));
+                named.into_iter().collect()
+            }
+            ReaderSet::Records(records) => {
+                let named = match records.of_cpu(cpu) {
+                    Some(record) => one(thread(record.slot()), record.words.nesting()),
+                    None => one(0, records.unregistered_inside(cpu)), // their threads are unknown
+                };
+                named.into_iter().collect()
+            }
+            ReaderSet::Counted(counted, _) => {
+                let begun = counted.begun_on(cpu as usize);
+                let named =
+                    begun.map(|(number, open)| Holdout::new(number.map_or(0, thread), open as u32));
+                named.collect()
+            }
+        }
+    }
+}

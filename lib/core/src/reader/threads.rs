@@ -1,0 +1,444 @@
+//! Slots of registered threads. Registration takes no lock and calls no allocator.
+//!
+//! A leaf is a bitmap word and one slot per bit; the first leaf is stored in place, later ones are mapped
+//! from the kernel when the earlier are full, and none is ever unmapped, so a reader word outlives its
+//! thread. A claim is a compare-and-swap of the bitmap, which is also the buffered hotplug mask that the
+//! engine queries (`present`).
+//!
+//! # Edges
+//! `[REG-1]` claim: the compare-and-swap, the leaf's bit ([`bitmap`](crate::reader::bitmap)), a *full fence*,
+//! then the first section. Pairs with the requester's full fence `[SNAP-1]` before the driver reads the
+//! bitmap: if the driver misses the new bit, the new thread's sections see every update that the grace period
+//! covers. Two properties follow: a thread that registers later need not be scanned, and a sole registered
+//! thread needs no fence. `[REG-2]` release: the thread's sections, then the clearing of its bit (release); a
+//! load of the bitmap acquires: a missing bit is a credit.
+//!
+//! # Unregistered readers
+//! When no slot is available (the kernel refuses memory, or the configured limit is reached), readers share
+//! two counters, which have the numbers of CPUs 0 and 1. Newcomers join the counter that the scan is not
+//! waiting for, so each in turn drains. This is slow (locked instructions on shared lines), but `read_lock`
+//! never fails. A zero seen after the grace period's start proves that every older section on that counter
+//! has ended; no generation is needed. A thread inside a section stays on its side, and gets no slot, until
+//! the last of its guards is dropped: otherwise that guard could be in a place that the grace period has
+//! already scanned.
+
+use std::mem::offset_of;
+
+use crate::prim::{
+    self, AtomicPtr, AtomicU32, AtomicU64, LEAF_SLOTS, MAX_LEAVES, Ordering, full_fence,
+};
+use crate::queue::per_thread::Queue;
+use crate::reader::bitmap::LeafMap;
+use crate::reader::local::Local;
+use crate::reader::table::Table;
+use crate::reader::word::{FLAG_CLEAR, Reader, SINK_UNREGISTERED, generation, nesting};
+use crate::reader::words::ReaderWords;
+
+/// The bitmap bits of the unregistered readers' two counters, in the first leaf.
+pub const UNREGISTERED: u64 = 0b11;
+
+/// All bits of a leaf.
+pub const FULL: u64 = bits_of(LEAF_SLOTS);
+
+/// The bits of `slots` slots, 1 to 64.
+const fn bits_of(slots: usize) -> u64 {
+    u64::MAX >> (64 - slots)
+}
+
+/// The slot of a registered thread. Two cache lines of its own, since CPUs prefetch lines in pairs.
+#[derive(Debug)]
+#[repr(C, align(128))]
+pub struct Slot {
+    /// The words for the process's domain.
+    pub words: ReaderWords,
+    cpu: AtomicU32,
+    thread: AtomicU32,
+    /// The queue of its threads in the process's domain; created when the first of them queues something.
+    queue: AtomicPtr<Queue>,
+    /// All queues of its threads: this one, and those in the program's domains.
+    queues: AtomicPtr<Queue>,
+    /// Its records in the program's own domains.
+    pub records: Table,
+}
+
+impl Slot {
+    const_new! {
+        fn new() -> Slot {
+            Slot {
+                words: ReaderWords::new(),
+                cpu: AtomicU32::new(0),
+                thread: AtomicU32::new(0),
+                queue: AtomicPtr::new(std::ptr::null_mut()),
+                queues: AtomicPtr::new(std::ptr::null_mut()),
+                records: Table::new(),
+            }
+        }
+    }
+
+    /// Its queue, if any of its threads has ever queued something.
+    pub fn queue(&self) -> Option<&'static Queue> {
+        // SAFETY: null, or a queue that lives forever.
+        unsafe { self.queue.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// The cell of its queue in the process's domain.
+    pub fn queue_place(&self) -> &AtomicPtr<Queue> {
+        &self.queue
+    }
+
+    /// The queues of its threads, in all domains.
+    pub fn queues(&self) -> impl Iterator<Item = &'static Queue> + use<> {
+        // SAFETY: null, or a queue that lives forever.
+        let at = |place: &AtomicPtr<Queue>| unsafe { place.load(Ordering::Acquire).as_ref() };
+        std::iter::successors(at(&self.queues), move |queue| at(&queue.next_of_slot))
+    }
+
+    /// Adds a queue. Only its owner calls this.
+    pub fn add_queue(&self, queue: &'static Queue) {
+        let first = self.queues.load(Ordering::Relaxed);
+        queue.next_of_slot.store(first, Ordering::Relaxed);
+        let address = std::ptr::from_ref(queue).cast_mut();
+        self.queues.store(address, Ordering::Release);
+    }
+
+    /// The slot of this reader word. Not for the dummy, nor for a sink.
+    pub fn of(reader: &'static Reader) -> &'static Slot {
+        let offset = offset_of!(Slot, words) + offset_of!(ReaderWords, reader);
+        // SAFETY: callers pass a word inside a slot, at that offset; slots live forever. The provenance of
+        // the whole slot was exposed when it was claimed.
+        unsafe { &*std::ptr::with_exposed_provenance(std::ptr::from_ref(reader).addr() - offset) }
+    }
+
+    /// Its number.
+    pub fn cpu(&self) -> u32 {
+        self.cpu.load(Ordering::Relaxed)
+    }
+
+    /// The kernel's id of its thread.
+    pub fn thread(&self) -> u32 {
+        self.thread.load(Ordering::Relaxed)
+    }
+
+    /// Its thread is not in this process: no section is open.
+    fn end(&self) {
+        self.words.end();
+        self.thread.store(0, Ordering::Relaxed);
+    }
+
+    /// True if a section of the process's domain is open (as the owner sees it).
+    pub fn is_inside(&self) -> bool {
+        self.words.is_inside()
+    }
+
+    /// True if a section of any domain is open.
+    pub fn is_inside_somewhere(&self) -> bool {
+        self.is_inside()
+            || self
+                .records
+                .records()
+                .any(|record| record.words.is_inside())
+    }
+}
+
+/// A bitmap word and its slots.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Leaf {
+    bitmap: AtomicU64,
+    slots: [Slot; LEAF_SLOTS],
+}
+
+impl Leaf {
+    const_new! {
+        pub fn new() -> Leaf {
+            Leaf { bitmap: AtomicU64::new(0), slots: array_of!(Slot::new(); LEAF_SLOTS) }
+        }
+    }
+}
+
+/// All slots of a process.
+#[derive(Debug)]
+pub struct Slots {
+    first: Leaf,
+    more: [AtomicPtr<Leaf>; MAX_LEAVES - 1],
+    leaves: AtomicU32,
+    map: LeafMap,
+    /// Largest number of leaves; lowered by configuration.
+    limit: AtomicU32,
+    /// The counter of the unregistered readers that newcomers join.
+    unregistered_side: AtomicU32,
+    unregistered_sinks: [Reader; 2],
+}
+
+impl Slots {
+    const_new! {
+        pub fn new() -> Slots {
+            Slots {
+                first: Leaf::new(),
+                more: array_of!(AtomicPtr::new(std::ptr::null_mut()); MAX_LEAVES - 1),
+                leaves: AtomicU32::new(1),
+                map: LeafMap::new(),
+                limit: AtomicU32::new(MAX_LEAVES as u32),
+                unregistered_side: AtomicU32::new(0),
+                unregistered_sinks: [Reader::new(0, SINK_UNREGISTERED), Reader::new(0, SINK_UNREGISTERED + 1)],
+            }
+        }
+    }
+
+    /// Upper bound (exclusive) of all slots' numbers.
+    pub fn cpus(&self) -> u32 {
+        self.leaves.load(Ordering::Acquire) * LEAF_SLOTS as u32
+    }
+
+    /// Limits the number of leaves from now on.
+    pub fn limit_leaves(&self, limit: u32) {
+        self.limit
+            .store(limit.clamp(1, MAX_LEAVES as u32), Ordering::Relaxed);
+    }
+
+    fn leaf(&self, index: usize) -> Option<&Leaf> {
+        if index == 0 {
+            return Some(&self.first);
+        }
+        let leaf = self.more.get(index - 1)?.load(Ordering::Acquire);
+        // SAFETY: a published leaf is never unmapped.
+        unsafe { leaf.as_ref() }
+    }
+
+    /// The claimed slots of a leaf. `[REG-2]`
+    pub fn present(&self, leaf: usize) -> u64 {
+        self.leaf(leaf)
+            .map_or(0, |leaf| leaf.bitmap.load(Ordering::Acquire))
+    }
+
+    /// The leaves of a group that may contain readers. `[REG-3]`
+    pub fn occupied(&self, group: usize) -> u64 {
+        self.map.occupied(group)
+    }
+
+    /// The engine has found a leaf empty. Called under the domain's lock.
+    pub fn vacated(&self, index: usize) {
+        if let Some(leaf) = self.leaf(index) {
+            self.map.vacate(index, &leaf.bitmap);
+        }
+    }
+
+    /// Number of registered threads.
+    pub fn registered(&self) -> u32 {
+        let leaves = self.leaves.load(Ordering::Acquire) as usize;
+        let all: u32 = (0..leaves)
+            .map(|leaf| self.present(leaf).count_ones())
+            .sum();
+        all - (self.present(0) & UNREGISTERED).count_ones()
+    }
+
+    /// True if no reader has registered without having left.
+    pub fn is_empty(&self) -> bool {
+        let leaves = self.leaves.load(Ordering::Acquire) as usize;
+        (0..leaves).all(|leaf| self.present(leaf) == 0)
+    }
+
+    /// The slot with this number. O(1).
+    pub fn slot(&self, cpu: u32) -> Option<&Slot> {
+        self.leaf(cpu as usize / LEAF_SLOTS)
+            .map(|leaf| &leaf.slots[cpu as usize % LEAF_SLOTS])
+    }
+
+    /// Claims a free slot. Skips leaves that are known to be full; takes no lock, uses no allocator.
+    pub fn claim(&'static self) -> Option<&'static Slot> {
+        let mut next = self.map.with_room(0);
+        while let Some(index) = next {
+            let leaf = match self.leaf(index) {
+                Some(leaf) => leaf,
+                None => self.add_leaf(index)?,
+            };
+            #[cfg(all(test, not(quiescent_model)))]
+            tests::INSPECTED.with(|count| count.set(count.get() + 1));
+            // Before the claim, whichever thread published the leaf: a scan must not miss a claimed slot.
+            self.count_leaf(index);
+            let reserved = if index == 0 { UNREGISTERED } else { 0 };
+            if let Some(bit) = claim_bit(&leaf.bitmap, reserved) {
+                self.map.arrive(index);
+                full_fence(); // [REG-1]
+                let slot = &leaf.slots[bit];
+                let _ = std::ptr::from_ref(slot).expose_provenance();
+                slot.cpu
+                    .store((index * LEAF_SLOTS + bit) as u32, Ordering::Relaxed);
+                slot.words.initialize();
+                slot.thread.store(prim::thread_id(), Ordering::Relaxed);
+                return Some(slot);
+            }
+            let has_room = || free_bits(leaf.bitmap.load(Ordering::Relaxed), reserved) != 0;
+            self.map.filled(index, has_room);
+            next = self.map.with_room(index + 1);
+        }
+        None
+    }
+
+    /// Releases a slot. Its owner is outside every section and will not use it again. The generation stays,
+    /// so that a scan that remembers it still compares correctly.
+    pub fn release(&self, slot: &Slot) {
+        let cpu = slot.cpu() as usize;
+        slot.thread.store(0, Ordering::Relaxed);
+        if let Some(leaf) = self.leaf(cpu / LEAF_SLOTS) {
+            leaf.bitmap
+                .fetch_and(!(1 << (cpu % LEAF_SLOTS)), Ordering::Release); // [REG-2]
+            self.map.freed(cpu / LEAF_SLOTS);
+        }
+    }
+
+    /// Adds the leaf `index`, unless another thread has just added it.
+    fn add_leaf(&'static self, index: usize) -> Option<&'static Leaf> {
+        if index as u32 >= self.limit.load(Ordering::Relaxed) {
+            return None;
+        }
+        let place = self.more.get(index - 1)?;
+        // SAFETY: a leaf consists of atomic integers and pointers, for which all zeros is a value.
+        let fresh = unsafe { prim::mapped(Leaf::new) }?;
+        let new = std::ptr::from_ref(fresh).cast_mut();
+        match place.compare_exchange(
+            std::ptr::null_mut(),
+            new,
+            Ordering::AcqRel,
+            Ordering::Acquire,
+        ) {
+            Ok(_) => {}
+            // SAFETY: mapped above, and not published.
+            Err(_) => unsafe { prim::unmapped(fresh) },
+        }
+        self.leaf(index)
+    }
+
+    /// Makes the count of leaves cover this one. Part of `[REG-1]`: it precedes the claim's fence.
+    fn count_leaf(&self, index: usize) {
+        let count = index as u32 + 1;
+        let mut known = self.leaves.load(Ordering::Relaxed);
+        while known < count {
+            match self
+                .leaves
+                .compare_exchange(known, count, Ordering::AcqRel, Ordering::Relaxed)
+            {
+                Ok(_) => break,
+                Err(newer) => known = newer,
+            }
+        }
+    }
+
+    /// In the child of a fork: only the thread that has `own` remains.
+    pub fn forked(&self, local: &Local, own: Option<&Slot>) {
+        self.map.forked();
+        for index in 0..self.leaves.load(Ordering::Acquire) as usize {
+            let Some(leaf) = self.leaf(index) else {
+                continue;
+            };
+            let mut left = if index == 0 { UNREGISTERED } else { 0 } & self.present(index);
+            for (bit, slot) in leaf.slots.iter().enumerate() {
+                if own.is_some_and(|own| std::ptr::eq(own, slot)) {
+                    left |= 1 << bit;
+                    slot.thread.store(prim::thread_id(), Ordering::Relaxed);
+                } else {
+                    slot.end();
+                }
+            }
+            leaf.bitmap.store(left, Ordering::Release);
+        }
+        for (side, slot) in self.first.slots.iter().take(2).enumerate() {
+            let sections = local.unregistered.sections(side as u32);
+            slot.words.reader.word.store(sections, Ordering::Release);
+        }
+    }
+
+    /// In the child of a fork: forgets queues whose creation was interrupted by the fork; they contain
+    /// nothing that was published.
+    pub fn forget_queues(&self, keep: impl Fn(&Queue) -> bool) {
+        for slot in (0..self.cpus()).filter_map(|cpu| self.slot(cpu)) {
+            if slot.queue().is_some_and(|queue| !keep(queue)) {
+                slot.queue.store(std::ptr::null_mut(), Ordering::Release);
+            }
+            let mut place = &slot.queues;
+            for queue in slot.queues() {
+                if keep(queue) {
+                    place.store(std::ptr::from_ref(queue).cast_mut(), Ordering::Relaxed);
+                    place = &queue.next_of_slot;
+                }
+            }
+            place.store(std::ptr::null_mut(), Ordering::Release);
+        }
+    }
+
+    /// The result of a scan of a slot, in the engine's terms: outside, and the stamp. `[RD-2]`
+    pub fn scan(&self, cpu: u32) -> (bool, u64) {
+        let Some(slot) = self.slot(cpu) else {
+            return (true, 0);
+        };
+        let word = slot.words.reader.word.load(Ordering::Acquire);
+        if u64::from(cpu) >= u64::from(UNREGISTERED.count_ones()) {
+            return (nesting(word) == 0, generation(word));
+        }
+        if word != 0 {
+            // Direct newcomers to the other side, so that this one drains.
+            self.unregistered_side.store(1 - cpu, Ordering::Relaxed);
+        }
+        (word == 0, 0)
+    }
+
+    /// The side of the unregistered readers that newcomers join.
+    pub fn unregistered_side(&self) -> u32 {
+        self.unregistered_side.load(Ordering::Relaxed) & 1
+    }
+
+    /// Joins a side of the unregistered readers; returns its sink.
+    pub fn enter_unregistered(&'static self, side: u32) -> &'static Reader {
+        if self.present(0) & UNREGISTERED != UNREGISTERED {
+            self.first.bitmap.fetch_or(UNREGISTERED, Ordering::AcqRel);
+            full_fence(); // [REG-1]
+        }
+        let side = side as usize & 1;
+        self.first.slots[side]
+            .words
+            .reader
+            .word
+            .fetch_add(1, Ordering::AcqRel);
+        full_fence(); // [RD-1]
+        &self.unregistered_sinks[side]
+    }
+
+    /// Leaves the unregistered readers; returns the counter if a driver waits for it and it has drained.
+    pub fn leave_unregistered(&'static self, side: u32) -> Option<&'static Reader> {
+        let counter = &self.first.slots[side as usize & 1].words.reader;
+        let before = counter.word.fetch_sub(1, Ordering::AcqRel); // [RD-2]
+        full_fence(); // [RD-3]
+        (before == 1 && counter.flag.load(Ordering::Relaxed) != FLAG_CLEAR).then_some(counter)
+    }
+
+    /// True if a driver waits for this side of the unregistered readers.
+    pub fn unregistered_flagged(&self, side: u32) -> bool {
+        let counter = &self.first.slots[side as usize & 1].words.reader;
+        counter.flag.load(Ordering::Relaxed) != FLAG_CLEAR
+    }
+}
+
+/// The free slots.
+fn free_bits(bits: u64, reserved: u64) -> u64 {
+    !(bits | reserved) & FULL
+}
+
+/// Sets a clear bit and returns its number.
+fn claim_bit(bitmap: &AtomicU64, reserved: u64) -> Option<usize> {
+    let mut bits = bitmap.load(Ordering::Relaxed);
+    loop {
+        let free = free_bits(bits, reserved);
+        if free == 0 {
+            return None;
+        }
+        let bit = free.trailing_zeros();
+        let taken = bits | 1 << bit;
+        match bitmap.compare_exchange(bits, taken, Ordering::AcqRel, Ordering::Relaxed) {
+            Ok(_) => return Some(bit as usize),
+            Err(now) => bits = now,
+        }
+    }
+}
+
+#[cfg(all(test, not(quiescent_model)))]
+mod tests;

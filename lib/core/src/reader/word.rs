@@ -1,0 +1,204 @@
+//! The reader word: the fast paths of `read_lock` and `read_unlock`, and the conditions for their slow paths.
+//!
+//! ```text
+//!  63            16 15             0
+//! ┌────────────────┬────────────────┐
+//! │   generation   │    nesting     │   written by its owner only, with plain stores
+//! └────────────────┴────────────────┘
+//! ```
+//!
+//! * **lock**, outermost: one addition advances the generation and makes the nesting 1. Nested: +1.
+//! * **unlock**: one decrement, then a load of the wake flag, which is a separate word (a scanner's write
+//!   into a word that its owner updates with plain stores would be lost).
+//! * A scan credits nesting 0; a later scan also a changed generation.
+//!
+//! # Slow path
+//! Every uncommon case has a nesting at or above [`NEST_LIMIT`] and is detected on the nested path, so it
+//! costs the fast path nothing: a thread that is not registered yet (its word is the *dummy*, always
+//! saturated), fenced mode (the thread-local never leaves the dummy), and a section nested too deeply. A
+//! guard created there points to a *sink*: a word that no scan reads, whose flag is always set, so that
+//! unlock takes its slow path, which the flag's value selects.
+//!
+//! # Signal handlers
+//! A handler may read at any instruction. Between the load and the store of an interrupted lock or unlock it
+//! sees a consistent word, and restores the nesting; the stale store that follows can repeat an old
+//! generation, which loses a credit and never invents one. Every other change here is an addition that a
+//! handler undoes before it returns.
+//!
+//! # Ordering
+//! `[RD-1]` lock: the store of the word, *light fence*, then the section. Pairs with the heavy fence
+//! `[GP-1]`: if the scan does not see the word, the section sees every update made before the grace period.
+//! `[RD-2]` lock and unlock: the store of the word is a release; the scan's load acquires: a credit implies
+//! that the old section's accesses are over. (The lock's store too: it publishes a new generation, and with
+//! it the end of the section before.) `[RD-3]` unlock: the store of the word, *light fence*, then the load of
+//! the flag. Pairs with `[GP-2]`, the fence between flags and the last scan. In fenced mode the light fences
+//! of RD-1 and RD-3 are full ones.
+
+use std::panic::Location;
+
+use crate::prim::{AtomicU32, AtomicU64, Ordering, light_fence};
+
+/// An outermost section: generation + 1 and nesting + 1 in one addition.
+pub const OUTERMOST: u64 = GENERATION + 1;
+/// One generation.
+const GENERATION: u64 = 1 << 16;
+/// The nesting bits.
+const NESTING: u64 = GENERATION - 1;
+pub use crate::prim::NEST_LIMIT;
+
+/// The flag is clear.
+pub const FLAG_CLEAR: u32 = 0;
+/// A driver waits for this reader: wake it when the section ends.
+pub const FLAG_WAKE: u32 = 1;
+/// This is the sink of a thread whose nesting overflowed.
+pub const SINK_OVERFLOW: u32 = 2;
+/// This is the sink of a thread in fenced mode.
+pub const SINK_FENCED: u32 = 3;
+/// This is the sink of the unregistered readers' first counter; the next value is the second's.
+pub const SINK_UNREGISTERED: u32 = 4;
+
+/// A reader word and its wake flag.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Reader {
+    /// Generation and nesting.
+    pub word: AtomicU64,
+    /// The wake flag, or the kind of sink.
+    pub flag: AtomicU32,
+    /// Where the outermost section was opened. For reports only.
+    #[cfg(feature = "locations")]
+    location: std::sync::atomic::AtomicPtr<Location<'static>>,
+}
+
+impl Reader {
+    const_new! {
+        pub fn new(word: u64, flag: u32) -> Reader {
+            Reader {
+                word: AtomicU64::new(word),
+                flag: AtomicU32::new(flag),
+                #[cfg(feature = "locations")]
+                location: std::sync::atomic::AtomicPtr::new(std::ptr::null_mut()),
+            }
+        }
+    }
+
+    const_new! {
+        /// The word of every thread that has no slot: saturated.
+        pub fn new_dummy() -> Reader {
+            Reader::new(NESTING, FLAG_CLEAR)
+        }
+    }
+
+    /// Notes where the outermost section was opened. Called *after* the word is stored: a handler's note
+    /// before that is overwritten, and a handler's section after it is not outermost.
+    #[cfg_attr(feature = "locations", track_caller)]
+    #[inline(always)]
+    pub fn note_location(&self) {
+        #[cfg(feature = "locations")]
+        self.location.store(
+            std::ptr::from_ref(Location::caller()).cast_mut(),
+            Ordering::Relaxed,
+        );
+    }
+
+    /// Where the outermost section was opened, if that is noted.
+    pub fn location(&self) -> Option<&'static Location<'static>> {
+        #[cfg(feature = "locations")]
+        // SAFETY: null, or a value that `note_location` stored.
+        return unsafe { self.location.load(Ordering::Relaxed).as_ref() };
+        #[cfg(not(feature = "locations"))]
+        None
+    }
+
+    /// Open sections, as its owner sees it.
+    pub fn nesting(&self) -> u64 {
+        nesting(self.word.load(Ordering::Relaxed))
+    }
+}
+
+/// Open sections in this word.
+pub fn nesting(word: u64) -> u64 {
+    word & NESTING
+}
+
+/// Generation in this word.
+pub fn generation(word: u64) -> u64 {
+    word / GENERATION
+}
+
+/// Opens a section in this word, unless the nesting is at or above the limit, which needs the slow path. (The
+/// slow path is no closure parameter: a closure would hide the caller's location.)
+#[cfg_attr(feature = "locations", track_caller)]
+#[inline(always)]
+#[must_use = "there may be no section"]
+pub fn begin(reader: &'static Reader) -> bool {
+    let word = reader.word.load(Ordering::Relaxed);
+    if nesting(word) != 0 {
+        unlikely(); // the outermost section is the straight line, without a taken branch
+        return begin_nested(reader, word);
+    }
+    reader
+        .word
+        .store(word.wrapping_add(OUTERMOST), Ordering::Release); // [RD-2]
+    light_fence(); // [RD-1]
+    reader.note_location();
+    true
+}
+
+#[inline(always)]
+fn begin_nested(reader: &'static Reader, word: u64) -> bool {
+    // One bit suffices, since the limit is a power of two and never exceeded by more than 1.
+    let fits = word & NEST_LIMIT == 0;
+    if fits {
+        // A release too: a scan that reads this store and finds a new generation credits the section before
+        // the outer one, whose end the outer lock's store published. [RD-2]
+        reader.word.store(word + 1, Ordering::Release);
+    }
+    fits
+}
+
+/// True if the wake flag of this reader word is set. A relaxed load and a test.
+///
+/// Assembly, because the compiler emits three instructions instead of one: it does not fold an atomic load
+/// into a comparison, and this one is on the path of every unlock.
+#[inline(always)]
+pub fn is_flagged(reader: &Reader) -> bool {
+    #[cfg(all(target_arch = "x86_64", not(miri), not(quiescent_model)))]
+    {
+        let mut set = false;
+        // SAFETY: reads four aligned bytes, which is an atomic load on this architecture.
+        unsafe {
+            std::arch::asm!(
+                "cmp dword ptr [{reader} + {flag}], 0",
+                "jne {slow}",
+                reader = in(reg) reader,
+                flag = const std::mem::offset_of!(Reader, flag),
+                slow = label { set = true },
+                options(nostack, readonly),
+            );
+        }
+        set
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri), not(quiescent_model))))]
+    {
+        reader.flag.load(Ordering::Relaxed) != FLAG_CLEAR
+    }
+}
+
+/// Marks the branch that calls it as unlikely.
+#[cold]
+#[inline]
+fn unlikely() {}
+
+/// Closes a section in this word. True if its flag is set: a driver waits, or it is a sink.
+#[inline(always)]
+#[must_use = "a driver may be waiting"]
+pub fn end(reader: &'static Reader) -> bool {
+    let word = reader.word.load(Ordering::Relaxed);
+    reader.word.store(word.wrapping_sub(1), Ordering::Release); // [RD-2]
+    light_fence(); // [RD-3]
+    is_flagged(reader)
+}
+
+#[cfg(all(test, not(quiescent_model)))]
+mod tests;

@@ -1,0 +1,181 @@
+//! The process's singletons: the environment of all domains with the process's own, the workers, and each
+//! thread's own words.
+//!
+//! The thread-locals have no destructors, so signal handlers and destructors of other thread-locals can read
+//! them, and access never allocates.
+
+use quiescent_engine::pool::TurnId;
+
+use crate::global::fork::Policy;
+use crate::global::thread_exit;
+use crate::watch::report::{self, Report, report};
+use crate::watch::telemetry;
+use crate::workers::roles::WORKER;
+use crate::workers::{Workers, ended};
+use quiescent_core::defer::turns::turn_of_worker;
+use quiescent_core::parts::env::Env;
+use quiescent_core::parts::shell::{News, Shell, Taken};
+use quiescent_core::parts::state::State;
+use quiescent_core::queue::meter::{Counts, Meter, Page};
+use quiescent_core::queue::parcel::Name;
+use quiescent_core::reader::local::{Here, Local};
+use quiescent_core::reader::registration::Keeper;
+use quiescent_core::reader::threads::Slot;
+
+/// The singletons of a process.
+#[derive(Debug)]
+pub(crate) struct Process {
+    pub(crate) env: Env,
+    pub(crate) workers: Workers,
+    pub(crate) forking: Policy,
+}
+
+static PROCESS: Process = Process {
+    // SAFETY: that place; a static is never freed.
+    env: unsafe { Env::new(&raw const PROCESS.env, State::config(), &PROCESS) },
+    // SAFETY: as above.
+    workers: unsafe { Workers::new(&raw const PROCESS.env) },
+    forking: Policy::new(),
+};
+
+thread_local! {
+    static LOCAL: Local = const {
+        // SAFETY: parts of a static.
+        unsafe { Local::new(&raw const PROCESS.env.threads, &raw const PROCESS.env.common) }
+    };
+}
+
+/// The singletons of this process.
+#[inline(always)]
+pub(crate) fn process() -> &'static Process {
+    &PROCESS
+}
+
+/// The environment that all domains share.
+#[inline(always)]
+pub(crate) fn env() -> &'static Env {
+    &PROCESS.env
+}
+
+/// The state of the process's domain.
+#[inline(always)]
+pub(crate) fn home() -> &'static State {
+    &PROCESS.env.state
+}
+
+/// The calling thread's local state.
+#[inline(always)]
+pub(crate) fn with_local<R>(f: impl FnOnce(&Local) -> R) -> R {
+    // A raw pointer comes out, and not what `f` returns: the niche of that would cost a check.
+    let local = LOCAL.with(std::ptr::from_ref);
+    // SAFETY: the calling thread's own, there until that thread ends.
+    f(unsafe { &*local })
+}
+
+/// The same, as a value that can be kept.
+pub(crate) fn local() -> Here {
+    // SAFETY: the calling thread's own, valid until that thread ends.
+    LOCAL.with(|local| unsafe { Here::new(local) })
+}
+
+// SAFETY: each thread has its own, which has no destructor, and is made with these threads.
+unsafe impl Keeper for Process {
+    fn local(&self) -> Here {
+        local()
+    }
+
+    fn registered(&self, slot: &'static Slot) {
+        thread_exit::arm(slot);
+    }
+}
+
+impl Meter for Process {
+    #[inline]
+    fn page(&self) -> Option<Page> {
+        telemetry::open_page()
+    }
+
+    fn counts(&self, place: u32, lane: usize, what: u64) -> &Counts {
+        telemetry::counts(place, lane, what)
+    }
+}
+
+impl Shell for Process {
+    fn start_worker(&self) -> bool {
+        process().workers.start_worker()
+    }
+
+    fn hire(&self) -> bool {
+        process().workers.hire()
+    }
+
+    fn call_overflow(&self, state: &'static State) {
+        process().workers.call_overflow(state);
+    }
+
+    fn look_at_overflow(&self) {
+        process().workers.look_at_overflow();
+    }
+
+    fn overflow_look(&self) -> Option<u64> {
+        process().workers.overflow_look()
+    }
+
+    fn turn(&self) -> TurnId {
+        turn_of_worker(WORKER.get() as u32)
+    }
+
+    fn is_dismissed(&self) -> bool {
+        self.workers.watch.is_dismissed()
+    }
+
+    fn begin(&self, name: Name, taken: Option<Taken>) {
+        let watch = &process().workers.watch;
+        watch.begin(&process().workers, name);
+        if let Some(taken) = taken {
+            ended::note(taken, name);
+            watch.overflow.begin(name);
+        }
+    }
+
+    fn end(&self) {
+        let watch = &self.workers.watch;
+        watch.end();
+        watch.overflow.end();
+        ended::over();
+    }
+
+    fn guarded(&self, run: &mut dyn FnMut()) {
+        ended::guarded(&process().workers, run);
+    }
+
+    fn rest(&self) {
+        self.workers.watch.rest();
+    }
+
+    fn publish(&self) {
+        telemetry::publish_if_on(env());
+    }
+
+    fn is_heard(&self) -> bool {
+        report::is_heard()
+    }
+
+    fn tell(&self, news: News) {
+        let told = match news {
+            News::Ready => return report::ready(env()),
+            News::Panicked { name } => Report::Panicked { name },
+            News::Stalled(stall) => Report::Stalled(stall),
+            News::OverBudget {
+                full,
+                holdouts,
+                domain,
+            } => Report::OverBudget {
+                full,
+                holdouts,
+                domain,
+            },
+        };
+        report(env(), told);
+    }
+}

@@ -1,0 +1,91 @@
+//! Sections of the process's domain: the fast path, and the slow calls, which take no arguments so that the
+//! fast path needs no registers for them.
+
+use super::{env, local, with_local};
+use quiescent_core::reader::counted::Counted;
+use quiescent_core::reader::local::Local;
+use quiescent_core::reader::word::{self, Reader};
+
+/// Opens a section and returns the word that [`unlock`] closes.
+#[cfg_attr(feature = "locations", track_caller)]
+#[inline(always)]
+pub(crate) fn lock() -> &'static Reader {
+    let reader = with_local(Local::reader);
+    match word::begin(reader) {
+        true => reader,
+        false => lock_slowly(),
+    }
+}
+
+#[cfg_attr(feature = "locations", track_caller)]
+#[cold]
+#[inline(never)]
+fn lock_slowly() -> &'static Reader {
+    env().threads.lock_slowly(&local())
+}
+
+/// Closes the section that returned `reader`.
+#[inline(always)]
+pub(crate) fn unlock(reader: &'static Reader) {
+    if word::end(reader) {
+        unlock_slowly(reader);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn unlock_slowly(reader: &'static Reader) {
+    env().unlock_slowly(&local(), reader);
+}
+
+/// Ends this section and begins another if a driver waits for that; returns the new word. Otherwise it only
+/// loads the flag, and the section continues.
+#[cfg_attr(feature = "locations", track_caller)]
+#[inline(always)]
+pub(crate) fn repin(reader: &'static Reader) -> &'static Reader {
+    if word::is_flagged(reader) {
+        return repin_slowly(reader);
+    }
+    reader
+}
+
+#[cfg_attr(feature = "locations", track_caller)]
+#[cold]
+#[inline(never)]
+fn repin_slowly(reader: &'static Reader) -> &'static Reader {
+    env().repin_slowly(&local(), reader)
+}
+
+/// A section of an `Srcu` begins. The count that it has joined, which it has to leave.
+#[inline(always)]
+pub(crate) fn enter(counted: &'static Counted) -> usize {
+    let count = counted.joined();
+    match with_local(|local| local.noted_tally(counted)) {
+        // SAFETY: a tally that was noted is the thread's own and lives for ever.
+        Some(tally) => unsafe { &*tally }.enter(count),
+        None => enter_anew(counted, count),
+    }
+    count
+}
+
+/// A section of an `Srcu` ends, on whatever thread. True if a driver waits for its count.
+#[inline(always)]
+#[must_use = "a driver may be waiting"]
+pub(crate) fn leave(counted: &'static Counted, count: usize) -> bool {
+    match with_local(|local| local.noted_tally(counted)) {
+        // SAFETY: as above.
+        Some(tally) => unsafe { &*tally }.leave(count & 1),
+        None => return leave_anew(counted, count & 1),
+    }
+    counted.is_flagged(count)
+}
+
+#[inline(never)]
+fn enter_anew(counted: &'static Counted, count: usize) {
+    counted.enter_anew(count, &local(), &env().threads);
+}
+
+#[inline(never)]
+fn leave_anew(counted: &'static Counted, count: usize) -> bool {
+    counted.leave_anew(count, &local(), &env().threads)
+}
