@@ -34,7 +34,12 @@ pub fn run(mut hand: Hand) {
                 domain.set_budget(before.budget_bytes, before.budget_callbacks);
             }
             1 if hand.world.barriers_allowed() => drained(&mut hand, &target),
-            2 => domain.set_stall_after(Duration::from_millis(hand.numbers.next() % 500)),
+            2 => {
+                // Never sooner than the process's: a report before that is a finding.
+                let at_least = hand.world.options.library.stall_after.unwrap_or_default();
+                let later = Duration::from_millis(hand.numbers.next() % 500);
+                domain.set_stall_after(at_least + later);
+            }
             _ => {
                 // Never longer than at first: that is what is late.
                 let shorter = |most: Duration, draw| most * (draw % 5) as u32 / 4;

@@ -39,12 +39,16 @@ impl Rig {
 
     /// So many callbacks more of this queue are done, and it asks the engine for something.
     fn done(&mut self, cpu: usize, count: Pos) -> Refill {
+        self.wait_for(cpu, count);
+        self.refill(cpu)
+    }
+
+    fn wait_for(&mut self, cpu: usize, count: Pos) {
         self.queued[cpu][CODE].end += count;
         let _ = self.refill(cpu);
         let ticket = self.machine.wait_for_gp(0);
         self.machine.drive(0, ticket, 200);
         assert!(self.machine.satisfied(ticket));
-        self.refill(cpu)
     }
 
     fn refill(&mut self, cpu: usize) -> Refill {
@@ -224,11 +228,24 @@ fn in_the_child_of_a_fork_nobody_is_at_it() {
     let _ = rig.cpus[0].forked(global, &rig.queued[0], true, Now::default());
     global.forked();
     assert_eq!((rig.cpus[0].turn(), rig.untended()), (None, ABOVE + 1));
-    assert!(!rig.machine.engine().overflow_is_on_duty() && !rig.called());
+    assert!(!rig.machine.engine().overflow_is_on_duty());
     assert!(
         rig.refill(0).second,
-        "whoever looks next calls one of the child's"
+        "the next thread that looks calls one of the child's"
     );
+}
+
+/// The totals change in calls whose host does not ask for the overflow worker. It is not on duty then.
+#[test]
+fn without_a_question_nothing_is_on_duty() {
+    let mut rig = Rig::new(1);
+    rig.wait_for(0, ABOVE + 1);
+    rig.cpus[0].advance(rig.machine.engine_mut());
+    rig.cpus[0].tell(rig.machine.engine_mut());
+    assert_eq!(rig.untended(), ABOVE + 1);
+    assert!(!rig.machine.engine().overflow_is_on_duty());
+    assert!(rig.called() && rig.machine.engine().overflow_is_on_duty());
+    assert!(!rig.called(), "once");
 }
 
 /// Who queues faster than is run gives way near the budget, and nowhere else.

@@ -25,6 +25,7 @@
 //!
 //! # Invariants
 //! * Between a call and the next rest there is no other call.
+//! * It is on duty only if the host was told to call it: a host that does not ask leaves nothing behind.
 //! * The total is the sum of the parts.
 //! * With one processor, or where the program runs its callbacks itself, the overflow worker is never called.
 //!
@@ -37,9 +38,15 @@ use crate::common::cpu::{Cpu, Lane};
 use crate::common::global::Global;
 
 impl Global {
-    /// True, once, if the second worker is to be woken.
+    /// True if the overflow worker is to be woken: it is on duty from this call until it is told to rest.
     pub fn calls_overflow(&mut self) -> bool {
-        core::mem::take(&mut self.pool.call)
+        let calls =
+            !self.pool.on_duty && self.pool.untended > self.config.pool.above && self.has_second();
+        if calls {
+            self.pool.on_duty = true;
+            self.counts.backlogs += 1;
+        }
+        calls
     }
 
     /// The overflow worker has ended a turn, or has been at all CPUs and found nothing (`idle`). True: it is
@@ -48,7 +55,6 @@ impl Global {
         let rests = idle || !self.has_second() || self.pool.untended < self.config.pool.below;
         if rests {
             self.pool.on_duty = false;
-            self.pool.call = false;
         }
         rests
     }
@@ -114,11 +120,6 @@ impl Cpu {
         let pool = &mut global.pool;
         pool.untended = pool.untended - self.turn.reported + untended;
         self.turn.reported = untended;
-        if !pool.on_duty && pool.untended > global.config.pool.above && global.has_second() {
-            global.pool.on_duty = true;
-            global.pool.call = true;
-            global.counts.backlogs += 1;
-        }
     }
 
     pub(crate) fn ready_code(&self) -> u64 {

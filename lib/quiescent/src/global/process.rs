@@ -141,8 +141,9 @@ impl Shell for Process {
     fn end(&self) {
         let watch = &self.workers.watch;
         watch.end();
-        watch.overflow.end();
-        ended::over();
+        if ended::over() {
+            watch.overflow.end();
+        }
     }
 
     fn guarded(&self, run: &mut dyn FnMut()) {

@@ -47,9 +47,10 @@ pub(crate) fn note(taken: Taken, name: fn() -> &'static str) {
     RUNNING.set(Some((taken, name)));
 }
 
-/// It has returned.
-pub(crate) fn over() {
-    RUNNING.set(None);
+/// Code of the program has returned. True if that was a callback. A callback that has run others inside (what
+/// a dropped domain left) counts as over when the last of those is.
+pub(crate) fn over() -> bool {
+    RUNNING.take().is_some()
 }
 
 /// Runs code of the program inside of `catch_unwind`, and detects if it ends the thread.

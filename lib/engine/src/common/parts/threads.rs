@@ -238,8 +238,6 @@ pub(crate) struct Duty {
     pub(crate) untended: u64,
     /// The overflow worker was called, and has not been told to rest.
     pub(crate) on_duty: bool,
-    /// … and has not been woken yet.
-    pub(crate) call: bool,
 }
 
 impl Duty {
@@ -247,14 +245,12 @@ impl Duty {
         Duty {
             untended: 0,
             on_duty: false,
-            call: false,
         }
     }
 
     /// In the child of a fork: it is another process's.
     pub(crate) fn forked(&mut self) {
         self.on_duty = false;
-        self.call = false;
     }
 }
 
