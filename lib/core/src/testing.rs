@@ -2,19 +2,14 @@
 
 use std::cell::RefCell;
 
-use quiescent_engine::pool::TurnId;
-
-use crate::defer::turns::turn_of_worker;
 use crate::parts::env::Env;
-use crate::parts::shell::{News, Shell, Taken};
+use crate::parts::shell::Shell;
 use crate::parts::state::State;
-use crate::queue::meter::{Counts, Meter, Page};
-use crate::queue::parcel::Name;
+use crate::queue::meter::Meter;
 use crate::queue::per_thread::Queue;
 use crate::reader::counted::Counted;
 use crate::reader::local::{Here, Local};
 use crate::reader::registration::Keeper;
-use crate::reader::threads::Slot;
 use crate::reader::word::{self, Reader};
 
 /// A program without workers that discards all reports.
@@ -99,60 +94,8 @@ unsafe impl Keeper for Program {
             unsafe { Here::new(local) }
         })
     }
-
-    fn registered(&self, _slot: &'static Slot) {}
 }
 
-impl Meter for Program {
-    fn page(&self) -> Option<Page> {
-        None
-    }
+impl Meter for Program {}
 
-    fn counts(&self, _place: u32, _lane: usize, _what: u64) -> &Counts {
-        unreachable!("there is no page")
-    }
-}
-
-impl Shell for Program {
-    fn start_worker(&self) -> bool {
-        true
-    }
-
-    fn hire(&self) -> bool {
-        true
-    }
-
-    fn call_overflow(&self, _state: &'static State) {}
-
-    fn look_at_overflow(&self) {}
-
-    fn overflow_look(&self) -> Option<u64> {
-        None
-    }
-
-    fn turn(&self) -> TurnId {
-        turn_of_worker(1)
-    }
-
-    fn is_dismissed(&self) -> bool {
-        false
-    }
-
-    fn begin(&self, _name: Name, _taken: Option<Taken>) {}
-
-    fn end(&self) {}
-
-    fn guarded(&self, run: &mut dyn FnMut()) {
-        run();
-    }
-
-    fn rest(&self) {}
-
-    fn publish(&self) {}
-
-    fn is_heard(&self) -> bool {
-        false
-    }
-
-    fn tell(&self, _news: News) {}
-}
+impl Shell for Program {}

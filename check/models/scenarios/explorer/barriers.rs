@@ -23,6 +23,24 @@ fn a_barrier_against_the_worker() {
     });
 }
 
+/// Of three callbacks the engine is told of the first; the others are pushed on credit. They run one by one, so
+/// a barrier that covered only the first would return before the last.
+#[test]
+fn a_barrier_covers_what_was_pushed_on_credit() {
+    check("barrier and credit", 1, 1, || {
+        let world = reclaiming(Domain::patient(4));
+        world.domain.enter();
+        (0..3).for_each(|thing| world.call(thing));
+        let worker = world.serving();
+        world.begin(0);
+        rcu::barrier();
+        world.expect_all_gone();
+        branching(false);
+        worker.end(&world);
+        world.finish_patient();
+    });
+}
+
 #[test]
 fn a_barrier_against_an_owner_that_goes_on() {
     check("barrier and owner", 1, 1, || {

@@ -340,6 +340,23 @@ impl State {
 }
 
 impl Env {
+    /// The worker's loop, until another thread has its role.
+    pub fn serve(&'static self) {
+        self.states().for_each(State::call_at_start);
+        loop {
+            self.look_after(self.states());
+            if self.shell.is_dismissed() {
+                return;
+            }
+            self.set_alarm();
+            self.shell.rest();
+            self.shell.publish();
+            if let Some(woken) = self.alarm.sleep() {
+                self.woken(woken);
+            }
+        }
+    }
+
     /// Processes those of these domains that have work due. The calling thread is the worker.
     pub fn look_after(&'static self, states: impl Iterator<Item = &'static State>) {
         self.shell.look_at_overflow(); // the timer may have been set for this check only

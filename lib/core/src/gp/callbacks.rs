@@ -24,8 +24,8 @@ fn nothing((): &()) -> Output {
     Output::Done(true)
 }
 
-/// Calls that need both locks: the queue's and the domain's. Each method calls the engine's method of the same
-/// name, and records the call.
+/// Calls that need both locks: the queue's and the domain's. Each calls the engine's method of the same name,
+/// and records the call.
 impl Core {
     pub fn refill(
         &mut self,
@@ -161,7 +161,7 @@ impl Core {
     }
 }
 
-/// Calls that need the domain's lock. Each method calls the engine's method of the same name, and records the call.
+/// Calls that need the domain's lock. Each calls the engine's method of the same name, and records the call.
 impl Core {
     pub fn set_flush_times(&mut self, lazy_ns: u64, prompt_ns: u64) {
         straight!(

@@ -33,7 +33,7 @@ use quiescent_engine::{
 };
 
 use crate::parts::error::SyncError;
-use crate::parts::state::{Core, SLEEPER_NOBODY, State};
+use crate::parts::state::{Core, NO_SLEEPER, State};
 use crate::parts::waiters::Wakes;
 use crate::prim::counters::count;
 use crate::prim::{self, LEAF_SLOTS, MutexGuard, Ordering, full_fence};
@@ -282,7 +282,7 @@ impl<'a> Turn<'a> {
             }
             // Unless the word belongs to a later driver, which relies on being found there.
             let order = (Ordering::AcqRel, Ordering::Relaxed);
-            let _ = (state.sleeper).compare_exchange(sleeper, SLEEPER_NOBODY, order.0, order.1);
+            let _ = (state.sleeper).compare_exchange(sleeper, NO_SLEEPER, order.0, order.1);
             !past
         })
     }
@@ -387,7 +387,7 @@ impl State {
 
     /// Wakes a sleeping driver, because of a reader or for another reason.
     pub fn rouse_driver(&self, by_reader: bool) {
-        if self.sleeper.swap(SLEEPER_NOBODY, Ordering::AcqRel) != SLEEPER_NOBODY {
+        if self.sleeper.swap(NO_SLEEPER, Ordering::AcqRel) != NO_SLEEPER {
             if by_reader {
                 count(&self.counters.reader_wakeups);
             }

@@ -15,7 +15,7 @@ use quiescent_engine::{CpuId, Interest, Look, Pos};
 
 use crate::gp::driver::{Drive, How, Turn};
 use crate::parts::error::SyncError;
-use crate::parts::state::{Core, SLEEPER_NOBODY, State};
+use crate::parts::state::{Core, NO_SLEEPER, State};
 use crate::parts::waiters::{DONE, Waiter};
 use crate::prim::{self, LEAF_SLOTS, MutexGuard, Ordering, full_fence};
 
@@ -63,7 +63,7 @@ impl State {
         if core.try_drive(cpu, interest) {
             return Look::Yours;
         }
-        let sleeping = self.sleeper.load(Ordering::Acquire) != SLEEPER_NOBODY;
+        let sleeping = self.sleeper.load(Ordering::Acquire) != NO_SLEEPER;
         core.take_over(cpu, interest, prim::now_ns(), sleeping)
     }
 

@@ -45,49 +45,63 @@ pub enum News {
 }
 
 /// What a domain requires of its host program. Every method is called with no lock held, unless it says
-/// otherwise.
+/// otherwise. The defaults are those of a host that has a worker, replaces none, and hears no reports.
 pub trait Shell: Keeper + Meter + Debug {
     /// Ensures that a worker exists or is being started. False: none can be started; the next caller that
     /// needs one tries again.
-    fn start_worker(&self) -> bool;
+    fn start_worker(&self) -> bool {
+        true
+    }
 
     /// The same for callers that may wait: true if the worker exists.
-    fn hire(&self) -> bool;
+    fn hire(&self) -> bool {
+        self.start_worker()
+    }
 
     /// Wakes the overflow worker for a domain. The engine requests this once, and not again before the
     /// overflow worker was told to rest.
-    fn call_overflow(&self, state: &'static State);
+    fn call_overflow(&self, _state: &'static State) {}
 
     /// The worker checks whether the overflow worker is stuck.
-    fn look_at_overflow(&self);
+    fn look_at_overflow(&self) {}
 
     /// The time of the worker's next check of the overflow worker.
-    fn overflow_look(&self) -> Option<u64>;
+    fn overflow_look(&self) -> Option<u64> {
+        None
+    }
 
     /// The name of the calling worker's turns.
-    fn turn(&self) -> TurnId;
+    fn turn(&self) -> TurnId {
+        TurnId::MIN
+    }
 
     /// True if the calling thread is a worker whose role another thread has taken.
-    fn is_dismissed(&self) -> bool;
+    fn is_dismissed(&self) -> bool {
+        false
+    }
 
     /// Code of the program is about to run in this thread; `taken` if it is a callback from a queue.
-    fn begin(&self, name: Name, taken: Option<Taken>);
+    fn begin(&self, _name: Name, _taken: Option<Taken>) {}
 
     /// The code of the program has returned.
-    fn end(&self);
+    fn end(&self) {}
 
     /// Runs code of the program inside `catch_unwind`, and detects that it ends the thread.
-    fn guarded(&self, run: &mut dyn FnMut());
+    fn guarded(&self, run: &mut dyn FnMut()) {
+        run();
+    }
 
     /// A round of callbacks is over.
-    fn rest(&self);
+    fn rest(&self) {}
 
     /// Counters have changed, and may be copied now.
-    fn publish(&self);
+    fn publish(&self) {}
 
     /// True if the program has registered for reports.
-    fn is_heard(&self) -> bool;
+    fn is_heard(&self) -> bool {
+        false
+    }
 
     /// Delivers a report. Runs code of the program.
-    fn tell(&self, news: News);
+    fn tell(&self, _news: News) {}
 }

@@ -32,7 +32,7 @@ use crate::reader::mode::FenceMode;
 use crate::reader::set::ReaderSet;
 
 /// No driver sleeps.
-pub const SLEEPER_NOBODY: u32 = 0;
+pub const NO_SLEEPER: u32 = 0;
 
 /// The data that the lock protects.
 #[derive(Debug)]
@@ -129,7 +129,7 @@ impl State {
             State {
                 // SAFETY: the caller's promise.
                 domain: unsafe { Fixed::new(domain) },
-                sleeper: AtomicU32::new(SLEEPER_NOBODY),
+                sleeper: AtomicU32::new(NO_SLEEPER),
                 root_seq: AtomicU64::new(Seq::INITIAL.to_bits()),
                 core: Mutex::new(Core {
                     engine: Part::new(engine),
@@ -357,7 +357,7 @@ impl State {
     pub fn forked(&'static self, core: &mut Core) {
         core.forked();
         self.counters.forked();
-        self.sleeper.store(SLEEPER_NOBODY, Ordering::Relaxed);
+        self.sleeper.store(NO_SLEEPER, Ordering::Relaxed);
         for word in [&self.untold, &self.drainers, &self.interested, &self.called] {
             word.store(0, Ordering::Relaxed);
         }

@@ -7,7 +7,7 @@
 use super::{AtomicU32, Ordering, thread_id};
 
 /// No thread has the id 0.
-const NOBODY: u32 = 0;
+const NO_THREAD: u32 = 0;
 
 /// The thread that calls the reporter.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub struct Teller(AtomicU32);
 impl Teller {
     const_new! {
         pub fn new() -> Teller {
-            Teller(AtomicU32::new(NOBODY))
+            Teller(AtomicU32::new(NO_THREAD))
         }
     }
 
@@ -24,18 +24,18 @@ impl Teller {
     pub fn begin(&self) -> bool {
         let order = (Ordering::Acquire, Ordering::Relaxed);
         (self.0)
-            .compare_exchange(NOBODY, thread_id(), order.0, order.1)
+            .compare_exchange(NO_THREAD, thread_id(), order.0, order.1)
             .is_ok()
     }
 
     /// The reporter has returned.
     pub fn end(&self) {
-        self.0.store(NOBODY, Ordering::Release);
+        self.0.store(NO_THREAD, Ordering::Release);
     }
 
     /// The calling thread ends, possibly inside the reporter.
     pub fn leave(&self) {
         let order = (Ordering::Release, Ordering::Relaxed);
-        let _ = (self.0).compare_exchange(thread_id(), NOBODY, order.0, order.1);
+        let _ = (self.0).compare_exchange(thread_id(), NO_THREAD, order.0, order.1);
     }
 }

@@ -13,7 +13,7 @@ fn done(done: &bool) -> Output {
     Output::Done(*done)
 }
 
-/// Calls that need the queue's lock. Each method calls the engine's method of the same name, and records the call.
+/// Calls that need the queue's lock. Each calls the engine's method of the same name, and records the call.
 impl Part<Cpu> {
     pub fn extract(&mut self, lane: Lane, max: u64) -> Range<Pos> {
         straight!(

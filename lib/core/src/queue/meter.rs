@@ -54,14 +54,18 @@ pub struct Counts {
     pub longest_us: AtomicU64,
 }
 
-/// The counters of what is queued, by domain and function.
+/// The counters of what is queued, by domain and function. By default nothing is counted.
 pub trait Meter: Sync + std::fmt::Debug {
     /// The page that is counted into, if there is one.
-    fn page(&self) -> Option<Page>;
+    fn page(&self) -> Option<Page> {
+        None
+    }
 
     /// The counts of a function: `what` is an entry's second word, or an intrusive callback's function.
     /// Called only while there is a page.
-    fn counts(&self, place: u32, lane: usize, what: u64) -> &Counts;
+    fn counts(&self, _place: u32, _lane: usize, _what: u64) -> &Counts {
+        unreachable!("there is no page")
+    }
 }
 
 /// A page that is counted into.

@@ -52,7 +52,7 @@ const FIRST: u32 = prim::FIRST_TALLIES;
 const LEAVES: usize = prim::TALLY_LEAVES;
 
 /// No thread has ever had a section.
-const NOBODY: u32 = 0;
+const NO_THREAD: u32 = 0;
 /// More than one thread has had a section, or one without a number.
 const SEVERAL: u32 = u32::MAX;
 
@@ -120,7 +120,7 @@ pub struct Counted {
     joined: AtomicU32,
     /// A driver waits for this count.
     flags: [AtomicU32; 2],
-    /// The threads that have ever had a section: the number of the only thread plus one, [`NOBODY`] or
+    /// The threads that have ever had a section: the number of the only thread plus one, [`NO_THREAD`] or
     /// [`SEVERAL`].
     known: AtomicU32,
     leaves: [AtomicPtr<Tally>; LEAVES],
@@ -138,7 +138,7 @@ impl Counted {
             Counted {
                 joined: AtomicU32::new(0),
                 flags: array_of!(AtomicU32::new(FLAG_CLEAR); 2),
-                known: AtomicU32::new(NOBODY),
+                known: AtomicU32::new(NO_THREAD),
                 leaves: array_of!(AtomicPtr::new(std::ptr::null_mut()); LEAVES),
                 unregistered: Tally::new(),
             }
@@ -257,7 +257,7 @@ impl Counted {
             }
         }
         let order = (Ordering::AcqRel, Ordering::Relaxed);
-        let known = self.known.compare_exchange(NOBODY, me, order.0, order.1);
+        let known = self.known.compare_exchange(NO_THREAD, me, order.0, order.1);
         if known.is_err_and(|known| known != me) {
             self.known.store(SEVERAL, Ordering::Release); // [SR-4]
         }
@@ -343,7 +343,7 @@ impl Counted {
             .own_slot(&threads.local())
             .map(|slot| slot.cpu() + 1);
         let known = self.known.load(Ordering::Acquire);
-        known == NOBODY || Some(known) == me
+        known == NO_THREAD || Some(known) == me
     }
 }
 

@@ -154,7 +154,10 @@ impl ReaderRecords {
                 more: array_of!(AtomicPtr::new(std::ptr::null_mut()); LEAVES),
                 claimed: AtomicU32::new(0),
                 unregistered: [Reader::new(0, FLAG_CLEAR), Reader::new(0, FLAG_CLEAR)],
-                unregistered_sinks: [Reader::new(0, SINK_UNREGISTERED), Reader::new(0, SINK_UNREGISTERED + 1)],
+                unregistered_sinks: [
+                    Reader::new(0, SINK_UNREGISTERED),
+                    Reader::new(0, SINK_UNREGISTERED + 1),
+                ],
                 unregistered_side: AtomicU32::new(0),
                 unregistered_known: AtomicU32::new(0),
             }

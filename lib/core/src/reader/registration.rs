@@ -25,8 +25,9 @@ pub unsafe trait Keeper: Sync + std::fmt::Debug {
     /// The calling thread's local.
     fn local(&self) -> Here;
 
-    /// The calling thread has this slot, and must release it when it ends.
-    fn registered(&self, slot: &'static Slot);
+    /// The calling thread has this slot, and must release it when it ends. The default is for hosts that see
+    /// to that themselves.
+    fn registered(&self, _slot: &'static Slot) {}
 }
 
 /// The threads of a process, as readers.

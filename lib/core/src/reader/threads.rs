@@ -180,7 +180,10 @@ impl Slots {
                 map: LeafMap::new(),
                 limit: AtomicU32::new(MAX_LEAVES as u32),
                 unregistered_side: AtomicU32::new(0),
-                unregistered_sinks: [Reader::new(0, SINK_UNREGISTERED), Reader::new(0, SINK_UNREGISTERED + 1)],
+                unregistered_sinks: [
+                    Reader::new(0, SINK_UNREGISTERED),
+                    Reader::new(0, SINK_UNREGISTERED + 1),
+                ],
             }
         }
     }

@@ -1,19 +1,15 @@
 //! The singletons of one execution of a model: threads of a scenario take the roles of the workers.
 
 use quiescent_engine::Config;
-use quiescent_engine::pool::TurnId;
 
 use crate::watch::report::{self, Report, report};
-use quiescent_core::defer::turns::turn_of_worker;
 use quiescent_core::parts::env::Env;
-use quiescent_core::parts::shell::{News, Shell, Taken};
+use quiescent_core::parts::shell::{News, Shell};
 use quiescent_core::parts::state::State;
 use quiescent_core::prim::{AtomicU32, Ordering, futex_wait, futex_wake, keep, tls_get, tls_set};
-use quiescent_core::queue::meter::{Counts, Meter, Page};
-use quiescent_core::queue::parcel::Name;
+use quiescent_core::queue::meter::Meter;
 use quiescent_core::reader::local::{Here, Local};
 use quiescent_core::reader::registration::Keeper;
-use quiescent_core::reader::threads::Slot;
 
 /// A model thread's cell with the address of the process it works in.
 const CELL_PROCESS: usize = 0;
@@ -105,60 +101,16 @@ unsafe impl Keeper for Process {
     fn local(&self) -> Here {
         local()
     }
-
-    fn registered(&self, _slot: &'static Slot) {}
 }
 
 /// Models count nothing.
-impl Meter for Process {
-    fn page(&self) -> Option<Page> {
-        None
-    }
-
-    fn counts(&self, _place: u32, _lane: usize, _what: u64) -> &Counts {
-        unreachable!("there is no page")
-    }
-}
+impl Meter for Process {}
 
 impl Shell for Process {
-    fn start_worker(&self) -> bool {
-        true
-    }
-
-    fn hire(&self) -> bool {
-        true
-    }
-
     fn call_overflow(&self, _state: &'static State) {
         self.calls.fetch_add(1, Ordering::Release);
         futex_wake(&self.calls);
     }
-
-    fn look_at_overflow(&self) {}
-
-    fn overflow_look(&self) -> Option<u64> {
-        None
-    }
-
-    fn turn(&self) -> TurnId {
-        turn_of_worker(1)
-    }
-
-    fn is_dismissed(&self) -> bool {
-        false
-    }
-
-    fn begin(&self, _name: Name, _taken: Option<Taken>) {}
-
-    fn end(&self) {}
-
-    fn guarded(&self, run: &mut dyn FnMut()) {
-        run();
-    }
-
-    fn rest(&self) {}
-
-    fn publish(&self) {}
 
     fn is_heard(&self) -> bool {
         report::is_heard()

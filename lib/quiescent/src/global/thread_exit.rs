@@ -35,7 +35,8 @@ extern "C" fn start() {
     env().threads.mode.resolve();
     if cfg!(not(miri)) {
         if crate::watch::telemetry::is_demanded() {
-            let _ = crate::watch::telemetry::start_in(env()); // where there is no page there is none to look at
+            // Without a page there is nothing to look at.
+            let _ = crate::watch::telemetry::start_in(env());
         }
         crate::global::fork::register();
         pin();

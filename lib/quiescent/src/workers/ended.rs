@@ -91,7 +91,8 @@ impl Workers {
             return self.lose_overflow();
         }
         if let Some(role) = self.watch.resign() {
-            self.env().end_turns(turn_of_worker(role - 1)); // its frame is skipped, and with it what ends its turn
+            // Its frame is skipped, and with it what ends its turn.
+            self.env().end_turns(turn_of_worker(role - 1));
             let successor = move || {
                 count(&self.env().state.counters.helpers);
                 self.serve(role);

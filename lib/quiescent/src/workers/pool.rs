@@ -7,9 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
-use crate::watch::telemetry;
 use crate::workers::{Workers, ended};
-use quiescent_core::parts::state::State;
 use quiescent_core::prim::counters::{count, uncount};
 
 const NONE: u32 = 0;
@@ -98,26 +96,14 @@ impl Workers {
         }
     }
 
-    /// The worker's loop, until another thread has its role.
+    /// The worker's work, until another thread has its role.
     pub(crate) fn serve(&'static self, role: u32) {
         self.watch.take_role(role);
         ended::is_noticed(self);
         self.env().alarm.open_sources();
         self.hope_for_overflow();
-        self.env().states().for_each(State::call_at_start);
-        loop {
-            self.env().look_after(self.env().states());
-            if self.watch.is_dismissed() {
-                self.watch.come_back();
-                break;
-            }
-            self.env().set_alarm();
-            self.watch.rest();
-            telemetry::publish_if_on(self.env());
-            if let Some(woken) = self.env().alarm.sleep() {
-                self.env().woken(woken);
-            }
-        }
+        self.env().serve();
+        self.watch.come_back();
         uncount(&self.env().state.counters.helpers);
         self.watch.leave();
     }

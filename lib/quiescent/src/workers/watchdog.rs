@@ -29,7 +29,7 @@ const MOST: u32 = 16;
 const DISMISSED: usize = usize::MAX;
 
 /// There is no stand-by, and no attempt to start one.
-const NOBODY: u32 = 0;
+const NO_STAND_BY: u32 = 0;
 const STANDING_BY: u32 = 1;
 
 /// The state of the callback that the worker runs.
@@ -63,7 +63,7 @@ impl Watch {
             name: AtomicPtr::new(std::ptr::null_mut()),
             armed: AtomicU32::new(0),
             timer: AtomicI32::new(-1),
-            standby: AtomicU32::new(NOBODY),
+            standby: AtomicU32::new(NO_STAND_BY),
             stuck: AtomicU64::new(0),
             away: AtomicU32::new(0),
             telling: Teller::new(),
@@ -93,7 +93,7 @@ impl Watch {
         self.role.fetch_add(1, Ordering::Relaxed);
         self.since.store(0, Ordering::Relaxed);
         self.armed.store(0, Ordering::Relaxed);
-        self.standby.store(NOBODY, Ordering::Relaxed);
+        self.standby.store(NO_STAND_BY, Ordering::Relaxed);
         self.stuck.store(0, Ordering::Relaxed);
         let dismissed = u32::from(is_ours());
         self.overflow.forked();
@@ -176,7 +176,7 @@ impl Watch {
 
     /// Starts the stand-by if there is none; counts an error if that fails.
     fn stand_by(&self, workers: &'static Workers) {
-        if self.standby.load(Ordering::Relaxed) != NOBODY || self.is_full() {
+        if self.standby.load(Ordering::Relaxed) != NO_STAND_BY || self.is_full() {
             return;
         }
         if self.timer.load(Ordering::Relaxed) < 0 {
@@ -199,7 +199,7 @@ impl Watch {
         let Some(running) = self.claim() else {
             // The program has closed the timer. The next round starts with another one.
             self.timer.store(-1, Ordering::Relaxed);
-            self.standby.store(NOBODY, Ordering::Release);
+            self.standby.store(NO_STAND_BY, Ordering::Release);
             count(&workers.env().state.counters.worker_errors);
             uncount(&workers.env().state.counters.helpers);
             return;
@@ -207,7 +207,7 @@ impl Watch {
         let name = self.name.load(Ordering::Relaxed);
         self.note_stuck();
         self.armed.store(0, Ordering::Relaxed);
-        self.standby.store(NOBODY, Ordering::Relaxed);
+        self.standby.store(NO_STAND_BY, Ordering::Relaxed);
         let role = self.role.fetch_add(1, Ordering::AcqRel) + 1;
         self.take_role(role);
         workers.env().end_turns(turn_of_worker(role - 1));

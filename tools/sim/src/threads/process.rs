@@ -5,18 +5,17 @@
 //! as it exists. Here that is until the end of the machine, which frees it when no fiber runs any more.
 
 use quiescent_core_on_virtual::defer::enqueue::{self, Terms};
-use quiescent_core_on_virtual::defer::turns::turn_of_worker;
 use quiescent_core_on_virtual::gp::driver::How;
 use quiescent_core_on_virtual::parts::env::Env;
-use quiescent_core_on_virtual::parts::shell::{News, Shell, Taken};
+use quiescent_core_on_virtual::parts::shell::Shell;
 use quiescent_core_on_virtual::parts::state::State;
 use quiescent_core_on_virtual::prim::counters::value;
 use quiescent_core_on_virtual::prim::{self, LEAF_SLOTS, keep};
 use quiescent_core_on_virtual::queue::chain::Garbage;
 use quiescent_core_on_virtual::queue::kind::Kind;
 use quiescent_core_on_virtual::queue::lane::Entry;
-use quiescent_core_on_virtual::queue::meter::{Counts, Meter, Page};
-use quiescent_core_on_virtual::queue::parcel::{Name, Parcel};
+use quiescent_core_on_virtual::queue::meter::Meter;
+use quiescent_core_on_virtual::queue::parcel::Parcel;
 use quiescent_core_on_virtual::queue::per_thread::CODE;
 use quiescent_core_on_virtual::reader::local::{Here, Local};
 use quiescent_core_on_virtual::reader::registration::Keeper;
@@ -24,7 +23,6 @@ use quiescent_core_on_virtual::reader::threads::Slot;
 use quiescent_core_on_virtual::reader::word::{self, Reader};
 use quiescent_engine::Config;
 use quiescent_engine::credit::Urgency;
-use quiescent_engine::pool::TurnId;
 
 use crate::record::counted::Counted;
 
@@ -173,17 +171,9 @@ impl Process {
         }
     }
 
-    /// What the worker's thread does, for ever: as in the library's `workers/pool.rs`.
-    pub fn serve(self) -> ! {
-        let env = self.env();
-        env.states().for_each(State::call_at_start);
-        loop {
-            env.look_after(env.states());
-            env.set_alarm();
-            if let Some(woken) = env.alarm.sleep() {
-                env.woken(woken);
-            }
-        }
+    /// What the worker's thread does, for ever.
+    pub fn serve(self) {
+        self.env().serve();
     }
 
     // What is shown.
@@ -268,61 +258,13 @@ unsafe impl Keeper for Inner {
         // SAFETY: the calling fiber's; only `enter` writes the cell.
         unsafe { Here::new(std::ptr::with_exposed_provenance(address)) }
     }
-
-    fn registered(&self, _slot: &'static Slot) {}
 }
 
-impl Meter for Inner {
-    fn page(&self) -> Option<Page> {
-        None
-    }
-
-    fn counts(&self, _place: u32, _lane: usize, _what: u64) -> &Counts {
-        unreachable!("there is no page")
-    }
-}
+impl Meter for Inner {}
 
 impl Shell for Inner {
     fn start_worker(&self) -> bool {
         prim::need_worker();
         true
     }
-
-    fn hire(&self) -> bool {
-        self.start_worker()
-    }
-
-    fn call_overflow(&self, _state: &'static State) {}
-
-    fn look_at_overflow(&self) {}
-
-    fn overflow_look(&self) -> Option<u64> {
-        None
-    }
-
-    fn turn(&self) -> TurnId {
-        turn_of_worker(1)
-    }
-
-    fn is_dismissed(&self) -> bool {
-        false
-    }
-
-    fn begin(&self, _name: Name, _taken: Option<Taken>) {}
-
-    fn end(&self) {}
-
-    fn guarded(&self, run: &mut dyn FnMut()) {
-        run();
-    }
-
-    fn rest(&self) {}
-
-    fn publish(&self) {}
-
-    fn is_heard(&self) -> bool {
-        false
-    }
-
-    fn tell(&self, _news: News) {}
 }

@@ -423,7 +423,7 @@ impl Doings {
 
     /// Threads: everything but what interrupts did.
     pub fn threads(&self) -> impl Iterator<Item = &Life> {
-        let nobody = super::feed::NOBODY;
+        let nobody = super::feed::INTERRUPTS;
         self.lives
             .iter()
             .filter(move |it| !it.name.starts_with(nobody))

@@ -32,7 +32,7 @@ const LATE: u64 = 100_000;
 const AHEAD: u64 = 100_000;
 
 /// The name of an entry that is only interrupts; its wake-ups belong to no thread.
-pub(super) const NOBODY: &str = "interrupts/";
+pub(super) const INTERRUPTS: &str = "interrupts/";
 
 /// A call: function, lazy, whether threads can be woken.
 type Call = (usize, bool, bool);

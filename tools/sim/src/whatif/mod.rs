@@ -234,7 +234,9 @@ impl Trace {
         let mut stats = machine.stats();
         stats.uncovered = fed.uncovered();
         let uncounted = self.doings.uncounted(self.recorded.window) * times.max(1);
-        stats.wakeups.retain(|it| !it.0.starts_with(feed::NOBODY));
+        stats
+            .wakeups
+            .retain(|it| !it.0.starts_with(feed::INTERRUPTS));
         uncount(&mut stats, uncounted);
         Some(stats)
     }

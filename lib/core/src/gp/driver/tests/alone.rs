@@ -13,7 +13,7 @@ const PAST: How = How {
 #[test]
 fn sleeper_words_are_distinct() {
     assert_eq!([0, 1, 6].map(sleeper_of), [1, 3, 13]);
-    assert_ne!(sleeper_of(0), SLEEPER_NOBODY);
+    assert_ne!(sleeper_of(0), NO_SLEEPER);
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn a_blocking_reader_is_flagged_and_the_driver_sleeps() {
     assert!(is_named(&fixture.synchronize(how)));
     assert!(get(&fixture.counters.sleeps) > 0);
     assert_eq!(get(&fixture.counters.fences_flag), 1);
-    assert_eq!(fixture.sleeper.load(Ordering::Relaxed), SLEEPER_NOBODY);
+    assert_eq!(fixture.sleeper.load(Ordering::Relaxed), NO_SLEEPER);
     assert!(!fixture.is_driven());
     let mut flags = fixture.flags();
     flags.sort_unstable();
@@ -125,7 +125,7 @@ fn a_driver_sleeps_until_its_timeout() {
         fixture.sleeper.store(sleeper, Ordering::Relaxed);
         let before = get(&fixture.counters.sleeps);
         let slept = turn.sleep(Until::Ns(until), deadline);
-        assert_eq!(fixture.sleeper.load(Ordering::Relaxed), SLEEPER_NOBODY);
+        assert_eq!(fixture.sleeper.load(Ordering::Relaxed), NO_SLEEPER);
         assert!(turn.core.is_none(), "not under the lock");
         (slept, get(&fixture.counters.sleeps) - before)
     };
@@ -159,7 +159,7 @@ fn a_sleeping_driver_is_roused_once() {
     let fixture = fixture();
     let woken = |by_reader| {
         fixture.rouse_driver(by_reader);
-        assert_eq!(fixture.sleeper.load(Ordering::Relaxed), SLEEPER_NOBODY);
+        assert_eq!(fixture.sleeper.load(Ordering::Relaxed), NO_SLEEPER);
         get(&fixture.counters.reader_wakeups)
     };
     assert_eq!(woken(true), 0); // no driver sleeps

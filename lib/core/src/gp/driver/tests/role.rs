@@ -54,7 +54,7 @@ fn a_replaced_driver_makes_no_engine_call() {
         let core = fixture.lock();
         assert_eq!(*core.engine, before, "{name}");
         assert!(core.engine.is_driven(), "{name}");
-        assert_eq!(fixture.sleeper.load(Ordering::Relaxed), SLEEPER_NOBODY);
+        assert_eq!(fixture.sleeper.load(Ordering::Relaxed), NO_SLEEPER);
         assert_eq!(fixture.flags(), [FLAG_CLEAR; 2], "{name}");
         assert_eq!(get(&fixture.counters.hand_overs), 0);
         drop(core);
