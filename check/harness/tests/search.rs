@@ -145,8 +145,8 @@ fn planted_defects_of_a_host_are_found() {
     }
 }
 
-/// Found by `ci/fuzz`: the rules said that everybody sleeps, where nobody was left whom a preempted task
-/// could go on at.
+/// Found by `ci/fuzz`: the rules said that all CPUs sleep, where no CPU was left on which a preempted task
+/// could go on.
 #[test]
 fn the_last_cpu_stays_for_a_preempted_task() {
     let may_depart_after = |absent, actions: &[Action]| {

@@ -133,7 +133,7 @@ pub fn update<P: Periods>(hand: &mut Hand, target: &Target<P>, kind: Kind, insid
         let mut new = Some(Dropping(element));
         let old = match hand.numbers.below(2) {
             0 => elements.cell.store(new),
-            _ => elements.cell.update(|_| new.take()), // nobody else stores here: once
+            _ => elements.cell.update(|_| new.take()), // no other thread stores here: once
         };
         if old.is_some() {
             dispose(hand, target, Old::Owned(old), inside);

@@ -13,8 +13,8 @@ struct Words {
     updaters: AtomicU32,
 }
 
-/// A reader, an updater, and somebody who issues one fence after the other: of the first two one sees the
-/// other, whosever fence the updater took.
+/// A reader, an updater, and a thread that issues one fence after the other: of the first two one sees the
+/// other, whichever thread's fence the updater took.
 #[test]
 fn a_fence_of_another_thread_orders_as_one_s_own() {
     with_membarrier(|| {

@@ -67,8 +67,8 @@ pub(crate) fn sleeps(task: TaskId) -> bool {
     })
 }
 
-/// Whom to wake next if nobody can go on: who wants it first; those that sleep until nobody can `ever` go on
-/// only then.
+/// The thread to wake next if none can go on: the one with the earliest time; those that sleep until none can
+/// `ever` go on only then.
 pub(crate) fn next(ever: bool) -> Option<TaskId> {
     SLEEP.with_borrow(|sleep| {
         let timed = sleep.sleepers.iter().filter(|s| s.parked.is_none());
@@ -77,8 +77,8 @@ pub(crate) fn next(ever: bool) -> Option<TaskId> {
     })
 }
 
-/// This thread goes on. If it sleeps, that is over, and if nobody else could go on, the clock goes on to its
-/// time.
+/// This thread goes on. If it sleeps, that is over, and if no other thread could go on, the clock goes
+/// on to its time.
 pub(crate) fn goes_on(task: TaskId, idle: bool) {
     SLEEP.with_borrow_mut(|sleep| {
         if let Some(at) = sleep.sleepers.iter().position(|s| s.task == task) {
@@ -140,7 +140,7 @@ pub fn futex_wake(word: *const AtomicU32) {
     }
 }
 
-/// Sleeps until this time. With `u64::MAX` until nobody else can ever go on: others that sleep with a time
+/// Sleeps until this time. With `u64::MAX` until no other thread can ever go on: those that sleep with a time
 /// come first.
 pub fn nap(until: u64) -> Nap {
     if until <= clock() {

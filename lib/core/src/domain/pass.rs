@@ -371,7 +371,6 @@ impl Env {
                 return;
             }
         }
-        self.shell.publish();
     }
 
     /// Processes up to [`TOGETHER`] domains. A separate function, for the stack's size.

@@ -57,7 +57,7 @@ pub fn futex_wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) {
 /// its stack may be gone by now, and the kernel uses the address only as a key.
 #[allow(
     clippy::not_unsafe_ptr_arg_deref,
-    reason = "the address is a key: nobody follows it"
+    reason = "the address is a key: it is not followed"
 )]
 pub fn futex_wake(word: *const AtomicU32) {
     // SAFETY: the kernel uses the address as a key and does not access it for FUTEX_WAKE with the private

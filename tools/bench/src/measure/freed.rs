@@ -79,7 +79,7 @@ pub fn take_delays() -> Histogram<u64> {
     std::mem::replace(&mut *delays_so_far, delays())
 }
 
-/// Held by every test that retires in the test's own process: settling some libraries asks that nobody else
+/// Held by every test that retires in the test's own process: settling some libraries asks that no other test
 /// is there.
 #[cfg(test)]
 pub(crate) static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());

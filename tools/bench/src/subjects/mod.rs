@@ -14,7 +14,7 @@
 //! `bench srcu` and `bench domain` have subjects of their own beside some of these: [`sleepers`],
 //! [`domains`].
 //!
-//! Peculiarities, so that nobody is wronged: haphazard takes a fresh hazard slot in `empty` and `load` (its
+//! Peculiarities, to be fair to each: haphazard takes a fresh hazard slot in `empty` and `load` (its
 //! `repin` keeps one); arc-swap has no section, `empty` is `load()` and drop; ck keeps its record pointer in
 //! a register.
 

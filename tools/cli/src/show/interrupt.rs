@@ -1,8 +1,8 @@
 //! Ctrl-C: the first sets a flag, the second ends the program.
 //!
 //! Installing a handler and saying what it does are two steps (and here two handlers), and a SIGINT between
-//! them would be swallowed by a handler that does nothing yet: the program would go on as if nobody had
-//! asked. So the signal is held back by this thread until all is in place, and arrives then. The program has
+//! them would be swallowed by a handler that does nothing yet: the program would go on as if Ctrl-C
+//! had not been pressed. So the signal is held back by this thread until all is in place, and arrives then. The program has
 //! no other thread at that time.
 
 use crate::show::output::STOPPED;

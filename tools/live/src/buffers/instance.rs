@@ -9,7 +9,7 @@
 //! * when this process is gone without that, by a signal that cannot be caught or a second Ctrl-C: a *guard*,
 //!   a process that was forked off before, does nothing but wait for the end of a pipe whose other end this
 //!   process has open, and then removes the folder. It is deaf to Ctrl-C and a terminal that closes, and has
-//!   no descriptor of ours open, so nobody waits for it.
+//!   no descriptor of ours open, so nothing waits for it.
 //!
 //! A folder cannot be removed while one of its files is open somewhere; both try for a while.
 
@@ -175,8 +175,8 @@ unsafe fn guard(wait: RawFd, path: &CString) -> ! {
         }
         libc::setsid();
         libc::prctl(libc::PR_SET_NAME, c"quiescent-guard".as_ptr());
-        // Only the pipe stays open, as 0: whoever waits for the end of our output must not wait for this
-        // process.
+        // Only the pipe stays open, as 0: a program that waits for the end of our output must not wait for
+        // this process.
         libc::dup2(wait, 0);
         if libc::syscall(libc::SYS_close_range, 1, u32::MAX, 0) != 0 {
             for open in 1..1024 {

@@ -1,7 +1,7 @@
 //! The file around the body: one HTML document that loads nothing.
 //!
 //! It names the program that made it (`<meta name="generator">`): [`made_by`] reads that back, so that a
-//! program can tell its own page from a file that somebody else wrote. Colours are custom properties with two
+//! program can tell its own page from a file of another origin. Colours are custom properties with two
 //! sets of values, and charts use nothing else, so that they follow the reader's light or dark setting; on
 //! paper everything is light.
 

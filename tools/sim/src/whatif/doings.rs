@@ -423,10 +423,9 @@ impl Doings {
 
     /// Threads: everything but what interrupts did.
     pub fn threads(&self) -> impl Iterator<Item = &Life> {
-        let nobody = super::feed::INTERRUPTS;
         self.lives
             .iter()
-            .filter(move |it| !it.name.starts_with(nobody))
+            .filter(|it| !it.name.starts_with(super::feed::INTERRUPTS))
     }
 
     /// What of `recorded` is a callback of nobody's wait.

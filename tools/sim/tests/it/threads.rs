@@ -1,7 +1,8 @@
 //! Programs at random on a machine of threads: nothing may come too early, and nothing may be left behind.
 //!
-//! The oracle is the machine's own. Costs are by chance as well, from nothing to longer than anybody's
-//! patience: they decide who comes between two steps of whom. `QUIESCENT_SEARCH=deep` tries more programs.
+//! The oracle is the machine's own. Costs are by chance as well, from nothing to longer than any thread's
+//! patience: they decide which thread comes between two steps of another. `QUIESCENT_SEARCH=deep` tries more
+//! programs.
 
 use quiescent_sim::chance::Chance;
 use quiescent_sim::{Op, Options, Threads, Verb, Work};

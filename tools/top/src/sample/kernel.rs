@@ -28,7 +28,7 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// By this source, or by the best there is. With `mount` tracefs is mounted if it is not, where nobody
+    /// By this source, or by the best there is. With `mount` tracefs is mounted if it is not, where no one
     /// else sees it; this has to be before the process has a second thread.
     ///
     /// ```

@@ -7,7 +7,7 @@
 //!
 //! The line starts with a blank, as the kernel pads every name of a task; flags may be missing. All cuts are
 //! made at ASCII bytes, so that no piece can be half a character. The numbers of [`Places`] are cut out once,
-//! by whoever has the line: this is where nearly all the time of reading goes, about 40 ns a line.
+//! by the thread that has the line: this is where nearly all the time of reading goes, about 40 ns a line.
 
 use super::{CPUS_MOST, Places, Unit};
 

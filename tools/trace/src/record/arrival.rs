@@ -20,7 +20,7 @@
 //!
 //! **Interrupts off.** `rcu_callback` is written inside a section that has them off, so its own flags say
 //! nothing. It is seen by a put-off wake-up (`WakeEmptyIsDeferred`, `WakeOvfIsDeferred`) or by the
-//! hard-interrupt letter of the flags. Where the list was not empty, or the CPU is not offloaded, nobody's
+//! hard-interrupt letter of the flags. Where the list was not empty, or the CPU is not offloaded, no
 //! behaviour depends on it and it is not seen: then it says false.
 //!
 //! **Silence.** A kernel without the extra trace call of the shared traces writes no `rcu_callback` for what

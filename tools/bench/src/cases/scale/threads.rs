@@ -94,8 +94,8 @@ pub struct Sleepers {
 }
 
 impl Sleepers {
-    /// Starts `wanted` threads, or as many as the system grants; `subject` is who they use (nobody: they are
-    /// bare), `retire` what every second one of them is to do.
+    /// Starts `wanted` threads, or as many as the system grants; `subject` is the library they use
+    /// (none: they are bare), `retire` what every second one of them is to do.
     pub fn start(wanted: usize, subject: Option<Subject>, retire: Option<fn()>) -> Sleepers {
         let now = Now {
             step: Step::Start,

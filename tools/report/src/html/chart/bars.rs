@@ -1,7 +1,7 @@
 //! Horizontal bars, in panels that share one scale.
 //!
 //! The name of a bar stands left of it, or above it where some name of the chart is too long for that, in
-//! several lines if it has to; the figure stands right of it, and where somebody's bar is the measure, how
+//! several lines if it has to; the figure stands right of it, and where one bar is the measure, how
 //! many times that it is. Several bars of one row (a real figure and the model's) stand under the row's name.
 //! A thin line shows the range of the samples where there is one.
 

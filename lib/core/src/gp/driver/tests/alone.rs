@@ -227,7 +227,7 @@ fn a_driver_waits_for_a_reader_that_leaves() {
             std::thread::yield_now();
         }
         assert!(!waits.is_finished());
-        assert!(fixture.leave(section), "somebody waits for it");
+        assert!(fixture.leave(section), "a driver waits for it");
         fixture.rouse_driver(true);
         assert_eq!(waits.join().expect("no panic"), Ok(()));
     });
