@@ -4,6 +4,9 @@
 //! every few milliseconds how many blocks are held: handed over, and not freed yet. A case is a verb and a
 //! number of producers, such as `retire 2p`; each process has the machine to itself. A library without a
 //! limit may take gigabytes.
+//!
+//! Two verbs are of this library only: `drop` retires blocks with a destructor, `offloaded` is `retire` where
+//! the worker reclaims. What the library counts against its budget is a metric of its own.
 
 use crate::deferral::{self, Deferring, RETIRE, Verb};
 use crate::measure::once::Ask;
@@ -22,6 +25,7 @@ use quiescent_report::verdict::Target;
 use quiescent_report::{Control, Error, Report};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+use std::ptr::NonNull;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
@@ -73,13 +77,66 @@ impl Question for FloodAsk {
     }
 }
 
+/// [`RETIRE`], where the worker frees.
+const OFFLOADED: &str = "offloaded";
+
+/// A block of 64 bytes with a destructor.
+struct Dropped([u64; 8]);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        freed::note(self.0[0]);
+    }
+}
+
+#[inline(never)]
+fn retire_dropped(n: u64) {
+    for _ in 0..n {
+        let object = NonNull::from(Box::leak(Box::new(Dropped([0; 8]))));
+        // SAFETY: from a box, not shared, and retired once.
+        unsafe { quiescent::Retired::from_raw(object).retire() };
+    }
+}
+
+/// The ways to retire that are this library's only.
+fn own_verbs() -> [Verb; 2] {
+    let subject = deferral::find(OURS).expect("it is always there");
+    let retire = subject.verb(RETIRE).expect("it has that");
+    [
+        Verb {
+            name: "drop",
+            many: retire_dropped,
+            silent: None,
+            ..retire
+        },
+        Verb {
+            name: OFFLOADED,
+            ..retire
+        },
+    ]
+}
+
+/// What is measured of these subjects.
+fn todo(subjects: &[Deferring]) -> Vec<(Deferring, Verb)> {
+    let mut todo = deferral::massed(subjects);
+    if let Some(&ours) = subjects.iter().find(|it| it.name == OURS) {
+        todo.extend(own_verbs().map(|verb| (ours, verb)));
+    }
+    todo
+}
+
 /// Measures.
 ///
 /// # Errors
 /// A text with the reason and the remedy.
 fn measure(ask: &FloodAsk) -> Result<Vec<Figure>, String> {
     let subject = deferral::find(&ask.subject)?;
-    let verb = subject.verb(&ask.verb)?;
+    let own = own_verbs().into_iter().find(|verb| verb.name == ask.verb);
+    let verb = match own.filter(|_| subject.name == OURS) {
+        Some(verb) => verb,
+        None => subject.verb(&ask.verb)?,
+    };
+    quiescent::tuning::set_offload(verb.name == OFFLOADED);
     let beside = subject
         .beside
         .ok_or_else(|| format!("{} is not measured beside a reader", subject.name))?;
@@ -102,12 +159,13 @@ fn measure(ask: &FloodAsk) -> Result<Vec<Figure>, String> {
             .map(|control| control.heartbeat.0.load(Relaxed))
             .sum()
     };
-    let mut most_held = 0;
+    let (mut most_held, mut most_counted) = (0, 0);
     let watch = || {
         let end = Instant::now() + Duration::from_millis(ask.ms);
         while Instant::now() < end {
             std::thread::sleep(LOOK.min(end.saturating_duration_since(Instant::now())));
             most_held = most_held.max(held(verb, made(), freed_before));
+            most_counted = most_counted.max(quiescent::statistics().queued_bytes);
         }
         for control in &controls {
             control.stop.0.store(1, Relaxed);
@@ -125,6 +183,10 @@ fn measure(ask: &FloodAsk) -> Result<Vec<Figure>, String> {
         Figure::new(&case, "backlog", "blocks", most_held as f64),
         Figure::new(&case, "held_bytes", "bytes", (most_held * BLOCK) as f64),
     ];
+    if subject.name == OURS {
+        let counted = most_counted as f64;
+        figures.push(Figure::new(&case, "counted_bytes", "bytes", counted));
+    }
     for (metric, bytes) in [
         ("peak_rss_bytes", process::peak_rss_bytes()),
         ("start_rss_bytes", start_rss),
@@ -200,7 +262,7 @@ pub fn run(options: &FloodOptions, control: Control<'_>) -> Result<Report, Error
     }
     let mut subjects = deferral::selected(options.compare);
     subjects.retain(|subject| subject.beside.is_some());
-    let todo = deferral::massed(&subjects);
+    let todo = todo(&subjects);
     let cell = |(subject, verb): &(Deferring, Verb)| Cell {
         subject: subject.name,
         ask: Ask::of(&FloodAsk {
@@ -231,7 +293,8 @@ pub fn run(options: &FloodOptions, control: Control<'_>) -> Result<Report, Error
         "method",
         "a fresh process a subject, verb and round, alone, order rotated; producers beside one looping reader; ops_per_s: \
          blocks freed by the wall clock, the final barrier included; cpu_ns: all threads but the reader; backlog: the most \
-         seen by a look every 5 ms; held_bytes: 64 bytes of each, the library's own memory left out",
+         seen by a look every 5 ms; held_bytes: 64 bytes of each, the library's own memory left out; counted_bytes: the most \
+         that the library counted against its budget",
     );
     deferral::note(&mut report, options.compare);
     let cases = todo
@@ -245,11 +308,12 @@ pub fn run(options: &FloodOptions, control: Control<'_>) -> Result<Report, Error
 
 /// The report as text.
 pub fn text(report: &Report) -> String {
-    const COLUMNS: [Column; 5] = [
+    const COLUMNS: [Column; 6] = [
         Column("blocks/s", "ops_per_s"),
         Column("CPU ns a block", "cpu_ns"),
         Column("most held", "backlog"),
         Column("held MiB", "held_bytes"),
+        Column("counted MiB", "counted_bytes"),
         Column("peak RSS MiB", "peak_rss_bytes"),
     ];
     let ours = |case: &str| !case.starts_with("target");
@@ -288,6 +352,15 @@ pub fn targets(report: &Report) -> Vec<Target> {
             "MiB",
         ));
     }
+    let ours = report.rows.iter().filter(|row| row.subject == OURS);
+    for row in ours.filter(|row| row.metric == "counted_bytes") {
+        targets.push(Target::at_most(
+            format!("flood, {}: counted at most 1.2 times the budget", row.case),
+            Some(row.median / MEBIBYTE),
+            Some(1.2 * BUDGET_MIB),
+            "MiB",
+        ));
+    }
     targets
 }
 
@@ -316,7 +389,7 @@ mod tests {
     #[test]
     fn every_subject_is_flooded() {
         let _alone = crate::measure::freed::ALONE.lock().unwrap();
-        for (subject, verb) in deferral::massed(&deferral::all()) {
+        for (subject, verb) in todo(&deferral::all()) {
             let ask = FloodAsk {
                 subject: subject.name.into(),
                 verb: verb.name.into(),
@@ -339,9 +412,11 @@ mod tests {
             (OURS, "retire 2p", "ops_per_s", 9e6),
             ("ck", "retire 2p", "ops_per_s", 8e6),
             (OURS, "retire 2p", "held_bytes", 65.0 * MEBIBYTE),
+            (OURS, "drop 2p", "counted_bytes", 70.0 * MEBIBYTE),
         ]);
         let targets = targets(&measured);
         assert_eq!(met(&targets, "as many as ck"), Some(true));
         assert_eq!(met(&targets, "retire 2p: held at most"), Some(false));
+        assert_eq!(met(&targets, "drop 2p: counted at most"), Some(true));
     }
 }
