@@ -171,15 +171,14 @@ fn row(then: Option<&Function>, now: &Function, rate: impl Fn(u64, u64) -> f64) 
     let more = |of| both(of).map(|(then, now)| now.saturating_sub(then) as f64);
     let share = |part: Option<f64>, of: Option<f64>| Some(part? / of.filter(|&of| of > 0.0)?);
     let (queued, executed) = (more(|it| it.queued), more(|it| Some(it.executed)));
-    let held = now.held();
     Row {
         name: now.name.clone(),
         domain: now.domain.clone(),
         what: now.what,
         queued_per_s: per_s(|it| it.queued),
         executed_per_s: per_s(|it| Some(it.executed)).unwrap_or(0.0),
-        held,
-        held_bytes: held.zip(now.bytes_each).map(|(n, of)| n.saturating_mul(of)),
+        held: now.held(),
+        held_bytes: now.held_bytes,
         delay_ms: share(more(|it| it.waited_ns), executed).map(|ns| ns / 1e6),
         lazy_pct: share(more(|it| it.lazily), queued).map(|part| 100.0 * part),
         broke_per_s: per_s(|it| it.broke),

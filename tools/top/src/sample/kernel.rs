@@ -130,7 +130,7 @@ fn rows(rung: Rung, name: &str, function: &FunctionCounters) -> Vec<Function> {
             lazily: None,
             executed,
             waited_ns,
-            bytes_each: None,
+            held_bytes: None,
             broke: None,
         });
     };

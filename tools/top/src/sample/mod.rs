@@ -53,8 +53,8 @@ pub struct Function {
     pub executed: u64,
     /// What those executed had waited in all, at most, ns.
     pub waited_ns: Option<u64>,
-    /// Bytes that one holds.
-    pub bytes_each: Option<u64>,
+    /// Bytes of those queued and not executed.
+    pub held_bytes: Option<u64>,
     /// Times it ended the laziness of others.
     pub broke: Option<u64>,
 }
@@ -69,6 +69,7 @@ impl Function {
 impl From<telemetry::Function> for Function {
     fn from(it: telemetry::Function) -> Function {
         Function {
+            held_bytes: Some(it.held_bytes()),
             lazily: Some(match it.lazy {
                 true => it.queued.saturating_sub(it.hurried),
                 false => 0,
@@ -80,7 +81,6 @@ impl From<telemetry::Function> for Function {
             what: it.what,
             queued: Some(it.queued),
             executed: it.executed,
-            bytes_each: Some(it.bytes_each),
         }
     }
 }
