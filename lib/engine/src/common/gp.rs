@@ -21,7 +21,7 @@
 //!
 //! # Why it is not longer
 //! No step waits without a holdout: a root mask that empties during initialisation leads straight to cleanup,
-//! and a driver that is the only participant needs no fence at all.
+//! and a driver that is the only participant needs no fence at all, nor the role ([`sole`](super::sole)).
 
 use crate::common::config::{EarlyQs, Pace};
 use crate::common::event::{Event, GpEvent};
@@ -31,7 +31,7 @@ use crate::common::host::{Effects, FenceCause, Host, Next, Now, Published, Until
 use crate::common::parts::kernel::{GpEnd, gp_queue};
 use crate::common::polled::GpKind;
 use crate::common::tree::Bits;
-use crate::common::waiters::Closed;
+use crate::common::waiters::{Closed, Satisfied};
 
 impl Global {
     /// Does the next piece of the grace period. Only the driver calls this.
@@ -80,21 +80,10 @@ impl Global {
             }
             return Effects::only(Next::Grow(cpus));
         }
-        self.wanted = false;
-        self.force = false;
-        self.urgency_gp_started();
-        self.stall_gp_started();
-        // The segment is closed before gp_seq starts: see `waiters`.
-        let closed = self.waiters.close(self.config.wait_markers);
-        self.gp_seq = self.gp_seq.start();
-        self.trace_gp(GpEvent::Start, host);
-        self.polled.started(GpKind::Normal);
-        self.fqs.gp_started(self.waiters.expedited());
-        if closed == Closed::NoMarker {
-            let _ = self.request(0, host);
-        }
+        self.begin(host);
         let publish = Some(self.published());
-        let next = if self.config.sole_needs_no_fence && self.sole(host) {
+        let own = self.driver.and_then(|d| d.cpu);
+        let next = if self.config.sole_needs_no_fence && self.sole(own, host) {
             self.counts.sole += 1;
             self.phase = Phase::Hotplug(0);
             Next::Again
@@ -108,19 +97,21 @@ impl Global {
         }
     }
 
-    /// Is the driver the only participant? Then program order replaces the fence. A count of one is not
-    /// enough: the one has to be the driver.
-    fn sole(&self, host: &impl Host) -> bool {
-        let own = self.driver.and_then(|d| d.cpu);
-        let Some(tree) = &self.tree else { return false };
-        let next = |from| tree.occupied_from(from, host);
-        core::iter::successors(next(0), |&leaf| next(leaf + 1)).all(|leaf| {
-            let own_bit = match own.and_then(|cpu| tree.place_of(cpu)) {
-                Some((own_leaf, bit)) if own_leaf == leaf => 1u64 << bit,
-                _ => 0,
-            };
-            host.present(leaf) & !own_bit == 0
-        })
+    /// The number starts, and the requests are taken that it serves.
+    pub(crate) fn begin(&mut self, host: &impl Host) {
+        self.wanted = false;
+        self.force = false;
+        self.urgency_gp_started();
+        self.stall_gp_started();
+        // The segment is closed before gp_seq starts: see `waiters`.
+        let closed = self.waiters.close(self.config.wait_markers);
+        self.gp_seq = self.gp_seq.start();
+        self.trace_gp(GpEvent::Start, host);
+        self.polled.started(GpKind::Normal);
+        self.fqs.gp_started(self.waiters.expedited());
+        if closed == Closed::NoMarker {
+            let _ = self.request(0, host);
+        }
     }
 
     /// Initialisation, hotplug, one leaf: the first from `from` on that may have changed.
@@ -225,8 +216,19 @@ impl Global {
         }
     }
 
-    /// The end of cleanup: the global number, the recheck of requests, the waiters.
+    /// The end of cleanup.
     fn end(&mut self, host: &impl Host) -> Effects {
+        let satisfied = self.conclude(host);
+        Effects {
+            publish: Some(self.published()),
+            waiters_until: satisfied.map(|s| s.direct_until),
+            deferred_until: satisfied.and_then(|s| s.deferred_until),
+            ..Effects::only(self.after_end())
+        }
+    }
+
+    /// The global number, the recheck of requests, the waiters.
+    pub(crate) fn conclude(&mut self, host: &impl Host) -> Option<Satisfied> {
         self.trace_gp(GpEvent::End, host);
         self.gp_seq = self.gp_seq.end();
         self.counts.grace_periods += 1;
@@ -244,19 +246,7 @@ impl Global {
                 event: crate::common::event::SrEvent::Complete,
             });
         }
-        Effects {
-            publish: Some(self.published()),
-            wake_gp: false,
-            wake_exp: false,
-            waiters_until: satisfied.map(|s| s.direct_until),
-            deferred_until: satisfied.and_then(|s| s.deferred_until),
-            stall: None,
-            vacated: None,
-            join: None,
-            nudge: None,
-            gp_end: None,
-            next: self.after_end(),
-        }
+        satisfied
     }
 
     fn after_end(&self) -> Next {

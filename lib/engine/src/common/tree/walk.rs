@@ -70,6 +70,26 @@ impl Tree {
         None
     }
 
+    /// The leaf that a grace period visits if it starts now and visits no other, and no node but those above
+    /// it. In a tree with several leaves that is not sparse, there is none.
+    pub(crate) fn only_leaf(&self, host: &impl Host) -> Option<LeafId> {
+        if self.nodes.len() == 1 {
+            return Some(0);
+        }
+        let leaf = self.occupied_from(0, host).filter(|_| self.sparse)?;
+        if self.occupied_from(leaf + 1, host).is_some() {
+            return None;
+        }
+        let mut node = self.leaf_node(leaf);
+        while let Some((parent, bit)) = self.nodes[node].parent {
+            node = parent as usize;
+            if self.nodes[node].qsmaskinit != bit {
+                return None;
+            }
+        }
+        Some(leaf)
+    }
+
     /// The node that a grace period visits after `node`: breadth first, from the root to the last leaf.
     pub(crate) fn after(&self, node: usize) -> Option<usize> {
         if node + 1 >= self.nodes.len() {
