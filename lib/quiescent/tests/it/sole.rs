@@ -15,7 +15,11 @@ const FORMS: [fn(); 5] = [
     synchronize_expedited,
     || assert_eq!(try_synchronize(), Ok(())),
     || assert_eq!(synchronize_timeout(SHORT), Ok(())),
-    || start_grace_period().wait(),
+    || {
+        let cookie = start_grace_period();
+        cookie.wait();
+        assert!(cookie.is_done(), "its end is published");
+    },
 ];
 
 /// Waits for one grace period: the number that needed no fence, and of steps.
