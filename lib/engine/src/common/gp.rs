@@ -82,8 +82,7 @@ impl Global {
         }
         self.begin(host);
         let publish = Some(self.published());
-        let own = self.driver.and_then(|d| d.cpu);
-        let next = if self.config.sole_needs_no_fence && self.sole(own, host) {
+        let next = if self.config.sole_needs_no_fence && self.sole(host) {
             self.counts.sole += 1;
             self.phase = Phase::Hotplug(0);
             Next::Again
@@ -112,6 +111,21 @@ impl Global {
         if closed == Closed::NoMarker {
             let _ = self.request(0, host);
         }
+    }
+
+    /// Is the driver the only participant? Then program order replaces the fence. A count of one is not
+    /// enough: the one has to be the driver.
+    fn sole(&self, host: &impl Host) -> bool {
+        let own = self.driver.and_then(|d| d.cpu);
+        let Some(tree) = &self.tree else { return false };
+        let next = |from| tree.occupied_from(from, host);
+        core::iter::successors(next(0), |&leaf| next(leaf + 1)).all(|leaf| {
+            let own_bit = match own.and_then(|cpu| tree.place_of(cpu)) {
+                Some((own_leaf, bit)) if own_leaf == leaf => 1u64 << bit,
+                _ => 0,
+            };
+            host.present(leaf) & !own_bit == 0
+        })
     }
 
     /// Initialisation, hotplug, one leaf: the first from `from` on that may have changed.

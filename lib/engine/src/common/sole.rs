@@ -45,15 +45,17 @@ impl Global {
     /// A `synchronize` caller on `cpu`, if that CPU takes part: a full grace period, if the caller is alone.
     /// The numbers to be published, of its end; `None`: nothing has happened. Same fence rule as
     /// [`wait_for_gp`](Global::wait_for_gp).
-    pub fn sole_gp(
+    pub fn sole_gp<H: Host>(
         &mut self,
         cpu: Option<CpuId>,
         expedited: bool,
-        host: &impl Host,
+        host: &H,
     ) -> Option<Published> {
         let Sole { leaf, mask, stamps } = self.sole_case(cpu, host)?;
         let _ = self.take_ticket(expedited, host);
-        let _ = self.request(leaf, host);
+        if H::TRACES {
+            let _ = self.request(leaf, host); // the end makes the numbers of all its nodes equal
+        }
         self.silent_since = None;
         self.lost_in_row = 0;
         self.counts.steps += 1;
@@ -64,7 +66,7 @@ impl Global {
             false
         });
         if mask != 0 {
-            self.begin_scan(host);
+            self.scan_begins(host);
             self.credit_sole(leaf, mask, stamps, host);
         }
         let _ = self.begin_cleanup();
@@ -82,15 +84,16 @@ impl Global {
             return None;
         }
         let tree = self.tree.as_ref()?;
-        if host.cpus() > self.cpus() || !self.sole(cpu, host) {
-            return None;
-        }
         let leaf = tree.only_leaf(host)?;
         let index = tree.leaf_node(leaf);
-        let node = &tree.nodes[index];
-        let mask = host.present(leaf) & tree.room(index);
+        let (node, room) = (&tree.nodes[index], tree.room(index));
+        let mask = host.present(leaf) & room;
         let readers = node.wait_blkd_tasks || node.blkd.any();
-        if mask != node.qsmaskinit || readers || node.overloaded != 0 {
+        if host.cpus() > self.cpus() || mask != node.qsmaskinit || readers || node.overloaded != 0 {
+            return None;
+        }
+        let own = cpu.and_then(|cpu| 1u64.checked_shl(cpu.checked_sub(node.lo)?));
+        if mask & !own.unwrap_or(0) != 0 && tree.occupied_from(leaf, host) == Some(leaf) {
             return None;
         }
         let (mut bits, mut stamps) = (Bits(mask), [0; MOST]);
@@ -103,21 +106,6 @@ impl Global {
             *stamp = seen.stamp;
         }
         (bits.0 == 0).then_some(Sole { leaf, mask, stamps })
-    }
-
-    /// Is the caller on `own` the only participant? Then program order replaces the fence. A count of one is
-    /// not enough: the one has to be the caller.
-    pub(crate) fn sole(&self, own: Option<CpuId>, host: &impl Host) -> bool {
-        let Some(tree) = &self.tree else { return false };
-        let own = own.and_then(|cpu| tree.place_of(cpu));
-        let next = |from| tree.occupied_from(from, host);
-        core::iter::successors(next(0), |&leaf| next(leaf + 1)).all(|leaf| {
-            let own_bit = match own {
-                Some((own_leaf, bit)) if own_leaf == leaf => 1u64 << bit,
-                _ => 0,
-            };
-            host.present(leaf) & !own_bit == 0
-        })
     }
 
     /// Calls this for each node of the grace period, from the root; true if one of the calls returned that.

@@ -160,13 +160,11 @@ fn a_driver_is_alone_where_nobody_else_is_in_any_leaf() {
         (0, [1, 1], false),
         (1, [2, 2], false),
     ] {
-        let engine = engine();
+        let mut engine = engine();
+        let _ = engine.leave();
+        assert!(engine.try_drive(Some(cpu), Interest::Poller));
         let host = There::new(present);
-        assert_eq!(
-            engine.sole(Some(cpu), &host),
-            alone,
-            "CPU {cpu} and {present:?}"
-        );
+        assert_eq!(engine.sole(&host), alone, "CPU {cpu} and {present:?}");
     }
 }
 

@@ -91,10 +91,16 @@ impl Tree {
     }
 
     /// The node that a grace period visits after `node`: breadth first, from the root to the last leaf.
+    #[inline]
     pub(crate) fn after(&self, node: usize) -> Option<usize> {
-        if node + 1 >= self.nodes.len() {
-            return None; // also of a tree of one node, which most are
+        match node + 1 >= self.nodes.len() {
+            true => None, // also of a tree of one node, which most are
+            false => self.after_one(node),
         }
+    }
+
+    /// The same, for a node that is not the last.
+    fn after_one(&self, node: usize) -> Option<usize> {
         if !self.sparse {
             return Some(node + 1);
         }
