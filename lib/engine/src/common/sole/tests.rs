@@ -61,6 +61,7 @@ impl<const TRACES: bool> Host for World<TRACES> {
 }
 
 /// The steps of a waiter's grace period: what they published last, or what the host was asked for.
+#[allow(clippy::result_large_err, reason = "a diagnosis, made once")]
 fn by_steps(
     engine: &mut Global,
     cpu: Option<CpuId>,
