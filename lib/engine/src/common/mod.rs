@@ -2,7 +2,7 @@
 //!
 //! Numbers and shapes first ([`seq`], [`polled`], [`geometry`], [`event`], [`config`], [`host`]), then the
 //! tree, the grace period with its scans, expedited grace periods, preempted readers, waiters, stalls,
-//! driver takeover, and the callback list with its barrier.
+//! driver takeover, the grace period of a sole participant, and the callback list with its barrier.
 
 pub mod barrier;
 pub mod blocked;
@@ -23,6 +23,7 @@ pub(crate) mod parts;
 pub mod polled;
 pub(crate) mod requests;
 pub mod seq;
+pub(crate) mod sole;
 pub mod stall;
 pub mod takeover;
 pub(crate) mod tree;
