@@ -102,8 +102,7 @@ mod tests {
         }
         let rows = samples.rows(&["ck", BARE], &["all-in 1t"]);
         let of = |metric: &str| {
-            let found = rows.iter().filter(|row| row.metric == metric);
-            let row = found.last().unwrap();
+            let row = rows.iter().find(|row| row.metric == metric).unwrap();
             (row.n, row.min, row.max)
         };
         assert_eq!(of(ABOVE_BARE), (2, 0.0, 5.0));
