@@ -1,10 +1,11 @@
 //! The group: the CPUs whose callbacks one worker serves, and its timer.
 //!
 //! A worker serves callbacks whose owner is quiet, as the kernel's `rcuog` thread serves those of its group.
-//! There is one group a domain so far.
+//! A domain has one group at present.
 //!
-//! The timer is set to the *earliest* deadline of the group's members. (The kernel re-arms from the latest
-//! event, which can nearly double a lazy wait.) The caller that queues sets it, without waking a thread.
+//! The timer is set to the *earliest* deadline of the group's members. (The kernel sets it again from the
+//! latest event, which can nearly double a lazy wait.) The caller that queues sets it, without waking a
+//! thread.
 
 use crate::common::global::Global;
 use crate::common::parts::threads::{Pressure, Reported};
@@ -27,8 +28,8 @@ impl Group {
 }
 
 impl Global {
-    /// The worker has to run at `deadline_ns`. Returns the new time of the timer, if it changes: that, or
-    /// earlier, if a report of low memory is pending.
+    /// The worker has to run at `deadline_ns`. Returns the new time of the timer, if it changes: this time,
+    /// or an earlier one if a report of low memory is pending.
     pub fn arm(&mut self, deadline_ns: u64) -> Option<u64> {
         let deadline_ns = match self.group.pressure.reported {
             Reported::Later => deadline_ns.min(self.group.pressure.not_before),

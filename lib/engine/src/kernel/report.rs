@@ -1,4 +1,4 @@
-//! A CPU's own knowledge of the quiescent state that it owes, and its report.
+//! A CPU's own state of the quiescent state that it owes, and its report.
 //!
 //! *Noting* is local and cheap: it clears a flag, under the number that this CPU has noticed. *Reporting*
 //! takes the leaf's lock, walks up the tree, and may come much later, after the end of that grace period.
@@ -15,13 +15,13 @@
 //! * `missing` is cleared only by noting, and set by every notice of a new grace period and every refused
 //!   report.
 //!
-//! # Why a report never counts for the wrong grace period
+//! # Correctness of a report
 //! A quiescent state noted before grace period g began proves nothing about g. It was noted under this
 //! CPU's own number. If the leaf shows another one, or this CPU's number is too old to be compared, the
 //! report is refused and has to be noted again, after the CPU has noticed g. If both are the same, the
 //! noting came after the notice of g, which is after g's start.
 //!
-//! # Why callbacks are stamped before the report
+//! # Stamps before the report
 //! This grace period cannot end before the report. So the next one starts after everything queued here by
 //! now, and covers all of it; after the report that would not be certain.
 
@@ -33,9 +33,9 @@ pub use crate::common::parts::kernel::Qs;
 
 /// The result of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[must_use = "a report that wakes nobody may leave a grace period waiting for its timer"]
+#[must_use = "without the wake-up a grace period may have to wait for its timer"]
 pub struct Reported {
-    /// It was made, and counted.
+    /// The report was made, and counted.
     pub counted: bool,
     /// Wake the grace-period thread.
     pub wake_gp: bool,
@@ -45,7 +45,7 @@ pub struct Reported {
 
 /// A CPU's answer to a scan that requested hurry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[must_use = "a momentary quiescent state that is not made is never seen"]
+#[must_use = "a scan can only see a momentary quiescent state that is made"]
 pub struct Answer {
     /// Go through a momentary extended quiescent state, now
     /// ([`Watching::momentary_eqs`](crate::watching::Watching::momentary_eqs)).
@@ -55,7 +55,7 @@ pub struct Answer {
 }
 
 impl Cpu {
-    /// The quiescent state that it owes, as far as it knows.
+    /// The quiescent state that it owes, as far as it has noticed.
     pub fn qs(&self) -> Qs {
         self.qs
     }
@@ -108,7 +108,7 @@ impl Cpu {
         }
         self.qs.needed = false;
         if !leaf.owes {
-            return Reported::default(); // somebody was faster: a scan
+            return Reported::default(); // a scan was faster
         }
         let asked = !self.offloaded && self.stamp(global, host);
         let effects = global.report_qs(self.id, leaf.gp_seq, host);
@@ -174,12 +174,13 @@ mod tests {
         until_waiting(&mut engine, &host);
         let (engine, mut cpu) = (&mut engine, Cpu::new(1));
         let _ = cpu.core(engine, &host);
-        // It noted a quiescent state, slept through half of all numbers, and its number is the leaf's again.
+        // It noted a quiescent state, slept through half of all numbers, and its number equals the leaf's
+        // again.
         assert!(cpu.note_qs(&host));
         cpu.gpwrap = true;
         assert!(!cpu.report_qs(engine, &host).counted);
         assert!(cpu.qs.missing && engine.owes(1));
-        // The noticed numbers are forgotten as well.
+        // The noticed numbers are dropped as well.
         cpu.qs.missing = false;
         assert!(!cpu.check_qs(engine, &host).counted);
         assert!(!cpu.gpwrap && cpu.qs.needed && cpu.qs.missing);

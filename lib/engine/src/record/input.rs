@@ -1,6 +1,6 @@
 //! The calls of the engine as values, their results, and a host's answers during a call.
 //!
-//! Read-only calls have no input, except for those whose answer is a decision (is this queue due?).
+//! Read-only calls have no input, except those whose answer is a decision (is this queue due?).
 
 use crate::common::barrier::{Begin, Visit};
 use crate::common::blocked::{Disabled, TaskId, Unlocked};
@@ -148,7 +148,7 @@ pub enum Input {
     reason = "each variant is the method of the same name, with its parameters"
 )]
 pub enum CpuInput {
-    // The thread host's.
+    // Calls of a thread host.
     Refill {
         queued: [Queued; LANES],
         urgency: Urgency,
@@ -197,7 +197,7 @@ pub enum CpuInput {
         run_code: bool,
         now: Now,
     },
-    // A kernel's.
+    // Calls of a kernel.
     Call {
         bytes: u64,
         ns: u64,
@@ -373,7 +373,7 @@ pub enum Output {
     Cookie(FullCookie, Effects),
     Effects(Effects),
     Next(Next),
-    /// Also of calls that return nothing: true.
+    /// Also for calls that return nothing: true.
     Done(bool),
     Refill(Refill),
     /// Start and end of a range of positions.
@@ -418,7 +418,7 @@ pub enum Output {
     Elsewhere,
 }
 
-/// An answer of the host.
+/// An answer of the host to a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "each variant is the question of the same name")]
 pub enum Answer {
