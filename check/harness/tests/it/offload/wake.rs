@@ -12,12 +12,12 @@ fn level(it: &Bench) -> (Level, Option<u64>) {
     assert_eq!(
         group.timer(),
         it.host.group_timer(0),
-        "the host does as told"
+        "the host has woken what the engine requested"
     );
     (group.level(), group.timer().map(|at| at - it.now()))
 }
 
-// The levels.
+// Levels.
 
 #[test]
 fn the_first_lazy_list_sets_the_long_timer() {
@@ -87,7 +87,7 @@ fn a_bypass_that_rcuog_leaves_behind_overrides_an_earlier_wake_up() {
         quiescent_harness::host::OgStep::Begins
     );
     for _ in 0..2 {
-        let _ = it.host.step_rcuog(0); // CPU 1 was looked at
+        let _ = it.host.step_rcuog(0); // CPU 1 was visited
     }
     let _ = it.host.call_nocb(3, false, false);
     assert_eq!(level(&it), (Level::Wake, Some(1)));
@@ -128,7 +128,7 @@ fn a_flood_forces_a_wake_up_as_6_12_does() {
 
 #[test]
 fn a_flood_forces_no_wake_up_while_rcuop_has_something_to_do() {
-    // Whether rcuop was woken, and whether the batch is out already.
+    // Whether rcuop was woken, and whether the batch has already begun.
     for (woken, out) in [(false, false), (true, false), (true, true)] {
         let offload = Offload {
             direct_limit: u64::MAX,
@@ -150,7 +150,7 @@ fn a_flood_forces_no_wake_up_while_rcuop_has_something_to_do() {
         assert_eq!(
             it.list(1).0,
             u64::from(!out),
-            "ready, and not out: {batch:?}"
+            "ready, and not extracted: {batch:?}"
         );
         let busy = woken && !out;
         let expected = if busy { Level::Not } else { Level::Force };
@@ -169,7 +169,7 @@ fn a_second_wake_up_that_is_put_off_does_not_put_the_first_one_off() {
 
 #[test]
 fn what_a_grace_period_has_released_is_moved_on_the_way_once_a_tick() {
-    let mut it = Bench::new(1, Policy::Kernel612); // whose grace periods take no tick
+    let mut it = Bench::new(1, Policy::Kernel612); // its grace periods take no tick
     let _ = it.call(0);
     it.rcuog(0);
     // The CPU that fills the bypass flushes it, and makes a pass.
@@ -184,7 +184,7 @@ fn what_a_grace_period_has_released_is_moved_on_the_way_once_a_tick() {
     assert_eq!(
         (it.list(0), it.now()),
         ((1, 2 * waiting), now),
-        "it has looked"
+        "it has checked"
     );
     it.host.pass_jiffies(1);
     fill(&mut it);
@@ -243,7 +243,7 @@ fn a_timer_that_was_set_anew_does_nothing() {
     assert_eq!(fired, Output::Todo(Default::default()));
 }
 
-// The decision.
+// The choice of when to sleep.
 
 #[test]
 fn only_the_first_callback_wakes() {
@@ -285,7 +285,7 @@ fn a_bypass_that_turns_mixed_wakes_only_if_nothing_is_pending() {
         let mut it = Bench::new(4, Policy::Kernel612);
         it.host.pass_jiffies(1);
         for _ in 0..LIMIT {
-            let _ = it.call_lazy(1); // they count
+            let _ = it.call_lazy(1); // lazy callbacks count
         }
         if pending {
             let tick = it.now();
