@@ -8,7 +8,7 @@ use crate::replay::{CpuInput, Input, Output, World};
 use quiescent_engine::callbacks::{Called, Noticed};
 use quiescent_engine::host::{CpuId, Next};
 use quiescent_engine::limits::{Around, Context};
-use quiescent_engine::report::Answer;
+use quiescent_engine::report::HurryAnswer;
 use quiescent_engine::tick::{At, Interrupted, Ticked};
 use quiescent_engine::urgency::Nudge;
 
@@ -149,16 +149,16 @@ impl TestHost {
     }
 
     /// A context switch on `cpu`, outside every section.
-    pub fn context_switch(&mut self, cpu: CpuId) -> Answer {
+    pub fn context_switch(&mut self, cpu: CpuId) -> HurryAnswer {
         self.answer(cpu, CpuInput::ContextSwitch)
     }
 
     /// `cond_resched` on `cpu`, outside every section.
-    pub fn cond_resched(&mut self, cpu: CpuId) -> Answer {
+    pub fn cond_resched(&mut self, cpu: CpuId) -> HurryAnswer {
         self.answer(cpu, CpuInput::CondResched)
     }
 
-    fn answer(&mut self, cpu: CpuId, input: CpuInput) -> Answer {
+    fn answer(&mut self, cpu: CpuId, input: CpuInput) -> HurryAnswer {
         let Output::Answered(answer) = self.on(cpu, input) else {
             unreachable!("what such a call returns");
         };

@@ -1,7 +1,7 @@
 //! Reports of quiescent states by CPUs themselves, in the test host.
 
 use quiescent_engine::geometry::GeometryParams;
-use quiescent_engine::report::{Qs, Reported};
+use quiescent_engine::report::{Qs, QsReported};
 use quiescent_engine::{Config, CpuId, EarlyQs, Phase, Pos, Wait};
 use quiescent_harness::host::TestHost;
 use quiescent_harness::replay::{CpuInput, Output};
@@ -34,7 +34,7 @@ fn holdouts(host: &TestHost) -> Vec<CpuId> {
     host.engine().holdouts().collect()
 }
 
-fn reported(host: &mut TestHost, cpu: CpuId, input: CpuInput) -> Reported {
+fn reported(host: &mut TestHost, cpu: CpuId, input: CpuInput) -> QsReported {
     match host.on(cpu, input) {
         Output::Reported(reported) => reported,
         other => panic!("{other:?}"),

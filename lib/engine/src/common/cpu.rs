@@ -58,7 +58,7 @@ pub struct Cpu {
     pub(crate) offloaded: bool,
     pub(crate) offload: Member,
     pub(crate) idle: Idling,
-    pub(crate) batch: limits::State,
+    pub(crate) batch: limits::BatchState,
     pub(crate) barrier: CpuMark,
     pub(crate) credit: Deferring,
     pub(crate) share: Share,
@@ -78,7 +78,7 @@ impl Cpu {
             offloaded: false,
             offload: Member::new(),
             idle: Idling::new(),
-            batch: limits::State::new(),
+            batch: limits::BatchState::new(),
             barrier: CpuMark::new(),
             credit: Deferring::new(),
             share: Share::new(),
@@ -131,7 +131,7 @@ impl Cpu {
     }
 
     /// The state of its batches and floods.
-    pub fn batch(&self) -> &limits::State {
+    pub fn batch(&self) -> &limits::BatchState {
         &self.batch
     }
 

@@ -152,7 +152,7 @@ pub struct NodeSpan {
 
 /// The numbers of one level.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-struct Level {
+struct LevelShape {
     /// The index of its first node.
     start: usize,
     /// The number of its nodes.
@@ -181,7 +181,7 @@ pub struct Geometry {
     nr_cpus: u32,
     levels: u8,
     /// Root first; levels that the tree does not have are all zero.
-    level: [Level; MAX_LEVELS],
+    level: [LevelShape; MAX_LEVELS],
 }
 
 impl Geometry {
@@ -203,7 +203,7 @@ impl Geometry {
                 params,
             })?;
 
-        let unused = Level {
+        let unused = LevelShape {
             start: 0,
             count: 0,
             spread: 0,
@@ -226,7 +226,7 @@ impl Geometry {
                 children.div_ceil(count)
             };
             width *= spread;
-            level[i] = Level {
+            level[i] = LevelShape {
                 start: 0,
                 count: count as usize,
                 spread,

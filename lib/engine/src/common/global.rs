@@ -106,8 +106,8 @@ pub struct Global {
     pub(crate) waiters: Waiters,
     pub(crate) fqs: crate::common::fqs::Fqs,
     pub(crate) urgency: Pressing,
-    pub(crate) stall: crate::common::stall::State,
-    pub(crate) group: crate::common::group::Group,
+    pub(crate) stall: crate::common::stall::StallState,
+    pub(crate) group: crate::common::worker_timer::WorkerTimer,
     pub(crate) budget: Holding,
     pub(crate) pool: Duty,
     /// The nesting of requests to hurry all later callbacks ([`offload`](crate::offload)).
@@ -138,8 +138,8 @@ impl Global {
             waiters: Waiters::new(),
             fqs: crate::common::fqs::Fqs::new(),
             urgency: Pressing::new(),
-            stall: crate::common::stall::State::new(),
-            group: crate::common::group::Group::new(),
+            stall: crate::common::stall::StallState::new(),
+            group: crate::common::worker_timer::WorkerTimer::new(),
             budget: Holding::new(),
             pool: Duty::new(),
             hurry: 1,
@@ -302,8 +302,8 @@ impl Global {
     pub fn forked(&mut self) {
         self.driver = None;
         self.waiters.forked();
-        self.group = crate::common::group::Group::new();
-        self.stall = crate::common::stall::State::new();
+        self.group = crate::common::worker_timer::WorkerTimer::new();
+        self.stall = crate::common::stall::StallState::new();
         self.budget.unsaid();
         self.pool.forked();
         self.counts = Counts::default();

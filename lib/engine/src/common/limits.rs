@@ -149,17 +149,17 @@ impl Batch {
 
 /// A CPU's state of batches and floods.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct State {
+pub struct BatchState {
     /// The limit is lifted: the CPU's `blimit` is `max_blimit`.
     flooded: bool,
     qlen_last_fqs_check: u64,
     n_force_qs_snap: u64,
 }
 
-impl State {
+impl BatchState {
     /// No flood.
-    pub const fn new() -> State {
-        State {
+    pub const fn new() -> BatchState {
+        BatchState {
             flooded: false,
             qlen_last_fqs_check: 0,
             n_force_qs_snap: 0,
@@ -239,7 +239,7 @@ mod tests {
     const IDLE: Around = Around { idle: true, ..BUSY };
 
     fn batch(ready: u64, context: Context) -> Batch {
-        State::new().begin(&LIMITS, ready, ready, context)
+        BatchState::new().begin(&LIMITS, ready, ready, context)
     }
 
     #[test]
@@ -258,7 +258,7 @@ mod tests {
         }
         for (divisor, limit) in [(-3, 78), (0, 10_000), (3, 1250), (62, 10), (99, 10)] {
             let limits = Limits { divisor, ..LIMITS };
-            let it = State::new().begin(&limits, 10_000, 10_000, Context::Softirq);
+            let it = BatchState::new().begin(&limits, 10_000, 10_000, Context::Softirq);
             assert_eq!(it.limit(), limit, "divisor {divisor}");
         }
     }
@@ -308,7 +308,7 @@ mod tests {
                 resched_ns,
                 ..LIMITS
             };
-            let it = State::new().begin(&limits, 1 << 20, 1 << 20, Context::Rcuc);
+            let it = BatchState::new().begin(&limits, 1 << 20, 1 << 20, Context::Rcuc);
             assert!(!it.stops(32, at(used - 1)) && it.stops(32, at(used)));
         }
     }
@@ -320,14 +320,14 @@ mod tests {
             ..LIMITS
         };
         for context in [Context::Softirq, Context::Rcuc, Context::Rcuop] {
-            let it = State::new().begin(&limits, 1, 1, context);
+            let it = BatchState::new().begin(&limits, 1, 1, context);
             assert_eq!(it.is_timed(), context != Context::Rcuop);
         }
     }
 
     #[test]
     fn a_flood_lifts_the_limit_until_little_is_left() {
-        let mut it = State::new();
+        let mut it = BatchState::new();
         assert!(!it.is_flood(&LIMITS, 10_000) && it.is_flood(&LIMITS, 10_001));
         assert!(it.flood(10_001, 0, false), "no scan was forced yet");
         assert!(!it.is_flood(&LIMITS, 20_001) && it.is_flood(&LIMITS, 20_002));
@@ -343,7 +343,7 @@ mod tests {
 
     #[test]
     fn what_is_remembered_falls_with_the_queue() {
-        let mut it = State::new();
+        let mut it = BatchState::new();
         it.flood(30_000, 3, true);
         it.end(&LIMITS, 20_000, 4);
         assert!(!it.is_flood(&LIMITS, 40_000), "not lowered yet");
@@ -358,7 +358,7 @@ mod tests {
 
     #[test]
     fn whoever_was_told_of_a_flood_hears_of_it_again_after_as_many_more() {
-        let mut it = State::new();
+        let mut it = BatchState::new();
         it.looked(12_000);
         assert!(!it.is_flood(&LIMITS, 22_000) && it.is_flood(&LIMITS, 22_001));
     }

@@ -133,7 +133,7 @@ impl Due {
 
 /// Reports about the grace period in flight, about an expedited one, and about one that does not start.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct State {
+pub(crate) struct StallState {
     gp: Due,
     exp: Due,
     start: Due,
@@ -145,9 +145,9 @@ pub(crate) struct State {
     reset: u8,
 }
 
-impl State {
-    pub const fn new() -> State {
-        State {
+impl StallState {
+    pub const fn new() -> StallState {
+        StallState {
             gp: Due::NEVER,
             exp: Due::NEVER,
             start: Due::NEVER,
@@ -166,9 +166,9 @@ impl Global {
     /// A grace period starts.
     pub(crate) fn stall_gp_started(&mut self) {
         let exp = self.stall.exp;
-        self.stall = State {
+        self.stall = StallState {
             exp,
-            ..State::new()
+            ..StallState::new()
         };
         if self.config.escalation.is_some() {
             self.stall.gp.begin(self.now.jiffies);

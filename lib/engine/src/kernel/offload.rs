@@ -72,7 +72,7 @@ pub use lazy::{Flushed, Shrink, Shrinkable, shrinkable};
 pub use moving::{Entrained, TakenOver};
 pub use pass::{Rest, Rested, Visited};
 pub use toggle::{Refused, Toggled};
-pub use wake::Level;
+pub use wake::WakeLevel;
 
 use crate::common::host::CpuId;
 

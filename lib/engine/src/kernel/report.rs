@@ -34,7 +34,7 @@ pub use crate::common::parts::kernel::Qs;
 /// The result of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[must_use = "without the wake-up a grace period may have to wait for its timer"]
-pub struct Reported {
+pub struct QsReported {
     /// The report was made, and counted.
     pub counted: bool,
     /// Wake the grace-period thread.
@@ -46,7 +46,7 @@ pub struct Reported {
 /// A CPU's answer to a scan that requested hurry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[must_use = "a scan can only see a momentary quiescent state that is made"]
-pub struct Answer {
+pub struct HurryAnswer {
     /// Go through a momentary extended quiescent state, now
     /// ([`Watching::momentary_eqs`](crate::watching::Watching::momentary_eqs)).
     pub momentary_eqs: bool,
@@ -88,9 +88,9 @@ impl Cpu {
 
     /// Reports the noted quiescent state, if the grace period in progress waits for it
     /// (`rcu_check_quiescent_state`). It notices edges first.
-    pub fn check_qs(&mut self, global: &mut Global, host: &impl Host) -> Reported {
+    pub fn check_qs(&mut self, global: &mut Global, host: &impl Host) -> QsReported {
         let noticed = self.note_gp_changes(global, host);
-        let mut reported = Reported::default();
+        let mut reported = QsReported::default();
         if self.qs.noted() {
             reported = self.report_qs(global, host);
         }
@@ -100,19 +100,19 @@ impl Cpu {
 
     /// Reports a quiescent state of this CPU, on this CPU (`rcu_report_qs_rdp`). Refused, and to be noted
     /// again, if none was noted or it was noted under another number than the leaf's.
-    pub fn report_qs(&mut self, global: &mut Global, host: &impl Host) -> Reported {
+    pub fn report_qs(&mut self, global: &mut Global, host: &impl Host) -> QsReported {
         let leaf = self.leaf(global);
         if self.qs.missing || self.gp_seq != leaf.gp_seq || self.gpwrap {
             self.qs.missing = true;
-            return Reported::default();
+            return QsReported::default();
         }
         self.qs.needed = false;
         if !leaf.owes {
-            return Reported::default(); // a scan was faster
+            return QsReported::default(); // a scan was faster
         }
         let asked = !self.offloaded && self.stamp(global, host);
         let effects = global.report_qs(self.id, leaf.gp_seq, host);
-        Reported {
+        QsReported {
             counted: true,
             wake_gp: asked | effects.wake_gp,
             stop_tick: effects.nudge.is_some_and(|nudge| nudge.stop_tick != 0),
@@ -122,12 +122,12 @@ impl Cpu {
     /// A context switch, outside every section of this CPU: a quiescent state. In a kernel that cannot be
     /// preempted it also answers a scan's requests; a preemptible one has put the switched-out reader on its
     /// leaf's list before.
-    pub fn context_switch(&mut self, global: &mut Global, host: &impl Host) -> Answer {
+    pub fn context_switch(&mut self, global: &mut Global, host: &impl Host) -> HurryAnswer {
         trace(UtilizationEvent::StartContextSwitch, host);
         let momentary_eqs = !global.config.tick.preemptible && self.answer(global) == Some(true);
         let noted = self.note_qs(host);
         trace(UtilizationEvent::EndContextSwitch, host);
-        Answer {
+        HurryAnswer {
             momentary_eqs,
             noted,
         }
@@ -135,13 +135,13 @@ impl Cpu {
 
     /// `cond_resched` of a kernel that cannot be preempted, outside every section. It acts only on a scan's
     /// request; in a preemptible kernel it does nothing for RCU.
-    pub fn cond_resched(&mut self, global: &mut Global, host: &impl Host) -> Answer {
+    pub fn cond_resched(&mut self, global: &mut Global, host: &impl Host) -> HurryAnswer {
         if global.config.tick.preemptible {
-            return Answer::default();
+            return HurryAnswer::default();
         }
         match self.answer(global) {
-            None => Answer::default(),
-            Some(momentary_eqs) => Answer {
+            None => HurryAnswer::default(),
+            Some(momentary_eqs) => HurryAnswer {
                 momentary_eqs,
                 noted: self.note_qs(host),
             },

@@ -17,7 +17,7 @@ use crate::common::takeover::Look;
 use crate::kernel::callbacks::{Adopted, Called, Noticed};
 use crate::kernel::fast_no_hz::IdleLook;
 use crate::kernel::offload::{self, Call, GroupId};
-use crate::kernel::report::{self, Reported};
+use crate::kernel::report::{HurryAnswer, QsReported};
 use crate::kernel::tick::{At, Ticked};
 use crate::threads::credit::{Cause, Queued, Refill, Urgency};
 use crate::threads::pool::TurnId;
@@ -391,8 +391,8 @@ pub enum Output {
     Batch(Option<(Pos, Pos, Batch)>),
     Adopted(Adopted),
     Ticked(Ticked),
-    Reported(Reported),
-    Answered(report::Answer),
+    Reported(QsReported),
+    Answered(HurryAnswer),
     IdleLook(IdleLook),
     Unlocked(Unlocked),
     Queued(offload::Queued),

@@ -1,13 +1,13 @@
 //! Wake-ups of the offload threads, and the rest of rcuog.
 
 use quiescent_engine::limits::Context;
-use quiescent_engine::offload::{Level, Offload, Policy};
+use quiescent_engine::offload::{Offload, Policy, WakeLevel};
 use quiescent_engine::tick::{At, Pending};
 use quiescent_harness::replay::{OffloadInput, Output};
 
 use super::bench::{BOTH, Bench, FLUSH, LIMIT, QHIMARK};
 
-fn level(it: &Bench) -> (Level, Option<u64>) {
+fn level(it: &Bench) -> (WakeLevel, Option<u64>) {
     let group = it.host.group(0);
     assert_eq!(
         group.timer(),
@@ -23,10 +23,10 @@ fn level(it: &Bench) -> (Level, Option<u64>) {
 fn the_first_lazy_list_sets_the_long_timer() {
     let mut it = Bench::new(4, Policy::Kernel612);
     let _ = it.call_lazy(1);
-    assert_eq!(level(&it), (Level::Lazy, Some(FLUSH)));
+    assert_eq!(level(&it), (WakeLevel::Lazy, Some(FLUSH)));
     it.host.pass_jiffies(5);
     let _ = it.call_lazy(1);
-    assert_eq!(level(&it), (Level::Lazy, Some(FLUSH - 5)), "no news");
+    assert_eq!(level(&it), (WakeLevel::Lazy, Some(FLUSH - 5)), "no news");
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn a_second_lazy_list_sets_the_timer_to_a_tick() {
     let _ = it.call_lazy(0);
     it.host.pass_jiffies(5);
     let _ = it.call_lazy(1);
-    assert_eq!(level(&it), (Level::Lazy, Some(1)));
+    assert_eq!(level(&it), (WakeLevel::Lazy, Some(1)));
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn our_group_keeps_the_earliest_deadline() {
     let _ = it.call_lazy(0);
     it.host.pass_jiffies(5);
     let _ = it.call_lazy(1);
-    assert_eq!(level(&it), (Level::Not, Some(FLUSH - 5)));
+    assert_eq!(level(&it), (WakeLevel::Not, Some(FLUSH - 5)));
     assert_eq!(it.host.wakeups().timers_set, 1);
 }
 
@@ -54,10 +54,13 @@ fn without_interrupts_the_wake_up_is_put_off_by_a_tick() {
         let mut it = Bench::new(4, policy);
         let queued = it.host.call_nocb(1, false, false);
         assert_eq!(queued.todo.rcuog, None);
-        assert_eq!(level(&it), (Level::Wake, Some(1)));
+        assert_eq!(level(&it), (WakeLevel::Wake, Some(1)));
         assert!(it.host.group(0).is_wake_due());
         it.host.pass_jiffies(1);
-        assert_eq!((it.host.fire_timers(), level(&it)), (1, (Level::Not, None)));
+        assert_eq!(
+            (it.host.fire_timers(), level(&it)),
+            (1, (WakeLevel::Not, None))
+        );
         assert_eq!(it.rcuog(0).0, 1, "{policy:?}");
     }
 }
@@ -68,9 +71,9 @@ fn a_wake_up_overrides_the_long_timer() {
         let mut it = Bench::new(8, policy);
         let _ = it.call_lazy(0);
         let _ = it.host.call_nocb(1, false, false);
-        assert_eq!(level(&it), (Level::Wake, Some(1)), "{policy:?}");
+        assert_eq!(level(&it), (WakeLevel::Wake, Some(1)), "{policy:?}");
         let _ = it.call_lazy(2);
-        assert_eq!(level(&it), (Level::Wake, Some(1)), "it is not lowered");
+        assert_eq!(level(&it), (WakeLevel::Wake, Some(1)), "it is not lowered");
     }
 }
 
@@ -90,9 +93,9 @@ fn a_bypass_that_rcuog_leaves_behind_overrides_an_earlier_wake_up() {
         let _ = it.host.step_rcuog(0); // CPU 1 was visited
     }
     let _ = it.host.call_nocb(3, false, false);
-    assert_eq!(level(&it), (Level::Wake, Some(1)));
+    assert_eq!(level(&it), (WakeLevel::Wake, Some(1)));
     it.rcuog(0);
-    assert_eq!(level(&it), (Level::Bypass, Some(2)));
+    assert_eq!(level(&it), (WakeLevel::Bypass, Some(2)));
     assert!(!it.host.group(0).is_wake_due(), "only the timer acts on it");
     // Two ticks later the bypass is old enough.
     it.host.pass_jiffies(2);
@@ -111,11 +114,11 @@ fn a_flood_forces_a_wake_up_as_6_12_does() {
         for _ in 0..=QHIMARK + 1 {
             let _ = it.call(1); // rcuog was woken, and does not run
         }
-        let forced = (Level::Force, Some(1));
+        let forced = (WakeLevel::Force, Some(1));
         let expected = if policy == Policy::Kernel612 {
             forced
         } else {
-            (Level::Not, None)
+            (WakeLevel::Not, None)
         };
         assert_eq!(level(&it), expected);
         it.host.pass_jiffies(1);
@@ -153,7 +156,11 @@ fn a_flood_forces_no_wake_up_while_rcuop_has_something_to_do() {
             "ready, and not extracted: {batch:?}"
         );
         let busy = woken && !out;
-        let expected = if busy { Level::Not } else { Level::Force };
+        let expected = if busy {
+            WakeLevel::Not
+        } else {
+            WakeLevel::Force
+        };
         assert_eq!(level(&it).0, expected, "woken: {woken}, out: {out}");
     }
 }
@@ -164,7 +171,7 @@ fn a_second_wake_up_that_is_put_off_does_not_put_the_first_one_off() {
     let _ = it.host.call_nocb(1, false, false);
     it.host.pass_jiffies(1); // the timer is due, and has not fired
     let _ = it.host.call_nocb(0, false, false);
-    assert_eq!(level(&it), (Level::Wake, Some(0)));
+    assert_eq!(level(&it), (WakeLevel::Wake, Some(0)));
 }
 
 #[test]
@@ -196,11 +203,11 @@ fn a_real_wake_up_clears_what_was_put_off() {
     let mut it = Bench::new(4, Policy::Kernel612);
     let _ = it.call_lazy(0);
     let _ = it.call(1);
-    assert_eq!(level(&it), (Level::Not, None));
+    assert_eq!(level(&it), (WakeLevel::Not, None));
     it.rcuog(0);
     assert_eq!(
         level(&it),
-        (Level::Lazy, Some(FLUSH)),
+        (WakeLevel::Lazy, Some(FLUSH)),
         "rcuog sees the list"
     );
     let mut ours = Bench::new(4, Policy::Quiescent);
@@ -208,7 +215,7 @@ fn a_real_wake_up_clears_what_was_put_off() {
     let _ = ours.call(1);
     assert_eq!(
         level(&ours),
-        (Level::Not, Some(FLUSH)),
+        (WakeLevel::Not, Some(FLUSH)),
         "the deadline stays"
     );
 }

@@ -108,7 +108,7 @@ pub(crate) struct Blkd {
 
 /// The place of a new entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum QueuePlace {
     /// At the head: it blocks no grace period that waits already.
     Head,
     /// At the tail: both pointers cover it, wherever they are.
@@ -119,20 +119,25 @@ pub(crate) enum Place {
     AfterGp,
 }
 
-impl Place {
+impl QueuePlace {
     /// The place of a reader whose CPU owes a quiescent state to the normal or to the expedited grace period,
     /// in a list with these pointers. It depends on four facts and not on the order of the pointers, so a
     /// grace period may wait for more readers than necessary; if one of the two has to, it is the normal one.
-    pub(crate) fn choose(gp_tasks: bool, exp_tasks: bool, owes: bool, owes_exp: bool) -> Place {
+    pub(crate) fn choose(
+        gp_tasks: bool,
+        exp_tasks: bool,
+        owes: bool,
+        owes_exp: bool,
+    ) -> QueuePlace {
         match (owes, owes_exp) {
-            (false, false) => Place::Head,
-            (true, false) if gp_tasks => Place::AfterGp,
+            (false, false) => QueuePlace::Head,
+            (true, false) if gp_tasks => QueuePlace::AfterGp,
             // A pointer at the new head covers the expedited one's readers too: only the normal one waits
             // longer.
-            (true, false) if exp_tasks => Place::Head,
-            (true, true) if gp_tasks && exp_tasks => Place::Tail,
-            (_, true) if exp_tasks => Place::AfterExp,
-            _ => Place::Tail,
+            (true, false) if exp_tasks => QueuePlace::Head,
+            (true, true) if gp_tasks && exp_tasks => QueuePlace::Tail,
+            (_, true) if exp_tasks => QueuePlace::AfterExp,
+            _ => QueuePlace::Tail,
         }
     }
 }
@@ -182,11 +187,11 @@ impl Blkd {
         exp: bool,
     ) {
         let (gp_set, exp_set) = (self.gp_tasks != NONE, self.exp_tasks != NONE);
-        let newer = match Place::choose(gp_set, exp_set, owes, exp) {
-            Place::Head => NONE,
-            Place::Tail => self.tail,
-            Place::AfterExp => self.exp_tasks,
-            Place::AfterGp => self.gp_tasks,
+        let newer = match QueuePlace::choose(gp_set, exp_set, owes, exp) {
+            QueuePlace::Head => NONE,
+            QueuePlace::Tail => self.tail,
+            QueuePlace::AfterExp => self.exp_tasks,
+            QueuePlace::AfterGp => self.gp_tasks,
         };
         let older = if newer == NONE {
             self.head

@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 
 use super::GroupId;
 use super::pass::{Pass, Rest};
-use super::wake::Level;
+use super::wake::WakeLevel;
 use crate::common::host::CpuId;
 
 /// CPUs a group: the requested number, or the number of CPUs divided by its whole square root.
@@ -43,7 +43,7 @@ pub struct Group {
     pub(super) members: Vec<CpuId>,
     /// rcuog has begun a pass since it was last woken (`nocb_gp_sleep`): a caller with news must wake it.
     pub(super) sleep: bool,
-    pub(super) level: Level,
+    pub(super) level: WakeLevel,
     /// The time of a deferred wake-up.
     pub(super) defer_at: Option<u64>,
     /// The time at which the oldest lazy callback of the group is due
@@ -66,7 +66,7 @@ impl Group {
             leader: leader_of(id, stride),
             members: Vec::with_capacity(stride as usize),
             sleep: true,
-            level: Level::Not,
+            level: WakeLevel::Not,
             defer_at: None,
             lazy_at: None,
             lazy_due: false,

@@ -27,7 +27,7 @@
 //! members only queue lazy callbacks has its rcuog woken at most twice a flush time (by the timer, and by the
 //! end of that grace period), and each rcuop once.
 
-use super::wake::{Level, trace};
+use super::wake::{WakeLevel, trace};
 use super::{Group, Policy, Timer, Todo};
 use crate::common::cpu::Cpu;
 use crate::common::event::{FutureEvent, NocbEvent};
@@ -116,7 +116,7 @@ impl Group {
             Policy::Kernel612 => self.cancel(),
             Policy::Quiescent => {
                 // The end of the pass computes the timer's time; until then the timer stays.
-                self.level = Level::Not;
+                self.level = WakeLevel::Not;
                 self.defer_at = None;
                 self.lazy_at = None;
                 Timer::Keep
@@ -150,11 +150,11 @@ impl Group {
             (true, _) => Timer::Keep,
             (false, Policy::Kernel612) if pass.bypass => {
                 trace(self.leader, NocbEvent::WakeBypassIsDeferred, host);
-                self.defer(Level::Bypass, tick, offload.lazy_flush)
+                self.defer(WakeLevel::Bypass, tick, offload.lazy_flush)
             }
             (false, Policy::Kernel612) if pass.lazy => {
                 trace(self.leader, NocbEvent::WakeLazyIsDeferred, host);
-                self.defer(Level::Lazy, tick, offload.lazy_flush)
+                self.defer(WakeLevel::Lazy, tick, offload.lazy_flush)
             }
             (false, Policy::Kernel612) => Timer::Keep,
             (false, Policy::Quiescent) => {

@@ -29,7 +29,7 @@ use crate::common::host::{CpuId, Host};
 
 /// The urgency of a deferred wake-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Level {
+pub enum WakeLevel {
     /// None is deferred.
     Not,
     /// A bypass needs a visit.
@@ -44,18 +44,18 @@ pub enum Level {
 
 impl Group {
     /// Defers a wake-up.
-    pub(super) fn defer(&mut self, level: Level, tick: u64, lazy_flush: u64) -> Timer {
+    pub(super) fn defer(&mut self, level: WakeLevel, tick: u64, lazy_flush: u64) -> Timer {
         match level {
-            Level::Lazy if self.level == Level::Not => {
+            WakeLevel::Lazy if self.level == WakeLevel::Not => {
                 self.defer_at = Some(tick.saturating_add(lazy_flush));
                 self.level = level;
             }
-            Level::Bypass => {
+            WakeLevel::Bypass => {
                 self.defer_at = Some(tick.saturating_add(2));
                 self.level = level;
             }
             _ => {
-                if self.level < Level::Wake {
+                if self.level < WakeLevel::Wake {
                     self.defer_at = Some(tick.saturating_add(1));
                 }
                 self.level = self.level.max(level);
@@ -87,7 +87,7 @@ impl Group {
 
     /// Cancels the deferred wake-ups.
     pub(super) fn cancel(&mut self) -> Timer {
-        self.level = Level::Not;
+        self.level = WakeLevel::Not;
         self.defer_at = None;
         self.retime()
     }
@@ -113,11 +113,11 @@ impl Group {
     /// Is a wake-up deferred that the next tick has to deliver
     /// ([`At::deferred_wake`](crate::tick::At::deferred_wake))?
     pub fn is_wake_due(&self) -> bool {
-        self.level >= Level::Wake
+        self.level >= WakeLevel::Wake
     }
 
     /// The level.
-    pub fn level(&self) -> Level {
+    pub fn level(&self) -> WakeLevel {
         self.level
     }
 
@@ -150,7 +150,7 @@ impl Group {
     }
 
     fn deliver_any(&mut self, cpu: CpuId, host: &impl Host) -> Todo {
-        let force = self.level == Level::Force;
+        let force = self.level == WakeLevel::Force;
         let todo = self.wake(cpu, force, host);
         trace(cpu, NocbEvent::DeferredWake, host);
         todo
@@ -192,7 +192,7 @@ impl Cpu {
             let idle = self.offload.cb_sleep || list.ready() == 0;
             let forces = offload.policy == Policy::Kernel612;
             if forces && idle && group.timer.is_none() {
-                let timer = group.defer(Level::Force, at.tick, offload.lazy_flush);
+                let timer = group.defer(WakeLevel::Force, at.tick, offload.lazy_flush);
                 trace(self.id, NocbEvent::WakeOvfIsDeferred, host);
                 return Todo {
                     timer,
@@ -212,13 +212,13 @@ impl Cpu {
         host: &impl Host,
     ) -> Todo {
         let (level, event) = if self.offload.all_lazy() {
-            (Level::Lazy, NocbEvent::WakeLazy)
+            (WakeLevel::Lazy, NocbEvent::WakeLazy)
         } else if at.can_wake {
             let todo = group.wake(self.id, false, host);
             trace(self.id, NocbEvent::WakeEmpty, host);
             return todo;
         } else {
-            (Level::Wake, NocbEvent::WakeEmptyIsDeferred)
+            (WakeLevel::Wake, NocbEvent::WakeEmptyIsDeferred)
         };
         let timer = group.defer(level, at.tick, offload.lazy_flush);
         trace(self.id, event, host);

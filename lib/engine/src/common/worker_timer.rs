@@ -10,17 +10,17 @@
 use crate::common::global::Global;
 use crate::common::parts::threads::{Pressure, Reported};
 
-/// State of the group.
+/// The timer of the one group, and its reports of low memory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Group {
+pub(crate) struct WorkerTimer {
     /// The time to which the timer is set, in nanoseconds.
     pub(crate) armed: Option<u64>,
     pub(crate) pressure: Pressure,
 }
 
-impl Group {
-    pub(crate) const fn new() -> Group {
-        Group {
+impl WorkerTimer {
+    pub(crate) const fn new() -> WorkerTimer {
+        WorkerTimer {
             armed: None,
             pressure: Pressure::new(),
         }
