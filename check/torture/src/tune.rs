@@ -1,5 +1,5 @@
-//! Changes the settings of the running library all the time: memory is low, the budget shrinks and grows,
-//! other threads reclaim, the program runs its callbacks itself, flush times change.
+//! Changes the settings of the running library all the time: it reports low memory, shrinks and grows the
+//! budget, lets other threads reclaim, lets the program run its callbacks itself, and changes flush times.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::events::What;
 use crate::hand::Hand;
 use crate::writer;
 
-/// Says that memory is low.
+/// Reports low memory.
 pub fn pressure(mut hand: Hand) {
     while hand.goes_on() {
         if hand.world.barriers_allowed() {
@@ -27,7 +27,7 @@ pub fn pressure(mut hand: Hand) {
     }
 }
 
-/// Changes the budget, from next to nothing to plenty.
+/// Changes the budget, from almost nothing to plenty.
 pub fn budget(mut hand: Hand) {
     let before = statistics();
     while hand.goes_on() {
@@ -44,7 +44,7 @@ pub fn budget(mut hand: Hand) {
     }
 }
 
-/// Moves work to and fro.
+/// Moves work to other threads and back.
 pub fn toggle(mut hand: Hand) {
     let times = flush_times();
     while hand.goes_on() {
@@ -59,7 +59,7 @@ pub fn toggle(mut hand: Hand) {
             }
             3 if hand.world.barriers_allowed() => drained(&mut hand),
             _ => {
-                // Never longer than at first: that is what is late.
+                // Not longer than the first one, by which entries count as late.
                 let shorter = |most: Duration, draw| most * (draw % 5) as u32 / 4;
                 set_flush_times(FlushTimes {
                     lazy: shorter(times.lazy, hand.numbers.next()),
@@ -74,7 +74,7 @@ pub fn toggle(mut hand: Hand) {
     set_flush_times(times);
 }
 
-/// For a while the program runs its callbacks itself: this thread does.
+/// For some time the program runs its callbacks itself, on this thread.
 fn drained(hand: &mut Hand) {
     static READY: AtomicU64 = AtomicU64::new(0);
     on_ready(|| _ = READY.fetch_add(1, Ordering::Relaxed));

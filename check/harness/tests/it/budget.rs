@@ -57,7 +57,7 @@ impl Rig {
         let now = self.now();
         let global = self.machine.engine_mut();
         let refill = self.cpus[cpu].refill(global, &self.queued[cpu], urgency, now, &Silent);
-        self.told(cpu);
+        self.clear_bytes(cpu);
         refill
     }
 
@@ -70,7 +70,7 @@ impl Rig {
         let now = self.now();
         let global = self.machine.engine_mut();
         let fits = self.cpus[cpu].admit(global, &self.queued[cpu], bytes, now);
-        self.told(cpu);
+        self.clear_bytes(cpu);
         fits
     }
 
@@ -87,17 +87,17 @@ impl Rig {
             now,
             &Silent,
         );
-        self.told(cpu);
+        self.clear_bytes(cpu);
         self.queued[cpu][PLAIN].freed_to = None;
     }
 
-    fn told(&mut self, cpu: usize) {
+    fn clear_bytes(&mut self, cpu: usize) {
         for lane in &mut self.queued[cpu] {
             lane.bytes = 0;
         }
     }
 
-    /// A whole grace period, and a look at it.
+    /// Runs a whole grace period, and updates all queues.
     fn grace_period(&mut self) {
         let ticket = self.machine.wait_for_gp(0);
         self.machine.drive(0, ticket, 200);
@@ -107,7 +107,8 @@ impl Rig {
         }
     }
 
-    /// What others take out and run; the host tells where that is wanted.
+    /// Another thread takes the entries over and runs them; the total is updated where the engine requests
+    /// it.
     fn run(&mut self, cpu: usize, lane: Lane, most: u64) -> u64 {
         let out = self.cpus[cpu].extract(lane, most);
         let count = out.end - out.start;
@@ -133,13 +134,19 @@ impl Rig {
         let borrowers = self.cpus.iter().filter(|cpu| cpu.lent().count != 0).count();
         assert_eq!(self.global().borrowers(), borrowers as u64);
         for cpu in &self.cpus {
-            let (told, held) = (cpu.told(), cpu.held());
+            let (counted, held) = (cpu.told(), cpu.held());
             assert!(
-                told.count >= held.count && told.bytes >= held.bytes,
+                counted.count >= held.count && counted.bytes >= held.bytes,
                 "too low"
             );
-            assert!(told.count - held.count < SLACK.count, "{told:?} {held:?}");
-            assert!(held.count != 0 || told.count == 0, "empty, and not told");
+            assert!(
+                counted.count - held.count < SLACK.count,
+                "{counted:?} {held:?}"
+            );
+            assert!(
+                held.count != 0 || counted.count == 0,
+                "empty, but still in the total"
+            );
         }
     }
 }
@@ -264,7 +271,7 @@ fn the_program_is_told_once_a_crossing_and_once_a_second() {
     rig.grace_period();
     while rig.run(0, Lane::Plain, 1) == 1 {}
     assert_eq!(rig.global().level(), Level::Easy);
-    // A second crossing within the second waits for its turn.
+    // A second crossing within the second is not acted upon.
     assert!(!rig.retire(1, 1, 2000).over, "too soon");
     assert_eq!(rig.global().counts().over_budget, 2);
     assert!(!rig.refill(1, Urgency::Lazy).over);
@@ -294,17 +301,20 @@ fn news_of_what_is_over_already_is_no_news() {
 #[test]
 fn what_does_not_fit_is_refused_and_everything_is_taken_over() {
     let mut rig = Rig::new(2, 1000, 10);
-    assert!(rig.admit(0, 5000), "nothing is held: or it could never go");
+    assert!(
+        rig.admit(0, 5000),
+        "nothing is held, so any size is admitted"
+    );
     assert_eq!(rig.retire(0, 1, 600).help, 0);
     assert!(
         rig.machine.engine_mut().sweeps_all(),
-        "it was more than all"
+        "it was larger than the budget"
     );
     assert!(rig.admit(0, 400) && !rig.admit(0, 401));
     assert!(rig.refill(0, Urgency::Lazy).kick);
     assert!(
         !rig.admit(1, 401) && !rig.refill(1, Urgency::Lazy).kick,
-        "it is on its way"
+        "the worker was woken before"
     );
     assert!(rig.machine.engine_mut().sweeps_all());
     assert!(!rig.machine.engine_mut().sweeps_all(), "once");
@@ -312,7 +322,7 @@ fn what_does_not_fit_is_refused_and_everything_is_taken_over() {
         !rig.admit(1, u64::MAX) && rig.refill(1, Urgency::Lazy).kick,
         "again"
     );
-    // By number.
+    // By the number of objects.
     assert_eq!(rig.retire(1, 9, 0).help, 10);
     assert_eq!(
         rig.global().held(),
@@ -409,7 +419,7 @@ fn in_the_child_of_a_fork_the_total_is_the_childs() {
     let _ = rig.retire(0, 3, 300);
     rig.push(1, Lane::Code as usize, 5, 500);
     let _ = rig.refill(1, Urgency::Hurry);
-    rig.push(0, PLAIN, 1, 100); // not told yet
+    rig.push(0, PLAIN, 1, 100); // not in the total yet
     assert_eq!(
         rig.global().held(),
         Held {
@@ -421,7 +431,7 @@ fn in_the_child_of_a_fork_the_total_is_the_childs() {
         let now = rig.now();
         let global = rig.machine.engine_mut();
         let _ = rig.cpus[cpu].forked(global, &rig.queued[cpu], false, now);
-        rig.told(cpu);
+        rig.clear_bytes(cpu);
     }
     rig.machine.engine_mut().forked();
     rig.check();
@@ -431,13 +441,13 @@ fn in_the_child_of_a_fork_the_total_is_the_childs() {
             count: 4,
             bytes: 400
         },
-        "code is the parent's"
+        "closures stay with the parent"
     );
     assert_eq!(rig.global().lent(), Held::default());
     assert_eq!(rig.global().level(), Level::Easy);
     assert!(
         !rig.machine.engine_mut().sweeps_all(),
-        "nobody was woken here"
+        "no thread of this process was woken"
     );
 }
 

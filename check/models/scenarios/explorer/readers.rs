@@ -1,5 +1,5 @@
-//! Readers against one updater: reader word, registration, driver, flag and sleep. No spins: a driver that
-//! finds a holdout flags it and sleeps, so every reader found inside has to wake it.
+//! Readers against one updater: reader word, registration, driver, flag and sleep. There are no spins: a
+//! driver that finds a holdout flags it and sleeps, so every reader that was found inside has to wake it.
 
 use crate::common::{World, check, join_all};
 use quiescent_on_explorer as rcu;

@@ -1,4 +1,4 @@
-//! Settings of one domain: flush times, budget, stall time, who runs callbacks.
+//! Settings of one domain: flush times, budget, stall time, the thread that runs callbacks.
 
 use quiescent_engine::Config;
 

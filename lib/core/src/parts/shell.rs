@@ -59,7 +59,7 @@ pub trait Shell: Keeper + Meter + Debug {
     }
 
     /// Wakes the overflow worker for a domain. The engine requests this once, and not again before the
-    /// overflow worker was told to rest.
+    /// overflow worker was asked to rest.
     fn call_overflow(&self, _state: &'static State) {}
 
     /// The worker checks whether the overflow worker is stuck.

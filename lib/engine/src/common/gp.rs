@@ -1,11 +1,10 @@
 //! The grace period: request → start → initialisation → waiting and scans → cleanup.
 //!
 //! One grace period at a time, back to back if more are requested. Each [`Global::step`] does one bounded
-//! piece (one node, one leaf of a scan) and leaves the engine in a state from which any other call may be
-//! made. So a long grace period never holds the host's lock for long, and a checker can interleave any other
-//! call.
+//! piece (one node, one leaf of a scan) and leaves the engine in a state in which any other call may be made.
+//! So a long grace period never holds the host's lock for long, and a checker can interleave any other call.
 //!
-//! # Why a grace period is long enough
+//! # Correctness
 //! Let R be a section that is open when the grace period starts, on CPU c.
 //! 1. `gp_seq` starts, then the fence: after it, every store that opened a section before the start
 //!    is visible to the scan, and every section that opens later sees the updates made before the
@@ -19,8 +18,8 @@
 //!    leaf (`blocked`).
 //! 4. Cleanup begins only when the root is finished.
 //!
-//! # Why it is not longer
-//! No step waits without a holdout: a root mask that empties during initialisation leads straight to cleanup,
+//! # No unnecessary waits
+//! No step waits without a holdout: a root mask that empties during initialisation leads directly to cleanup,
 //! and a driver that is the only participant needs no fence at all, nor the role ([`sole`](super::sole)).
 
 use crate::common::config::{EarlyQs, Pace};
@@ -57,11 +56,11 @@ impl Global {
 
     /// The fence requested by [`Next::Fence`] has been issued, beginning after that answer.
     pub fn fenced(&mut self) -> Next {
-        self.lost_in_row = 0; // somebody has come back in time
+        self.lost_in_row = 0; // a driver has returned in time
         match self.phase {
             Phase::Fence => self.phase = Phase::Hotplug(0),
             Phase::Wait(Wait::Fence) => self.phase = Phase::Wait(Wait::Armed),
-            _ => {} // a fence nobody waits for any more: harmless
+            _ => {} // no grace period waits for this fence: no effect
         }
         Next::Again
     }
@@ -75,7 +74,7 @@ impl Global {
         let cpus = host.cpus().max(1);
         if cpus > self.cpus() {
             if self.exp_in_flight() {
-                // It stands on this tree, and will not take long.
+                // The expedited grace period uses this tree; it will end soon.
                 return Effects::only(Next::Sleep(Until::Jiffies(1)));
             }
             return Effects::only(Next::Grow(cpus));
@@ -114,7 +113,7 @@ impl Global {
     }
 
     /// Is the driver the only participant? Then program order replaces the fence. A count of one is not
-    /// enough: the one has to be the driver.
+    /// enough: the participant has to be the driver.
     fn sole(&self, host: &impl Host) -> bool {
         let own = self.driver.and_then(|d| d.cpu);
         let Some(tree) = &self.tree else { return false };
@@ -157,11 +156,11 @@ impl Global {
         let tree = self.tree.as_mut().expect("a grace period has a tree");
         tree.init_node(node, seq, host);
         if tree.is_leaf(node) {
-            // A CPU that left since its leaf was read will not report: it is reported here.
+            // A CPU that left since the visit of its leaf will not report: it is reported here.
             let leaf = node - tree.geometry().first_leaf();
             let gone = tree.nodes[node].qsmask & !host.present(leaf);
             tree.report(node, gone, seq, host);
-            // A leaf kept for its preempted readers has no CPU left to report for it if they went too.
+            // A leaf kept for its preempted readers has no CPU to report for it if these have left, too.
             if tree.nodes[node].wait_blkd_tasks && tree.nodes[node].finished() {
                 tree.report_readers(node, host);
             }
@@ -184,7 +183,7 @@ impl Global {
         }
     }
 
-    /// The early report: the CPU that runs this is quiescent, unless it drives from inside a section.
+    /// The early report: the CPU that runs this is quiescent, unless the driver is inside a section.
     pub(crate) fn report_own(&mut self, host: &impl Host) {
         let Some(cpu) = self.driver.and_then(|d| d.cpu) else {
             return;
@@ -206,7 +205,7 @@ impl Global {
         Next::Again
     }
 
-    /// Cleanup of one node. The root is first: from now on polls say yes.
+    /// Cleanup of one node. The root is first: from then on polls return true.
     fn cleanup(&mut self, node: usize, host: &impl Host) -> Effects {
         let new = self.gp_seq.end();
         let tree = self.tree.as_mut().expect("a grace period has a tree");
@@ -283,7 +282,7 @@ impl Global {
         });
     }
 
-    /// The pause before the next scan, or none.
+    /// The pause before the next scan, if there is one.
     pub(crate) fn begin_wait(&mut self, first: bool, host: &impl Host) -> Effects {
         if matches!(self.config.pace, Pace::Jiffies { .. }) {
             // A kernel traces this before it checks for holdouts.
@@ -326,7 +325,7 @@ impl Global {
         Effects::only(next)
     }
 
-    /// Helper for scans: the bits of one leaf that still owe.
+    /// For scans: the bits of one leaf that still owe.
     pub(crate) fn owed(&self, leaf: usize) -> (u32, Bits) {
         let tree = self.tree.as_ref().expect("a grace period has a tree");
         let node = tree.leaf_node(leaf);

@@ -29,7 +29,7 @@ impl Process {
     pub(crate) fn make(config: Config) -> &'static Process {
         let place = Box::leak(Box::<Process>::new_uninit());
         let process = place.as_mut_ptr();
-        // SAFETY: made here, at the place that it is told, and kept until no thread of the execution is left.
+        // SAFETY: made here, at the place that `new` gets, and kept until no thread of the execution is left.
         // Built part by part, because the stacks of model threads are small.
         unsafe {
             let env = &raw mut (*process).env;

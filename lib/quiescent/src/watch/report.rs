@@ -12,7 +12,7 @@ use quiescent_core::parts::fullness::Fullness;
 
 use quiescent_core::parts::stall::StallReport;
 
-/// An event that the program should know of: a callback or a destructor that misbehaves, stalled readers, or
+/// An event for the program: a callback or a destructor that misbehaves, stalled readers, or
 /// an exceeded budget.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -54,7 +54,7 @@ pub struct Snapshot {
     /// The process's counters by their names in [`Statistics`](crate::stats::Statistics), those inside
     /// another struct as `flushes.hurry`.
     pub counters: Vec<(String, u64)>,
-    /// What was queued, by domain and function, sorted by name. Functions that cannot be told apart are one.
+    /// What was queued, by domain and function, sorted by name. Indistinguishable functions are one.
     pub functions: Vec<Function>,
     /// The readers that blocked the process's grace period at its driver's last scan: the kernel's number of
     /// the thread (0: those without a slot), and how many sections it had open.
@@ -130,7 +130,7 @@ impl Function {
         self.queued_bytes.saturating_sub(self.executed_bytes)
     }
 
-    /// Whether both are the same function of the same domain, as far as can be told. No two functions of one
+    /// Whether both are the same function of the same domain, as far as is known. No two functions of one
     /// snapshot are, so this finds a function in another snapshot.
     fn is_alike(&self, other: &Function) -> bool {
         let key = |it: &Function| (it.what, it.lazy, it.bytes_each);

@@ -1,6 +1,6 @@
-//! `bench idle`, `trickle`, `flood`, `stall` and `barrier` as a person or a script meets them, in tiny runs.
+//! `bench idle`, `trickle`, `flood`, `stall` and `barrier` as a user or a script runs them, in tiny runs.
 //!
-//! Nothing here asserts a time or a figure's size: that is what the commands are for, not their tests.
+//! No test asserts a time or the size of a figure: the commands measure these, their tests do not.
 
 use crate::common::{quiescent, report, run, text};
 use quiescent_bench::deferral::swap::Content;
@@ -75,7 +75,7 @@ fn idle_watches_every_subject_in_both_cases() {
 
 #[test]
 fn a_trickle_of_every_subject_and_verb() {
-    // Too short for anything lazy to be freed in: what is left is counted, and the run ends.
+    // Too short for a lazy object to be freed: those that are left are counted, and the run ends.
     let arguments = [
         "trickle",
         "--compare",
@@ -263,8 +263,8 @@ fn tables_for_people() {
 fn a_measuring_process_that_is_asked_nonsense_says_so() {
     for (ask, words) in [
         (
-            r#"{"trickle":{"subject":"nobody","verb":"retire","rate":1,"ms":1,"exits":false,"patience_ms":1}}"#,
-            "nobody",
+            r#"{"trickle":{"subject":"unknown","verb":"retire","rate":1,"ms":1,"exits":false,"patience_ms":1}}"#,
+            "unknown",
         ),
         (
             r#"{"stall":{"subject":"quiescent","verb":"sell","objects":1,"ms":1}}"#,

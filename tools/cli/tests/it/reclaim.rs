@@ -1,6 +1,6 @@
-//! `bench retire` and `bench mixed` as a person or a script meets them, with tiny counts.
+//! `bench retire` and `bench mixed` as a user or a script runs them, with tiny counts.
 //!
-//! Nothing here asserts a time or a figure's size: that is what the commands are for, not their tests.
+//! No test asserts a time or the size of a figure: the commands measure these, their tests do not.
 
 use crate::common::{report, run, text};
 use quiescent_bench::cases::retire::RetireCase;
@@ -150,12 +150,12 @@ fn a_measuring_process_that_is_asked_nonsense_says_so() {
     for (ask, words) in [
         ("", "not a question"),
         (
-            r#"{"retire":{"subject":"nobody","case":"push","objects":1,"rest_ms":1}}"#,
-            "nobody",
+            r#"{"retire":{"subject":"unknown","case":"push","objects":1,"rest_ms":1}}"#,
+            "unknown",
         ),
         (
-            r#"{"mixed":{"subject":"nobody","content":"block","readers":1,"rates":[],"ms":1}}"#,
-            "nobody",
+            r#"{"mixed":{"subject":"unknown","content":"block","readers":1,"rates":[],"ms":1}}"#,
+            "unknown",
         ),
     ] {
         let output = run(&["internal", "measure", ask]);

@@ -1,11 +1,11 @@
-//! What an owner borrows who reaches far, and when the total has to hear of what was run.
+//! How much an owner borrows for a large reach, and when executed entries leave the total.
 
 use super::*;
 
 const KIB: u64 = 1024;
 
-/// The owner has pushed one object of so many bytes and reaches for 2048: how far its credit goes, and what
-/// it has been lent.
+/// The owner has pushed one object of so many bytes and asks for a reach of 2048: how far its credit goes,
+/// and how much was lent to it.
 fn reaches(bytes: u64, budget_bytes: u64, budget_count: u64) -> (u64, Held) {
     let mut rig = Rig::new(1, budget_bytes, budget_count);
     rig.queued[0][PLAIN].reach = 2048;
@@ -15,12 +15,12 @@ fn reaches(bytes: u64, budget_bytes: u64, budget_count: u64) -> (u64, Held) {
 
 #[test]
 fn who_reaches_far_borrows_all_of_it_or_one_look() {
-    // With one object of 100 KiB queued: 2047 more until the batch is full, and 92 KiB of its 192. Before a
-    // look at the bytes, 256 objects of 512 bytes each may be queued beyond that. The other lane takes 256,
-    // and bytes up to a batch or the whole loan, since each push there checks the bytes.
+    // One object of 100 KiB is queued: 2047 more until the batch is full, and 92 KiB of its 192. Before a
+    // check of the bytes up to 256 objects of 512 bytes each may be queued beyond that. The other lane takes
+    // 256, and bytes up to a batch or the whole loan, since each push there checks the bytes.
     let all = (2047, (92 + 128) * KIB);
     let look = (256, 128 * KIB);
-    // A sixteenth of the budget is for a lane of the only borrower.
+    // A lane of the only borrower may have a sixteenth of the budget.
     let enough = (16 * 220 * KIB, 16 * 2047);
     for (bytes, count, plain) in [
         (64 * KIB * KIB, 1 << 20, all),
@@ -93,7 +93,7 @@ fn one_that_fits_counts_from_its_admission_on() {
 #[test]
 fn what_has_been_run_is_told_once_it_is_much_or_heavy_or_all() {
     let each = SLACK.bytes / 8;
-    for (count, bytes, run, told) in [
+    for (count, bytes, run, reported) in [
         (200, 8, 1, false),
         (200, 8, SLACK.count - 1, false),
         (200, 8, SLACK.count, true),
@@ -106,15 +106,19 @@ fn what_has_been_run_is_told_once_it_is_much_or_heavy_or_all() {
         rig.grace_period();
         rig.cpus[0].advance(rig.machine.engine());
         let range = rig.cpus[0].extract(Lane::Plain, run);
-        assert!(!rig.cpus[0].untold(), "they are out, and count");
+        assert!(!rig.cpus[0].untold(), "extracted entries still count");
         rig.cpus[0].ran(Lane::Plain, range);
-        assert_eq!(rig.cpus[0].untold(), told, "{run} of {count} of {bytes}");
+        assert_eq!(
+            rig.cpus[0].untold(),
+            reported,
+            "{run} of {count} of {bytes}"
+        );
     }
 }
 
 #[test]
 fn who_is_refused_would_not_fit_beside_what_is_held_and_lent_to_others() {
-    // By count, and by bytes.
+    // By number, and by bytes.
     for (bytes, count, weight) in [(1 << 40, 1003, 8), (1 << 20, 1 << 30, 8 << 10)] {
         let mut rig = Rig::new(2, bytes, count);
         let _ = rig.retire(1, 1, weight);
@@ -158,7 +162,7 @@ fn what_may_be_pushed_without_a_look_at_the_bytes_counts_as_lent() {
         Defer::threads().code_batch_bytes,
     );
     let mut rig = Rig::new(1, 1 << 40, 1 << 30);
-    // Nearly a batch: little credit in bytes is left, and as many small ones as ever.
+    // Nearly a batch of bytes: little credit in bytes is left, and as many small objects as before.
     let refill = rig.retire(0, 1, batch - 100);
     assert_eq!(refill.credit[PLAIN].bytes, 100);
     assert_eq!(rig.cpus[0].lent().bytes, look * small + code);

@@ -87,7 +87,7 @@ fn leaves_are_occupied_from_the_first_claim_until_vacated() {
     let all: Vec<_> = (0..200).map(|_| claim(slots).0).collect();
     assert_eq!((slots.occupied(0), slots.occupied(1)), (0b1111, 0));
     all.iter().for_each(|slot| slots.release(slot));
-    assert_eq!(slots.occupied(0), 0b1111, "nobody has looked yet");
+    assert_eq!(slots.occupied(0), 0b1111, "no scan was made yet");
     (0..4).for_each(|leaf| slots.vacated(leaf));
     assert_eq!(
         slots.occupied(0),
@@ -153,7 +153,7 @@ fn newcomers_join_the_side_that_no_scan_waits_for() {
         );
         counter.flag.store(0, Ordering::Relaxed);
         slots.enter_unregistered(side);
-        assert!(slots.leave_unregistered(side).is_none(), "nobody waits");
+        assert!(slots.leave_unregistered(side).is_none(), "no thread waits");
         assert_eq!(slots.scan(side), (true, 0));
     }
 }

@@ -26,7 +26,7 @@ fn a_caller_is_covered_by_a_barrier_that_began_after_it() {
     let first = barrier.snap();
     let second = barrier.snap();
     let Begin::Started { seq } = barrier.start(first) else {
-        panic!("nobody made one before");
+        panic!("no barrier was made before");
     };
     assert!(barrier.in_flight() && barrier.seq() == seq);
     let during = barrier.snap();

@@ -1,4 +1,4 @@
-//! The thread host's calls, at random.
+//! The thread host's calls, in a random order.
 
 use quiescent_engine::credit::Cause;
 
@@ -53,7 +53,7 @@ impl Rig {
                 self.out[at][lane as usize].push((out.start, out.end));
             }
             6 | 7 => {
-                // Those that came first come back last, now and then.
+                // Entries that were extracted first are sometimes returned last.
                 let one_of = self.below(2) as usize;
                 let out = &mut self.out[at][lane as usize];
                 if out.is_empty() {
@@ -75,7 +75,7 @@ impl Rig {
         }
     }
 
-    /// Some more is queued; of the plain lane the owner has freed some.
+    /// Queues some more entries; of the plain lane the owner has freed some.
     pub(super) fn queued(&mut self, at: usize) -> [Queued; LANES] {
         Lane::ALL.map(|lane| {
             let list = self.cpus[at].list(lane);
@@ -93,7 +93,7 @@ impl Rig {
         })
     }
 
-    /// The program changes its mind.
+    /// Changes the options.
     fn tune(&mut self, at: usize) {
         let global = self.host.engine_mut();
         let drained = self.random.below(2) == 0;

@@ -42,7 +42,7 @@ impl Leaf {
 
 #[test]
 fn placement_follows_the_table() {
-    use Place::{AfterExp, AfterGp, Head, Tail};
+    use QueuePlace::{AfterExp, AfterGp, Head, Tail};
     // gp_tasks, exp_tasks: (owes nothing, owes only normal, owes only expedited, owes both)
     let table = [
         ((false, false), [Head, Tail, Tail, Tail]),
@@ -53,7 +53,7 @@ fn placement_follows_the_table() {
     for ((gp, exp), places) in table {
         let owed = [(false, false), (true, false), (false, true), (true, true)];
         for ((owes, owes_exp), want) in owed.into_iter().zip(places) {
-            let got = Place::choose(gp, exp, owes, owes_exp);
+            let got = QueuePlace::choose(gp, exp, owes, owes_exp);
             assert_eq!(got, want, "{gp} {exp} {owes} {owes_exp}");
         }
     }

@@ -13,8 +13,8 @@ use crate::options::Broken;
 use crate::waking;
 use crate::writer;
 
-/// Everything that any thread has queued is over when `barrier` returns, or its future is ready. Some futures
-/// are given up.
+/// Everything that any thread has queued has run when `barrier` returns, or its future is ready. Some futures
+/// are dropped early.
 pub fn barriers(mut hand: Hand) {
     while hand.goes_on() {
         if !hand.world.barriers_allowed() {
@@ -50,7 +50,7 @@ pub fn barriers(mut hand: Hand) {
     }
 }
 
-/// Runs what is queued anywhere, now and then.
+/// Runs everything that is queued, from time to time.
 pub fn drains(mut hand: Hand) {
     while hand.goes_on() {
         if hand.world.barriers_allowed() {
@@ -63,7 +63,7 @@ pub fn drains(mut hand: Hand) {
     }
 }
 
-/// Queues, does nothing for a while, and goes on just when others may be taking over its queue.
+/// Queues, does nothing for a while, and continues when others may be taking over its queue.
 pub fn quiet(mut hand: Hand) {
     let long = hand.world.options.duration > Duration::from_secs(20);
     while hand.goes_on() {
@@ -71,7 +71,7 @@ pub fn quiet(mut hand: Hand) {
             writer::round(&mut hand);
         }
         let milliseconds = match hand.numbers.below(40) {
-            // Longer than a lazy object waits, where there is time for it.
+            // Longer than a lazy object waits, if there is time for it.
             0 if long => 10_000 + hand.numbers.next() % 3000,
             1..6 => hand.numbers.next() % 1000,
             _ => hand.numbers.next() % 30,
@@ -81,20 +81,20 @@ pub fn quiet(mut hand: Hand) {
     }
 }
 
-/// Queues lazily and nothing else, then waits until all of it has been served: at its flush time, when memory
-/// is low, or because of other entries.
+/// Queues lazily and nothing else, then waits until all of it has run: at its flush time, when memory is low,
+/// or because of other entries.
 pub fn lazies(mut hand: Hand) {
     let kinds = hand.world.options.kinds.iter().copied();
     let mut lazy: Vec<Kind> = kinds.filter(|kind| kind.is_lazy()).collect();
     if lazy.is_empty() {
-        lazy = (0..KINDS).map(Kind::lazy).collect(); // its writers wait; this one does not
+        lazy = (0..KINDS).map(Kind::lazy).collect(); // its writers wait; this thread does not
     }
     while hand.goes_on() {
         for _ in 0..1 + hand.numbers.below(12) {
             let kind = lazy[hand.numbers.below(lazy.len())];
             writer::update(&mut hand, kind);
         }
-        // What is not lazy, or later than it may be, is for the watchdog to see.
+        // The watchdog checks entries that are not lazy, or late.
         while !hand.ledger().is_over() && hand.goes_on() {
             hand.sleep(Duration::from_millis(5));
         }

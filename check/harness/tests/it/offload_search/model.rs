@@ -1,4 +1,4 @@
-//! The world around two offloaded CPUs of one group, small enough to be searched to the end.
+//! The environment of two offloaded CPUs of one group, small enough for a complete search.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use quiescent_harness::replay::{BarrierInput, CpuInput, Input, OffloadInput, Out
 pub const CPUS: usize = 2;
 const FLUSH: u64 = 2;
 
-/// What may be done still.
+/// The actions that are left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Budget {
     pub lazy: u8,
@@ -24,21 +24,21 @@ pub struct Budget {
     pub visits: u8,
 }
 
-/// What a FIFO holds: a callback's number, or the barrier's.
+/// An entry of a FIFO: a callback's number, or the barrier's callback.
 pub const BARRIER: u8 = u8::MAX;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Fifos {
     pub list: VecDeque<u8>,
     pub bypass: VecDeque<u8>,
-    /// Who is at it, the range, and what is out.
+    /// The invoking thread, the range, and the extracted entries.
     pub out: Option<(bool, Pos, Pos, Vec<u8>)>,
     pub rcuop_woken: bool,
     pub rcuop_awake: bool,
     pub raised: bool,
 }
 
-/// Everything.
+/// The whole state.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct State {
     pub world: World,
@@ -47,7 +47,7 @@ pub struct State {
     pub fifos: [Fifos; CPUS],
     pub rcuog_woken: bool,
     pub timer: Option<u64>,
-    /// Of each callback: its CPU, and the number at which a grace period has passed.
+    /// For each callback: its CPU, and the grace-period number at which it may be invoked.
     pub queued: Vec<(u8, Seq, bool)>,
 }
 
@@ -75,7 +75,7 @@ impl Host for Idle {
 }
 
 impl State {
-    /// Booted, and all at rest.
+    /// Booted, with all threads at rest.
     pub fn new(policy: Policy, budget: Budget) -> State {
         let offload = match policy {
             Policy::Kernel612 => Offload::kernel_6_12(1000),
@@ -134,7 +134,7 @@ impl State {
         self.apply(Input::Cpu(at as CpuId, input))
     }
 
-    /// A call about offloading, carried out but for the callbacks' moves.
+    /// Makes a call about offloading and performs its effects, except for the moves of callbacks.
     pub fn offload(&mut self, input: OffloadInput) -> Output {
         let output = self.apply(Input::Offload(input));
         let (todo, timer) = match output {
@@ -178,7 +178,7 @@ impl State {
         }
     }
 
-    /// A callback runs.
+    /// Runs a callback.
     pub fn invoke(&mut self, what: u8) {
         if what == BARRIER {
             return;
@@ -202,7 +202,7 @@ impl State {
         self.world.global.phase()
     }
 
-    /// Is a grace period to be driven?
+    /// Does a grace period have to be driven?
     pub fn is_busy(&self) -> bool {
         self.world.global.busy()
     }
@@ -215,11 +215,7 @@ impl State {
             assert_eq!(member.bypass(), fifos.bypass.len() as u64, "in the bypass");
         }
         let group = &self.world.groups[&0];
-        assert_eq!(
-            group.timer(),
-            self.timer,
-            "the timer is as the group thinks"
-        );
+        assert_eq!(group.timer(), self.timer, "the host's timer is the group's");
         let rests = group.rest() == Some(Rest::Unbounded) && !group.goes_on(&self.world.global);
         if !rests || self.timer.is_some() {
             return;
@@ -237,7 +233,7 @@ impl State {
         }
     }
 
-    /// All threads run by themselves: nothing is left.
+    /// Runs all threads until they rest: no callback may be left.
     pub fn settle(&mut self) {
         for _ in 0..6 * FLUSH + 12 {
             self.run_all();
@@ -250,7 +246,7 @@ impl State {
             let none = fifos.list.is_empty() && fifos.bypass.is_empty() && fifos.out.is_none();
             assert!(none, "CPU {at} still has the barrier's callback");
         }
-        assert!(!self.is_busy(), "work without anybody waiting");
+        assert!(!self.is_busy(), "the engine is busy without a request");
         assert_eq!(self.cpu(0).member().lazy() + self.cpu(1).member().lazy(), 0);
     }
 

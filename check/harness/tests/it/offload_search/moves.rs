@@ -1,4 +1,4 @@
-//! What can be done in a state, and doing it.
+//! The possible actions of a state, and their execution.
 
 use quiescent_engine::barrier::Visit;
 use quiescent_engine::offload::{Call, Place};
@@ -7,7 +7,7 @@ use quiescent_harness::replay::{CpuInput, Input, OffloadInput, Output};
 
 use super::model::{BARRIER, CPUS, State};
 
-/// One deed; CPUs by number.
+/// One action; CPUs by number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Deed {
     Lazy(usize),
@@ -119,7 +119,7 @@ impl State {
         self.queued.push((at as u8, stamp, false));
     }
 
-    /// Time passes, and the timer fires if it is due. A CPU that serves its own callbacks has its tick.
+    /// Time passes, and the timer fires if it is due. A CPU that invokes its own callbacks has its tick.
     pub fn pass_tick(&mut self) {
         self.tick += 1;
         if self.timer.is_some_and(|at| at <= self.tick) {
@@ -188,7 +188,7 @@ impl State {
         fifos.out = Some((rcuop, start, end, fifos.list.drain(..n).collect()));
     }
 
-    /// All that is out runs, and the batch is over.
+    /// Runs all extracted callbacks, and ends the batch.
     fn end_batch(&mut self, at: usize) {
         let (rcuop, start, end, all) = self.fifos[at].out.take().expect("a batch is out");
         all.into_iter().for_each(|what| self.invoke(what));
@@ -215,7 +215,7 @@ impl State {
         }
     }
 
-    /// A grace period goes on: its start, all up to its end, the leaf's notice, the end.
+    /// A grace period continues: its start, all steps up to its end, the leaf's notification, the end.
     fn gp(&mut self) {
         use quiescent_engine::Next::Fence;
         let before = self.phase();
@@ -260,7 +260,7 @@ impl State {
         }
     }
 
-    /// Whatever can run does, until nothing can.
+    /// Performs every action that is possible, until none is.
     pub fn run_all(&mut self) {
         for _ in 0..500 {
             let runs = |deed: &Deed| {

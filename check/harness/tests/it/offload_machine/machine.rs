@@ -1,4 +1,4 @@
-//! What happens to the machine now and then: CPUs come, go, and change sides; memory runs low; barriers.
+//! Rare events: CPUs arrive, leave, and change sides; memory runs low; barriers.
 
 use quiescent_engine::CpuId;
 use quiescent_engine::barrier::{Begin, Visit};
@@ -9,7 +9,7 @@ use quiescent_harness::replay::{BarrierInput, CpuInput, Input, OffloadInput, Out
 use super::fifo::What;
 use super::rig::{CHOSEN, CPUS, Rig};
 
-/// The barrier in flight.
+/// The barrier in flight, if there is one.
 #[derive(Default)]
 pub struct Barriers {
     flight: Option<Flight>,
@@ -73,10 +73,11 @@ impl Rig {
         }
     }
 
-    /// It delivers its deferred wake-up, and goes. Another CPU takes over callbacks that are not offloaded.
+    /// The CPU delivers its deferred wake-up, and leaves. Another CPU takes over callbacks that are not
+    /// offloaded.
     pub fn dies(&mut self, at: usize) {
         if at == 0 || self.is_inside(at) {
-            return; // the grace-period thread lives on CPU 0
+            return; // the grace-period thread runs on CPU 0
         }
         let cpu = at as CpuId;
         if at < CHOSEN {
@@ -99,7 +100,7 @@ impl Rig {
             self.seldom.died_lazy += u32::from(lazy);
             return;
         }
-        // What its last batch still has out is invoked before anything else: nothing is reordered.
+        // Callbacks that its last batch has extracted are invoked first, so that the order is kept.
         while self.fifos[at].out.is_some() {
             self.invoke(at);
         }
@@ -131,7 +132,7 @@ impl Rig {
         own.adopt(other, merged.done, (head, end));
     }
 
-    /// Rarer calls.
+    /// Rare calls.
     pub fn odds(&mut self) {
         if self.random.below(2) == 0 {
             self.hurry = !self.hurry;
@@ -153,7 +154,7 @@ impl Rig {
 
     // Barriers.
 
-    /// One begins, or the one in flight goes on.
+    /// Begins a barrier, or continues the one in flight.
     pub fn barrier(&mut self) {
         if !self.barriers.is_over() {
             return self.step_barrier();
@@ -171,7 +172,7 @@ impl Rig {
         });
     }
 
-    /// It visits the next CPU.
+    /// The barrier visits the next CPU.
     pub fn step_barrier(&mut self) {
         let Some(flight) = &mut self.barriers.flight else {
             return;
@@ -217,7 +218,7 @@ impl Rig {
         );
     }
 
-    /// The barrier's callback has been invoked somewhere.
+    /// The barrier's callback was invoked on a CPU.
     pub fn share_done(&mut self) {
         let complete = self.host.input(Input::Barrier(BarrierInput::OneDone));
         self.end_barrier(complete);

@@ -1,6 +1,6 @@
 //! A kernel machine with offloaded CPUs, lazy callbacks, a barrier, toggling and hotplug, in a random order
-//! that is always the same, under both policies. No callback is lost, runs twice, runs too early or out of
-//! order, nothing lazy waits longer than it is promised, and every run is replayed from its recording.
+//! with fixed seeds, under both policies. No callback is lost, runs twice, runs too early or out of order, no
+//! lazy callback waits longer than promised, and every run is replayed from its recording.
 
 mod fifo;
 mod machine;
@@ -14,7 +14,7 @@ use quiescent_engine::{Config, EarlyQs, Global};
 use quiescent_harness::replay::{Entry, Input, Output, World};
 use rig::{CPUS, Rig, Seldom};
 
-/// Seconds are short, too.
+/// Seconds are short: so many ticks.
 const HZ: u32 = 10;
 
 /// Six CPUs in three leaves; every time and every mark is small, so that all of them are reached.
@@ -48,7 +48,7 @@ fn config(random: &mut Random, policy: Policy) -> Config {
     }
 }
 
-/// A run of so many deeds; then everything settles.
+/// A run of so many actions, and then of what is left until nothing is pending.
 fn run(seed: u64, policy: Policy, deeds: u32, record: bool) -> (Rig, Config) {
     let mut random = Random::new(seed);
     let config = config(&mut random, policy);

@@ -1,4 +1,4 @@
-//! The machine's deeds: readers, callbacks, ticks and threads. What is rarer is in `machine`.
+//! The machine's frequent actions: readers, callbacks, ticks and threads. Rare events are in `machine`.
 
 use std::collections::VecDeque;
 
@@ -29,11 +29,11 @@ pub struct Rig {
     pub random: Random,
     pub config: Config,
     pub online: [bool; CPUS],
-    /// How often it has died.
+    /// How often each CPU has died.
     pub life: [u32; CPUS],
-    /// Its rcuop is awake.
+    /// CPUs whose rcuop is awake.
     rcuop: [bool; CPUS],
-    /// Its soft interrupt is raised.
+    /// CPUs whose soft interrupt is raised.
     raised: [bool; CPUS],
     sections: [Option<usize>; CPUS],
     pub fifos: [Fifos; CPUS],
@@ -71,7 +71,7 @@ impl Rig {
         }
     }
 
-    /// Something happens to some CPU.
+    /// Performs a random action on a random CPU.
     pub fn deed(&mut self) {
         let at = self.random.below(CPUS as u64);
         if self.random.below(3) == 0 {
@@ -144,7 +144,7 @@ impl Rig {
         }) += 1;
     }
 
-    /// A tick; an offloaded CPU delivers what it has put off.
+    /// A tick; an offloaded CPU delivers its deferred wake-up.
     pub fn tick(&mut self, at: usize) {
         let cpu = at as CpuId;
         let group = self.host.cpu(cpu).and_then(|cpu| cpu.member().group());
@@ -162,7 +162,7 @@ impl Rig {
         }
     }
 
-    /// Part of the soft interrupt: its look and the begin of a batch, or the batch's next callback.
+    /// Part of the soft interrupt: its check and the begin of a batch, or the batch's next callback.
     pub fn soft_interrupt(&mut self, at: usize) {
         let cpu = at as CpuId;
         self.raised[at] = (self.raised[at] | self.host.take_core(cpu)) && self.online[at];
@@ -187,7 +187,7 @@ impl Rig {
         }
     }
 
-    /// The next callback of the batch that is out; or its end.
+    /// Invokes the next callback of the extracted batch, or ends the batch.
     pub fn invoke(&mut self, at: usize) {
         let out = self.fifos[at].out.as_mut().expect("a batch is out");
         match out.left.pop_front().map(|entry| entry.what) {
@@ -269,12 +269,12 @@ impl Rig {
         }
     }
 
-    /// Does anything of this CPU's run, or will?
+    /// Does anything that belongs to this CPU run, or will it?
     pub fn is_active(&self, at: usize) -> bool {
         self.rcuop[at] || self.raised[at] || self.fifos[at].out.is_some()
     }
 
-    /// Time passes: timers fire, and offload threads are done with what they had to do.
+    /// Lets time pass: timers fire, and offload threads finish their work.
     pub fn jiffy(&mut self) {
         self.host.pass_jiffies(1);
         self.seldom.timers += self.host.fire_timers();
@@ -290,11 +290,11 @@ impl Rig {
 
     // The oracle.
 
-    /// Nothing lazy waits longer than it is promised.
+    /// No lazy callback waits longer than promised.
     fn check_times(&self) {
         let (now, offload) = (self.host.now().jiffies, self.config.offload);
         let promised = match offload.policy {
-            // The whole time may start again, once, and a tick goes by each time.
+            // The whole time may start again once, and one tick passes each time.
             Policy::Kernel612 => 2 * offload.lazy_flush + 3,
             Policy::Quiescent => offload.lazy_flush,
         };
@@ -311,7 +311,7 @@ impl Rig {
         }
     }
 
-    /// Everything that must hold after every deed.
+    /// All conditions that hold after every action.
     pub fn check(&mut self) {
         for (fifos, cpu) in self.fifos.iter().zip(0..) {
             if let Some(cpu) = self.host.cpu(cpu) {
@@ -337,7 +337,7 @@ impl Rig {
         }
     }
 
-    /// All readers leave, and all threads run: a barrier is done soon, and everything in the end.
+    /// All readers leave, and all threads run: a barrier completes soon, and nothing is left in the end.
     pub fn settle(&mut self) {
         (0..CPUS).for_each(|at| self.exit(at));
         let flush = self.config.offload.lazy_flush;
@@ -360,11 +360,17 @@ impl Rig {
             self.step_barrier();
             self.check();
             let over = self.barriers.is_over();
-            assert!(over || tick < flush - 10, "a barrier waits for laziness");
+            assert!(
+                over || tick < flush - 10,
+                "a barrier waits for lazy callbacks"
+            );
         }
         let left: VecDeque<usize> = self.oracle.owed().into();
         assert!(left.is_empty(), "callbacks were lost: {left:?}");
         assert!(self.fifos.iter().all(Fifos::is_empty));
-        assert!(!self.host.engine().busy(), "work without anybody waiting");
+        assert!(
+            !self.host.engine().busy(),
+            "the engine is busy without a request"
+        );
     }
 }

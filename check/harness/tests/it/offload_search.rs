@@ -1,9 +1,9 @@
 //! Exhaustive search of a small offloaded machine: every interleaving of queueing (lazy or not, with
 //! interrupts or without), ticks, rcuog's single steps, grace-period steps, batches, toggles and a barrier's
-//! visits, within bounds, under both policies. From every state that is reached the machine is let run by
+//! visits, within bounds, under both policies. From every state that is reached the machine continues by
 //! itself: every callback must be invoked, once, in order and not before its grace period.
 //!
-//! All CPUs idle all the time: whether a grace period is long enough is the business of `search`.
+//! All CPUs idle all the time; `search` tests whether a grace period is long enough.
 
 mod model;
 mod moves;
@@ -14,10 +14,10 @@ use std::hash::{BuildHasher, RandomState};
 use model::{Budget, State};
 use quiescent_engine::offload::Policy;
 
-/// Searches all there is; states and those in which nothing can be done any more.
+/// Searches all states; returns their number, and the number of those in which no action is possible.
 fn search(policy: Policy, budget: Budget) -> usize {
     let (hasher, mut seen) = (RandomState::new(), HashSet::new());
-    // Two fingerprints a state: a collision of both would hide one.
+    // Two fingerprints a state: only a collision of both would hide a state.
     let print = |state: &State| (hasher.hash_one(state), hasher.hash_one((1, state)));
     let first = State::new(policy, budget);
     seen.insert(print(&first));

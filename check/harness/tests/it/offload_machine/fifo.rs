@@ -1,6 +1,5 @@
-//! What the host keeps: two FIFOs for each CPU, and what is out. And the oracle's part about them: it knows
-//! of each callback which sections were open when it was queued, and never asks the engine about grace
-//! periods.
+//! The host's part: two FIFOs for each CPU, and the extracted callbacks. And the oracle's part: it stores for
+//! each callback which sections were open when it was queued, and never asks the engine about grace periods.
 
 use std::collections::VecDeque;
 
@@ -18,21 +17,21 @@ pub enum What {
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     pub what: What,
-    /// Its position, as the engine said.
+    /// Its position, as the engine returned it.
     pub pos: Pos,
 }
 
-/// One that was queued.
+/// A callback that was queued.
 pub struct Callback {
     /// Sections that were open then.
     pub open: Vec<usize>,
     pub queued_at: u64,
-    /// Where, and which life of that CPU it was: order is kept within.
+    /// The CPU, and how often it had died: callbacks of one life keep their order.
     pub home: (usize, u32),
     pub invoked: bool,
 }
 
-/// A batch that has begun.
+/// A batch that was extracted.
 #[derive(Debug)]
 pub struct Out {
     pub context: Context,
@@ -40,7 +39,7 @@ pub struct Out {
     pub left: VecDeque<Entry>,
 }
 
-/// A CPU's.
+/// The FIFOs of a CPU.
 #[derive(Default)]
 pub struct Fifos {
     pub list: VecDeque<Entry>,
@@ -57,7 +56,7 @@ impl Fifos {
         }
     }
 
-    /// The bypass moves to the end of the list. True if there was any.
+    /// Moves the bypass to the end of the list. True if it had entries.
     pub fn flush(&mut self, flushed: u64) -> bool {
         if flushed > 0 {
             assert_eq!(flushed, self.bypass.len() as u64, "all of the bypass");
@@ -66,13 +65,17 @@ impl Fifos {
         flushed > 0
     }
 
-    /// The oldest go out: they are those that the engine means.
+    /// Extracts the oldest entries: they are those that the engine has named.
     pub fn take(&mut self, context: Context, range: (Pos, Pos)) {
         assert!(self.out.is_none(), "two batches of a CPU are out");
         let n = range.1.wrapping_sub(range.0) as usize;
         let left: VecDeque<Entry> = self.list.drain(..n).collect();
         for (entry, i) in left.iter().zip(0..) {
-            assert_eq!(entry.pos, range.0.wrapping_add(i), "another one is meant");
+            assert_eq!(
+                entry.pos,
+                range.0.wrapping_add(i),
+                "the engine names another entry"
+            );
         }
         self.out = Some(Out {
             context,
@@ -81,9 +84,9 @@ impl Fifos {
         });
     }
 
-    /// Takes over `gone`'s, so many of them in front.
+    /// Takes over the entries of `gone`, so many of them in front.
     pub fn adopt(&mut self, gone: &mut Fifos, done: u64, (head, end): (Pos, Pos)) {
-        assert!(gone.bypass.is_empty(), "it looked after them itself");
+        assert!(gone.bypass.is_empty(), "it had none in the bypass");
         let pending = gone.list.split_off(done as usize);
         for (mut entry, i) in gone.list.drain(..).rev().zip(1..) {
             entry.pos = head.wrapping_sub(i);
@@ -95,7 +98,7 @@ impl Fifos {
         }
     }
 
-    /// The counts agree with the engine's.
+    /// Compares the counts with the engine's.
     pub fn check(&self, list: &CbList, bypass: u64) {
         let queued = list.end().wrapping_sub(list.head());
         assert_eq!(queued, self.list.len() as u64, "in the list");
@@ -123,13 +126,13 @@ impl Fifos {
     }
 }
 
-/// All callbacks, and who is to be waited for.
+/// All callbacks, and those that must be waited for.
 #[derive(Default)]
 pub struct Oracle {
     pub callbacks: Vec<Callback>,
-    /// Sections: has it ended?
+    /// For each section: has it ended?
     pub ended: Vec<bool>,
-    /// The latest one invoked of each life of each CPU.
+    /// The latest callback invoked of each life of each CPU.
     latest: Vec<((usize, u32), usize)>,
 }
 
@@ -144,7 +147,7 @@ impl Oracle {
         self.callbacks.len() - 1
     }
 
-    /// A callback runs: not twice, not too early, and not before one that was queued before it.
+    /// Runs a callback: not twice, not too early, and not before one that was queued before it.
     pub fn invoked(&mut self, id: usize) {
         let callback = &mut self.callbacks[id];
         assert!(!callback.invoked, "callback {id} ran twice");
@@ -168,7 +171,7 @@ impl Oracle {
         }
     }
 
-    /// Those that are queued and have not run.
+    /// The callbacks that are queued and have not run.
     pub fn owed(&self) -> Vec<usize> {
         let all = 0..self.callbacks.len();
         all.filter(|&id| !self.callbacks[id].invoked).collect()
