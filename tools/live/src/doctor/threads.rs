@@ -1,5 +1,4 @@
-//! RCU's threads: where those of offloading may run, how urgent they are, and whether a soft interrupt is
-//! one.
+//! Rules on RCU's threads: CPUs of the offload threads, priorities, and RCU's soft interrupt as threads.
 
 use super::{Finding, Severity};
 use crate::Machine;
@@ -46,7 +45,8 @@ fn places(machine: &Machine, tasks: &[Task]) -> Option<Finding> {
                 "{count} of {} threads rcuog/N and rcuop/N may run there",
                 offloaders.len()
             ),
-            "for p in $(pgrep 'rcuo[gps]'); do taskset -pc CPUS $p; done, with the CPUs that are left for such work",
+            "for p in $(pgrep 'rcuo[gps]'); do taskset -pc CPUS $p; done, with the CPUs that are left for \
+             such work",
         ),
     })
 }

@@ -168,8 +168,8 @@ impl Version {
             let longer = runs.iter().filter(|it| it.share_above(limit) > 0.0);
             let published_longer = published.iter().filter(|it| it.max_ms > limit);
             outcome.notes.push(format!(
-                "early_qs={name}: {:.1} % of the calls took two waits (more than {limit} ms); runs that have such a call: \
-                 published {} of {}, model {}",
+                "early_qs={name}: {:.1} % of the calls took two waits (more than {limit} ms); runs that \
+                 have such a call: published {} of {}, model {}",
                 100.0 * all.share_above(limit),
                 published_longer.count(),
                 published.len(),
@@ -212,8 +212,8 @@ pub fn v2(seed: u64) -> Outcome {
         100.0 * (pooled - 6.0) / 4.0
     ));
     outcome.notes.push(
-        "assumed: CPUs in parallel, calls one after the other, callbacks in the soft interrupt; in the pooled rows the \
-         grace-period thread is moved once a second to any CPU"
+        "assumed: CPUs in parallel, calls one after the other, callbacks in the soft interrupt; in the \
+         pooled rows the grace-period thread is moved once a second to any CPU"
             .into(),
     );
     outcome
@@ -246,8 +246,8 @@ fn placed(version: &Version, experiment: &Experiment, outcome: &mut Outcome) {
         }
     }
     outcome.notes.push(
-        "on one CPU: the shortest calls of the runs that have calls of one wait; on different CPUs: the runs that have none \
-         (with early_qs=init all runs: it makes no difference)"
+        "on one CPU: the shortest calls of the runs that have calls of one wait; on different CPUs: the \
+         runs that have none (with early_qs=init all runs: it makes no difference)"
             .into(),
     );
 }
@@ -270,8 +270,10 @@ pub fn rfc(seed: u64) -> Outcome {
     let mut outcome = Outcome::default();
     version.pooled(&experiment, &mut outcome);
     outcome.notes.push(
-        "assumed: CPUs in parallel, rcu_normal_wake_from_gp=1 (a mean of 4 ms is one wait and nothing else), 16 CPUs each \
-         of which queues a callback every eight seconds (fitted: half of the published runs before have a call of two waits)"
+        "assumed: CPUs in parallel, rcu_normal_wake_from_gp=1 (a mean of 4 ms is one wait and nothing \
+         else), 16 CPUs each \
+         of which queues a callback every eight seconds (fitted: half of the published runs before have a \
+         call of two waits)"
             .into(),
     );
     outcome

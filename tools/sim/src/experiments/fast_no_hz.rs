@@ -84,7 +84,8 @@ pub fn fast_no_hz(seed: u64) -> Outcome {
         }
     }
     outcome.notes.push(
-        "told are \"4 jiffies (6 or so when all are kfree callbacks)\"; the dated facts are 4 to 7 jiffies, and about six seconds up to 5.6".into(),
+        "the talk says \"4 jiffies (6 or so when all are kfree callbacks)\"; the dated facts are 4 to 7 \
+         jiffies, and about six seconds up to 5.6".into(),
     );
     notes("idle-callbacks", &mut outcome);
     outcome

@@ -41,7 +41,7 @@ pub(super) fn plan(workload: &str, sets: &[(&str, &str)]) -> Plan {
 /// What it shows.
 pub(super) fn run(workload: &str, sets: &[(&str, &str)]) -> Stats {
     let plan = plan(workload, sets);
-    plan.run(|| false).expect("nobody stops it")
+    plan.run(|| false).expect("no caller stops the plan")
 }
 
 /// What it shows with each of `n` seeds that follow from this one.

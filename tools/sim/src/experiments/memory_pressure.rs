@@ -40,7 +40,10 @@ impl Figures {
         let sets = [("every", every), ("seed", seed)];
         let plan = loads::plan("memory-pressure", &sets);
         let mut machine = plan.machine();
-        assert!(plan.run_on(&mut machine, || false), "nobody stops it");
+        assert!(
+            plan.run_on(&mut machine, || false),
+            "no caller stops the plan"
+        );
         let stats = machine.stats();
         let limit = plan.parameters.iter().find(|it| it.0 == "limit");
         let limit: f64 = limit.and_then(|it| it.1.parse().ok()).unwrap_or(f64::NAN);
@@ -100,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn where_memory_does_not_run_low_nobody_is_flushed() {
+    fn where_memory_does_not_run_low_nothing_is_flushed() {
         let workload = Workload::named("memory-pressure").unwrap();
         let plan = workload.plan(&[("limit", "100000000")]).unwrap();
         let mut machine = plan.machine();

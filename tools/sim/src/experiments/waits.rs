@@ -83,7 +83,8 @@ impl Waiting {
                 TWICE => "raising jiffies lengthens it in proportion to the number of waits";
             &raised, ("longer_waits_per_call", "waits/call") => 1000.0 * lengthened / calls / LONGER,
                 EACH => "each call takes one to four of the longer waits";
-            &hurried, ("added_pct_of_normal", "%") => 100.0 * added(&expedited[0], &expedited[1]) / lengthened,
+            &hurried, ("added_pct_of_normal", "%") =>
+                100.0 * added(&expedited[0], &expedited[1]) / lengthened,
                 LEFT => "expedited removes it";
         }
         let mut beside = |case: &str, it: &Stats| {

@@ -31,7 +31,7 @@ pub(crate) struct Expediting {
     stage: Stage,
     /// The holder of the role: its cookie, and the task that waits.
     job: Option<(Seq, usize)>,
-    /// Want the role, in the order in which they came.
+    /// Tasks that want the role, in the order of their arrival.
     contenders: VecDeque<(Seq, usize)>,
     /// Sleep at a node, on a queue of it.
     waiters: BTreeMap<(usize, u8), Vec<(Seq, usize)>>,
@@ -45,7 +45,7 @@ enum Stage {
     Begins,
     /// The next step.
     Drives(ExpNext),
-    /// Wakes those whose grace period is over.
+    /// Wakes the tasks whose grace period is over.
     Wakes,
 }
 
@@ -135,7 +135,7 @@ impl Machine {
                     next
                 }
                 ExpNext::Sleep(ticks) => {
-                    // Whatever wakes it, it looks again.
+                    // After every wake-up it checks again.
                     self.exp.stage = Stage::Drives(ExpNext::Again);
                     if let Some(ticks) = ticks {
                         let at = expiry(self.jiffies(), ticks);
@@ -155,7 +155,7 @@ impl Machine {
         }
     }
 
-    /// Does what it has been told, and is told what comes then.
+    /// Carries out the engine's last command, and asks for the next one.
     fn exp_step(&mut self, cpu: CpuId, next: ExpNext, cost: &mut u64) -> ExpNext {
         let costs = self.options.costs;
         let now = self.engine_now(cpu);
@@ -190,7 +190,7 @@ impl Machine {
                 continue;
             }
             if lo + bit == from {
-                // The worker has come here since it was told to ask: it is outside of every section.
+                // The worker has come here since the engine's command: it is outside of every section.
                 self.exp_interrupt(from);
                 continue;
             }
@@ -201,7 +201,7 @@ impl Machine {
     }
 
     fn exp_wakes(&mut self, cpu: CpuId) -> Act {
-        let (_, caller) = self.exp.job.take().expect("somebody had the role");
+        let (_, caller) = self.exp.job.take().expect("a task had the role");
         self.rcu.global.exp_release();
         self.wake(caller, cpu);
         let mut woken = 1;

@@ -1,7 +1,6 @@
-//! The three columns, figure by figure: of the real machine from the trace, of the model from what its runs
-//! have counted.
+//! The three columns, figure by figure: the real machine's from the trace, the model's from its runs.
 //!
-//! One table says what is a line, and how it is taken from either; so both sides are counted alike.
+//! One table defines each line and how it is computed from either source, so both are counted alike.
 
 use quiescent_trace::{Role, role};
 
@@ -17,7 +16,7 @@ pub struct Line {
     pub metric: &'static str,
     /// The unit.
     pub unit: &'static str,
-    /// The real machine's; none if the trace has nothing of it.
+    /// The real machine's; none if the trace does not show it.
     pub recorded: Option<f64>,
     /// The model's, under the settings of the trace.
     pub modelled: f64,

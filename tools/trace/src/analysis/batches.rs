@@ -26,7 +26,7 @@ pub(crate) struct Batches {
     torn: u64,
 }
 
-/// Who invokes.
+/// The invoker.
 #[derive(Debug, Default)]
 struct Invoker {
     /// The batch that runs: its start, whether it counts, and the list's length.
@@ -186,7 +186,7 @@ impl Of {
     }
 }
 
-/// Who invokes: an offload thread, RCU's thread of a CPU, or the soft interrupt of a CPU.
+/// The invoker: an offload thread, RCU's thread of a CPU, or the soft interrupt of a CPU.
 pub(crate) fn invoker_of(record: &Record<'_>) -> String {
     match role(record.task) {
         Role::OffloadInvoker => short(record.task).to_owned(),

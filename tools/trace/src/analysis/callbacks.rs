@@ -1,19 +1,18 @@
 //! Callbacks by function, by the task that queued them, by system call.
 //!
-//! A callback is its head, from `rcu_callback` to `rcu_invoke_callback`; what was queued in the window is
-//! `queued`, what was invoked in it `invoked`. A delay counts if both lie in the window. `unseen` were
-//! invoked and their queueing is not in the trace; `left` were queued in the window and not invoked up to the
-//! end of the trace. Blocks for `kvfree_rcu` are the row `kvfree`, freed in bulk `kvfree (bulk)`: an array of
-//! them has no head.
+//! A callback is identified by its head, from `rcu_callback` to `rcu_invoke_callback`. Counted are `queued`
+//! and `invoked` in the window; a delay counts if both lie in it. `unseen` callbacks were invoked without a
+//! queueing in the trace; `left` ones were queued in the window and not invoked before the trace ends. Blocks
+//! of `kvfree_rcu` are the row `kvfree`, those freed in bulk `kvfree (bulk)`: an array of them has no head.
 //!
-//! **Lazy** is told as in `arrival.rs`: where the trace shows laziness at all, a callback of an offloaded CPU
-//! on which no event of offloading follows, or one that opens a bypass list. Elsewhere it is not known.
+//! **Lazy** is known as in `arrival.rs`: where the trace shows laziness at all, a callback of an offloaded
+//! CPU is lazy if no event of offloading follows it, or if it opens a bypass list. Elsewhere it is not known.
 //!
 //! **System calls.** Where they are traced, a callback that a task queued outside of interrupts belongs to
 //! the one it is in.
 //!
-//! Filters select the CPU on which, and the task by which a callback was queued; what was not seen queued is
-//! left out then.
+//! Filters select the CPU and the task that queued a callback; callbacks with no queueing in the trace are
+//! then left out.
 
 use super::bounded::{NAMES_MOST, Names, Waiting, row};
 use super::findings::{Findings, Table, count, ms};
@@ -158,7 +157,10 @@ impl Part for Callbacks {
         }
         if self.counts.refused > 0 {
             let n = self.counts.refused;
-            findings.notes.push(format!("{n} callbacks had no room in the tables of tasks and system calls ({NAMES_MOST} rows each)"));
+            findings.notes.push(format!(
+                "{n} callbacks had no room in the tables of tasks and system calls \
+             ({NAMES_MOST} rows each)"
+            ));
         }
         if !self.ways.lazy {
             findings.notes.push(
@@ -290,7 +292,8 @@ impl Callbacks {
             .extend([tasks, calls].into_iter().filter(|t| !t.rows.is_empty()));
         if self.calls.is_none() {
             findings.notes.push(
-                "no system calls in this trace: record raw_syscalls:sys_enter and sys_exit to see which ones queue".to_owned(),
+                "no system calls in this trace: record raw_syscalls:sys_enter and sys_exit to see which \
+                 ones queue".to_owned(),
             );
         }
     }

@@ -1,8 +1,8 @@
 //! Grace periods: phases, scans, who was last, who asked.
 //!
 //! ```text
-//!  request        start      fqswait           fqsstart   fqsend/fqswait …   last report      end
-//!     │  queueing   │   init    │       wait       │   scan     │     wait …      │   cleanup   │    gap    start
+//!  request        start      fqswait         fqsstart   fqsend/fqswait …   last report     end       start
+//!     │  queueing   │   init    │      wait      │   scan     │    wait …      │   cleanup  │   gap    │
 //! ```
 //!
 //! A grace period counts if it starts and ends in the window. `request` is the first `newreq` since the last

@@ -212,7 +212,7 @@ fn number_at_end(seq: i64) -> i64 {
     (seq & !3).wrapping_add(4)
 }
 
-/// A task, or the interrupt that came in its way.
+/// A task, or the interrupt that interrupted it.
 pub(crate) fn context<'a>(record: &Record<'a>) -> &'a str {
     if record.flags.hardirq() {
         "interrupt"

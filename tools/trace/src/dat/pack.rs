@@ -29,7 +29,8 @@ impl Packing {
             _ => Err(unsupported(
                 place,
                 format_args!(
-                    "compressed by `{name}`, which is not known; `trace-cmd convert --compression zstd` makes a file that is"
+                    "compressed by `{name}`, which is not known; `trace-cmd convert --compression zstd` \
+                     makes a file that is"
                 ),
             )),
         }
@@ -103,14 +104,15 @@ fn frame_start(packed: &mut impl Read) -> io::Result<Vec<u8>> {
     Ok(start)
 }
 
-/// Whether a frame starts here whose window is one that is given.
+/// Does a frame with an acceptable window start here?
 fn check(start: &[u8]) -> io::Result<()> {
     match window(start) {
         Some(window) if window <= WINDOW_MOST => Ok(()),
         Some(window) => Err(io::Error::new(
             io::ErrorKind::Unsupported,
             format!(
-                "the zstd frame wants a window of {window} bytes, and {WINDOW_MOST} is the most that is given; compress with less, e.g. `zstd -19`"
+                "the zstd frame wants a window of {window} bytes, and {WINDOW_MOST} is the most that is \
+                 given; compress with less, e.g. `zstd -19`"
             ),
         )),
         None => Err(io::Error::new(
@@ -180,7 +182,7 @@ impl<R: Read> Read for Frames<R> {
     }
 }
 
-/// A reader of which something has been looked at before it is read.
+/// A reader of which some bytes have been read in advance.
 struct Ahead<R> {
     front: Vec<u8>,
     inner: R,

@@ -1,10 +1,9 @@
 //! The kernel's text of an event, by the kernel's own recipe: its `print fmt`.
 //!
-//! A recipe is a format string as C has it, and an expression for each conversion. Both are taken apart once
-//! ([`Print::parse`]) and followed for each event. What expressions may hold is in `expr`. A recipe that has
-//! anything else (an array, a bitmap, an enumerator that the kernel left unresolved, `%pI4`) is none: such
-//! events are written as `name=value` of all their fields, the way `trace-cmd report -R` does, and nothing is
-//! guessed.
+//! A recipe is a C format string with an expression for each conversion. Both are parsed once
+//! ([`Print::parse`]) and evaluated for each event; `expr` has the supported expressions. A recipe with
+//! anything else (an array, a bitmap, an enumerator that the kernel left unresolved, `%pI4`) is rejected:
+//! such events are written as `name=value` of all their fields, as `trace-cmd report -R` does.
 
 use super::expr::{Context, Expr, Parser};
 use super::format::{Field, Format, Kind};

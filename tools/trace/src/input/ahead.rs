@@ -76,7 +76,7 @@ impl BufRead for Ahead {
             self.ended = next.is_empty();
             let old = std::mem::replace(&mut self.block, next);
             self.at = 0;
-            // Nobody there to fill it again: it was the last.
+            // There is no thread to fill it again: it was the last.
             let _gone = self.read.send(old);
         }
         Ok(&self.block[self.at..])
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_stops_early_is_waited_for_by_nobody() {
+    fn a_reader_that_stops_early_is_not_waited_for() {
         let mut input = ahead(Box::new(BufReader::with_capacity(16, io::repeat(1))));
         assert_eq!(input.fill_buf().expect("reads").len(), 16);
         drop(input);

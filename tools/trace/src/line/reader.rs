@@ -99,10 +99,10 @@ pub struct Reader<R> {
     summary: Summary,
 }
 
-/// Who reads the lines.
+/// The thread that reads the lines.
 #[derive(Debug)]
 enum Source<R> {
-    /// Whoever asks for a record.
+    /// The caller's side.
     Here(Lines<R>),
     /// A thread.
     Ahead(Ahead),
@@ -197,7 +197,7 @@ impl Summary {
         self.last_ns = Some(record.time_ns);
     }
 
-    /// What lines say that are no records, of the next block.
+    /// Counts the lines of the next block that are no records.
     fn add(&mut self, met: Summary) {
         self.lines += met.lines;
         self.malformed.join(&met.malformed);

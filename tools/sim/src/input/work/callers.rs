@@ -16,7 +16,7 @@ pub struct Rounds {
     pub compute: u64,
     /// Nanoseconds of the rest after each round.
     pub rest: u64,
-    /// Pauses and rests are not always the same: they have this mean, and remember nothing.
+    /// Pauses and rests are exponentially distributed with this mean.
     pub vary: bool,
     /// What pauses are drawn from.
     pub chance: Chance,
@@ -84,7 +84,7 @@ pub struct Turns {
     pub compute: u64,
     /// Nanoseconds that it sleeps.
     pub sleep: u64,
-    /// Neither is always the same: both have this mean, and remember nothing.
+    /// Both are exponentially distributed with this mean.
     pub vary: bool,
     /// What they are drawn from.
     pub chance: Chance,

@@ -18,7 +18,7 @@ const FIRST: u64 = 3;
 pub struct Closer {
     /// Nanoseconds between two frames.
     pub every: u64,
-    /// Frames are not regular: the times between them have this mean, and remember nothing.
+    /// The times between frames are exponentially distributed with this mean.
     pub vary: bool,
     /// Buffers that are closed at each frame, one system call each.
     pub buffers: u64,

@@ -39,7 +39,7 @@ impl Queued {
 pub struct Queuer {
     /// Nanoseconds between two arrivals.
     pub every: u64,
-    /// Arrivals are not regular: the times between them have this mean, and remember nothing.
+    /// The times between arrivals are exponentially distributed with this mean.
     pub vary: bool,
     /// How often it queues all of `callbacks` at an arrival.
     pub times: u64,

@@ -16,7 +16,7 @@ pub struct Reads {
     pub sleeps_inside: bool,
     /// It sleeps between them.
     pub sleeps_outside: bool,
-    /// Times are not always the same: they have these means, and remember nothing.
+    /// Times are exponentially distributed with these means.
     pub vary: bool,
     /// What they are drawn from.
     pub chance: Chance,

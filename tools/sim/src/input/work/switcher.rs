@@ -19,7 +19,7 @@ pub struct Switcher {
     pub compute: u64,
     /// Nanoseconds from the end of one to the next.
     pub rest: u64,
-    /// Rests are not always the same: they have this mean, and remember nothing.
+    /// Rests are exponentially distributed with this mean.
     pub vary: bool,
     /// What rests are drawn from.
     pub chance: Chance,

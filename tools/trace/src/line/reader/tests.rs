@@ -87,7 +87,8 @@ proptest! {
 
     #[test]
     fn a_damaged_trace_is_read_to_its_end(
-        from in 0usize..1500, at in any::<usize>(), cut in 0usize..60, put in prop::collection::vec(any::<u8>(), 0..6),
+        from in 0usize..1500, at in any::<usize>(), cut in 0usize..60,
+        put in prop::collection::vec(any::<u8>(), 0..6),
     ) {
         let text: String = idle().lines().skip(from).take(40).flat_map(|line| [line, "\n"]).collect();
         let mut bytes = text.into_bytes();
