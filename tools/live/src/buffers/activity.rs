@@ -179,7 +179,7 @@ impl Activity {
     ///
     /// # Errors
     /// The kernel's buffer cannot be read any more.
-    pub fn look(&mut self) -> io::Result<()> {
+    pub fn update(&mut self) -> io::Result<()> {
         let Some(pipe) = &mut self.pipe else {
             return Ok(());
         };
@@ -232,14 +232,14 @@ mod tests {
     #[test]
     fn rates_can_always_be_had() {
         let mut activity = Activity::new(Some(Rung::Rates), false).unwrap();
-        activity.look().unwrap();
+        activity.update().unwrap();
         assert_eq!((activity.rung, activity.lost()), (Rung::Rates, 0));
     }
 
     #[test]
     fn the_best_source_is_taken_and_why_no_better_one_is_said() {
         let mut activity = Activity::new(None, false).unwrap();
-        activity.look().unwrap();
+        activity.update().unwrap();
         assert_eq!(
             activity.why.is_empty(),
             activity.rung == Rung::Events,

@@ -4,7 +4,7 @@ use super::{Finding, NOTHING, Severity};
 use crate::Machine;
 use crate::state::machine::parameter_file;
 
-pub(super) fn look(machine: &Machine) -> Vec<Finding> {
+pub(super) fn inspect(machine: &Machine) -> Vec<Finding> {
     let mut found = waits(machine);
     found.extend(kinds(machine));
     found.extend(stalls(machine));

@@ -5,7 +5,7 @@ use crate::Machine;
 use crate::state::cpus::{common, known_list, listed, without};
 use crate::state::machine::CPU;
 
-pub(super) fn look(machine: &Machine) -> Vec<Finding> {
+pub(super) fn inspect(machine: &Machine) -> Vec<Finding> {
     let mut found = Vec::new();
     found.extend(ticks(machine));
     found.extend(full(machine));

@@ -120,12 +120,12 @@ const NOTHING: &str = "nothing";
 /// }
 /// ```
 pub fn diagnose(machine: &Machine) -> Vec<Finding> {
-    let mut found = offload::look(machine);
-    found.extend(parameters::look(machine));
-    found.extend(grace::look(machine));
-    found.extend(threads::look(machine));
-    found.extend(idle::look(machine));
-    found.extend(observe::look(machine));
+    let mut found = offload::inspect(machine);
+    found.extend(parameters::inspect(machine));
+    found.extend(grace::inspect(machine));
+    found.extend(threads::inspect(machine));
+    found.extend(idle::inspect(machine));
+    found.extend(observe::inspect(machine));
     found.sort_by_key(|it| it.severity);
     found
 }

@@ -4,7 +4,7 @@ use super::{Finding, NOTHING, Severity};
 use crate::Machine;
 use crate::state::tracefs::{self, Place};
 
-pub(super) fn look(machine: &Machine) -> Vec<Finding> {
+pub(super) fn inspect(machine: &Machine) -> Vec<Finding> {
     let mut found = vec![events(machine)];
     found.extend(pressure(machine));
     found.extend(membarrier(machine));

@@ -7,7 +7,7 @@ use crate::state::machine::parameter_file;
 
 const REMEDY_BUILD: &str = "boot a kernel that is built with CONFIG_RCU_NOCB_CPU=y";
 
-pub(super) fn look(machine: &Machine) -> Vec<Finding> {
+pub(super) fn inspect(machine: &Machine) -> Vec<Finding> {
     let mut found = offload(machine);
     found.extend(lazy(machine));
     found.extend(poll(machine));

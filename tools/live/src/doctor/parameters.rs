@@ -18,7 +18,7 @@ const WORDS: [&str; 2] = ["rcu_nocbs", "rcu_nocb_poll"];
 /// Those that have a rule of their own.
 const ELSEWHERE: [&str; 1] = ["enable_rcu_lazy"];
 
-pub(super) fn look(machine: &Machine) -> Vec<Finding> {
+pub(super) fn inspect(machine: &Machine) -> Vec<Finding> {
     let words = machine.command.as_deref().unwrap_or_default();
     let words = words.split_ascii_whitespace().take_while(|it| *it != "--");
     let mut found: Vec<Finding> = Vec::new();

@@ -6,7 +6,7 @@ use crate::state::cpus::{common, known_list, listed};
 use crate::state::machine::CPU;
 use crate::state::task::Task;
 
-pub(super) fn look(machine: &Machine) -> Vec<Finding> {
+pub(super) fn inspect(machine: &Machine) -> Vec<Finding> {
     let Some(tasks) = &machine.tasks else {
         return Vec::new(); // `offload` has said so
     };

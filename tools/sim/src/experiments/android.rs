@@ -37,11 +37,11 @@ const WAKERS: [(&str, &str); 4] = [
 
 /// A published thread: its name, its number, wake-ups, and the least, longest and mean time between two in
 /// microseconds.
-type Thread = (String, u32, f64, f64, f64, f64);
+type PublishedThread = (String, u32, f64, f64, f64, f64);
 
 #[derive(Deserialize)]
 struct StaticImage {
-    threads: Vec<Thread>,
+    threads: Vec<PublishedThread>,
 }
 
 #[derive(Deserialize)]
@@ -54,7 +54,7 @@ struct Batches {
 struct Batch(f64, String, f64);
 
 /// The model's table, with the published lines beside: those that were woken most first.
-fn listing(case: &str, published: &[Thread], stats: &Stats) -> Listing {
+fn listing(case: &str, published: &[PublishedThread], stats: &Stats) -> Listing {
     let threads = stats.wakeups.iter().zip(&stats.intervals);
     let named = threads.filter(|((name, woken), _)| *woken > 0 && !name.starts_with("other/"));
     let line = |((name, woken), it): (&(String, u64), &crate::record::stats::Intervals)| {

@@ -28,7 +28,7 @@ const WINDOWS: u64 = 20;
 const FLUSH_MS: f64 = 12_000.0;
 
 #[derive(Deserialize)]
-struct Published {
+struct PublishedTable {
     before: BTreeMap<String, [f64; 2]>,
     lazy: BTreeMap<String, [f64; 2]>,
 }
@@ -171,7 +171,7 @@ fn long(seed: u64, outcome: &mut Outcome) {
 
 /// Both tables.
 pub fn chromeos_idle(seed: u64) -> Outcome {
-    let published: Published = published("chromeos-idle");
+    let published: PublishedTable = published("chromeos-idle");
     let mut outcome = Outcome::default();
     before(seed, &published.before, &mut outcome);
     lazy(seed, &published.lazy, &mut outcome);
@@ -230,7 +230,7 @@ mod tests {
             names.sort_unstable();
             names
         };
-        let published: Published = published("chromeos-idle");
+        let published: PublishedTable = published("chromeos-idle");
         assert!(functions(&[]).iter().eq(published.before.keys()));
         assert!(functions(&LAZY).iter().eq(published.lazy.keys()));
     }

@@ -24,7 +24,7 @@ const GPS: Named = ("grace_periods_per_s", "1/s");
 const DELAY: Named = ("delay_ms_max", "ms");
 
 /// What a run has come to.
-struct Figures {
+struct HeldMemory {
     held: f64,
     lost: f64,
     early: f64,
@@ -34,9 +34,9 @@ struct Figures {
     queued: u64,
 }
 
-impl Figures {
+impl HeldMemory {
     /// With looks at memory so often.
-    fn of(every: &str, seed: &str) -> Figures {
+    fn of(every: &str, seed: &str) -> HeldMemory {
         let sets = [("every", every), ("seed", seed)];
         let plan = loads::plan("memory-pressure", &sets);
         let mut machine = plan.machine();
@@ -48,7 +48,7 @@ impl Figures {
         let limit = plan.parameters.iter().find(|it| it.0 == "limit");
         let limit: f64 = limit.and_then(|it| it.1.parse().ok()).unwrap_or(f64::NAN);
         let delays = stats.funcs.iter().flat_map(|it| &it.delays);
-        Figures {
+        HeldMemory {
             held: stats.held.most.1 as f64 / limit,
             lost: machine.owed() as f64,
             early: machine.too_early() as f64,
@@ -63,7 +63,7 @@ impl Figures {
 /// With the shrinker, and without.
 pub fn memory_pressure(seed: u64) -> Outcome {
     let seed = seed.to_string();
-    let (with, without) = (Figures::of("10ms", &seed), Figures::of("0", &seed));
+    let (with, without) = (HeldMemory::of("10ms", &seed), HeldMemory::of("0", &seed));
     let (shrunk, control) = ("memory-pressure", "memory-pressure without the shrinker");
     let mut outcome = Outcome::default();
     shown! { outcome;

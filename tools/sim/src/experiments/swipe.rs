@@ -33,7 +33,7 @@ const PLACES: [(&str, &str); 2] = [
 ];
 
 #[derive(Deserialize)]
-struct Published {
+struct PublishedSwipe {
     power_delta_pct: f64,
 }
 
@@ -52,7 +52,7 @@ fn saved(from: &Stats, to: &Stats) -> (f64, f64) {
 
 /// Offloaded and lazy callbacks while the home screen is swiped, with both placements of RCU's threads.
 pub fn home_screen_swipe(seed: u64) -> Outcome {
-    let published: Published = published("home-screen-swipe");
+    let published: PublishedSwipe = published("home-screen-swipe");
     let mut outcome = Outcome::default();
     for (place, moves) in PLACES {
         let case = format!("home-screen-swipe, {place}");

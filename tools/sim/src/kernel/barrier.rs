@@ -22,12 +22,12 @@ use crate::record::notes::What;
 pub(crate) struct Barriers {
     pub engine: Barrier,
     /// The task of the current barrier.
-    turn: Option<Caller>,
-    waiting: VecDeque<Caller>,
+    turn: Option<BarrierCaller>,
+    waiting: VecDeque<BarrierCaller>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Caller {
+struct BarrierCaller {
     task: usize,
     snap: Seq,
     /// Callbacks below this are waited for.
@@ -61,7 +61,7 @@ impl Machine {
             made: None,
         });
         self.barrier_says("Begin", None, self.barrier.engine.snap());
-        let caller = Caller {
+        let caller = BarrierCaller {
             task,
             snap: self.barrier.engine.snap(),
             until: self.oracle.until(),

@@ -28,7 +28,7 @@ use crate::kernel::wheel::{Timer, expiry};
 pub(crate) struct Expediting {
     /// The task `kworker/rcu_exp`.
     pub worker: usize,
-    stage: Stage,
+    stage: WorkerStage,
     /// The holder of the role: its cookie, and the task that waits.
     job: Option<(Seq, usize)>,
     /// Tasks that want the role, in the order of their arrival.
@@ -39,7 +39,7 @@ pub(crate) struct Expediting {
 
 /// What the worker does next.
 #[derive(Clone, Copy, Debug, Default)]
-enum Stage {
+enum WorkerStage {
     /// Begins the job, if there is one.
     #[default]
     Begins,
@@ -85,9 +85,9 @@ impl Machine {
     /// kworker/rcu_exp: from one sleep, or wake-up of others, to the next.
     pub(crate) fn exp_worker(&mut self, cpu: CpuId) -> Act {
         let act = match self.exp.stage {
-            Stage::Begins => self.exp_begins(cpu),
-            Stage::Drives(next) => self.exp_drives(cpu, next),
-            Stage::Wakes => self.exp_wakes(cpu),
+            WorkerStage::Begins => self.exp_begins(cpu),
+            WorkerStage::Drives(next) => self.exp_drives(cpu, next),
+            WorkerStage::Wakes => self.exp_wakes(cpu),
         };
         if let Act::Busy(cost) = act {
             self.took(cost);
@@ -103,7 +103,7 @@ impl Machine {
         match global.exp_begin(cookie, &view) {
             ExpBegin::Begun => {
                 self.tally.starts(true, &self.oracle);
-                self.exp.stage = Stage::Drives(ExpNext::Again);
+                self.exp.stage = WorkerStage::Drives(ExpNext::Again);
             }
             ExpBegin::Done => {
                 self.exp_role_is_free();
@@ -136,7 +136,7 @@ impl Machine {
                 }
                 ExpNext::Sleep(ticks) => {
                     // After every wake-up it checks again.
-                    self.exp.stage = Stage::Drives(ExpNext::Again);
+                    self.exp.stage = WorkerStage::Drives(ExpNext::Again);
                     if let Some(ticks) = ticks {
                         let at = expiry(self.jiffies(), ticks);
                         self.set_timer(Timer::Wake(self.exp.worker), cpu, at);
@@ -144,12 +144,12 @@ impl Machine {
                     return self.then_sleeps(cpu, cost);
                 }
                 ExpNext::Done => {
-                    self.exp.stage = Stage::Wakes;
+                    self.exp.stage = WorkerStage::Wakes;
                     return Act::Busy(cost);
                 }
             };
             if self.takes_steps() {
-                self.exp.stage = Stage::Drives(next);
+                self.exp.stage = WorkerStage::Drives(next);
                 return Act::Busy(self.step_cost());
             }
         }
@@ -222,7 +222,7 @@ impl Machine {
             }
         }
         self.exp_role_is_free();
-        self.exp.stage = Stage::Begins;
+        self.exp.stage = WorkerStage::Begins;
         Act::Busy(woken * self.options.costs.callback)
     }
 

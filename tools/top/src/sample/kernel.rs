@@ -100,7 +100,7 @@ impl Source for Kernel {
     }
 
     fn read(&mut self) -> io::Result<Sample> {
-        self.activity.look()?;
+        self.activity.update()?;
         let rung = self.activity.rung;
         let functions = self.activity.counters.functions.iter();
         Ok(Sample {

@@ -58,7 +58,7 @@ impl Watch<'_> {
             match self.wait()? {
                 Some(Wish::Quit) => return Ok(()),
                 Some(Wish::Draw) => {}
-                None => self.look(),
+                None => self.read_sample(),
             }
         }
     }
@@ -88,7 +88,7 @@ impl Watch<'_> {
         Ok(Some(wish))
     }
 
-    fn look(&mut self) {
+    fn read_sample(&mut self) {
         match self.source.read() {
             Ok(now) => {
                 if !self.state.paused {

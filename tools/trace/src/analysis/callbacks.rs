@@ -37,7 +37,7 @@ pub(crate) struct Callbacks {
     ways: Ways<u64>,
     /// Queued while they waited already: their invocation is missing.
     again: u64,
-    counts: Counts,
+    counts: CallbackCounts,
     /// For the delays of all rows.
     room: Room,
 }
@@ -58,24 +58,24 @@ struct Pending {
 
 /// Counts of the window.
 #[derive(Debug)]
-struct Counts {
-    functions: Map<u32, Of>,
-    tasks: Map<(u32, u32), Of>,
-    calls: Map<(u32, u32), Of>,
-    all: Of,
+struct CallbackCounts {
+    functions: Map<u32, CallbackFigures>,
+    tasks: Map<(u32, u32), CallbackFigures>,
+    calls: Map<(u32, u32), CallbackFigures>,
+    all: CallbackFigures,
     refused: u64,
 }
 
-impl Default for Counts {
+impl Default for CallbackCounts {
     fn default() -> Self {
         let delay = Spread::apart();
-        Counts {
+        CallbackCounts {
             functions: Map::default(),
             tasks: Map::default(),
             calls: Map::default(),
-            all: Of {
+            all: CallbackFigures {
                 delay,
-                ..Of::default()
+                ..CallbackFigures::default()
             },
             refused: 0,
         }
@@ -84,7 +84,7 @@ impl Default for Counts {
 
 /// Callbacks of one row.
 #[derive(Debug, Default)]
-struct Of {
+struct CallbackFigures {
     queued: u64,
     lazy: u64,
     invoked: u64,
@@ -95,7 +95,7 @@ struct Of {
 
 impl Part for Callbacks {
     fn reset(&mut self) {
-        self.counts = Counts::default();
+        self.counts = CallbackCounts::default();
         self.room = Room::default();
     }
 
@@ -298,7 +298,7 @@ impl Callbacks {
         }
     }
 
-    fn figures(&self, of: &Of) -> [Option<f64>; 10] {
+    fn figures(&self, of: &CallbackFigures) -> [Option<f64>; 10] {
         let [p50, p99] = of.delay.percentiles([50, 99]);
         [
             count(of.queued),
@@ -331,9 +331,9 @@ fn table(title: &str, prefix: &'static str, labels: &[&'static str]) -> Table {
     Table::new(title, prefix, labels, &columns)
 }
 
-impl Counts {
+impl CallbackCounts {
     /// The rows to which a callback belongs.
-    fn rows(&mut self, queued: &Pending) -> impl Iterator<Item = &mut Of> {
+    fn rows(&mut self, queued: &Pending) -> impl Iterator<Item = &mut CallbackFigures> {
         let function = queued.function;
         let task = row(&mut self.tasks, NAMES_MOST, (queued.task, function));
         self.refused += u64::from(task.is_none());

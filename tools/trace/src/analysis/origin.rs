@@ -34,16 +34,16 @@ pub(crate) struct Origin {
 }
 
 /// A callback: function, task.
-type Queued = (u32, u32);
+type QueuedCallback = (u32, u32);
 
 /// The oldest callbacks of a CPU that have no grace period yet.
 #[derive(Debug, Default)]
 struct Oldest {
-    main: Option<Queued>,
-    hidden: Option<Queued>,
+    main: Option<QueuedCallback>,
+    hidden: Option<QueuedCallback>,
     /// There is a bypass list.
     open: bool,
-    last: Option<Queued>,
+    last: Option<QueuedCallback>,
 }
 
 /// Follows requests through a trace.

@@ -13,7 +13,7 @@ use std::thread;
 const BLOCKS: usize = 8;
 
 /// The input as the thread hands it over.
-struct Ahead {
+struct InputAhead {
     /// A block; an empty one is the end.
     full: Receiver<io::Result<Vec<u8>>>,
     /// Blocks that have been read.
@@ -59,7 +59,7 @@ pub(super) fn ahead(mut input: Box<dyn BufRead + Send>) -> Box<dyn BufRead + Sen
         input = back.0;
         return input;
     }
-    Box::new(Ahead {
+    Box::new(InputAhead {
         full,
         read,
         block: Vec::new(),
@@ -68,7 +68,7 @@ pub(super) fn ahead(mut input: Box<dyn BufRead + Send>) -> Box<dyn BufRead + Sen
     })
 }
 
-impl BufRead for Ahead {
+impl BufRead for InputAhead {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         if self.at == self.block.len() && !self.ended {
             let gone = || Err(io::Error::other("the thread that reads the input is gone"));
@@ -87,7 +87,7 @@ impl BufRead for Ahead {
     }
 }
 
-impl Read for Ahead {
+impl Read for InputAhead {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let mut from = self.fill_buf()?;
         let read = from.read(into)?;

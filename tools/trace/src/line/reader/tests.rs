@@ -197,7 +197,7 @@ fn a_line_that_is_too_long_is_skipped_and_counted() {
     assert_eq!(reader.next_record().expect("reads").expect("one").line, 2);
     assert!(reader.next_record().expect("reads").is_none());
     assert_eq!(reader.summary().malformed.first()[0].fault, Fault::Long);
-    let Source::Here(lines) = &reader.source else {
+    let LineSource::Here(lines) = &reader.source else {
         panic!("no thread was asked for");
     };
     assert!(reader.block.capacity() <= 4 * BLOCK && lines.capacity() <= 2 * BLOCK);
