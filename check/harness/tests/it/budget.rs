@@ -32,7 +32,7 @@ impl Rig {
         Rig {
             machine,
             cpus: (0..cpus).map(Cpu::new).collect(),
-            queued: (0..cpus).map(|_| [owned, others, others]).collect(),
+            queued: (0..cpus).map(|_| [owned, others, others, others]).collect(),
             ns: SECOND,
         }
     }

@@ -1,4 +1,4 @@
-//! The type information of entries of the code lane: a static table per type, with a function and a name.
+//! The type information of entries of the lanes of code: a static table per type, with a function and a name.
 
 use std::arch::asm;
 use std::mem::MaybeUninit;
@@ -112,7 +112,7 @@ fn address(kind: &'static Kind) -> u64 {
     ptr::from_ref(kind).expose_provenance() as u64
 }
 
-/// The table of an entry of the code lane.
+/// The table of an entry of a lane of code.
 ///
 /// # Safety
 /// `what` comes from `dropped` or `called`.

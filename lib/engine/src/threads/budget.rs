@@ -172,7 +172,7 @@ impl Global {
             let share = (reserve / borrowers).min(reserve.saturating_sub(lent));
             let left = most.saturating_sub(held) / borrowers;
             let share = if near { share.min(left) } else { share };
-            (share / 2).max(least) // two lanes
+            (share / 3).max(least) // three lanes
         };
         Held {
             count: part(budget.count, held.count, lent.count, LEAST.count),
@@ -264,7 +264,7 @@ impl Cpu {
         let loan = global.loan(global.budget.borrowers + 1);
         let Budget { look, small, .. } = global.config.budget;
         let mut lent = Held::default();
-        for lane in [Lane::Plain, Lane::Code] {
+        for lane in [Lane::Plain, Lane::Own, Lane::Code] {
             let (credit, end) = (&mut credit[lane as usize], self.lists[lane as usize].end());
             let reach = queued[lane as usize].reach.max(look);
             let mut count = credit.until.wrapping_sub(end).min(reach);

@@ -292,7 +292,7 @@ impl<'a, T: Send + Sync + 'static> Writer<'a, T> {
 }
 
 /// Removed nodes. Dropping this value retires them. It is declared before the writer's lock and hence dropped
-/// after it, because with inline callbacks a value's destructor may change the list.
+/// after it, because a destructor that runs then may change the list.
 struct Removed<'a, T: Send + Sync + 'static, D: Handle> {
     nodes: Vec<Found<'a, T>>,
     domain: &'a D,

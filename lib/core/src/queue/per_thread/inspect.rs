@@ -2,7 +2,7 @@
 
 use quiescent_engine::cpu::Lane as Which;
 
-use super::{CODE, Core, Queue};
+use super::{Core, Queue};
 use crate::prim::Ordering;
 
 impl Queue {
@@ -15,13 +15,5 @@ impl Queue {
             end.saturating_sub(core.cpu.list(lane).end())
         })
         .sum()
-    }
-
-    /// In a domain that runs callbacks inline: publishes which callbacks are done. The owner compares `head`
-    /// and `done` of this lane, and then takes the lock; no invariant depends on them.
-    pub fn hint(&self, core: &Core) {
-        let (words, list) = (&self.lanes[CODE], core.cpu.list(Which::Code));
-        words.head.store(list.head(), Ordering::Relaxed);
-        words.done.store(list.done_end(), Ordering::Relaxed);
     }
 }

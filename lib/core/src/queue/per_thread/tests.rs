@@ -2,6 +2,7 @@
 //! caller.
 
 mod credit;
+mod own;
 mod room;
 mod takers;
 

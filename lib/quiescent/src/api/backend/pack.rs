@@ -8,11 +8,20 @@ use quiescent_engine::credit::Urgency;
 use quiescent_core::defer::enqueue::Terms;
 use quiescent_core::queue::kind;
 use quiescent_core::queue::lane::Entry;
-use quiescent_core::queue::per_thread::{CODE, PLAIN};
+use quiescent_core::queue::per_thread::{CODE, OWN, PLAIN};
 use quiescent_core::queue::weight;
 
 /// The most bytes that one object counts as: several of them do not overflow a signed number.
 const MOST_BYTES: usize = 1 << 48;
+
+/// What a retired value owns, and where its destructor runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Owned {
+    /// Bytes besides its own size.
+    pub bytes: usize,
+    /// A worker drops it, not the calling thread.
+    pub on_worker: bool,
+}
 
 /// How `retire` was called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,17 +51,20 @@ impl Way {
 #[inline(always)]
 pub(crate) fn pack<T: Send + 'static>(
     pointer: NonNull<T>,
-    owned: usize,
+    owned: Owned,
 ) -> Option<(usize, Entry, u64)> {
     let object = pointer.as_ptr();
-    let bytes = weight::boxed::<T>().saturating_add(owned).min(MOST_BYTES) as u64;
+    let bytes = weight::boxed::<T>()
+        .saturating_add(owned.bytes)
+        .min(MOST_BYTES) as u64;
     if !needs_drop::<T>() && size_of::<T>() == 0 {
         return None;
     }
     let (lane, entry) = if needs_drop::<T>() {
         let what = kind::dropped::<T>();
         let object = object.cast();
-        (CODE, Entry { object, what })
+        let lane = if owned.on_worker { CODE } else { OWN };
+        (lane, Entry { object, what })
     } else {
         (PLAIN, Entry::plain(object))
     };

@@ -81,7 +81,8 @@ impl Rig {
             let list = self.cpus[at].list(lane);
             let (end, head, ready) = (list.end(), list.head(), list.ready());
             let (new, freed) = (self.below(4), self.below(3));
-            let frees = lane == Lane::Plain && self.out[at][0].is_empty();
+            let frees =
+                matches!(lane, Lane::Plain | Lane::Own) && self.out[at][lane as usize].is_empty();
             Queued {
                 end: end + new,
                 bytes: new * 16,
@@ -89,6 +90,7 @@ impl Rig {
                 credit: self.random.below(4) == 0,
                 offload: self.random.below(4) == 0,
                 reach: new * 512,
+                running: 0,
             }
         })
     }

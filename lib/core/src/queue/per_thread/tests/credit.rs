@@ -84,7 +84,7 @@ fn settle_sets_the_owner_s_words() {
         let words = &queue.lanes[PLAIN];
         assert_eq!(core.chains[PLAIN].given, bytes);
         assert_eq!((get(&words.left), get(&words.done)), (bytes, done));
-        (get(&words.until), get(&words.step))
+        (get(&words.until), words.step.load(Ordering::Relaxed))
     };
     assert_eq!(give(4, false, 77), (4, 1));
     assert_eq!(give(N, true, 5), (N, 2));
