@@ -195,7 +195,7 @@ fn a_barrier_in_fenced_mode() {
 
 /// The owner is in the middle of a destructor that it has popped: the barrier waits for that too. `[RUN-1]`
 #[test]
-fn a_barrier_against_an_owner_that_runs_its_callbacks() {
+fn a_barrier_against_an_owner_that_runs_destructors() {
     check("barrier and dropping owner", 1, 1, || {
         let world = reclaiming(Domain::patient(1));
         let owner = world.owner_that_drops();

@@ -192,7 +192,7 @@ impl State {
 
     /// Runs and frees at most `most` ready items of this queue; without `code`, it frees memory only.
     fn run_queue(&'static self, queue: &'static Queue, most: u64, until: Until, code: bool) -> u64 {
-        let [plain, own, closures, heads] = self.ready(queue);
+        let [plain, closures, own, heads] = self.ready(queue);
         let mut ran = self.free_plain(queue, plain.min(most), until);
         if code {
             ran += self.run_code(queue, Which::Own, own.min(most - ran), until);

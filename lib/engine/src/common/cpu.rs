@@ -30,17 +30,17 @@ pub const LANES: usize = 4;
 pub enum Lane {
     /// Memory, freed by its owner without running code of the program.
     Plain,
-    /// Code that its owner runs, outside of sections and callbacks: destructors.
-    Own,
     /// Code that a worker runs: closures; a kernel's only list.
     Code,
+    /// Code that its owner runs, outside of sections and callbacks: destructors.
+    Own,
     /// Callbacks whose link is inside the object that they free.
     Head,
 }
 
 impl Lane {
     /// All of them, in the order of a CPU's lists.
-    pub const ALL: [Lane; LANES] = [Lane::Plain, Lane::Own, Lane::Code, Lane::Head];
+    pub const ALL: [Lane; LANES] = [Lane::Plain, Lane::Code, Lane::Own, Lane::Head];
 }
 
 /// One CPU's callbacks, and the grace-period numbers that it has noticed.

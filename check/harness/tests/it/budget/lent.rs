@@ -16,23 +16,23 @@ fn reaches(bytes: u64, budget_bytes: u64, budget_count: u64) -> (u64, Held) {
 #[test]
 fn who_reaches_far_borrows_all_of_it_or_one_look() {
     // With one object of 100 KiB queued: 2047 more until the batch is full, and 92 KiB of its 192. Before a
-    // look at the bytes, 256 objects of 512 bytes each may be queued beyond that. The other lane takes a
-    // look: 192 KiB.
+    // look at the bytes, 256 objects of 512 bytes each may be queued beyond that. The other lanes take a look
+    // each: 192 KiB.
     let all = Held {
-        count: 2047 + 256,
-        bytes: (92 + 128 + 192) * KIB,
+        count: 2047 + 2 * 256,
+        bytes: (92 + 128 + 2 * 192) * KIB,
     };
     let look = Held {
-        count: 256 + 256,
-        bytes: (128 + 192) * KIB,
+        count: 3 * 256,
+        bytes: (128 + 2 * 192) * KIB,
     };
-    // A sixteenth of the budget is for a lane of the only borrower.
-    let enough = (16 * 220 * KIB, 16 * 2047);
+    // A 24th of the budget is for a lane of the only borrower.
+    let enough = (24 * 220 * KIB, 24 * 2047);
     for (bytes, count, until, lent) in [
         (64 * KIB * KIB, 1 << 20, 2047, all),
         (enough.0, enough.1, 2047, all),
-        (enough.0 - 16, enough.1, 256, look),
-        (enough.0, enough.1 - 16, 256, look),
+        (enough.0 - 24, enough.1, 256, look),
+        (enough.0, enough.1 - 24, 256, look),
     ] {
         let case = (bytes, count);
         assert_eq!(reaches(100 * KIB, bytes, count), (until, lent), "{case:?}");
@@ -41,13 +41,13 @@ fn who_reaches_far_borrows_all_of_it_or_one_look() {
 
 #[test]
 fn who_may_not_have_a_look_borrows_for_less() {
-    // A sixteenth is 120 KiB: 240 objects of 512 bytes.
-    let both = Held {
-        count: 240 + 240,
-        bytes: 2 * 120 * KIB,
+    // A 24th is 120 KiB: 240 objects of 512 bytes.
+    let all = Held {
+        count: 3 * 240,
+        bytes: 3 * 120 * KIB,
     };
-    let lent = reaches(100 * KIB, 16 * 120 * KIB, 1 << 20);
-    assert_eq!(lent, (240, both));
+    let lent = reaches(100 * KIB, 24 * 120 * KIB, 1 << 20);
+    assert_eq!(lent, (240, all));
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn what_may_be_pushed_without_a_look_at_the_bytes_counts_as_lent() {
     // Nearly a batch: little credit in bytes is left, and as many small ones as ever.
     let refill = rig.retire(0, 1, batch - 100);
     assert_eq!(refill.credit[PLAIN].bytes, 100);
-    assert_eq!(rig.cpus[0].lent().bytes, look * small + batch);
+    assert_eq!(rig.cpus[0].lent().bytes, look * small + 2 * batch);
 }
 
 #[test]

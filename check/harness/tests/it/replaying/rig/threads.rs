@@ -7,7 +7,7 @@ use super::*;
 impl Rig {
     pub(super) fn thread(&mut self) {
         let at = self.random.below(CPUS as u32) as usize;
-        let lane = Lane::ALL[self.random.below(3) as usize];
+        let lane = Lane::ALL[self.random.below(LANES as u32) as usize];
         match self.random.below(10) {
             0 | 1 => {
                 let (queued, now) = (self.queued(at), self.now());
@@ -75,7 +75,7 @@ impl Rig {
         }
     }
 
-    /// Some more is queued; of the plain lane the owner has freed some.
+    /// Some more is queued; of its own lanes the owner has freed some.
     pub(super) fn queued(&mut self, at: usize) -> [Queued; LANES] {
         Lane::ALL.map(|lane| {
             let list = self.cpus[at].list(lane);

@@ -102,7 +102,7 @@ fn done_entries_are_taken_out() {
     let mut core = queue.lock();
     let mut places = [Entry::NONE; 300];
     let mut garbage = Garbage::new();
-    assert_eq!(queue.unreported(&core), 2 * (2 * N + 9));
+    assert_eq!(queue.unreported(&core), 3 * (2 * N + 9));
     engine.done(queue, &mut core);
     assert_eq!(queue.unreported(&core), 0);
     core.chains[PLAIN].taken = false;
