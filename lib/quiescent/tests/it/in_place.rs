@@ -151,6 +151,7 @@ fn the_worker_runs_what_is_always_retired_inside() {
         assert_eq!(here(), 0);
         barrier();
         assert_eq!(elsewhere(), stored);
+        INSIDE.set(false); // the last one, which the cell drops
     });
 }
 
