@@ -212,6 +212,25 @@ fn a_barrier_against_an_owner_that_runs_destructors() {
     });
 }
 
+/// The same where the owner does nothing afterwards that would report: it finds that it was asked. `[RUN-1]`
+#[test]
+fn a_barrier_against_an_owner_that_stays() {
+    check("barrier and owner that stays", 1, 1, || {
+        let world = reclaiming(Domain::patient(1));
+        let owner = world.owner_that_stays();
+        world.domain.enter();
+        let worker = world.serving();
+        world.begin(1);
+        rcu::barrier();
+        world.expect_returned(0);
+        world.reopen();
+        branching(false);
+        owner.join();
+        worker.end(&world);
+        world.finish_patient();
+    });
+}
+
 /// The worker runs long callbacks, and the barrier comes in the middle of one.
 #[test]
 fn a_barrier_against_a_callback_that_runs() {

@@ -177,6 +177,19 @@ impl World {
         })
     }
 
+    /// A thread that runs a long destructor of its own, and then neither pushes nor ends before it may.
+    pub fn owner_that_stays(self: &Rc<World>) -> JoinHandle<()> {
+        self.thread(|world| {
+            let guard = rcu::read_lock();
+            world.retire_long(0);
+            drop(guard);
+            world.pass_on();
+            world.retire_code(1); // drives in passing
+            world.retire_code(2); // runs the first
+            world.wait_reopened();
+        })
+    }
+
     fn handle(&self, thing: usize) -> Handle {
         assert!(
             !self.things.things[thing].retired.replace(true),
