@@ -91,6 +91,25 @@ pub struct Tide {
     rising: AtomicBool,
 }
 
+impl Tide {
+    /// One more is queued.
+    pub fn queue(&self) {
+        self.queued.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One has run.
+    pub fn ran(&self) {
+        self.ran.fetch_add(1, Ordering::Release);
+    }
+
+    /// How many have been queued, and have run.
+    pub fn both(&self) -> [u64; 2] {
+        // In this order: what runs may queue before it counts as run.
+        let ran = self.ran.load(Ordering::Acquire);
+        [self.queued.load(Ordering::Relaxed), ran]
+    }
+}
+
 fn flood(hand: &mut Hand, at: At) {
     let tide = &hand.place.tide;
     tide.rising.store(true, Ordering::Relaxed);

@@ -37,6 +37,7 @@ mod counter;
 mod coverage;
 mod domain_policy;
 mod domain_reader;
+mod dropper;
 pub mod element;
 pub mod entry;
 mod events;

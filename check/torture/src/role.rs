@@ -1,7 +1,7 @@
 //! The actors: the roles of the threads of a run.
 
 /// The number of roles.
-pub const ROLES: usize = 27;
+pub const ROLES: usize = 28;
 
 /// What a thread does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub enum Role {
     Churn,
     /// Queues as fast as it can, and waits until all callbacks have run.
     Flood,
+    /// Retires values whose destructors lock, retire, panic, fork, end their thread.
+    Dropper,
     /// Stays in a section until a report names it.
     Stall,
     /// Forks; the child checks itself.
@@ -75,6 +77,7 @@ impl Role {
         Role::Lazy,
         Role::Churn,
         Role::Flood,
+        Role::Dropper,
         Role::Stall,
         Role::Fork,
         Role::Pressure,
@@ -107,6 +110,7 @@ impl Role {
             Role::Lazy => "lazy",
             Role::Churn => "churn",
             Role::Flood => "flood",
+            Role::Dropper => "dropper",
             Role::Stall => "stall",
             Role::Fork => "fork",
             Role::Pressure => "pressure",
@@ -140,6 +144,7 @@ impl Role {
             Role::Lazy => "lazy batches that were run",
             Role::Churn => "threads",
             Role::Flood => "floods that were run",
+            Role::Dropper => "rounds of retired values",
             Role::Stall => "stalls that were reported",
             Role::Fork => "children",
             Role::Pressure => "reports of low memory",

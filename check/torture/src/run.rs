@@ -19,9 +19,9 @@ use crate::role::Role;
 use crate::watchdog::{TICK, Watchdog};
 use crate::world::{Place, World};
 use crate::{
-    allocator, churn, coverage, domain_policy, domain_reader, fake, flood, forker, own_maker,
-    own_stall, own_writer, reader, srcu_reader, srcu_task, stall, storm, tune, waiting_threads,
-    writer,
+    allocator, churn, coverage, domain_policy, domain_reader, dropper, fake, flood, forker,
+    own_maker, own_stall, own_writer, reader, srcu_reader, srcu_task, stall, storm, tune,
+    waiting_threads, writer,
 };
 
 /// The progress of a run, ten times a second.
@@ -121,6 +121,7 @@ fn start_all(world: &'static World) -> Vec<JoinHandle<()>> {
             Role::Quiet => waiting_threads::quiet,
             Role::Lazy => waiting_threads::lazies,
             Role::Flood => flood::run,
+            Role::Dropper => dropper::run,
             Role::Stall => stall::run,
             Role::Fork => forker::run,
             Role::Pressure => tune::pressure,
@@ -245,6 +246,18 @@ fn check_empty(world: &World, notes: &mut String) {
             *notes += &format!("{kind} by a {name} thread is left, age {age}, word {word:#x}\n");
         }
         Finding::NeverRan.note(Some(entry.kind()), entry.word());
+    }
+    for place in &world.places {
+        let [queued, ran] = place.tide.both();
+        if queued != ran {
+            let finding = if ran < queued {
+                Finding::NeverRan
+            } else {
+                Finding::RanTwice
+            };
+            *notes += &format!("{}: of {queued} queued {ran} have run\n", place.role.name());
+            finding.note(None, queued.abs_diff(ran));
+        }
     }
     let (made, freed) = (
         MADE.load(Ordering::Relaxed),

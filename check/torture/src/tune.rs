@@ -7,7 +7,7 @@ use std::time::Duration;
 use quiescent::statistics;
 use quiescent::tuning::{
     FlushTimes, drain_ready, flush_times, memory_is_low, offload_thread, on_ready, set_budget,
-    set_drained, set_flush_times, set_offload,
+    set_destructors_on_worker, set_drained, set_flush_times, set_offload,
 };
 
 use crate::events::What;
@@ -48,7 +48,7 @@ pub fn budget(mut hand: Hand) {
 pub fn toggle(mut hand: Hand) {
     let times = flush_times();
     while hand.goes_on() {
-        let way = hand.numbers.below(6);
+        let way = hand.numbers.below(7);
         hand.record(What::Set, None, way as u64);
         match way {
             0 | 1 => set_offload(hand.numbers.once_in(2)),
@@ -58,6 +58,7 @@ pub fn toggle(mut hand: Hand) {
                 queue_some(&mut hand);
             }
             3 if hand.world.barriers_allowed() => drained(&mut hand),
+            4 => set_destructors_on_worker(hand.numbers.once_in(2)),
             _ => {
                 // Not longer than the first one, by which entries count as late.
                 let shorter = |most: Duration, draw| most * (draw % 5) as u32 / 4;
@@ -71,6 +72,7 @@ pub fn toggle(mut hand: Hand) {
         rest(&mut hand, 40);
     }
     set_offload(false);
+    set_destructors_on_worker(false);
     set_flush_times(times);
 }
 

@@ -32,7 +32,7 @@ impl Rig {
         Rig {
             machine,
             cpus: (0..cpus).map(Cpu::new).collect(),
-            queued: (0..cpus).map(|_| [owned, others, others]).collect(),
+            queued: (0..cpus).map(|_| [owned, others, others, others]).collect(),
             ns: SECOND,
         }
     }
@@ -162,12 +162,12 @@ fn near_the_budget_a_refill_asks_helps_and_lends_what_is_left() {
     assert_eq!((near.help, near.credit[PLAIN].behind), (10, true));
     assert!(near.drive && near.kick && !near.over, "{near:?}");
     assert!(!rig.retire(0, 1, 0).kick, "once");
-    // An eighth is 128 KiB, for two lanes.
-    assert_eq!(near.credit[PLAIN].bytes, 64 << 10);
-    assert_eq!(near.credit[PLAIN].until - 1, 128);
+    // An eighth is 128 KiB, for three lanes.
+    assert_eq!(near.credit[PLAIN].bytes, (128 << 10) / 3);
+    assert_eq!(near.credit[PLAIN].until - 1, 85);
     let nearer = rig.retire(0, 1, 200_000);
     let left = (1 << 20) - 1_000_000;
-    assert_eq!(nearer.credit[PLAIN].bytes, left / 2);
+    assert_eq!(nearer.credit[PLAIN].bytes, left / 3);
     let over = rig.retire(0, 1, 100_000);
     assert_eq!(over.credit[PLAIN].bytes, LEAST.bytes);
     let end = rig.queued[0][PLAIN].end;
@@ -349,8 +349,8 @@ fn an_eighth_is_lent_in_fair_shares() {
     assert_eq!(
         rig.cpus[0].lent(),
         Held {
-            count: 512,
-            bytes: Defer::threads().batch_bytes - 64 + Defer::threads().code_batch_bytes // less what is queued
+            count: 3 * 256,
+            bytes: Defer::threads().batch_bytes - 64 + 2 * Defer::threads().code_batch_bytes // less what is queued
         }
     );
     for cpu in 1..3000 {
@@ -359,7 +359,7 @@ fn an_eighth_is_lent_in_fair_shares() {
     }
     rig.check();
     let reserve = (64 << 20) / 8;
-    let floors = 3000 * 2 * LEAST.bytes;
+    let floors = 3000 * 3 * LEAST.bytes;
     assert!(
         rig.global().lent().bytes <= reserve + floors,
         "{:?}",

@@ -31,7 +31,7 @@ impl Rig {
         Rig {
             machine: TestHost::threads(2),
             cpu: Cpu::new(1),
-            queued: [owned, others, others],
+            queued: [owned, others, others, others],
         }
     }
 
@@ -386,6 +386,7 @@ fn a_fork_forgets_what_was_out_and_the_barrier() {
             },
             rig.queued[1],
             rig.queued[2],
+            rig.queued[3],
         ],
         false,
         now(2 * SECOND),
@@ -409,4 +410,5 @@ fn a_fork_forgets_what_was_out_and_the_barrier() {
     assert!(rig.cpu.ran(Lane::Plain, left) && barrier.one_done());
 }
 
+mod own;
 mod tuning;

@@ -25,7 +25,7 @@ struct Rig {
 impl Rig {
     /// Callbacks that are ready and not invoked, of the lanes that run code.
     fn ready_code(&self, cpu: usize) -> u64 {
-        let [_, code, head] = self.cpus[cpu].lists();
+        let [_, code, _, head] = self.cpus[cpu].lists();
         code.ready() + head.ready()
     }
 

@@ -74,12 +74,12 @@ fn one_that_is_dropped_half_way() {
     });
 }
 
-/// The last share is finished by an owner that runs its callbacks itself, inside a call of the program.
+/// The last share is finished by an owner that runs destructors itself, inside a call of the program.
 #[test]
 fn a_task_against_an_owner_that_runs_its_callbacks() {
-    check("barrier future and inline owner", 1, 1, || {
-        let world = reclaiming(Domain::patient(1).inline());
-        let owner = world.inline_owner();
+    check("barrier future and dropping owner", 1, 1, || {
+        let world = reclaiming(Domain::patient(1));
+        let owner = world.owner_that_drops();
         world.domain.enter();
         let worker = world.serving();
         world.begin(1);

@@ -193,18 +193,37 @@ fn a_barrier_in_fenced_mode() {
     });
 }
 
-/// The owner is in the middle of a callback that it runs itself: the barrier waits for that too.
+/// The owner is in the middle of a destructor that it has popped: the barrier waits for that too. `[RUN-1]`
 #[test]
-fn a_barrier_against_an_owner_that_runs_its_callbacks() {
-    check("barrier and inline owner", 1, 1, || {
-        let world = reclaiming(Domain::patient(1).inline());
-        let owner = world.inline_owner();
+fn a_barrier_against_an_owner_that_runs_destructors() {
+    check("barrier and dropping owner", 1, 1, || {
+        let world = reclaiming(Domain::patient(1));
+        let owner = world.owner_that_drops();
         world.domain.enter();
         let worker = world.serving();
         world.begin(1);
         rcu::barrier();
         world.expect_returned(0);
         world.expect_returned(1);
+        branching(false);
+        owner.join();
+        worker.end(&world);
+        world.finish_patient();
+    });
+}
+
+/// The same where the owner does nothing afterwards that would report: it finds that it was asked. `[RUN-1]`
+#[test]
+fn a_barrier_against_an_owner_that_stays() {
+    check("barrier and owner that stays", 1, 1, || {
+        let world = reclaiming(Domain::patient(1));
+        let owner = world.owner_that_stays();
+        world.domain.enter();
+        let worker = world.serving();
+        world.begin(1);
+        rcu::barrier();
+        world.expect_returned(0);
+        world.reopen();
         branching(false);
         owner.join();
         worker.end(&world);

@@ -27,12 +27,12 @@ fn a_drain_waits_for_what_the_worker_runs() {
     });
 }
 
-/// The owner of an inline domain is running a callback.
+/// The owner is in the middle of a destructor that it has popped. `[RUN-1]`
 #[test]
 fn a_drain_waits_for_what_an_owner_runs() {
-    check("drain and inline owner", 2, 1, || {
-        let world = reclaiming(Domain::patient(1).inline());
-        let owner = world.inline_owner();
+    check("drain and dropping owner", 2, 1, || {
+        let world = reclaiming(Domain::patient(1));
+        let owner = world.owner_that_drops();
         world.domain.enter();
         world.begin(1);
         world.domain.drain();

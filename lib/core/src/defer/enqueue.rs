@@ -18,7 +18,7 @@ use crate::prim::{self, MutexGuard, Ordering, full_fence};
 use crate::queue::chain::Garbage;
 use crate::queue::lane::{Entry, Lane, Popped};
 use crate::queue::parcel::Parcel;
-use crate::queue::per_thread::{CODE, Core, PLAIN, Queue};
+use crate::queue::per_thread::{CODE, Core, OWN, PLAIN, Queue};
 use crate::reader::mode::FenceMode;
 
 /// How an item is queued.
@@ -60,7 +60,7 @@ impl State {
         #[cfg(quiescent_model)]
         crate::prim::witness::helped(crossed);
         if crossed {
-            return run::free(words.popped_before(popped));
+            return self.consume(queue, lane, words.popped_before(popped));
         }
         queue.prepare(lane);
         let mut garbage = Garbage::new();
@@ -74,9 +74,16 @@ impl State {
             }
         }
         let refill = self.refill(queue, &mut core, terms, &mut garbage);
+        let others = match lane == PLAIN && self.may_run(&self.env().local()) {
+            true => queue.pop_own(&core),
+            false => [None; 2],
+        };
         drop(core);
-        run::free(kept);
+        if lane == PLAIN {
+            run::free(kept);
+        }
         self.carry_out(Some(queue), refill);
+        self.consume(queue, OWN, if lane == OWN { kept } else { others });
     }
 
     /// Queues a parcel under the lock.
@@ -125,6 +132,11 @@ impl State {
         let mut places = [Entry::NONE; 2];
         let places = &mut places[..if core.hands_off { 0 } else { 2 }];
         let range = queue.extract(&mut core, PLAIN, places, &mut garbage);
+        let retires = matches!(parcel, Parcel::Entry(PLAIN | OWN, ..));
+        let popped = match retires && own.is_some() && self.may_run(&self.env().local()) {
+            true => queue.pop_own(&core),
+            false => [None; 2],
+        };
         drop(core);
         match (breaker, terms.urgency) {
             (Some(name), Urgency::Hurry) => self.env().breakers.hurried(name),
@@ -133,6 +145,7 @@ impl State {
         }
         self.free_extracted(queue, places, range);
         self.carry_out(own, refill);
+        self.consume(queue, OWN, popped);
         fits
     }
 
@@ -201,7 +214,9 @@ impl State {
             false => terms.urgency,
         };
         let hands_off = terms.hands_off || core.offload.unwrap_or_else(|| self.offloads());
+        core.workers_run = self.workers_run();
         let queued = queue.report(core, hands_off);
+        self.count_run(core, &queued);
         let now = prim::coarse_ns();
         let mut global = self.lock();
         let refill = global.refill(self.readers(), &mut core.cpu, &queued, urgency, now);
@@ -211,9 +226,6 @@ impl State {
         queue.settle(core, &refill.credit, refill.drive, garbage);
         for words in &queue.lanes {
             words.published.store(published, Ordering::Relaxed);
-        }
-        if self.runs_inline() {
-            queue.hint(core);
         }
         let prompt = u32::from(refill.prompt);
         queue.lanes[CODE].prompt.store(prompt, Ordering::Relaxed);
@@ -306,6 +318,10 @@ impl State {
     pub fn leave_queue(&'static self, queue: &'static Queue) {
         self.set_visible(queue, false);
         let mut garbage = Garbage::new();
+        if !queue.lanes[OWN].running().is_empty() {
+            self.env().local().end_callbacks(); // a destructor has ended the thread
+        }
+        let asked = queue.lanes[OWN].end_running();
         full_fence(); // [SNAP-1]
         let mut core = queue.lock();
         core.offload = None; // the thread's setting ends with it
@@ -319,6 +335,9 @@ impl State {
         }
         drop(core);
         self.arm_and_kick(refill);
+        if asked {
+            self.report_run(queue);
+        }
     }
 }
 
@@ -339,7 +358,7 @@ pub unsafe fn plain(queue: &'static Queue, entry: Entry, bytes: u64, large: bool
         // done.
         unsafe { lane.popped(at).free() };
     };
-    lane.push(entry, bytes, large, help, pop);
+    lane.push::<false>(entry, bytes, large, help, pop);
 }
 
 /// Queues memory, and frees none.
@@ -353,11 +372,11 @@ pub unsafe fn plain_only(queue: &'static Queue, entry: Entry, bytes: u64) {
     }
 }
 
-/// Queues an object with a destructor; this thread runs no destructor.
+/// Queues code; this thread runs none.
 #[inline(always)]
-pub fn code_only(queue: &'static Queue, entry: Entry, bytes: u64) {
-    if queue.lanes[CODE].push_only(entry, bytes) {
-        help_only(queue, CODE, entry, bytes);
+pub fn code_only(queue: &'static Queue, lane: usize, entry: Entry, bytes: u64) {
+    if queue.lanes[lane].push_only(entry, bytes) {
+        help_only(queue, lane, entry, bytes);
     }
 }
 
@@ -389,22 +408,36 @@ fn help_plain(queue: &'static Queue, object: *mut u8, what: u64, bytes: u64, at:
 /// As [`help_plain`].
 #[cold]
 #[inline(never)]
-fn help_code(queue: &'static Queue, pushed: (Entry, u64), popped: Popped, urgency: Urgency) {
-    State::of(queue).help(queue, CODE, pushed, popped, Terms::of(urgency));
+pub(super) fn help_code(
+    queue: &'static Queue,
+    lane: usize,
+    pushed: (Entry, u64),
+    popped: Popped,
+    urgency: Urgency,
+) {
+    State::of(queue).help(queue, lane, pushed, popped, Terms::of(urgency));
 }
 
-/// Queues code to run: the fast path, and its fall-backs.
-#[inline(always)]
+/// Queues code that workers run: the fast path, and its fall-backs.
+#[inline]
 pub fn code(queue: &'static Queue, entry: Entry, bytes: u64, urgency: Urgency) {
-    let lane = &queue.lanes[CODE];
-    if urgency == Urgency::Prompt && lane.prompt.load(Ordering::Relaxed) == 0 {
-        let parcel = Parcel::Entry(CODE, entry, bytes);
+    push_code(queue, CODE, entry, bytes, urgency);
+}
+
+/// Queues code for a lane, and runs none.
+#[inline]
+pub(super) fn push_code(
+    queue: &'static Queue,
+    lane: usize,
+    entry: Entry,
+    bytes: u64,
+    urgency: Urgency,
+) {
+    if urgency == Urgency::Prompt && queue.lanes[CODE].prompt.load(Ordering::Relaxed) == 0 {
+        let parcel = Parcel::Entry(lane, entry, bytes);
         return State::of(queue).deliver(parcel, Terms::of(urgency));
     }
-    let help = |popped| help_code(queue, (entry, bytes), popped, urgency);
-    lane.push(entry, bytes, true, help, |_, _| ()); // the owner does not pop code
-    let (head, done) = (&lane.head, &lane.done);
-    if head.load(Ordering::Relaxed) < done.load(Ordering::Relaxed) {
-        State::of(queue).run_inline(queue);
+    if queue.lanes[lane].push_only(entry, bytes) {
+        help_code(queue, lane, (entry, bytes), Popped::NOTHING, urgency);
     }
 }

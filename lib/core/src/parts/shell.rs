@@ -31,6 +31,8 @@ pub struct Taken {
 pub enum News {
     /// A callback panicked; the panic was contained.
     Panicked { name: &'static str },
+    /// A destructor took this long inside a call that retires. In debug builds only.
+    Slow { name: &'static str, ns: u64 },
     /// Readers have blocked a grace period for too long.
     Stalled(StallReport),
     /// More is queued than the budget allows.

@@ -80,8 +80,10 @@ pub struct State {
     pub telling: Teller,
     /// Pending reports to the program: bits of [`budget`](crate::defer::budget).
     pub untold: AtomicU32,
-    /// Owners run their own callbacks.
+    /// Owners run their own closures.
     pub inline: AtomicU32,
+    /// Owners run no destructors.
+    pub workers_run: AtomicU32,
     /// The budget level.
     pub level: crate::parts::fullness::LevelWord,
     /// Other threads reclaim what owners retire, unless an owner has set it otherwise.
@@ -154,6 +156,7 @@ impl State {
                 telling: Teller::new(),
                 untold: AtomicU32::new(0),
                 inline: AtomicU32::new(0),
+                workers_run: AtomicU32::new(0),
                 level: crate::parts::fullness::LevelWord::new(),
                 offload: AtomicU32::new(0),
                 interested: AtomicU32::new(0),

@@ -2,7 +2,7 @@
 //!
 //! | lane | from bit 0 | above |
 //! |---|---|---|
-//! | plain | binary logarithm of the alignment, 6 bits; owned bytes, 16 bits | the size |
+//! | memory | binary logarithm of the alignment, 6 bits; owned bytes, 16 bits | the size |
 //! | code | address of a static table for the type, with a function and a name, 48 bits | owned bytes |
 //!
 //! Owned bytes are a code of [`Owned`]. So telemetry knows the weight of each entry that it counts.
@@ -13,7 +13,7 @@ use std::ptr;
 
 use quiescent_engine::credit::Urgency;
 
-use crate::queue::per_thread::{CODE, PLAIN};
+use crate::queue::per_thread::{CODE, OWN, PLAIN};
 use crate::queue::weight::{self, Owned};
 
 /// Bits of an address in a word of the code lane: user space on x86-64 and AArch64 (unless it asks for more).
@@ -55,7 +55,7 @@ pub unsafe fn bytes(lane: usize, what: u64) -> u64 {
             (size as u64, what >> ALIGN_BITS & ((1 << Owned::BITS) - 1))
         }
         // SAFETY: the caller's promise.
-        CODE => (unsafe { kind(what) }.bytes, what >> ADDRESS_BITS),
+        CODE | OWN => (unsafe { kind(what) }.bytes, what >> ADDRESS_BITS),
         _ => (0, 0),
     };
     fixed.saturating_add(Owned::from_code(owned).bytes())
@@ -175,7 +175,7 @@ fn address(kind: &'static Kind) -> u64 {
     ptr::from_ref(kind).expose_provenance() as u64
 }
 
-/// The table of an entry of the code lane.
+/// The table of an entry of a lane of code.
 ///
 /// # Safety
 /// `what` comes from `dropped` or `called`.

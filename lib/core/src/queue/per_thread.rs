@@ -6,10 +6,14 @@
 //! *slot*: it outlives its thread, and the next thread with that slot inherits what is queued.
 //!
 //! # Consumers
-//! The lane of plain memory is consumed either by the owner, by popping, or by the holder of the lock. A flag
-//! says which. Code is always consumed under the lock, one callback at a time, so that a barrier can track
-//! what is running and where. The owner stops consuming only by its own action (in [`settle`](Queue::settle))
-//! or by a *take-over*:
+//! | lane | is | consumed by |
+//! |---|---|---|
+//! | [`PLAIN`] | memory | its owner, by popping; or the holder of the lock |
+//! | [`OWN`] | code that its owner runs, two entries a push at most | the same |
+//! | [`CODE`] | code that workers run | the holder of the lock, one entry at a time |
+//!
+//! A flag of each lane says which. The owner stops consuming only by its own action (in
+//! [`settle`](Queue::settle)) or by a *take-over*:
 //!
 //! | step | taker | what the owner may do meanwhile |
 //! |---|---|---|
@@ -50,10 +54,12 @@ use crate::queue::meter::Cursor;
 
 /// The lane of memory that is freed without running code.
 pub const PLAIN: usize = Which::Plain as usize;
-/// The lane of closures and destructors.
+/// The lane of code that its owner runs: destructors.
+pub const OWN: usize = Which::Own as usize;
+/// The lane of code that workers run: closures.
 pub const CODE: usize = Which::Code as usize;
 /// Number of lanes that are made of blocks.
-pub const BLOCK_LANES: usize = 2;
+pub const BLOCK_LANES: usize = 3;
 
 /// A queue.
 #[derive(Debug)]
@@ -96,6 +102,10 @@ pub struct Core {
     pub offload: Option<bool>,
     /// The owner does not reclaim, as of the last report.
     pub hands_off: bool,
+    /// Workers run all code of the domain, as of the last report.
+    pub workers_run: bool,
+    /// What the owner was running when a taker came, until it reports.
+    out: Range<Pos>,
 }
 
 // SAFETY: the blocks are dereferenced under the queue's lock, or by the owner as the module comment
@@ -112,7 +122,7 @@ impl Queue {
             // SAFETY: the caller's promise.
             let dummy = unsafe { Common::block(common) };
             Queue {
-                lanes: [Lane::new(dummy), Lane::new(dummy)],
+                lanes: [Lane::new(dummy), Lane::new(dummy), Lane::new(dummy)],
                 spares: array_of!(Spares::new(); BLOCK_LANES),
                 core: Mutex::new(Core {
                     cpu: Part::new(Cpu::new(cpu)),
@@ -124,6 +134,8 @@ impl Queue {
                     chosen: None,
                     offload: None,
                     hands_off: false,
+                    workers_run: false,
+                    out: 0..0,
                 }),
                 parked: crate::prim::parked::Parked::new(),
                 made_before: AtomicPtr::new(ptr::null_mut()),
@@ -212,6 +224,9 @@ impl Queue {
     pub fn keep(&self, core: &Core, lane: usize, popped: Popped) -> [Option<Entry>; 2] {
         let chain = &core.chains[lane];
         let kept = popped.count > 0 && !(chain.taken && popped.at >= chain.seen);
+        if lane == OWN && popped.count > 0 && !kept {
+            self.lanes[OWN].end_running(); // it never began
+        }
         std::array::from_fn(|n| {
             let at = popped.at + n as u64;
             (kept && (n as u64) < popped.count).then(|| self.lanes[lane].popped(at))
@@ -230,8 +245,9 @@ impl Queue {
                 bytes: chain.spent(words),
                 freed_to: (!chain.taken).then(|| words.head.load(Ordering::Relaxed)),
                 credit: core.owned,
-                offload: hands_off,
+                offload: hands_off || (lane == OWN && core.workers_run),
                 reach: (u64::from(words.ahead.load(Ordering::Relaxed)) + 1) * BLOCK as u64,
+                running: 0,
             };
         }
         (core.cursor).update(self.meter(), &core.cpu, &core.chains, &queued);
@@ -253,7 +269,7 @@ impl Queue {
         waits: bool,
         garbage: &mut Garbage,
     ) {
-        let hurried = core.cpu.is_hurried();
+        let consumes = core.owned && !core.cpu.is_hurried() && !core.hands_off;
         for (lane, credit) in credit.iter().enumerate().take(BLOCK_LANES) {
             let which = Which::ALL[lane];
             let head = core.cpu.list(which).head();
@@ -268,7 +284,11 @@ impl Queue {
                 chain.cut(end, garbage); // no owner moves there
                 words.next.store(ptr::null_mut(), Ordering::Relaxed);
             }
-            chain.taken = !core.owned || hurried || core.hands_off || lane == CODE;
+            chain.taken = !match lane {
+                PLAIN => consumes,
+                OWN => core.cpu.owner_runs(),
+                _ => false,
+            };
             if chain.taken {
                 chain.seen = head;
                 words.until.store(0, Ordering::Relaxed);
@@ -281,7 +301,7 @@ impl Queue {
                 let until = credit.done.min(end_of_block(head));
                 words.until.store(until, Ordering::Relaxed);
             }
-            let step = 1 + u64::from(credit.behind);
+            let step = 1 + u32::from(credit.behind);
             words.step.store(step, Ordering::Relaxed);
             words.left.store(credit.bytes, Ordering::Relaxed);
             chain.given = credit.bytes;
@@ -326,6 +346,7 @@ impl Queue {
             for words in &self.lanes {
                 words.limit.store(0, Ordering::Relaxed); // [RET-2] [RET-3]
             }
+            self.lanes[OWN].asks.store(1, Ordering::Relaxed); // [RUN-1]
         }
         core.owned
     }
@@ -347,15 +368,18 @@ impl Queue {
                 queued.bytes = 0;
                 queued.credit = true;
             }
-            let taken = core.chains.iter().all(|chain| chain.taken);
-            return taken.then_some(queued);
+            if !core.chains.iter().all(|chain| chain.taken) {
+                return None;
+            }
+            queued[OWN].running = self.found_running(core);
+            return Some(queued);
         }
         for (lane, queued) in queued.iter_mut().enumerate().take(BLOCK_LANES) {
             let (words, chain) = (&self.lanes[lane], &mut core.chains[lane]);
             let mut freed_to = None;
             if !chain.taken {
                 chain.taken = true;
-                chain.seen = words.head.load(Ordering::Relaxed); // [RET-2]
+                chain.seen = words.head.load(Ordering::Acquire); // [RET-2] [RUN-1]
                 freed_to = Some(chain.seen);
             }
             // A push into the dummy block, because of a missing block, does not count: its owner is about to
@@ -381,17 +405,23 @@ impl Queue {
                 ..Queued::default()
             };
         }
+        queued[OWN].running = self.found_running(core);
         (core.cursor).update(self.meter(), &core.cpu, &core.chains, &queued);
         (0..BLOCK_LANES).for_each(|lane| core.cursor.credit(self.meter(), lane, false));
         Some(queued)
     }
 
     /// In the child of a fork: takes from an owner that does not exist here, or has to attach again. The fork
-    /// acts as the fence.
-    pub fn forked(&self, core: &mut Core, run_code: bool) -> [Queued; LANES] {
+    /// acts as the fence. `own`: the thread that forked is the owner. It continues with what it is running;
+    /// what other threads were running is the parent's.
+    pub fn forked(&self, core: &mut Core, run_code: bool, own: bool) -> [Queued; LANES] {
         self.ask_soon();
         core.revoking = core.owned;
         let queued = self.take(core, None).unwrap_or_default(); // what is being revoked can be taken
+        self.answer(core);
+        if !(own && run_code) {
+            self.lanes[OWN].end_running(); // of two that it has popped it runs no other
+        }
         core.owned = false;
         core.offload = None;
         core.chosen = None;
@@ -443,6 +473,7 @@ impl Core {
 }
 
 mod inspect;
+mod own;
 mod owner;
 mod room;
 mod telemetry;

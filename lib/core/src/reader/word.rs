@@ -111,12 +111,14 @@ impl Reader {
     }
 
     /// Open sections, as its owner sees it.
+    #[inline(always)]
     pub fn nesting(&self) -> u64 {
         nesting(self.word.load(Ordering::Relaxed))
     }
 }
 
 /// Open sections in this word.
+#[inline(always)]
 pub fn nesting(word: u64) -> u64 {
     word & NESTING
 }

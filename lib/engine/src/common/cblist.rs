@@ -277,6 +277,15 @@ impl CbList {
         }
     }
 
+    /// So many that the owner has consumed are still being run: they are out until [`ran`](CbList::ran).
+    /// `now` is the time.
+    pub(crate) fn reopen(&mut self, n: u64, now: u64) {
+        if n != 0 {
+            self.since[DONE] = self.earlier(DONE, now);
+            self.out += n;
+        }
+    }
+
     // Another CPU's list.
 
     /// Takes over the entries queued in `src` (extracted entries stay owed there). Its ready ones go to the

@@ -5,9 +5,9 @@
 //! is quiet or gone. A *scan*'s snapshot of a CPU is not here, because a scan writes about other CPUs.
 //!
 //! # Lanes
-//! A thread host has a list for each kind of callback, because one FIFO cannot serve all: an entry that runs
-//! user code would block the plain ones behind it, which their owner may free at once. There is no order
-//! between lanes. A kernel has one list: [`Lane::Code`].
+//! A thread host has a list for each kind of callback, because one FIFO cannot serve all: an entry that may
+//! not run here and now would block those behind it that may. A lane is defined by who consumes it. There is no
+//! order between lanes. A kernel has one list; it is [`Lane::Code`].
 //!
 //! # Noticed numbers
 //! `gp_seq` is the grace-period number that this CPU has noticed, `gp_seq_needed` the furthest requested one
@@ -23,22 +23,24 @@ use crate::common::parts::threads::{Deferring, Share, Turn};
 use crate::common::seq::Seq;
 
 /// The number of lists of a CPU.
-pub const LANES: usize = 3;
+pub const LANES: usize = 4;
 
 /// The lists of a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Lane {
-    /// Entries freed without running code of the program.
+    /// Memory, freed by its owner without running code of the program.
     Plain,
-    /// Closures and destructors; a kernel's only list.
+    /// Code that a worker runs: closures; a kernel's only list.
     Code,
+    /// Code that its owner runs, outside of sections and callbacks: destructors.
+    Own,
     /// Callbacks whose link is inside the object that they free.
     Head,
 }
 
 impl Lane {
     /// All lanes, in the order of a CPU's lists.
-    pub const ALL: [Lane; LANES] = [Lane::Plain, Lane::Code, Lane::Head];
+    pub const ALL: [Lane; LANES] = [Lane::Plain, Lane::Code, Lane::Own, Lane::Head];
 }
 
 /// One CPU's callbacks, and the grace-period numbers that it has noticed.

@@ -30,6 +30,10 @@ use crate::threads::pressure::Low;
     missing_docs,
     reason = "each variant is the method of the same name, with its parameters"
 )]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "most inputs of a record are reports of all lanes"
+)]
 pub enum Input {
     WaitForGp {
         leaf: LeafId,

@@ -174,7 +174,7 @@ impl Global {
             let share = (reserve / borrowers).min(reserve.saturating_sub(lent));
             let left = most.saturating_sub(held) / borrowers;
             let share = if near { share.min(left) } else { share };
-            (share / 2).max(least) // two lanes
+            (share / 3).max(least) // three lanes
         };
         Held {
             count: part(budget.count, held.count, lent.count, LEAST.count),
@@ -266,7 +266,7 @@ impl Cpu {
         let loan = global.loan(global.budget.borrowers + 1);
         let Budget { look, small, .. } = global.config.budget;
         let mut lent = Held::default();
-        for lane in [Lane::Plain, Lane::Code] {
+        for lane in [Lane::Plain, Lane::Own, Lane::Code] {
             let (credit, end) = (&mut credit[lane as usize], self.lists[lane as usize].end());
             let reach = queued[lane as usize].reach.max(look);
             let mut count = credit.until.wrapping_sub(end).min(reach);
@@ -277,7 +277,7 @@ impl Cpu {
             // Each push of code checks the bytes.
             let small = match lane {
                 Lane::Plain => small,
-                Lane::Code | Lane::Head => {
+                Lane::Code | Lane::Own | Lane::Head => {
                     credit.bytes = credit.bytes.min(loan.bytes);
                     0
                 }

@@ -43,6 +43,9 @@ pub struct Queued {
     pub bytes: u64,
     /// The owner has consumed done callbacks below this; `None` where another thread consumes.
     pub freed_to: Option<Pos>,
+    /// Of those, so many are still being run, and were not reported so before. They count as
+    /// out until [`ran`](Cpu::ran). (Only where a taker found them: [`taken`](Cpu::taken).)
+    pub running: u64,
     /// There is an owner that queues within its credit, without saying so at once. (For
     /// [`taken`](Cpu::taken): it was faster than the taker.)
     pub credit: bool,
@@ -115,6 +118,8 @@ impl Cpu {
     ) -> Refill {
         let defer = global.config.defer;
         let stamp = global.gp_seq.snap();
+        let own = queued[Lane::Own as usize];
+        let ignored = self.ignores(&own, defer.batch);
         self.account(global, queued, now.ns);
         self.tell(global);
         global.press();
@@ -146,11 +151,12 @@ impl Cpu {
             _ if near => self.flush(global, Cause::Budget, host),
             _ => {}
         }
-        let offload = queued.iter().any(|lane| lane.offload);
-        let others = offload && (full || plain_ready);
+        let offload = queued[Lane::Plain as usize].offload;
+        let others = (offload && (full || plain_ready)) || ignored;
         if others {
             self.hurry(); // whoever is woken waits for these, and consumes them
         }
+        self.credit.owner_runs = own.credit && !own.offload && !self.is_hurried();
         // The first one after nothing is reported at once, unless a timer is going to fire anyway.
         let owned = queued.iter().any(|lane| lane.credit);
         // So is each one past the budget where other threads free or run what is queued.
@@ -200,6 +206,7 @@ impl Cpu {
             let _ = self.set_deadline(global, now.ns);
         } else {
             self.give_back(global);
+            self.credit.owner_runs = false;
             self.credit.tight = true;
             self.credit.prompt = None;
             self.credit.deadline = None;
@@ -253,6 +260,21 @@ impl Cpu {
         self.settle();
     }
 
+    /// Does the owner run the code of its own lane itself, as of the last call? If not, a worker does.
+    pub fn owner_runs(&self) -> bool {
+        self.credit.owner_runs
+    }
+
+    /// Has the owner queued code of its own and run none of the batch that is done? Then it is always inside
+    /// sections or callbacks when it queues, and the worker has to run it.
+    fn ignores(&self, own: &Queued, batch: u64) -> bool {
+        let list = &self.lists[Lane::Own as usize];
+        self.credit.owner_runs
+            && list.ready() >= batch
+            && own.freed_to == Some(list.head())
+            && own.end.wrapping_sub(list.end()) > batch / 16
+    }
+
     /// Is a queued entry hurried?
     pub fn is_hurried(&self) -> bool {
         self.credit.hurried.is_some()
@@ -302,6 +324,7 @@ impl Cpu {
             if let Some(head) = queued.freed_to {
                 list.freed_to(head);
             }
+            list.reopen(queued.running, now_ns);
             list.enqueue_to(queued.end, queued.bytes, since);
         }
         self.credit.looked = self.credit.looked.max(now_ns);
@@ -333,15 +356,16 @@ impl Cpu {
         }
     }
 
-    /// Does the program run these itself?
+    /// Does the program run these itself, when it drains?
     fn is_drained(&self, lane: Lane) -> bool {
-        self.credit.drained && lane != Lane::Plain
+        let by_owner = lane == Lane::Plain || (lane == Lane::Own && self.credit.owner_runs);
+        self.credit.drained && !by_owner
     }
 
     /// Does code queued here wait for other threads, which run it? (And for a grace period, which they may be
     /// driving.)
     fn has_code_for_others(&self, queued: &[Queued; LANES]) -> bool {
-        [Lane::Code, Lane::Head].into_iter().any(|lane| {
+        [Lane::Code, Lane::Own, Lane::Head].into_iter().any(|lane| {
             let entries = self.lists[lane as usize].len();
             queued[lane as usize].freed_to.is_none() && entries != 0 && !self.is_drained(lane)
         })
@@ -388,7 +412,7 @@ impl Global {
             count: defer.batch,
             bytes: match lane {
                 Lane::Plain => defer.batch_bytes,
-                Lane::Code | Lane::Head => defer.code_batch_bytes,
+                Lane::Code | Lane::Own | Lane::Head => defer.code_batch_bytes,
             },
         }
     }

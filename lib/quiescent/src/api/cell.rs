@@ -211,6 +211,10 @@ impl<T: Send + Sync + 'static, D: Handle> RcuCell<T, D> {
     }
 
     /// Replaces the value and returns the old one. Does not wait.
+    ///
+    /// Dropping the result [retires](Retired::retire) it, which may run the destructors of values that this
+    /// thread has replaced before. So hold no lock here that such a destructor takes, or have the worker run
+    /// it ([`on_worker`](Retired::on_worker)).
     #[doc(alias = "swap")]
     #[doc(alias = "rcu_assign_pointer")]
     pub fn store(&self, value: T) -> Retired<T, D> {

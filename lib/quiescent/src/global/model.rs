@@ -120,7 +120,7 @@ impl Shell for Process {
         match news {
             News::Ready => report::ready(&self.env),
             News::Panicked { name } => report(&self.env, Report::Panicked { name }),
-            News::Stalled(_) | News::OverBudget { .. } => {}
+            News::Slow { .. } | News::Stalled(_) | News::OverBudget { .. } => {}
         }
     }
 }

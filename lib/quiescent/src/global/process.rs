@@ -166,6 +166,10 @@ impl Shell for Process {
         let told = match news {
             News::Ready => return report::ready(env()),
             News::Panicked { name } => Report::Panicked { name },
+            News::Slow { name, ns } => Report::Slow {
+                name,
+                took: std::time::Duration::from_nanos(ns),
+            },
             News::Stalled(stall) => Report::Stalled(stall),
             News::OverBudget {
                 full,

@@ -25,6 +25,7 @@ mod forgotten;
 mod futures;
 mod hand_over;
 mod handles;
+mod in_place;
 mod list;
 mod membarrier;
 mod misuse;

@@ -16,23 +16,23 @@ fn reaches(bytes: u64, budget_bytes: u64, budget_count: u64) -> (u64, Held) {
 #[test]
 fn who_reaches_far_borrows_all_of_it_or_one_look() {
     // One object of 100 KiB is queued: 2047 more until the batch is full, and 92 KiB of its 192. Before a
-    // check of the bytes up to 256 objects of 512 bytes each may be queued beyond that. The other lane takes
-    // 256, and bytes up to a batch or the whole loan, since each push there checks the bytes.
+    // check of the bytes up to 256 objects of 512 bytes each may be queued beyond that. Each of the other two
+    // lanes takes 256, and bytes up to a batch or the whole loan, since each push there checks the bytes.
     let all = (2047, (92 + 128) * KIB);
     let look = (256, 128 * KIB);
-    // A lane of the only borrower may have a sixteenth of the budget.
-    let enough = (16 * 220 * KIB, 16 * 2047);
+    // A lane of the only borrower may have a 24th of the budget.
+    let enough = (24 * 220 * KIB, 24 * 2047);
     for (bytes, count, plain) in [
         (64 * KIB * KIB, 1 << 20, all),
         (1 << 40, 1 << 20, all),
         (enough.0, enough.1, all),
-        (enough.0 - 16, enough.1, look),
-        (enough.0, enough.1 - 16, look),
+        (enough.0 - 24, enough.1, look),
+        (enough.0, enough.1 - 24, look),
     ] {
-        let code = Defer::threads().code_batch_bytes.min(bytes / 16);
+        let code = Defer::threads().code_batch_bytes.min(bytes / 24);
         let lent = Held {
-            count: plain.0 + 256,
-            bytes: plain.1 + code,
+            count: plain.0 + 2 * 256,
+            bytes: plain.1 + 2 * code,
         };
         let case = (bytes, count);
         assert_eq!(
@@ -45,13 +45,13 @@ fn who_reaches_far_borrows_all_of_it_or_one_look() {
 
 #[test]
 fn who_may_not_have_a_look_borrows_for_less() {
-    // A sixteenth is 120 KiB: 240 objects of 512 bytes, or a look of code.
-    let both = Held {
-        count: 240 + 256,
-        bytes: 2 * 120 * KIB,
+    // A 24th is 120 KiB: 240 objects of 512 bytes, or a look of code in each of the other two lanes.
+    let all = Held {
+        count: 240 + 2 * 256,
+        bytes: 3 * 120 * KIB,
     };
-    let lent = reaches(100 * KIB, 16 * 120 * KIB, 1 << 20);
-    assert_eq!(lent, (240, both));
+    let lent = reaches(100 * KIB, 24 * 120 * KIB, 1 << 20);
+    assert_eq!(lent, (240, all));
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn what_may_be_pushed_without_a_look_at_the_bytes_counts_as_lent() {
     // Nearly a batch of bytes: little credit in bytes is left, and as many small objects as before.
     let refill = rig.retire(0, 1, batch - 100);
     assert_eq!(refill.credit[PLAIN].bytes, 100);
-    assert_eq!(rig.cpus[0].lent().bytes, look * small + code);
+    assert_eq!(rig.cpus[0].lent().bytes, look * small + 2 * code);
 }
 
 #[test]

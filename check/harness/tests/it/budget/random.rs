@@ -72,7 +72,7 @@ fn the_total_is_the_sum_of_the_shares_at_all_times() {
         }
         rig.grace_period();
         for cpu in 0..5 {
-            for lane in [Lane::Plain, Lane::Code] {
+            for lane in [Lane::Plain, Lane::Code, Lane::Own] {
                 while rig.run(cpu, lane, 7) != 0 {}
             }
         }

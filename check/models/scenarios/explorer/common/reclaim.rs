@@ -69,6 +69,14 @@ impl Handle {
 }
 
 impl Handle {
+    fn reclaim_long(&self) {
+        // SAFETY: as in `reclaim`.
+        let progress = &unsafe { &*self.world }.things.things[self.thing].progress;
+        progress.swap(BEGUN, Relaxed);
+        self.reclaim();
+        progress.swap(RETURNED, Relaxed);
+    }
+
     fn reclaim_in_turn(&self) {
         // SAFETY: see above.
         let things = &unsafe { &*self.world }.things;
@@ -96,6 +104,14 @@ struct WithDrop(&'static Handle);
 impl Drop for WithDrop {
     fn drop(&mut self) {
         self.0.reclaim();
+    }
+}
+
+struct WithLongDrop(&'static Handle);
+
+impl Drop for WithLongDrop {
+    fn drop(&mut self) {
+        self.0.reclaim_long();
     }
 }
 
@@ -148,16 +164,30 @@ pub fn reclaiming(domain: Domain) -> Rc<World> {
 }
 
 impl World {
-    /// A thread of an inline domain, which runs two long callbacks of its own in the middle of its next
-    /// action.
-    pub fn inline_owner(self: &Rc<World>) -> JoinHandle<()> {
+    /// A thread that runs two long destructors of its own in the middle of its next action.
+    pub fn owner_that_drops(self: &Rc<World>) -> JoinHandle<()> {
         self.thread(|world| {
             let guard = rcu::read_lock();
-            world.call_long(0);
-            world.call_long(1);
+            world.retire_long(0);
+            world.retire_long(1);
             drop(guard);
             world.pass_on();
-            world.call(2); // drives a grace period, and runs both
+            world.retire_code(2); // drives in passing
+            world.retire_code(3); // runs one of them, or both
+            world.retire([4]);
+        })
+    }
+
+    /// A thread that runs a long destructor of its own, and then neither pushes nor ends before it may.
+    pub fn owner_that_stays(self: &Rc<World>) -> JoinHandle<()> {
+        self.thread(|world| {
+            let guard = rcu::read_lock();
+            world.retire_long(0);
+            drop(guard);
+            world.pass_on();
+            world.retire_code(1); // drives in passing
+            world.retire_code(2); // runs the first
+            world.wait_reopened();
         })
     }
 
@@ -191,10 +221,17 @@ impl World {
         unsafe { rcu::Retired::from_raw(NonNull::from(self.leaked(thing))).retire_hurry() };
     }
 
-    /// Retires a thing with a destructor in the code lane.
+    /// Retires a thing with a destructor, which its owner runs.
     pub fn retire_code(&self, thing: usize) {
         let value = NonNull::from(Box::leak(Box::new(WithDrop(self.leaked(thing)))));
         // SAFETY: no other thread uses the box.
+        unsafe { rcu::Retired::from_raw(value).retire() };
+    }
+
+    /// Retires one with a destructor that takes its time.
+    pub fn retire_long(&self, thing: usize) {
+        let value = NonNull::from(Box::leak(Box::new(WithLongDrop(self.leaked(thing)))));
+        // SAFETY: a box that nobody else uses.
         unsafe { rcu::Retired::from_raw(value).retire() };
     }
 
@@ -213,13 +250,7 @@ impl World {
     /// Queues the end of a thing as a closure of several steps.
     pub fn call_long(&self, thing: usize) {
         let handle = self.leaked(thing);
-        rcu::defer(move || {
-            // SAFETY: as in `reclaim`.
-            let progress = &unsafe { &*handle.world }.things.things[thing].progress;
-            progress.swap(BEGUN, Relaxed);
-            handle.reclaim();
-            progress.swap(RETURNED, Relaxed);
-        });
+        rcu::defer(move || handle.reclaim_long());
     }
 
     /// As [`call_long`](World::call_long); those of thing 0, 1, … run one after the other, in this order.

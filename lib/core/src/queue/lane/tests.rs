@@ -63,7 +63,7 @@ impl Own {
         let (end, did) = (get(&self.lane.end), std::cell::Cell::new(Did::Nothing));
         let help = |popped: Popped| did.set(Did::Help(popped.at, popped.count));
         let pop = |from, to| did.set(Did::Popped(from, to));
-        self.lane.push(entry(end), bytes, large, help, pop);
+        self.lane.push::<false>(entry(end), bytes, large, help, pop);
         assert_eq!(get(&self.lane.end), end + 1);
         // SAFETY: allocated by `new`; the first one is still the block of the end.
         assert_eq!(unsafe { (*self.blocks[0]).get(end) }.what, end);
@@ -160,7 +160,7 @@ fn a_push_pops_what_is_done() {
     set(&own.lane.limit, N);
     set(&own.lane.until, 4);
     assert_eq!(own.push(0, false), Did::Popped(0, 1));
-    set(&own.lane.step, 2);
+    own.lane.step.store(2, Ordering::Relaxed);
     assert_eq!(own.push(0, false), Did::Popped(1, 3));
     assert_eq!(own.push(0, false), Did::Popped(3, 4)); // there is no more
     assert_eq!(own.push(0, false), Did::Nothing);
@@ -281,7 +281,7 @@ fn is_last_detects_the_last_pop_of_a_block() {
     set(&own.lane.until, 5);
     assert!(!own.lane.is_last(4));
     assert!(own.lane.is_last(5));
-    set(&own.lane.step, 2);
+    own.lane.step.store(2, Ordering::Relaxed);
     assert!(own.lane.is_last(4) && own.lane.is_last(5));
 }
 

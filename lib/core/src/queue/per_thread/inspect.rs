@@ -3,7 +3,7 @@
 use quiescent_engine::budget::Held;
 use quiescent_engine::cpu::Lane as Which;
 
-use super::{CODE, Core, Queue};
+use super::{Core, Queue};
 use crate::prim::Ordering;
 
 impl Queue {
@@ -16,13 +16,5 @@ impl Queue {
             all.bytes += chain.given.wrapping_sub(words.left.load(Ordering::Relaxed));
         }
         all
-    }
-
-    /// In a domain that runs callbacks inline: publishes which callbacks are done. The owner compares `head`
-    /// and `done` of this lane, and then takes the lock; no invariant depends on them.
-    pub fn hint(&self, core: &Core) {
-        let (words, list) = (&self.lanes[CODE], core.cpu.list(Which::Code));
-        words.head.store(list.head(), Ordering::Relaxed);
-        words.done.store(list.done_end(), Ordering::Relaxed);
     }
 }

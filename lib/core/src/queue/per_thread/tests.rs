@@ -2,6 +2,7 @@
 //! caller.
 
 mod credit;
+mod own;
 mod room;
 mod takers;
 
@@ -61,7 +62,7 @@ fn credit(until: u64) -> Credit {
     }
 }
 
-/// New credit up to `until` in both lanes; returns the removed blocks.
+/// New credit up to `until` in all lanes; returns the removed blocks.
 fn settle(queue: &Queue, core: &mut Core, until: u64) -> Garbage {
     let mut garbage = Garbage::new();
     queue.settle(core, &[credit(until); LANES], false, &mut garbage);
@@ -74,7 +75,7 @@ fn owned(end: u64, blocks: u32) -> &'static Queue {
     let queue = queue();
     let mut core = queue.lock();
     queue.attach(&mut core);
-    for lane in [PLAIN, CODE] {
+    for lane in 0..BLOCK_LANES {
         for at in 0..end {
             if at.is_multiple_of(N) {
                 queue.provide(lane);

@@ -20,6 +20,8 @@ pub struct Deferring {
     pub(crate) tight: bool,
     /// [`Defer::drained`], at the last call.
     pub(crate) drained: bool,
+    /// The owner runs the code of its own lane itself.
+    pub(crate) owner_runs: bool,
 }
 
 impl Deferring {
@@ -32,6 +34,7 @@ impl Deferring {
             looked: 0,
             tight: true,
             drained: false,
+            owner_runs: false,
         }
     }
 }

@@ -8,8 +8,25 @@ use quiescent_engine::credit::Urgency;
 use quiescent_core::defer::enqueue::Terms;
 use quiescent_core::queue::kind;
 use quiescent_core::queue::lane::Entry;
-use quiescent_core::queue::per_thread::{CODE, PLAIN};
-use quiescent_core::queue::weight::{self, Owned};
+use quiescent_core::queue::per_thread::{CODE, OWN, PLAIN};
+use quiescent_core::queue::weight::{self, Owned, UNKNOWN};
+
+/// What a retired value owns, and where its destructor runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Given {
+    /// Bytes besides its own size, or [`UNKNOWN`].
+    pub bytes: usize,
+    /// A worker drops it, not the calling thread.
+    pub on_worker: bool,
+}
+
+impl Given {
+    /// Nothing was said.
+    pub const NOTHING: Given = Given {
+        bytes: UNKNOWN,
+        on_worker: false,
+    };
+}
 
 /// How `retire` was called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,10 +57,10 @@ impl Way {
 #[inline(always)]
 pub(crate) fn pack<T: Send + 'static>(
     pointer: NonNull<T>,
-    owned: usize,
+    terms: Given,
 ) -> Option<(usize, Entry, u64)> {
     let object = pointer.as_ptr();
-    let owned = Owned::by::<T>(owned);
+    let owned = Owned::by::<T>(terms.bytes);
     let bytes = weight::boxed::<T>() as u64 + owned.bytes();
     if !needs_drop::<T>() && size_of::<T>() == 0 {
         return None;
@@ -51,7 +68,8 @@ pub(crate) fn pack<T: Send + 'static>(
     let (lane, entry) = if needs_drop::<T>() {
         let what = kind::dropped::<T>(owned);
         let object = object.cast();
-        (CODE, Entry { object, what })
+        let lane = if terms.on_worker { CODE } else { OWN };
+        (lane, Entry { object, what })
     } else {
         (PLAIN, Entry::plain(object, owned))
     };

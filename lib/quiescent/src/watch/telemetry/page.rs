@@ -15,7 +15,7 @@ use quiescent_core::parts::env::Env;
 use quiescent_core::prim::{self, Mutex, MutexGuard};
 use quiescent_core::queue::kind;
 use quiescent_core::queue::meter::{Counts, PROCESS, Page as Open, UNNAMED};
-use quiescent_core::queue::per_thread::{CODE, PLAIN};
+use quiescent_core::queue::per_thread::{CODE, OWN, PLAIN};
 
 /// The first eight bytes.
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"quiescnt");
@@ -364,8 +364,13 @@ impl Page {
     /// The row of a function: `what` is an entry's second word, or an intrusive callback's function.
     pub(super) fn row(&self, place: u32, lane: usize, what: u64) -> &Row {
         let place = place.min(LAST_PLACE);
+        let kind = match lane {
+            PLAIN => 1,
+            OWN | CODE => 2, // a type has one row, wherever its destructor runs
+            _ => 3u64,
+        };
         let short = kind::function(lane, what);
-        let key = u64::from(place) << 50 | (lane as u64 + 1) << WHAT_BITS | short;
+        let key = u64::from(place) << 50 | kind << WHAT_BITS | short;
         let first = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % OTHERS;
         for step in 0..STEPS {
             let row = &self.rows[(first + step) % OTHERS];
@@ -396,8 +401,8 @@ impl Row {
                 write_to(&self.name, format_args!("block of {size} bytes"));
                 (quiescent_engine::owner::weight(size) as u64, true)
             }
-            CODE => {
-                // SAFETY: what was queued in the code lane.
+            OWN | CODE => {
+                // SAFETY: what was queued in a lane of code.
                 let kind = unsafe { kind::kind(what) };
                 self.name.set((kind.name)());
                 (kind.bytes, kind.lazy)

@@ -7,7 +7,7 @@ use super::*;
 impl Rig {
     pub(super) fn thread(&mut self) {
         let at = self.random.below(CPUS as u32) as usize;
-        let lane = Lane::ALL[self.random.below(3) as usize];
+        let lane = Lane::ALL[self.random.below(LANES as u32) as usize];
         match self.random.below(10) {
             0 | 1 => {
                 let (queued, now) = (self.queued(at), self.now());
@@ -75,13 +75,14 @@ impl Rig {
         }
     }
 
-    /// Queues some more entries; of the plain lane the owner has freed some.
+    /// Queues some more entries; of its own lanes the owner has freed some.
     pub(super) fn queued(&mut self, at: usize) -> [Queued; LANES] {
         Lane::ALL.map(|lane| {
             let list = self.cpus[at].list(lane);
             let (end, head, ready) = (list.end(), list.head(), list.ready());
             let (new, freed) = (self.below(4), self.below(3));
-            let frees = lane == Lane::Plain && self.out[at][0].is_empty();
+            let frees =
+                matches!(lane, Lane::Plain | Lane::Own) && self.out[at][lane as usize].is_empty();
             Queued {
                 end: end + new,
                 bytes: new * 16,
@@ -89,6 +90,7 @@ impl Rig {
                 credit: self.random.below(4) == 0,
                 offload: self.random.below(4) == 0,
                 reach: new * 512,
+                running: 0,
             }
         })
     }
