@@ -125,6 +125,7 @@ impl Model {
             stall_ns: u64::MAX,
         };
         config.takeover_after_ns = None; // where no scenario is about that: time-outs are choices
+        config.defer.growth = 1; // what is queued decides where a batch ends, not the clock
         adapt(&mut config);
         let process = Process::make(config);
         process.env.threads.mode.resolve();

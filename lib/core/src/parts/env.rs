@@ -104,7 +104,7 @@ impl Env {
     }
 
     /// One fence for `needs` callers, provided that none has to precede another.
-    pub fn heavy_fence_for(&self, needs: u64) -> Result<(), i32> {
+    fn heavy_fence_for(&self, needs: u64) -> Result<(), i32> {
         if self.threads.mode.resolve() != FenceMode::Membarrier {
             full_fence(); // of this thread only
             return Ok(());
@@ -113,6 +113,20 @@ impl Env {
         let own = u64::from(whose == Whose::Own);
         add(&self.state.counters.fences_shared, needs - own);
         Ok(())
+    }
+
+    /// One fence for deferred work of `needs` domains: the engine gets to know its time (rule R7).
+    pub fn deferred_fence_for(&self, needs: u64) -> Fenced {
+        if self.threads.mode.resolve() != FenceMode::Membarrier {
+            return self.heavy_fence_for(needs).map(|()| None);
+        }
+        let begun = prim::now_ns();
+        self.heavy_fence_for(needs)?;
+        let ended = prim::now_ns();
+        Ok(Some(FenceTime {
+            took_ns: ended.saturating_sub(begun) / needs,
+            ended_ns: ended,
+        }))
     }
 
     /// Limits the number of thread slots.
@@ -130,6 +144,16 @@ impl Env {
         Ok(())
     }
 }
+
+/// The time of a fence, for the engine: a domain's part of what it took, and when it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FenceTime {
+    pub took_ns: u64,
+    pub ended_ns: u64,
+}
+
+/// The result of a fence: its time, if that counts, or the `errno` with which it was refused.
+pub type Fenced = Result<Option<FenceTime>, i32>;
 
 /// Marks the calling thread as running a callback until dropped, also while a panic unwinds.
 pub struct Marked(Here);

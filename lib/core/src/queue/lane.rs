@@ -221,6 +221,8 @@ pub struct Lane {
     pub freed: AtomicU64,
     /// The end of the last block, at that time.
     pub linked: AtomicU64,
+    /// The largest value of `ahead`: a batch's worth. (Not for the models: it is a size only.)
+    pub most_ahead: std::sync::atomic::AtomicU32,
 }
 
 impl Lane {
@@ -243,6 +245,7 @@ impl Lane {
                 published: AtomicU64::new(0),
                 freed: AtomicU64::new(0),
                 linked: AtomicU64::new(0),
+                most_ahead: std::sync::atomic::AtomicU32::new(1),
             }
         }
     }

@@ -76,6 +76,8 @@ pub struct Credit {
     pub done: Pos,
     /// More than two batches are done and not consumed, or the budget is near: hurry up.
     pub behind: bool,
+    /// The size of a batch now: room for so many is worth keeping.
+    pub batch: u64,
 }
 
 /// The result of a refill.
@@ -129,9 +131,13 @@ impl Cpu {
         // Stamps are free. Any later grace period serves all stamped entries.
         self.stamp_all(global, stamp);
         let idle = self.idle(global);
-        let full =
-            |&(count, bytes): &(u64, u64)| count >= defer.batch || bytes >= defer.batch_bytes;
-        let full = idle.iter().any(full);
+        let full = Lane::ALL
+            .into_iter()
+            .zip(idle)
+            .any(|(lane, (count, bytes))| {
+                let batch = global.batch_of(lane);
+                count >= batch.count || bytes >= batch.bytes
+            });
         match urgency {
             Urgency::Hurry => self.flush(global, Cause::Hurry, host),
             _ if full => self.flush(global, Cause::Batch, host),
@@ -338,28 +344,28 @@ impl Cpu {
     }
 
     fn new_credit(&mut self, global: &Global) -> [Credit; LANES] {
-        let defer = global.config.defer;
         let near = global.level() != Level::Easy;
-        let mut credit = [Credit::default(); LANES];
         let idle = self.idle(global);
-        for ((credit, list), idle) in credit.iter_mut().zip(&self.lists).zip(idle) {
-            let left = defer.batch.saturating_sub(idle.0);
+        Lane::ALL.map(|lane| {
+            let (list, idle) = (&self.lists[lane as usize], idle[lane as usize]);
+            let batch = global.batch_of(lane);
+            let left = batch.count.saturating_sub(idle.0);
             let free = match (self.credit.tight, left) {
                 (true, _) => 0,
-                (false, 0) => defer.batch, // no free segment: after another batch we know more
+                (false, 0) => batch.count, // no free segment: after another batch we know more
                 (false, left) => left,
             };
-            *credit = Credit {
+            Credit {
                 until: list.end().wrapping_add(free),
-                bytes: match defer.batch_bytes.saturating_sub(idle.1) {
-                    0 => defer.batch_bytes,
+                bytes: match batch.bytes.saturating_sub(idle.1) {
+                    0 => batch.bytes,
                     left => left,
                 },
                 done: list.done_end(),
-                behind: near || list.ready() > 2 * defer.batch,
-            };
-        }
-        credit
+                behind: near || list.ready() > 2 * batch.count,
+                batch: batch.count,
+            }
+        })
     }
 }
 
