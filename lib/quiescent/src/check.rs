@@ -280,6 +280,18 @@ impl Model {
         self.0.env.heavy_fence().expect("models refuse nothing");
     }
 
+    /// Threads are asked for the fences of deferred work; before any thread registers.
+    pub fn asking(self) -> Model {
+        self.0.env.threads.slots.set_most_asked(prim::MOST_ASKED);
+        self
+    }
+
+    /// Issues a fence as for deferred work: threads that are present are asked for it first.
+    pub fn ask(self) {
+        let done = self.0.env.deferred_fence_for(1, None);
+        done.expect("models refuse nothing");
+    }
+
     /// Makes the domain of the program with this number, with this model's policy and the fewest spins.
     /// Leaked.
     pub fn own_domain(self, number: u32) -> &'static crate::Domain {

@@ -216,6 +216,7 @@ impl State {
         }
         let prompt = u32::from(refill.prompt);
         queue.lanes[CODE].prompt.store(prompt, Ordering::Relaxed);
+        self.env().answer_at_push(); // the limit that a question lowers is set, or was overwritten
         refill
     }
 

@@ -421,16 +421,18 @@ impl Env {
     fn advance_together(&self, passes: &mut [Option<Pass>]) {
         let mut fenced = None;
         loop {
-            let mut needs = 0;
+            let (mut needs, mut last) = (0, None);
             for pass in passes.iter_mut().flatten() {
                 if !matches!(pass.stage, Stage::Over | Stage::Failed(_)) && pass.advance(fenced) {
                     needs += 1;
+                    last = Some(pass.state.domain());
                 }
             }
             if needs == 0 {
                 return;
             }
-            fenced = Some(self.deferred_fence_for(needs)); // [GP-1] [GP-2] [CT-1] [RET-2]
+            let only = last.filter(|_| needs == 1);
+            fenced = Some(self.deferred_fence_for(needs, only)); // [GP-1] [GP-2] [CT-1] [RET-2]
         }
     }
 

@@ -293,7 +293,7 @@ impl State {
             0 => {}
             errno => return Err(errno as i32),
         }
-        self.env().deferred_fence_for(1)
+        self.env().deferred_fence_for(1, Some(self.domain()))
     }
 
     pub fn resolve_mode(&self) -> FenceMode {
