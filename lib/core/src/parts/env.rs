@@ -146,22 +146,18 @@ impl Env {
         }
         let own = self.own_slot();
         full_fence(); // [ASK-3]
-        let mut asked = [None; prim::MOST_ASKED];
-        let others = slots
+        let mut others = slots
             .claimed()
             .filter(|slot| own.is_none_or(|own| !std::ptr::eq(own, *slot)));
-        let mut count = 0;
-        for slot in others {
-            if count == most {
-                return false;
-            }
-            asked[count] = Some(slot);
-            count += 1;
+        let asked: [Option<&Slot>; prim::MOST_ASKED] =
+            std::array::from_fn(|n| if n < most { others.next() } else { None });
+        if others.next().is_some() {
+            return false;
         }
-        #[cfg(quiescent_virtual)]
-        prim::asked(count);
         let number = self.asking.ask();
         let asked = || asked.iter().flatten();
+        #[cfg(quiescent_virtual)]
+        prim::asked(asked().count());
         for slot in asked() {
             slot.words.reader.ask();
             if let Some(queue) = slot.queue() {
