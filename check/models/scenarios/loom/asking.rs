@@ -54,7 +54,39 @@ fn litmus(asks: u32, body: fn(&Words) -> u32) {
     assert!(saw == 1 || seen == 1, "neither saw the other");
 }
 
-/// `[ASK-1]`: what comes after the answer sees what came before the question.
+/// `[ASK-1]`: a thread that is asked by one asker answers the question of another, whose flag it has not seen.
+#[test]
+fn an_answer_to_two_askers() {
+    with_membarrier(|| {
+        check("asking: two askers", 2, || {
+            let domain = Domain::new().asking();
+            let words = Arc::new(Words {
+                readers: AtomicU32::new(0),
+                updaters: AtomicU32::new(0),
+            });
+            let read = words.clone();
+            let reader = thread::spawn(move || {
+                domain.enter();
+                section();
+                read.store();
+                read.load()
+            });
+            let other = thread::spawn(move || {
+                domain.enter();
+                domain.ask();
+            });
+            domain.enter();
+            words.updaters.store(1, Relaxed);
+            domain.ask();
+            let seen = words.readers.load(Relaxed);
+            let saw = reader.join().expect("it does not panic");
+            assert!(saw == 1 || seen == 1, "neither saw the other");
+            join(other);
+        });
+    });
+}
+
+/// What comes after the answer sees what came before the question.
 #[test]
 fn a_thread_that_answers_before() {
     with_membarrier(|| {

@@ -149,12 +149,33 @@ fn the_batch_follows_what_fences_cost() {
     }
 }
 
+/// A producer that retires one after so many nanoseconds of other work, and never sleeps.
+fn busy_producer(machine: &mut Threads, between: u64) {
+    let func = machine.func("block", 96, Verb::Retire);
+    let work = Queuer {
+        every: 1,
+        vary: false,
+        times: 1 << 40,
+        callbacks: vec![Queued {
+            func,
+            lazy: true,
+            can_wake: true,
+        }],
+        work: 0,
+        between,
+        stop: u64::MAX,
+        chance: Chance::new(1),
+        at: Default::default(),
+    };
+    machine.spawn_endless("producer", 0, true, work);
+}
+
 /// Threads that retire and read answer in time: no grace period but the first few needs a process-wide fence.
 #[test]
 fn threads_that_come_by_are_not_interrupted() {
     let mut it = machine(|it| it.threads.prices.fence = 15_000);
-    producer(&mut it, Verb::Retire, 96, 2_000_000);
-    producer(&mut it, Verb::Retire, 96, 1_990_000);
+    busy_producer(&mut it, 500);
+    busy_producer(&mut it, 503);
     it.run(SECOND / 4);
     let counted = it.counted();
     assert_eq!(it.too_early(), 0);
