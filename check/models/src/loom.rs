@@ -158,6 +158,12 @@ pub fn now_ns() -> u64 {
     CLOCK.get()
 }
 
+/// Calls `make` on a stack of its own, because those of loom's threads are small. It must not wait.
+pub fn on_large_stack<R>(make: impl FnOnce() -> R) -> R {
+    let stack = corosensei::stack::DefaultStack::new(256 << 10);
+    corosensei::on_stack(stack.expect("memory for a stack"), make)
+}
+
 /// Never runs: loom's types only exist within their execution, and loom does not signal its end.
 pub fn at_end(_end: impl FnOnce() + 'static) {}
 

@@ -13,8 +13,8 @@
 //!   other folders.
 //! * `kernel`: the actions of a kernel's CPU ([`callbacks`], [`report`], [`tick`], [`fast_no_hz`], [`flood`],
 //!   [`urgency`], [`watching`]), and of its offload threads ([`offload`]).
-//! * `threads`: the policy of the thread host: [`credit`], [`budget`], [`pool`] (workers), [`pressure`] (low
-//!   memory), [`owner`], [`indexed`] (readers that may sleep).
+//! * `threads`: the policy of the thread host: [`credit`], [`batch`], [`budget`], [`pool`] (workers), [`pressure`]
+//!   (low memory), [`owner`], [`indexed`] (readers that may sleep).
 //! * [`record`]: calls and answers as values.
 //!
 //! `record` imports `kernel` and `threads`, these import `common` and not each other. `docs/architecture.md`
@@ -85,7 +85,7 @@ pub use common::{
     takeover, waiters,
 };
 pub use kernel::{callbacks, fast_no_hz, flood, offload, report, tick, urgency, watching};
-pub use threads::{budget, credit, indexed, owner, pool, pressure};
+pub use threads::{batch, budget, credit, indexed, owner, pool, pressure};
 
 pub use blocked::{TaskId, Tasks};
 pub use cblist::CbList;

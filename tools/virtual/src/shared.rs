@@ -30,6 +30,8 @@ pub struct Prices {
     pub spin: u64,
     /// A trip to a queue's lock and the engine's.
     pub help: u64,
+    /// Asking one thread for a fence, and answering.
+    pub ask: u64,
 }
 
 /// A machine.

@@ -216,6 +216,10 @@ pub fn apply(global: &mut Global, input: Input, host: &impl Host) -> Output {
         Input::TryDrive { cpu, interest } => Output::Done(global.try_drive(cpu, interest)),
         Input::Step { now } => Output::Effects(global.step(now, host)),
         Input::Fenced => Output::Next(global.fenced()),
+        Input::FenceEnded { took_ns, now_ns } => {
+            global.fence_ended(took_ns, now_ns);
+            Output::Done(true)
+        }
         Input::Flagged { newly } => Output::Next(global.flagged(newly)),
         Input::Leave => Output::Next(global.leave()),
         Input::TakeOver {

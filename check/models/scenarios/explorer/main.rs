@@ -5,6 +5,7 @@ use quiescent_models::explorer as primitives;
 
 mod common;
 
+mod asking;
 mod barrier_futures;
 mod barriers;
 mod callbacks;

@@ -55,6 +55,8 @@ impl State {
         if queue.is_dummy() {
             return self.deliver(Parcel::Entry(lane, entry, bytes), terms);
         }
+        // Before the locks: what they protect was changed by the thread that asks, and takes longer to get here.
+        self.env().answer_at_push();
         let words = &queue.lanes[lane];
         let crossed = words.cross(&self.root_seq);
         #[cfg(quiescent_model)]
@@ -229,6 +231,7 @@ impl State {
         }
         let prompt = u32::from(refill.prompt);
         queue.lanes[CODE].prompt.store(prompt, Ordering::Relaxed);
+        self.env().answer_at_push(); // a limit that a question has lowered meanwhile was overwritten
         refill
     }
 

@@ -9,6 +9,7 @@
 use quiescent_engine::record::{Input, Output};
 use quiescent_engine::{CpuId, Effects, FullCookie, Interest, Look, Next, Pos, Published, Tree};
 
+use crate::parts::env::FenceTime;
 use crate::parts::state::{Core, State};
 use crate::prim::part::straight;
 use crate::reader::set::ReaderSet;
@@ -121,6 +122,21 @@ impl Core {
             |r: &Next| Output::Next(*r),
             self.engine.inner().fenced()
         )
+    }
+
+    /// A fence for deferred work has ended; `None` for other fences.
+    pub fn fence_ended(&mut self, time: Option<FenceTime>) {
+        let Some(FenceTime { took_ns, ended_ns }) = time else {
+            return;
+        };
+        straight!(
+            Input::FenceEnded {
+                took_ns,
+                now_ns: ended_ns
+            },
+            |(): &()| Output::Done(true),
+            self.engine.inner().fence_ended(took_ns, ended_ns)
+        );
     }
 
     pub fn flagged(&mut self, newly: u32) -> Next {

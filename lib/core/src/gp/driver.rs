@@ -33,6 +33,7 @@ use quiescent_engine::{
     Seq, Until,
 };
 
+use crate::parts::env::Fenced;
 use crate::parts::error::SyncError;
 use crate::parts::state::{Core, NO_SLEEPER, State};
 use crate::parts::waiters::Wakes;
@@ -240,7 +241,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Releases the lock for a fence. `None`: the fence is [batched](batched).
-    fn fence(&mut self, cause: FenceCause) -> Option<Result<(), i32>> {
+    fn fence(&mut self, cause: FenceCause, interest: Interest) -> Option<Fenced> {
         let batched = self.batched;
         self.unlocked(|state| {
             let counter = match cause {
@@ -248,7 +249,10 @@ impl<'a> Turn<'a> {
                 FenceCause::Flag => &state.counters.fences_flag,
             };
             count(counter);
-            (!batched).then(|| state.heavy_fence()) // [GP-1] [GP-2]
+            (!batched).then(|| match interest {
+                Interest::Passing => state.deferred_fence(), // [GP-1]
+                _ => state.heavy_fence().map(|()| None),     // [GP-1] [GP-2]
+            })
         })
     }
 
@@ -313,7 +317,7 @@ impl<'a> Turn<'a> {
             next = match next {
                 Next::Again => self.step(now),
                 Next::Done | Next::HandOver => return Drive::Home,
-                Next::Fence(cause) => match self.fence(cause).map(|it| self.fenced(it)) {
+                Next::Fence(cause) => match self.fence(cause, interest).map(|it| self.fenced(it)) {
                     None => return Drive::Fence,
                     Some(Ok(next)) => {
                         now = prim::coarse_ns();

@@ -241,6 +241,8 @@ pub struct Lane {
     pub linked: AtomicU64,
     /// The popped code that its owner runs: its position times 4, and its number; 0 for none.
     running: AtomicU64,
+    /// The largest value of `ahead`: a batch's worth. (Not for the models: it is a size only.)
+    pub most_ahead: std::sync::atomic::AtomicU32,
 }
 
 impl Lane {
@@ -265,6 +267,7 @@ impl Lane {
                 freed: AtomicU64::new(0),
                 linked: AtomicU64::new(0),
                 running: AtomicU64::new(0),
+                most_ahead: std::sync::atomic::AtomicU32::new(1),
             }
         }
     }

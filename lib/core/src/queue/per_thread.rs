@@ -42,6 +42,7 @@ use std::sync::PoisonError;
 use quiescent_engine::Pos;
 use quiescent_engine::cpu::{Cpu, LANES, Lane as Which};
 use quiescent_engine::credit::{Cause, Credit, Queued};
+use quiescent_engine::owner::blocks_of;
 
 use crate::prim::fixed::Fixed;
 use crate::prim::part::Part;
@@ -276,12 +277,21 @@ impl Queue {
             core.chains[lane].trim(head, None, garbage);
             let words = &self.lanes[lane];
             let end = words.end.load(Ordering::Relaxed);
-            let ahead = u64::from(words.ahead.load(Ordering::Relaxed)) * BLOCK as u64;
-            let reach = (end_of_block(end) + ahead).min(credit.until);
+            let most = blocks_of(credit.batch);
+            words
+                .most_ahead
+                .store(most, std::sync::atomic::Ordering::Relaxed);
+            let mut ahead = words.ahead.load(Ordering::Relaxed);
+            if ahead > most {
+                ahead = most;
+                words.ahead.store(ahead, Ordering::Relaxed);
+            }
+            let reach = (end_of_block(end) + u64::from(ahead) * BLOCK as u64).min(credit.until);
             let room = core.owned && self.make_room(core, lane, reach.max(end + 1), Some(garbage));
             let chain = &mut core.chains[lane];
             if !room || credit.until == end {
                 chain.cut(end, garbage); // no owner moves there
+                self.spares[lane].trim(1, garbage);
                 words.next.store(ptr::null_mut(), Ordering::Relaxed);
             }
             chain.taken = !match lane {
@@ -317,11 +327,16 @@ impl Queue {
         }
     }
 
-    /// Makes the owner take the lock at its next push, whatever its credit.
-    pub fn ask_soon(&self) {
+    /// Makes the owner take the lock at its next push. (Its new credit may overwrite this.)
+    pub fn lower_limits(&self) {
         for words in &self.lanes {
             words.limit.store(0, Ordering::Relaxed);
         }
+    }
+
+    /// Makes the owner take the lock at its next push, whatever its credit.
+    pub fn ask_soon(&self) {
+        self.lower_limits();
         self.lanes[CODE].prompt.store(0, Ordering::Relaxed);
     }
 
@@ -330,7 +345,7 @@ impl Queue {
         for (lane, chain) in core.chains.iter_mut().enumerate() {
             let words = &self.lanes[lane];
             chain.clear(garbage);
-            garbage.push_all(self.spares[lane].take());
+            self.spares[lane].trim(0, garbage);
             words.block.store(self.nothing(), Ordering::Relaxed);
             words.next.store(ptr::null_mut(), Ordering::Relaxed);
             words.ahead.store(0, Ordering::Relaxed);
@@ -393,6 +408,7 @@ impl Queue {
             let end = words.end.load(Ordering::Acquire).min(room); // [RET-1] [RET-2]
             if let Some(garbage) = garbage.as_deref_mut() {
                 chain.cut(end, garbage);
+                self.spares[lane].trim(1, garbage);
                 words.linked.store(chain.end(), Ordering::Relaxed);
             }
             if end - core.cpu.list(Which::ALL[lane]).head() <= BLOCK as u64 {

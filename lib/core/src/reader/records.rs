@@ -261,6 +261,7 @@ impl ReaderRecords {
         let record = self.record(number)?;
         let _ = std::ptr::from_ref(record).expose_provenance();
         record.words.initialize();
+        record.words.reader.allow_asking_as(&slot.words.reader);
         record.slot.store(slot.cpu(), Ordering::Relaxed);
         record.cpu.store(UNREGISTERED + number, Ordering::Relaxed);
         let domain = domain.place.cast_mut();

@@ -29,7 +29,7 @@ use crate::common::event::{Event, GpEvent, SrEvent};
 use crate::common::fqs::Wait;
 use crate::common::host::{CpuId, Effects, Host, LeafId, Next, Now, Pos, Published};
 use crate::common::parts::kernel::Pressing;
-use crate::common::parts::threads::{Duty, Holding};
+use crate::common::parts::threads::{Duty, FenceCosts, Holding};
 use crate::common::polled::{FullCookie, Polled};
 use crate::common::seq::Seq;
 use crate::common::tree::{Tree, TreeError};
@@ -110,6 +110,7 @@ pub struct Global {
     pub(crate) stall: crate::common::stall::StallState,
     pub(crate) group: crate::common::worker_timer::WorkerTimer,
     pub(crate) budget: Holding,
+    pub(crate) fences: FenceCosts,
     pub(crate) pool: Duty,
     /// The nesting of requests to hurry all later callbacks ([`offload`](crate::offload)).
     pub(crate) hurry: u32,
@@ -142,6 +143,7 @@ impl Global {
             stall: crate::common::stall::StallState::new(),
             group: crate::common::worker_timer::WorkerTimer::new(),
             budget: Holding::new(),
+            fences: FenceCosts::new(),
             pool: Duty::new(),
             hurry: 1,
             now: Now { ns: 0, jiffies: 0 },

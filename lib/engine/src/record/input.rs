@@ -108,6 +108,10 @@ pub enum Input {
     SetWorkers {
         workers: u32,
     },
+    FenceEnded {
+        took_ns: u64,
+        now_ns: u64,
+    },
     SetFlushTimes {
         lazy_ns: u64,
         prompt_ns: u64,

@@ -32,7 +32,7 @@ use crate::common::global::Global;
 use crate::common::host::{Host, LeafId, Now, Pos};
 pub use crate::common::parts::threads::{Cause, Flushes};
 use crate::common::seq::Seq;
-use crate::threads::budget::{Held, Level};
+use crate::threads::budget::Level;
 
 /// A refill's report about a lane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -79,6 +79,8 @@ pub struct Credit {
     pub done: Pos,
     /// More than two batches are done and not consumed, or the budget is near: hurry up.
     pub behind: bool,
+    /// The size of a batch now: room for so many is worth keeping.
+    pub batch: u64,
 }
 
 /// The result of a refill.
@@ -399,22 +401,9 @@ impl Cpu {
                 },
                 done: list.done_end(),
                 behind: near || list.ready() > 2 * batch.count,
+                batch: batch.count,
             }
         })
-    }
-}
-
-impl Global {
-    /// This many entries of a lane without a requested grace period, or this many bytes, make a batch.
-    pub(crate) fn batch_of(&self, lane: Lane) -> Held {
-        let defer = self.config.defer;
-        Held {
-            count: defer.batch,
-            bytes: match lane {
-                Lane::Plain => defer.batch_bytes,
-                Lane::Code | Lane::Own | Lane::Head => defer.code_batch_bytes,
-            },
-        }
     }
 }
 

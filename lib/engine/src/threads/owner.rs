@@ -8,8 +8,8 @@
 /// Entries in a block of a queue.
 pub const BLOCK: usize = 256;
 
-/// Blocks that are linked behind that of the end, at most: a batch's worth.
-pub const MOST_AHEAD: u32 = 8;
+/// Blocks that are linked behind that of the end, at most, whatever a batch is.
+pub const MOST_AHEAD: u32 = 64;
 
 /// Done entries that are taken out of a queue at once.
 pub const MOST_TAKEN: usize = 256;
@@ -44,13 +44,19 @@ pub const fn block(size: usize) -> usize {
     }
 }
 
-/// Blocks to be linked ahead for an owner that has used up all that it was given.
-pub const fn more_ahead(ahead: u32) -> u32 {
+/// Blocks to be linked ahead for an owner that has used up all that it was given; `most` is a batch's worth.
+pub const fn more_ahead(ahead: u32, most: u32) -> u32 {
     match 4 * ahead {
         0 => 1,
-        more if more > MOST_AHEAD => MOST_AHEAD,
+        more if more > most => most,
         more => more,
     }
+}
+
+/// The blocks of a batch.
+pub fn blocks_of(batch: u64) -> u32 {
+    let blocks = batch.div_ceil(BLOCK as u64);
+    blocks.clamp(1, u64::from(MOST_AHEAD)) as u32
 }
 
 #[cfg(test)]
@@ -59,13 +65,21 @@ mod tests {
 
     #[test]
     fn blocks_ahead_grow_to_a_batch() {
-        let mut ahead = 0;
-        for expected in [1, 4, 8, 8] {
-            ahead = more_ahead(ahead);
-            assert_eq!(ahead, expected);
+        let defer = crate::threads::credit::Defer::threads();
+        let (least, most) = (
+            blocks_of(defer.batch),
+            blocks_of(defer.batch * defer.growth),
+        );
+        assert_eq!((least, most), (8, 32));
+        assert_eq!(blocks_of(2 * defer.batch * defer.growth), MOST_AHEAD);
+        assert_eq!([0, 1, 256, 257, u64::MAX].map(blocks_of), [1, 1, 1, 2, 64]);
+        for (most, expected) in [(least, [1, 4, 8, 8]), (most, [1, 4, 16, 32])] {
+            let mut ahead = 0;
+            for expected in expected {
+                ahead = more_ahead(ahead, most);
+                assert_eq!(ahead, expected);
+            }
         }
-        let batch = crate::threads::credit::Defer::threads().batch;
-        assert_eq!(u64::from(MOST_AHEAD) * BLOCK as u64, batch);
     }
 
     #[test]

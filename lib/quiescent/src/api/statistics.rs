@@ -59,6 +59,11 @@ pub struct Statistics {
     /// Times that a fence issued for another purpose was enough: one by another thread at the same time, or
     /// one for several domains at once.
     pub fences_shared: u64,
+    /// Fences for deferred work that the program's threads were asked to execute themselves, before one was
+    /// issued for all of them.
+    pub fences_asked: u64,
+    /// Of those, how many were not issued: every thread answered within 2 µs. The others timed out.
+    pub fences_answered: u64,
     /// Callbacks and objects that are queued or being run.
     pub queued: u64,
     /// Their bytes, as the budget counts them: sizes rounded up as allocators do (plus a word, then to 16),
@@ -240,6 +245,8 @@ fn of_state(state: &'static State) -> Statistics {
         fences_take: value(&c.fences_take),
         fences_issued: env.fences.issued(),
         fences_shared: value(&c.fences_shared),
+        fences_asked: value(&c.fences_asked),
+        fences_answered: value(&c.fences_answered),
         queued,
         queued_bytes,
         oldest,

@@ -27,6 +27,13 @@ pub(crate) struct Process {
 impl Process {
     /// Makes them for this execution.
     pub(crate) fn make(config: Config) -> &'static Process {
+        #[cfg(quiescent_loom)]
+        return quiescent_core::prim::on_large_stack(|| Process::make_here(config));
+        #[cfg(not(quiescent_loom))]
+        Process::make_here(config)
+    }
+
+    fn make_here(config: Config) -> &'static Process {
         let place = Box::leak(Box::<Process>::new_uninit());
         let process = place.as_mut_ptr();
         // SAFETY: made here, at the place that `new` gets, and kept until no thread of the execution is left.

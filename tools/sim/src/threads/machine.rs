@@ -42,6 +42,7 @@ impl Threads {
                 step: prices.step,
                 spin: prices.spin,
                 help: prices.help,
+                ask: prices.ask,
             },
         });
         let config = policy.config(options.lazy_flush_ms);

@@ -104,6 +104,97 @@ fn a_thread_that_retires_alone_needs_neither_a_wake_up_nor_a_fence() {
     assert_eq!(it.stats().wakeups_of("quiescent"), 0);
 }
 
+/// Fences between retiring at this rate (a second), alone with a reader, by the recurrence of `engine::batch`.
+fn fences_at(rate: u64, fence: u64, seconds: f64) -> f64 {
+    let (least, most) = (2048.0, 8192.0);
+    let (mut batch, mut now, mut count) = (least, 0.0, 0.0);
+    while now < seconds * 1e9 {
+        let since = batch * 1e9 / rate as f64;
+        now += since;
+        count += 1.0;
+        let often = since - (fence as f64) < 50.0 * fence as f64;
+        batch = if often { batch * 1.25 } else { batch * 0.875 };
+        batch = f64::clamp(batch, least, most);
+    }
+    count
+}
+
+/// Where a thread is seldom on a processor every question times out, and the batch follows the fence's price.
+#[test]
+fn the_batch_follows_what_fences_cost() {
+    for (rate, price) in [
+        (1_000_000, 2000),
+        (1_000_000, 15_000),
+        (2_000_000, 15_000),
+        (5_000_000, 15_000),
+        (5_000_000, 100_000),
+    ] {
+        let mut it = machine(|it| it.threads.prices.fence = price);
+        producer(&mut it, Verb::Retire, 96, rate);
+        reader(&mut it, 0, 1000);
+        it.run(SECOND / 4);
+        let counted = it.counted();
+        assert_eq!(it.too_early(), 0);
+        assert_eq!(counted.fences(), counted.grace_periods, "{counted:?}");
+        let expected = fences_at(rate, price, 0.25);
+        let ratio = counted.fences() as f64 / expected;
+        assert!(
+            (0.95..1.05).contains(&ratio),
+            "{rate} {price}: {expected} {counted:?}"
+        );
+        let issued = counted.fences_issued + counted.fences_answered;
+        assert_eq!(issued, counted.fences(), "{counted:?}");
+        let timed_out = counted.fences_asked - counted.fences_answered;
+        assert!(timed_out <= 6 + counted.fences() / 60, "{counted:?}");
+    }
+}
+
+/// A producer that retires one after so many nanoseconds of other work, and never sleeps.
+fn busy_producer(machine: &mut Threads, between: u64) {
+    let func = machine.func("block", 96, Verb::Retire);
+    let work = Queuer {
+        every: 1,
+        vary: false,
+        times: 1 << 40,
+        callbacks: vec![Queued {
+            func,
+            lazy: true,
+            can_wake: true,
+        }],
+        work: 0,
+        between,
+        stop: u64::MAX,
+        chance: Chance::new(1),
+        at: Default::default(),
+    };
+    machine.spawn_endless("producer", 0, true, work);
+}
+
+/// Threads that retire and read answer in time: no grace period but the first few needs a process-wide fence.
+#[test]
+fn threads_that_come_by_are_not_interrupted() {
+    let mut it = machine(|it| it.threads.prices.fence = 15_000);
+    busy_producer(&mut it, 500);
+    busy_producer(&mut it, 503);
+    it.run(SECOND / 4);
+    let counted = it.counted();
+    assert_eq!(it.too_early(), 0);
+    // Each fills its batch of 2048 at about the same time; one grace period is for both, or each has its own.
+    let each = 2_000_000 / 4 / 2048;
+    assert!(
+        (each..=2 * each + 1).contains(&counted.fences()),
+        "{counted:?}"
+    );
+    assert!(
+        counted.fences_issued * 20 <= counted.fences(),
+        "{counted:?}"
+    );
+    assert!(
+        counted.fences_answered * 20 >= counted.fences() * 19,
+        "{counted:?}"
+    );
+}
+
 #[test]
 fn who_hands_reclaiming_over_pays_a_wake_up_a_batch() {
     let mut it = machine(|it| it.threads.offload = true);

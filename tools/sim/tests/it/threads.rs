@@ -108,6 +108,7 @@ fn options(chance: &mut Chance) -> Options {
     (prices.fence, prices.wake, prices.start) = (price(chance), price(chance), price(chance));
     (prices.step, prices.push, prices.help) = (short(chance), short(chance), short(chance));
     prices.spin = 1 + short(chance);
+    prices.ask = short(chance);
     it
 }
 

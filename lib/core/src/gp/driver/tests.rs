@@ -58,7 +58,9 @@ fn unused() -> Fixture {
 
 /// The fence of a driver that issues its own.
 fn fence_here(turn: &mut Turn<'static>) -> Result<Next, SyncError> {
-    let fenced = turn.fence(FenceCause::GpStart).expect("not shared");
+    let fenced = turn
+        .fence(FenceCause::GpStart, Interest::Poller)
+        .expect("not shared");
     turn.fenced(fenced)
 }
 

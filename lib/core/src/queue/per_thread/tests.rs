@@ -37,11 +37,9 @@ fn entry(number: u64) -> Entry {
 
 /// The number of spare blocks of a lane. Frees them.
 fn spares(queue: &Queue, lane: usize) -> usize {
-    count(&mut {
-        let mut garbage = Garbage::new();
-        garbage.push_all(queue.spares[lane].take());
-        garbage
-    })
+    let mut garbage = Garbage::new();
+    queue.spares[lane].trim(0, &mut garbage);
+    count(&mut garbage)
 }
 
 /// The number of blocks in `garbage`. Frees them.
@@ -58,6 +56,7 @@ fn count(garbage: &mut Garbage) -> usize {
 fn credit(until: u64) -> Credit {
     Credit {
         until,
+        batch: u64::MAX,
         ..Credit::default()
     }
 }

@@ -45,6 +45,18 @@ fn a_registration_inspects_one_leaf_unless_it_is_full() {
 }
 
 #[test]
+fn claimed_slots_are_listed_without_the_unregistered_readers() {
+    let slots = fresh();
+    let numbers = || slots.claimed().map(Slot::cpu).collect::<Vec<_>>();
+    assert_eq!(numbers().len(), 0);
+    slots.enter_unregistered(0);
+    let all: Vec<_> = (0..200).map(|_| claim(slots).0).collect();
+    assert_eq!(numbers(), (2..202).collect::<Vec<_>>());
+    all[..199].iter().for_each(|slot| slots.release(slot));
+    assert_eq!(numbers(), [201]);
+}
+
+#[test]
 fn released_slots_are_found_at_once() {
     let slots = fresh();
     let all: Vec<_> = (0..5_000).map(|_| claim(slots).0).collect();

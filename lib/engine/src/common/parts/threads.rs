@@ -188,6 +188,27 @@ impl Holding {
     }
 }
 
+/// What fences for deferred work cost the domain.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct FenceCosts {
+    /// The moving average of the time of one, in nanoseconds; 0 before the first.
+    pub(crate) average_ns: u64,
+    /// The end of the last one.
+    pub(crate) ended_ns: u64,
+    /// A batch is so much larger than the smallest.
+    pub(crate) more: u64,
+}
+
+impl FenceCosts {
+    pub(crate) const fn new() -> FenceCosts {
+        FenceCosts {
+            average_ns: 0,
+            ended_ns: 0,
+            more: 0,
+        }
+    }
+}
+
 /// A CPU's part.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Share {

@@ -332,4 +332,5 @@ pub static THREAD_SETTINGS: &[Setting] = table! {
     cost "cost.spin_ns" (threads.prices.spin) "a spin of a driver between two scans";
     cost "cost.push_ns" (threads.prices.push) "a push, or one end of a section";
     cost "cost.help_ns" (threads.prices.help) "a trip of an owner to the locks";
+    cost "cost.ask_ns" (threads.prices.ask) "asking a thread for a fence, or answering";
 };
