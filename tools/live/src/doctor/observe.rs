@@ -17,8 +17,8 @@ fn events(machine: &Machine) -> Finding {
     let about = "events";
     let asked = "events of RCU to record (`quiescent record`, `quiescent top --kernel`)";
     let built = machine.is_set("CONFIG_RCU_TRACE");
-    let missing = "only rates are known: which callbacks there are, and how long grace periods take, \
-     cannot";
+    let missing =
+        "only rates are known, not which callbacks there are, nor how long grace periods take";
     let remedy = "boot a kernel that is built with CONFIG_RCU_TRACE=y";
     let place = match machine.tracing {
         Place::At(place) => place,
