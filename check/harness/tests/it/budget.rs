@@ -176,7 +176,7 @@ fn near_the_budget_a_refill_asks_helps_and_lends_what_is_left() {
 }
 
 #[test]
-fn the_program_is_told_once_a_crossing_and_once_a_second() {
+fn the_program_gets_one_report_a_crossing_and_one_a_second() {
     let mut rig = Rig::new(2, 1000, u64::MAX);
     assert!(!rig.retire(0, 1, 1000).over);
     assert!(rig.retire(0, 1, 1).over);
