@@ -241,6 +241,7 @@ pub use api::statistics::{FenceMode, statistics};
 pub use api::wait::{
     start_grace_period, synchronize, synchronize_expedited, synchronize_timeout, try_synchronize,
 };
+pub use api::weigh::Weigh;
 pub use api::{intrusive, report, tuning};
 pub use quiescent_core::parts::error::{InitError, SyncError};
 

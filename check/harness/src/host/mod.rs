@@ -268,6 +268,15 @@ impl TestHost {
         }
     }
 
+    /// The same in one call, if `cpu` is the only participant; else false, and nothing has happened.
+    pub fn sole_gp(&mut self, cpu: CpuId) -> bool {
+        let (cpu, expedited) = (Some(cpu), false);
+        match self.apply(Input::SoleGp { cpu, expedited }) {
+            Output::Sole(published) => published.is_some(),
+            other => unreachable!("{other:?}"),
+        }
+    }
+
     /// `cpu` takes a cookie and requests its grace period.
     pub fn start_poll(&mut self, cpu: CpuId) -> FullCookie {
         let leaf = self.machine.leaf_of(cpu);

@@ -208,6 +208,7 @@ pub fn apply(global: &mut Global, input: Input, host: &impl Host) -> Output {
             let (ticket, effects) = global.wait_for_gp(leaf, expedited, host);
             Output::Ticket(ticket, effects)
         }
+        Input::SoleGp { cpu, expedited } => Output::Sole(global.sole_gp(cpu, expedited, host)),
         Input::StartPoll { leaf } => {
             let (cookie, effects) = global.start_poll(leaf, host);
             Output::Cookie(cookie, effects)

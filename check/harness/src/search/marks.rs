@@ -112,6 +112,8 @@ marks! {
     NoScan,
     /// The driver was the only participant: no fence.
     Sole,
+    /// It could have passed its grace period in one call.
+    InOneCall,
     /// There was no participant.
     NoParticipant,
     Grow,

@@ -20,5 +20,6 @@ pub mod model;
 mod notice;
 mod oracle;
 pub mod small;
+mod sole;
 mod takeover;
 mod tasks;

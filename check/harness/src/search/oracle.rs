@@ -13,6 +13,7 @@
 //! | f | the driver sleeps although a holdout's flag was newly set after the last fence |
 //! | g | a grace period goes without its fence although another CPU takes part |
 //! | h | a grace period scans readers, and no fence began since it started |
+//! | i | a grace period in one call leaves anything but what its steps leave ([`sole`](super::sole)) |
 
 use quiescent_engine::{FullCookie, Global, Phase, Pos, Seq};
 

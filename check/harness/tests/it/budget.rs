@@ -176,6 +176,89 @@ fn near_the_budget_a_refill_asks_helps_and_lends_what_is_left() {
 }
 
 #[test]
+fn an_owner_that_does_not_reclaim_wakes_the_worker_and_yields() {
+    for lane in [PLAIN, Lane::Code as usize] {
+        let mut rig = Rig::new(1, 1 << 20, u64::MAX);
+        for queued in &mut rig.queued[0] {
+            (queued.offload, queued.freed_to) = (true, None);
+        }
+        let mut push = |count, bytes| {
+            rig.push(0, lane, count, bytes);
+            let refill = rig.refill(0, Urgency::Lazy);
+            let credit = refill.credit[lane].until - rig.queued[0][lane].end;
+            assert_eq!((refill.help, refill.drive), (0, false), "others reclaim");
+            // The worker begins a pass, and takes everything over.
+            let sweeps = rig.machine.engine_mut().sweeps_all();
+            (
+                rig.global().level(),
+                refill.kick,
+                sweeps,
+                refill.give_way,
+                credit,
+            )
+        };
+        assert_eq!(push(1, 1000).0, Level::Easy);
+        let (level, kick, sweeps, gives_way, credit) = push(2, 1000);
+        assert_eq!(
+            (level, kick, sweeps, gives_way),
+            (Level::Easy, false, false, false)
+        );
+        assert!(credit > LEAST.count);
+        let (level, kick, sweeps, gives_way, credit) = push(1, 800_000);
+        assert_eq!(
+            (level, kick, sweeps, gives_way),
+            (Level::Near, true, true, true)
+        );
+        assert!(credit >= LEAST.count);
+        for _ in 0..3 {
+            // Again and again: it is no news that the budget is exceeded, and more is pushed.
+            assert_eq!(push(1, 300_000), (Level::Over, true, true, true, 0));
+        }
+        rig.taken(0, false);
+        rig.grace_period();
+        while rig.run(0, Lane::ALL[lane], 1) == 1 {}
+        assert_eq!(rig.global().level(), Level::Easy);
+        rig.check();
+    }
+}
+
+#[test]
+fn a_batch_of_code_is_limited_by_its_number_and_by_more_bytes() {
+    let Defer {
+        batch,
+        batch_bytes,
+        code_batch_bytes,
+        ..
+    } = Defer::threads();
+    let code = Lane::Code as usize;
+    for (count, bytes, is_full) in [
+        (batch - 1, (batch - 1) * 1200, false), // many values without a weight
+        (batch, batch * 1200, true),
+        (3, batch_bytes, false),
+        (3, code_batch_bytes - 1, false),
+        (3, code_batch_bytes, true),
+    ] {
+        let mut rig = Rig::new(1, 64 << 20, 1 << 20);
+        let _ = rig.retire(0, 1, 8); // the first one has no credit
+        rig.push(0, code, count, bytes);
+        let refill = rig.refill(0, Urgency::Lazy);
+        let flushes = rig.global().counts().flushes.of(Cause::Batch);
+        assert_eq!(
+            (flushes, refill.kick),
+            (u64::from(is_full), false),
+            "{count} of {bytes}"
+        );
+        assert!(refill.credit[code].bytes <= code_batch_bytes);
+        rig.grace_period();
+        assert_eq!(
+            rig.refill(0, Urgency::Lazy).kick,
+            is_full,
+            "a batch is done: run it"
+        );
+    }
+}
+
+#[test]
 fn the_program_gets_one_report_a_crossing_and_one_a_second() {
     let mut rig = Rig::new(2, 1000, u64::MAX);
     assert!(!rig.retire(0, 1, 1000).over);
@@ -267,7 +350,7 @@ fn an_eighth_is_lent_in_fair_shares() {
         rig.cpus[0].lent(),
         Held {
             count: 512,
-            bytes: 2 * Defer::threads().batch_bytes - 64 // less what is queued
+            bytes: Defer::threads().batch_bytes - 64 + Defer::threads().code_batch_bytes // less what is queued
         }
     );
     for cpu in 1..3000 {

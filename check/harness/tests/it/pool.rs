@@ -271,9 +271,9 @@ fn near_the_budget_a_producer_gives_way_to_those_who_run() {
     );
     rig.invoke(0, 800);
     assert!(!rig.refill(0).give_way);
-    // Callbacks that wait for a grace period are not untended.
+    // Other threads may be driving the grace period that these wait for.
     rig.queued[0][CODE].end += 900;
-    assert!(!rig.refill(0).give_way);
+    assert!(rig.refill(0).give_way);
 }
 
 #[test]

@@ -1,7 +1,10 @@
 //! The thread host's policy in the test host: the driver's spins, flags, fences and sleeps.
 
-use quiescent_engine::{Config, EarlyQs, FenceCause, Interest, Next, Pace, Phase, Until, Wait};
+use quiescent_engine::{
+    Config, EarlyQs, FenceCause, Global, Interest, Next, Pace, Phase, Until, Wait,
+};
 use quiescent_harness::host::{Done, TestHost};
+use quiescent_harness::replay::replay;
 
 const STALL: u64 = 1_000_000;
 
@@ -59,6 +62,36 @@ fn a_sole_thread_needs_no_fence_and_no_scan_of_others() {
         (counts.grace_periods, counts.sole, host.done()),
         (1, 1, Done::default())
     );
+}
+
+#[test]
+fn a_sole_thread_makes_one_call_and_only_a_sole_thread() {
+    let mut host = TestHost::threads(1);
+    host.record();
+    assert!(!host.sole_gp(0), "there is no tree yet");
+    let ticket = host.wait_for_gp(0);
+    host.drive(0, ticket, 50);
+    let steps = host.engine().counts().steps;
+    let cookie = host.start_poll(0);
+    assert!(host.sole_gp(0) && host.poll(cookie) && !host.engine().busy());
+    let counts = host.engine().counts();
+    assert_eq!((counts.grace_periods, counts.steps), (2, steps + 1));
+    host.enter(0);
+    assert!(!host.sole_gp(0), "its own section");
+    host.exit(0);
+    let second = host.register();
+    assert!(!host.sole_gp(0) && !host.sole_gp(second));
+    host.unregister(second);
+    assert!(!host.sole_gp(0), "the tree is too small");
+    let ticket = host.wait_for_gp(0);
+    assert!(!host.sole_gp(0), "another waiter");
+    host.drive(0, ticket, 50);
+    assert!(host.sole_gp(0));
+    assert_eq!(host.done(), Done::default());
+    let mut engine = Global::new(Config::threads());
+    let recorded = host.recording().expect("from the start");
+    assert_eq!(replay(&mut engine, recorded), Ok(()));
+    assert_eq!(&engine, host.engine());
 }
 
 #[test]

@@ -43,6 +43,22 @@ fn reader_that_registers_while_the_only_thread_updates() {
     });
 }
 
+/// The updater has had a grace period, so that the next one is one call of the engine.
+#[test]
+fn reader_that_registers_beside_a_grace_period_in_one_call() {
+    check("one call and newcomer", 3, 2, || {
+        let world = World::new(Domain::new());
+        world.domain.enter();
+        world.domain.register();
+        rcu::synchronize();
+        world.begin(0);
+        let reader = world.thread(World::read);
+        world.update(0, 1);
+        reader.join();
+        world.domain.leave();
+    });
+}
+
 #[test]
 fn reader_that_comes_back_at_once() {
     check("two sections", 2, 2, || {

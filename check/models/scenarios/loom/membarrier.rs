@@ -110,6 +110,22 @@ fn registered_updater_against_a_newcomer() {
 }
 
 #[test]
+fn one_call_against_a_newcomer() {
+    with_membarrier(|| {
+        check("membarrier: one call", 4, || {
+            let world = World::new(Domain::new());
+            world.domain.enter();
+            world.domain.register();
+            rcu::synchronize(); // brings the tree
+            let reader = world.thread(World::read);
+            world.update(0, 1);
+            join(reader);
+            world.domain.leave();
+        });
+    });
+}
+
+#[test]
 fn unregistered_readers() {
     with_membarrier(|| {
         check("membarrier: unregistered readers", 4, || {

@@ -119,7 +119,8 @@ impl State {
                 }
             }
         }
-        let refill = self.refill(queue, &mut core, terms, &mut garbage);
+        let mut refill = self.refill(queue, &mut core, terms, &mut garbage);
+        refill.give_way &= !asks; // `try_retire` never waits, not even for a processor
         // Such a queue is not popped on the fast path, so each push frees two entries.
         let mut places = [Entry::NONE; 2];
         let places = &mut places[..if core.hands_off { 0 } else { 2 }];

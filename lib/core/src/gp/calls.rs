@@ -7,7 +7,7 @@
 //! ordered consistently with each of these locks.
 
 use quiescent_engine::record::{Input, Output};
-use quiescent_engine::{CpuId, Effects, FullCookie, Interest, Look, Next, Pos, Tree};
+use quiescent_engine::{CpuId, Effects, FullCookie, Interest, Look, Next, Pos, Published, Tree};
 
 use crate::parts::state::{Core, State};
 use crate::prim::part::straight;
@@ -71,6 +71,20 @@ impl Core {
             |host| self.engine.inner().wait_for_gp(leaf, expedited, host)
         );
         ticket
+    }
+
+    pub fn sole_gp(
+        &mut self,
+        readers: ReaderSet<'_>,
+        cpu: Option<CpuId>,
+        expedited: bool,
+    ) -> Option<Published> {
+        through!(
+            readers,
+            Input::SoleGp { cpu, expedited },
+            |r: &Option<Published>| Output::Sole(*r),
+            |host| self.engine.inner().sole_gp(cpu, expedited, host)
+        )
     }
 
     pub fn start_poll(&mut self, readers: ReaderSet<'_>, leaf: usize) -> FullCookie {

@@ -29,7 +29,8 @@ use std::time::Duration;
 
 use quiescent_engine::stall::Stalled;
 use quiescent_engine::{
-    CpuId, Effects, FenceCause, FullCookie, Global, Interest, Look, Next, Phase, Pos, Seq, Until,
+    CpuId, Effects, FenceCause, FullCookie, Global, Interest, Look, Next, Phase, Pos, Published,
+    Seq, Until,
 };
 
 use crate::parts::error::SyncError;
@@ -189,11 +190,7 @@ impl<'a> Turn<'a> {
         prim::observe_step(&self.core().engine);
         self.stall = stall;
         if let Some(published) = publish {
-            let (root, before) = (&published.root, state.root_seq.load(Ordering::Relaxed));
-            self.ended |= root.state() == 0 && root.to_bits() != before;
-            state
-                .root_seq
-                .store(published.root.to_bits(), Ordering::Release); // [POLL-1]
+            self.ended |= state.publish(published);
         }
         if let Some(leaf) = vacated {
             state.readers().vacated(leaf);
@@ -371,6 +368,14 @@ impl<'a> Turn<'a> {
 }
 
 impl State {
+    /// Publishes the numbers for polls without the lock. True if that ends a grace period. Under the lock.
+    #[inline]
+    pub fn publish(&self, Published { root, .. }: Published) -> bool {
+        let before = self.root_seq.load(Ordering::Relaxed);
+        self.root_seq.store(root.to_bits(), Ordering::Release); // [POLL-1]
+        root.state() == 0 && root.to_bits() != before
+    }
+
     /// Drives, if there is no driver, until the engine ends the drive or would wait.
     pub fn drive_once<'a>(
         &'a self,

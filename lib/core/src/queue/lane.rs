@@ -53,6 +53,8 @@
 use std::alloc::{Layout, dealloc};
 
 use crate::prim::{AtomicPtr, AtomicU32, AtomicU64, BLOCK, Ordering, light_fence};
+use crate::queue::kind;
+use crate::queue::weight::Owned;
 
 /// Entries that the owner has popped, all of them in one block.
 #[derive(Clone, Copy, Debug)]
@@ -139,8 +141,7 @@ impl Block {
     }
 }
 
-/// Something to reclaim: the object, and how. In the plain lane `what` is a packed [`Layout`]; in the code
-/// lane it is the address of a [`Kind`](crate::queue::kind::Kind).
+/// Something to reclaim: the object, and how ([`kind`]: a layout, or the address of a table).
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     pub object: *mut u8,
@@ -159,10 +160,10 @@ impl Entry {
 
     /// Memory of a box of `T`, to be freed without running any code of `T`.
     #[inline(always)]
-    pub const fn plain<T>(object: *mut T) -> Entry {
+    pub const fn plain<T>(object: *mut T, owned: Owned) -> Entry {
         Entry {
             object: object.cast(),
-            what: (size_of::<T>() as u64) << 6 | align_of::<T>().trailing_zeros() as u64,
+            what: kind::plain::<T>(owned),
         }
     }
 
@@ -178,9 +179,8 @@ impl Entry {
         }
         // SAFETY: `plain` packed the layout of a box; no reader refers to the object any more.
         unsafe {
-            let layout =
-                Layout::from_size_align_unchecked((self.what >> 6) as usize, 1 << (self.what & 63));
-            dealloc(self.object, layout);
+            let (size, align) = kind::layout(self.what);
+            dealloc(self.object, Layout::from_size_align_unchecked(size, align));
         }
     }
 }

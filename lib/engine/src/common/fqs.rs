@@ -160,16 +160,22 @@ impl Global {
     }
 
     pub(crate) fn begin_scan(&mut self, host: &impl Host) {
-        self.counts.scans += 1;
-        self.fqs.scans = (self.fqs.scans + 1).min(2);
         let tree = self.tree.as_ref().expect("a grace period has a tree");
         self.phase = Phase::Scan(tree.scan_from(0).unwrap_or(0));
-        self.urgency.scan_begins();
-        self.stall_scan_begins();
-        self.trace_gp(GpEvent::Fqsstart, host);
+        self.scan_begins(host);
         if self.fqs.scans == 1 && self.config.early_qs == EarlyQs::Scan {
             self.report_own(host);
         }
+    }
+
+    /// Counts a scan that begins.
+    #[inline]
+    pub(crate) fn scan_begins(&mut self, host: &impl Host) {
+        self.counts.scans += 1;
+        self.fqs.scans = (self.fqs.scans + 1).min(2);
+        self.urgency.scan_begins();
+        self.stall_scan_begins();
+        self.trace_gp(GpEvent::Fqsstart, host);
     }
 
     /// One leaf of a scan.

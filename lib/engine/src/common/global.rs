@@ -2,7 +2,8 @@
 //!
 //! A host keeps one [`Global`] a domain, under one lock. Calls come in four kinds:
 //!
-//! * **Requests**: [`wait_for_gp`](Global::wait_for_gp), [`start_poll`](Global::start_poll).
+//! * **Requests**: [`wait_for_gp`](Global::wait_for_gp), [`start_poll`](Global::start_poll). A request and its
+//!   whole grace period, if only the caller takes part: [`sole_gp`](Global::sole_gp).
 //! * **Driving**: [`try_drive`](Global::try_drive), [`step`](Global::step), [`fenced`](Global::fenced),
 //!   [`flagged`](Global::flagged), [`leave`](Global::leave), [`grow`](Global::grow),
 //!   [`take_over`](Global::take_over), [`resume`](Global::resume).
@@ -160,11 +161,7 @@ impl Global {
         expedited: bool,
         host: &impl Host,
     ) -> (Pos, Effects) {
-        let ticket = self.waiters.push(expedited);
-        host.trace(&Event::SrNormal {
-            waiter: ticket,
-            event: SrEvent::Request,
-        });
+        let ticket = self.take_ticket(expedited, host);
         let wake = self.request(leaf, host);
         (
             ticket,
@@ -173,6 +170,15 @@ impl Global {
                 ..Effects::only(Next::Done)
             },
         )
+    }
+
+    pub(crate) fn take_ticket(&mut self, expedited: bool, host: &impl Host) -> Pos {
+        let ticket = self.waiters.push(expedited);
+        host.trace(&Event::SrNormal {
+            waiter: ticket,
+            event: SrEvent::Request,
+        });
+        ticket
     }
 
     /// Requests a grace period and returns the cookie that it will satisfy. Same fence rule and cost as

@@ -20,7 +20,7 @@
 //!
 //! # No unnecessary waits
 //! No step waits without a holdout: a root mask that empties during initialisation leads directly to cleanup,
-//! and a driver that is the only participant needs no fence at all.
+//! and a driver that is the only participant needs no fence at all, nor the role ([`sole`](super::sole)).
 
 use crate::common::config::{EarlyQs, Pace};
 use crate::common::event::{Event, GpEvent};
@@ -30,7 +30,7 @@ use crate::common::host::{Effects, FenceCause, Host, Next, Now, Published, Until
 use crate::common::parts::kernel::{GpEnd, gp_queue};
 use crate::common::polled::GpKind;
 use crate::common::tree::Bits;
-use crate::common::waiters::Closed;
+use crate::common::waiters::{Closed, Satisfied};
 
 impl Global {
     /// Does the next piece of the grace period. Only the driver calls this.
@@ -79,19 +79,7 @@ impl Global {
             }
             return Effects::only(Next::Grow(cpus));
         }
-        self.wanted = false;
-        self.force = false;
-        self.urgency_gp_started();
-        self.stall_gp_started();
-        // The segment is closed before gp_seq starts: see `waiters`.
-        let closed = self.waiters.close(self.config.wait_markers);
-        self.gp_seq = self.gp_seq.start();
-        self.trace_gp(GpEvent::Start, host);
-        self.polled.started(GpKind::Normal);
-        self.fqs.gp_started(self.waiters.expedited());
-        if closed == Closed::NoMarker {
-            let _ = self.request(0, host);
-        }
+        self.begin(host);
         let publish = Some(self.published());
         let next = if self.config.sole_needs_no_fence && self.sole(host) {
             self.counts.sole += 1;
@@ -104,6 +92,23 @@ impl Global {
         Effects {
             publish,
             ..Effects::only(next)
+        }
+    }
+
+    /// The number starts, and the requests are taken that it serves.
+    pub(crate) fn begin(&mut self, host: &impl Host) {
+        self.wanted = false;
+        self.force = false;
+        self.urgency_gp_started();
+        self.stall_gp_started();
+        // The segment is closed before gp_seq starts: see `waiters`.
+        let closed = self.waiters.close(self.config.wait_markers);
+        self.gp_seq = self.gp_seq.start();
+        self.trace_gp(GpEvent::Start, host);
+        self.polled.started(GpKind::Normal);
+        self.fqs.gp_started(self.waiters.expedited());
+        if closed == Closed::NoMarker {
+            let _ = self.request(0, host);
         }
     }
 
@@ -224,8 +229,19 @@ impl Global {
         }
     }
 
-    /// The end of cleanup: the global number, the recheck of requests, the waiters.
+    /// The end of cleanup.
     fn end(&mut self, host: &impl Host) -> Effects {
+        let satisfied = self.conclude(host);
+        Effects {
+            publish: Some(self.published()),
+            waiters_until: satisfied.map(|s| s.direct_until),
+            deferred_until: satisfied.and_then(|s| s.deferred_until),
+            ..Effects::only(self.after_end())
+        }
+    }
+
+    /// The global number, the recheck of requests, the waiters.
+    pub(crate) fn conclude(&mut self, host: &impl Host) -> Option<Satisfied> {
         self.trace_gp(GpEvent::End, host);
         self.gp_seq = self.gp_seq.end();
         self.counts.grace_periods += 1;
@@ -243,19 +259,7 @@ impl Global {
                 event: crate::common::event::SrEvent::Complete,
             });
         }
-        Effects {
-            publish: Some(self.published()),
-            wake_gp: false,
-            wake_exp: false,
-            waiters_until: satisfied.map(|s| s.direct_until),
-            deferred_until: satisfied.and_then(|s| s.deferred_until),
-            stall: None,
-            vacated: None,
-            join: None,
-            nudge: None,
-            gp_end: None,
-            next: self.after_end(),
-        }
+        satisfied
     }
 
     fn after_end(&self) -> Next {

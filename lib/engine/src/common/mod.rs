@@ -1,8 +1,8 @@
 //! The bottom layer: grace periods, and the parts shared by both kinds of hosts.
 //!
 //! Numbers and shapes first ([`seq`], [`polled`], [`geometry`], [`event`], [`config`], [`host`]), then the
-//! tree, the grace period with its scans, expedited grace periods, preempted readers, waiters, stalls, driver
-//! takeover, and the callback list with its barrier.
+//! tree, the grace period with its scans, expedited grace periods, preempted readers, waiters, stalls,
+//! driver takeover, the grace period of a sole participant, and the callback list with its barrier.
 
 pub mod barrier;
 pub mod blocked;
@@ -22,6 +22,7 @@ pub(crate) mod parts;
 pub mod polled;
 pub(crate) mod requests;
 pub mod seq;
+pub(crate) mod sole;
 pub mod stall;
 pub mod takeover;
 pub(crate) mod tree;

@@ -152,6 +152,11 @@ impl Waiters {
         self.done < self.end
     }
 
+    /// Is there no waiter at all, not even one that a work item is to wake?
+    pub(crate) fn are_none(&self) -> bool {
+        self.woken == self.end
+    }
+
     /// Is there a hurried waiter that the grace period in progress (or the next one) serves?
     pub(crate) fn expedited(&self) -> bool {
         self.expedited_until > self.done

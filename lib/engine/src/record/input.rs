@@ -35,6 +35,10 @@ pub enum Input {
         leaf: LeafId,
         expedited: bool,
     },
+    SoleGp {
+        cpu: Option<CpuId>,
+        expedited: bool,
+    },
     StartPoll {
         leaf: LeafId,
     },
@@ -412,7 +416,7 @@ pub enum Output {
     Handled(Handled),
     ExpWake(Option<ExpWake>),
     ExpPoll(ExpPoll),
-    Published(Published),
+    Sole(Option<Published>),
     Look(Look),
     /// A call about callbacks was given to a [`Global`](crate::Global) alone. No call returns this.
     Elsewhere,

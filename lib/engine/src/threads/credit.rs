@@ -32,7 +32,7 @@ use crate::common::global::Global;
 use crate::common::host::{Host, LeafId, Now, Pos};
 pub use crate::common::parts::threads::{Cause, Flushes};
 use crate::common::seq::Seq;
-use crate::threads::budget::Level;
+use crate::threads::budget::{Held, Level};
 
 /// A refill's report about a lane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -96,7 +96,7 @@ pub struct Refill {
     pub prompt: bool,
     /// The [budget](crate::budget) is near: free this many done ones here and now, if they are the caller's.
     pub help: u64,
-    /// The budget is near, and callbacks of this queue are done: yield the processor to the threads that run
+    /// The budget is near, and other threads free or run something that is queued here. Yield the processor to
     /// them.
     pub give_way: bool,
     /// The budget is exceeded: report it to the program.
@@ -129,9 +129,17 @@ impl Cpu {
         // Stamps are free. Any later grace period serves all stamped entries.
         self.stamp_all(global, stamp);
         let idle = self.idle(global);
-        let full =
-            |&(count, bytes): &(u64, u64)| count >= defer.batch || bytes >= defer.batch_bytes;
-        let full = idle.iter().any(full);
+        let is_batch = |(count, bytes): (u64, u64), lane| {
+            let batch = global.batch_of(lane);
+            count >= batch.count || bytes >= batch.bytes
+        };
+        let full = Lane::ALL
+            .into_iter()
+            .any(|lane| is_batch(idle[lane as usize], lane));
+        let plain_ready = is_batch(self.list(Lane::Plain).done(), Lane::Plain);
+        let code_done = self.list(Lane::Code).done();
+        let code_ready = self.ready_code();
+        let is_code_batch = is_batch((code_ready, code_done.1), Lane::Code);
         match urgency {
             Urgency::Hurry => self.flush(global, Cause::Hurry, host),
             _ if full => self.flush(global, Cause::Batch, host),
@@ -139,16 +147,17 @@ impl Cpu {
             _ => {}
         }
         let offload = queued.iter().any(|lane| lane.offload);
-        let plain_ready = self.lists[Lane::Plain as usize].ready() >= defer.batch;
         let others = offload && (full || plain_ready);
         if others {
             self.hurry(); // whoever is woken waits for these, and consumes them
         }
         // The first one after nothing is reported at once, unless a timer is going to fire anyway.
         let owned = queued.iter().any(|lane| lane.credit);
-        self.credit.tight = !owned || (self.is_empty() && global.armed().is_none());
+        // So is each one past the budget where other threads free or run what is queued.
+        let by_others = offload || self.has_code_for_others(queued);
+        let outruns = by_others && global.level() == Level::Over;
+        self.credit.tight = !owned || outruns || (self.is_empty() && global.armed().is_none());
         let arm = self.set_deadline(global, now.ns);
-        let code_ready = self.ready_code();
         let mut credit = self.new_credit(global);
         self.lend(global, queued, &mut credit);
         Refill {
@@ -157,7 +166,7 @@ impl Cpu {
             kick: global.budget.take_kick()
                 || urgency == Urgency::Hurry
                 || others
-                || (code_ready >= defer.batch && !defer.drained),
+                || (is_code_batch && !defer.drained),
             second: global.calls_overflow(),
             drive: !offload && self.waits(global) && !global.is_driven(),
             prompt: self.credit.prompt.is_some(),
@@ -166,7 +175,7 @@ impl Cpu {
             } else {
                 0
             },
-            give_way: near && code_ready != 0 && !defer.drained,
+            give_way: near && by_others,
             over: global.take_news(now.ns),
         }
     }
@@ -329,6 +338,15 @@ impl Cpu {
         self.credit.drained && lane != Lane::Plain
     }
 
+    /// Does code queued here wait for other threads, which run it? (And for a grace period, which they may be
+    /// driving.)
+    fn has_code_for_others(&self, queued: &[Queued; LANES]) -> bool {
+        [Lane::Code, Lane::Head].into_iter().any(|lane| {
+            let entries = self.lists[lane as usize].len();
+            queued[lane as usize].freed_to.is_none() && entries != 0 && !self.is_drained(lane)
+        })
+    }
+
     /// Stamps unstamped entries, in every lane, as far as there are free segments.
     fn stamp_all(&mut self, global: &Global, stamp: Seq) {
         let only_new = global.config.accelerate_only_new;
@@ -338,28 +356,41 @@ impl Cpu {
     }
 
     fn new_credit(&mut self, global: &Global) -> [Credit; LANES] {
-        let defer = global.config.defer;
         let near = global.level() != Level::Easy;
-        let mut credit = [Credit::default(); LANES];
         let idle = self.idle(global);
-        for ((credit, list), idle) in credit.iter_mut().zip(&self.lists).zip(idle) {
-            let left = defer.batch.saturating_sub(idle.0);
+        Lane::ALL.map(|lane| {
+            let (list, idle) = (&self.lists[lane as usize], idle[lane as usize]);
+            let batch = global.batch_of(lane);
+            let left = batch.count.saturating_sub(idle.0);
             let free = match (self.credit.tight, left) {
                 (true, _) => 0,
-                (false, 0) => defer.batch, // no free segment: after another batch we know more
+                (false, 0) => batch.count, // no free segment: after another batch we know more
                 (false, left) => left,
             };
-            *credit = Credit {
+            Credit {
                 until: list.end().wrapping_add(free),
-                bytes: match defer.batch_bytes.saturating_sub(idle.1) {
-                    0 => defer.batch_bytes,
+                bytes: match batch.bytes.saturating_sub(idle.1) {
+                    0 => batch.bytes,
                     left => left,
                 },
                 done: list.done_end(),
-                behind: near || list.ready() > 2 * defer.batch,
-            };
+                behind: near || list.ready() > 2 * batch.count,
+            }
+        })
+    }
+}
+
+impl Global {
+    /// This many entries of a lane without a requested grace period, or this many bytes, make a batch.
+    pub(crate) fn batch_of(&self, lane: Lane) -> Held {
+        let defer = self.config.defer;
+        Held {
+            count: defer.batch,
+            bytes: match lane {
+                Lane::Plain => defer.batch_bytes,
+                Lane::Code | Lane::Head => defer.code_batch_bytes,
+            },
         }
-        credit
     }
 }
 

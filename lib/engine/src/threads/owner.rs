@@ -20,20 +20,28 @@ pub const STEPS_A_HOLD: u32 = 32;
 /// A queue's entry: two words.
 pub const ENTRY: usize = 2 * size_of::<usize>();
 
+/// What a value with a destructor is taken to own if nothing is declared: the heap behind a small container.
+pub const UNWEIGHED: usize = 1 << 10;
+
 /// The granularity of allocators.
 const GRAIN: usize = 2 * size_of::<usize>();
 
 /// The memory of an object of this many bytes while it is queued: its block, as common allocators for 64 bits
 /// have it (a word more, multiples of two words, four at the least; none for no bytes), and its entry.
 pub const fn weight(size: usize) -> usize {
-    let block = match size {
+    block(size).saturating_add(ENTRY)
+}
+
+/// The memory of an allocated block of this many bytes.
+pub const fn block(size: usize) -> usize {
+    match size {
         0 => 0, // no memory at all
         size => {
-            let block = (size.saturating_add(size_of::<usize>())).next_multiple_of(GRAIN);
+            let whole = size.saturating_add(size_of::<usize>());
+            let block = whole.saturating_add(GRAIN - 1) / GRAIN * GRAIN;
             if block < 2 * GRAIN { 2 * GRAIN } else { block }
         }
-    };
-    block.saturating_add(ENTRY)
+    }
 }
 
 /// Blocks to be linked ahead for an owner that has used up all that it was given.
@@ -63,5 +71,6 @@ mod tests {
     #[test]
     fn an_object_weighs_its_block_and_its_entry() {
         assert_eq!([0, 1, 24, 25, 64].map(weight), [16, 48, 48, 64, 96]);
+        assert_eq!([0, 24, 25].map(block), [0, 32, 48]);
     }
 }

@@ -64,3 +64,8 @@ pub mod domains {}
 
 #[doc = include_str!("guide/migration.md")]
 pub mod migration {}
+
+/// The example of the README, compiled as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../../README.md")]
+pub mod readme {}

@@ -29,6 +29,7 @@ use super::handle::{Global, Handle};
 use super::refused::{Refusal, Refused};
 use crate::api::backend::How;
 use quiescent_core::parts::error::SyncError;
+use quiescent_core::queue::weight::UNKNOWN;
 
 /// A replaced value that sections that are open now may still be reading.
 ///
@@ -46,7 +47,7 @@ use quiescent_core::parts::error::SyncError;
 /// ```
 pub struct Retired<T: Send + 'static, D: Handle = Global> {
     value: NonNull<T>,
-    /// Bytes that the value owns besides its own size.
+    /// Bytes that the value owns besides its own size, or [`UNKNOWN`].
     owned_bytes: usize,
     domain: D,
     owns: PhantomData<Box<T>>,
@@ -92,7 +93,7 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     pub unsafe fn from_raw_in(pointer: NonNull<T>, domain: D) -> Retired<T, D> {
         Retired {
             value: pointer,
-            owned_bytes: 0,
+            owned_bytes: UNKNOWN,
             domain,
             owns: PhantomData,
         }
@@ -135,6 +136,12 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     /// all starts the worker. [`offload_thread`](crate::tuning::offload_thread) makes every `retire` of a
     /// thread work like this. In a domain of the program's own, each of a thread's first 64 calls takes the
     /// lock of its queue there.
+    ///
+    /// From three quarters of the [budget](crate::tuning::set_budget()) on, a call that takes the lock
+    /// wakes the worker and yields the processor once (not inside a section). Beyond the budget each call
+    /// does: a microsecond or two, if no other thread wants the processor. A real-time thread yields to
+    /// threads of its own priority only: give it a budget that it does not reach, or the worker a processor
+    /// of its own.
     ///
     /// ```
     /// let cell = quiescent::RcuCell::new([0u8; 64]);
@@ -217,11 +224,19 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     }
 
     /// Declares that the value owns this many bytes besides its own size, so that a few large objects are not
-    /// held as long as many small ones. Several calls add up. The box itself, rounded as allocators do, and
-    /// the queue entry are always counted.
+    /// held as long as many small ones. Several calls add up, also with the weight that a
+    /// [cell](crate::RcuCell::with_weight) has found. The box itself, rounded as allocators do, and the queue
+    /// entry are always counted. From 4096 on the amount is rounded up, by at most one part in 2048.
+    ///
+    /// Without a declaration a value with a destructor counts as owning 1 KiB. (The amount is only compared
+    /// with the [budget](crate::tuning::set_budget()); it does not make batches of callbacks smaller.)
     #[must_use = "this does not retire"]
     pub fn with_owned_bytes(mut self, bytes: usize) -> Retired<T, D> {
-        self.owned_bytes = self.owned_bytes.saturating_add(bytes);
+        let known = match self.owned_bytes {
+            UNKNOWN => 0,
+            known => known,
+        };
+        self.owned_bytes = known.saturating_add(bytes).min(UNKNOWN - 1);
         self
     }
 

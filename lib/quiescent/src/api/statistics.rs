@@ -62,8 +62,9 @@ pub struct Statistics {
     /// Callbacks and objects that are queued or being run.
     pub queued: u64,
     /// Their bytes, as the budget counts them: sizes rounded up as allocators do (plus a word, then to 16),
-    /// 16 bytes of queue for each, and what [`Retired::with_owned_bytes`](crate::Retired::with_owned_bytes)
-    /// declared. Not included is what a thread has queued since it last acquired credit: at most one batch.
+    /// 16 bytes of queue for each, and what the objects own: as declared
+    /// ([weights](crate::RcuCell#weight)), or 1 KiB for a value with a destructor. Intrusive callbacks
+    /// count no bytes.
     pub queued_bytes: u64,
     /// An upper bound on how long the oldest of it has been queued, as far as known. What is being run does
     /// not count.

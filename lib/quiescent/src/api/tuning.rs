@@ -74,7 +74,9 @@ impl FlushTimes {
 }
 
 /// Sets the budget: how many bytes and how many callbacks may be queued. The bytes of an object include the
-/// overhead of the allocator and of the queue ([`Statistics::queued_bytes`](crate::statistics::Statistics)).
+/// overhead of the allocator and of the queue
+/// ([`Statistics::queued_bytes`](crate::statistics::Statistics)), and what the object owns, as far as that
+/// is declared ([weights](crate::RcuCell#weight)).
 /// `u64::MAX` is no limit. The default is 64 MiB and 2²⁰ callbacks;
 /// [`Options::budget`](crate::Options::budget) sets it at start-up.
 ///
@@ -91,11 +93,12 @@ pub fn set_budget(bytes: u64, callbacks: u64) {
 /// Moves reclaiming from the threads that retire to the worker, or back; at any time, for the whole process.
 ///
 /// On: `retire` only queues. The worker starts grace periods, issues their fences, and frees: once a batch
-/// (2048 objects or 192 KiB of a thread), and at the flush time. Off (the default): threads that retire do
-/// this themselves during later calls. That is cheaper (no change of thread, warm caches) but less even: once
-/// a batch a call takes some microseconds more. A change loses nothing, and keeps the order in which one
-/// thread's objects are freed. The worker runs closures and destructors in either case (but see
-/// [`Options::inline_callbacks`](crate::Options)).
+/// (2048 objects or 192 KiB of plain memory of a thread), and at the flush time. Off (the default): threads
+/// that retire do this themselves during later calls. That is cheaper (no change of thread, warm caches)
+/// but less even: once a batch a call takes some microseconds more. Near the budget a thread that does not
+/// reclaim yields the processor to the worker ([`retire_no_reclaim`](crate::Retired::retire_no_reclaim)). A
+/// change loses nothing, and keeps the order in which one thread's objects are freed. The worker runs
+/// closures and destructors in either case (but see [`Options::inline_callbacks`](crate::Options)).
 ///
 /// ```
 /// quiescent::tuning::set_offload(true);

@@ -42,6 +42,7 @@ mod scale;
 mod sections;
 mod shared_fences;
 mod signal_storm;
+mod sole;
 mod srcu;
 mod stalls;
 mod telemetry;

@@ -243,8 +243,11 @@ pub struct Mixed {
     /// Rounds over all subjects, a process each
     #[arg(long, value_name = "N", default_value = "7", value_parser = rounds, allow_negative_numbers = true)]
     pub rounds: u64,
-    /// How long a process reads and updates
-    #[arg(long, value_name = "MS", default_value = "300", value_parser = milliseconds, allow_negative_numbers = true)]
+    /// Updates a second, beside none and as many as possible
+    #[arg(long, value_name = "N,…", default_value = "1000,100000,1000000", value_delimiter = ',', value_parser = rate, allow_negative_numbers = true)]
+    pub rates: Vec<u64>,
+    /// How long a process reads and updates at each rate
+    #[arg(long, value_name = "MS", default_value = "100", value_parser = milliseconds, allow_negative_numbers = true)]
     pub ms: u64,
     /// Threads that read beside the one that updates
     #[arg(long, value_name = "N", default_value = "1", value_parser = threads, allow_negative_numbers = true)]
@@ -347,6 +350,14 @@ const MOST_ROUNDS: u64 = 100_000;
 fn rounds(text: &str) -> Result<u64, String> {
     let advice = format!("give 1 to {MOST_ROUNDS}; 30 or more for figures worth quoting");
     count(text, MOST_ROUNDS, &advice)
+}
+
+/// More than an updater does at full speed.
+const MOST_A_SECOND: u64 = 1_000_000_000;
+
+fn rate(text: &str) -> Result<u64, String> {
+    let advice = format!("give updates a second from 1 to {MOST_A_SECOND}, with commas in between");
+    count(text, MOST_A_SECOND, &advice)
 }
 
 /// As many latencies as a round can keep in memory cheaply.

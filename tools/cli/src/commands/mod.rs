@@ -162,6 +162,7 @@ fn bench_mixed(options: &Mixed) -> Result<u8, Error> {
     let wanted = MixedOptions {
         compare: options.compare,
         rounds: options.rounds,
+        rates: options.rates.clone(),
         ms: options.ms,
         readers: options.readers as u64,
         seed: options.common.seed,

@@ -34,6 +34,7 @@ fn nonsense_is_a_usage_error_with_a_remedy() {
         ),
         (&["bench", "mixed", "--ms", "0"], "give 1 to"),
         (&["bench", "mixed", "--readers", "-1"], "give 1 to 1024"),
+        (&["bench", "mixed", "--rates", "1000,0"], "with commas"),
         (
             &["bench", "pressure", "--objects", "2000"],
             "give 1 to 1000",

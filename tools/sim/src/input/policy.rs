@@ -24,11 +24,11 @@ pub struct Policy {
     pub stall_ns: u64,
     /// The library's clock when the run begins, in nanoseconds; none: somewhere in a second, by chance.
     pub clock: Option<u64>,
-    /// What things cost.
+    /// The costs of actions.
     pub prices: Prices,
 }
 
-/// What things cost, in nanoseconds: about what `bench sync`, `bench retire` and `bench trickle` show on a
+/// Costs of actions, in nanoseconds: about what `bench sync`, `bench retire` and `bench trickle` show on a
 /// machine of two processors. No count depends on them but by the order of things within microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prices {

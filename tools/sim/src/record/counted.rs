@@ -42,7 +42,7 @@ pub struct Counted {
     pub woken_timer: u64,
     /// Wake-ups of the worker by a kick.
     pub woken_kick: u64,
-    /// Times the worker looked whether anything is due.
+    /// Times the worker checked whether anything is due.
     pub worker_passes: u64,
     /// Barriers.
     pub barriers: u64,

@@ -20,7 +20,7 @@ const SECOND: u64 = 1_000_000_000;
 pub struct Threads {
     pub(super) machine: Machine,
     pub(super) world: Rc<World>,
-    /// From when on things count, until that time has come.
+    /// The start of the counted time, until it has come.
     opens: Option<u64>,
     before: Counted,
 }

@@ -93,7 +93,7 @@ fn a_thread_that_retires_alone_needs_neither_a_wake_up_nor_a_fence() {
         (counted.fences(), it.stats().wakeups_of("quiescent")),
         (0, 0)
     );
-    // With somebody else registered each of them takes one; nobody is woken.
+    // With another thread registered each of them takes one; no thread is woken.
     let mut it = machine(|_| ());
     producer(&mut it, Verb::Retire, 96, 10_000);
     reader(&mut it, 0, 1000);
@@ -163,7 +163,7 @@ fn near_the_budget_grace_periods_do_not_wait_for_a_batch() {
 }
 
 #[test]
-fn behind_a_stalled_reader_the_budget_is_passed_and_the_program_told() {
+fn behind_a_stalled_reader_the_budget_is_passed_and_the_program_notified() {
     let mut it = machine(|it| it.threads.budget_callbacks = 1000);
     reader(&mut it, 0, 20 * SECOND);
     producer(&mut it, Verb::Retire, 96, 1000);
@@ -208,7 +208,7 @@ fn a_driver_that_does_not_come_back_loses_its_role() {
 
 fn waiters(sets: &[(&str, &str)]) -> Stats {
     let plan = Workload::named("waiters").unwrap().plan(sets).unwrap();
-    plan.run(|| false).expect("nobody stops it")
+    plan.run(|| false).expect("no caller stops the plan")
 }
 
 #[test]
@@ -300,7 +300,7 @@ fn a_seed_is_a_run() {
             ("readers", "2"),
         ];
         let plan = Workload::named("trickle").unwrap().plan(&sets).unwrap();
-        plan.run(|| false).expect("nobody stops it")
+        plan.run(|| false).expect("no caller stops the plan")
     };
     assert_eq!(of("5"), of("5"));
     assert_ne!(of("5"), of("6"));

@@ -16,34 +16,38 @@ fn reaches(bytes: u64, budget_bytes: u64, budget_count: u64) -> (u64, Held) {
 #[test]
 fn who_reaches_far_borrows_all_of_it_or_one_look() {
     // One object of 100 KiB is queued: 2047 more until the batch is full, and 92 KiB of its 192. Before a
-    // check of the bytes up to 256 objects of 512 bytes each may be queued beyond that. The other lane adds
-    // one check: 192 KiB.
-    let all = Held {
-        count: 2047 + 256,
-        bytes: (92 + 128 + 192) * KIB,
-    };
-    let look = Held {
-        count: 256 + 256,
-        bytes: (128 + 192) * KIB,
-    };
+    // check of the bytes up to 256 objects of 512 bytes each may be queued beyond that. The other lane takes
+    // 256, and bytes up to a batch or the whole loan, since each push there checks the bytes.
+    let all = (2047, (92 + 128) * KIB);
+    let look = (256, 128 * KIB);
     // A lane of the only borrower may have a sixteenth of the budget.
     let enough = (16 * 220 * KIB, 16 * 2047);
-    for (bytes, count, until, lent) in [
-        (64 * KIB * KIB, 1 << 20, 2047, all),
-        (enough.0, enough.1, 2047, all),
-        (enough.0 - 16, enough.1, 256, look),
-        (enough.0, enough.1 - 16, 256, look),
+    for (bytes, count, plain) in [
+        (64 * KIB * KIB, 1 << 20, all),
+        (1 << 40, 1 << 20, all),
+        (enough.0, enough.1, all),
+        (enough.0 - 16, enough.1, look),
+        (enough.0, enough.1 - 16, look),
     ] {
+        let code = Defer::threads().code_batch_bytes.min(bytes / 16);
+        let lent = Held {
+            count: plain.0 + 256,
+            bytes: plain.1 + code,
+        };
         let case = (bytes, count);
-        assert_eq!(reaches(100 * KIB, bytes, count), (until, lent), "{case:?}");
+        assert_eq!(
+            reaches(100 * KIB, bytes, count),
+            (plain.0, lent),
+            "{case:?}"
+        );
     }
 }
 
 #[test]
 fn who_may_not_have_a_look_borrows_for_less() {
-    // A sixteenth is 120 KiB: 240 objects of 512 bytes.
+    // A sixteenth is 120 KiB: 240 objects of 512 bytes, or a look of code.
     let both = Held {
-        count: 240 + 240,
+        count: 240 + 256,
         bytes: 2 * 120 * KIB,
     };
     let lent = reaches(100 * KIB, 16 * 120 * KIB, 1 << 20);
@@ -153,12 +157,15 @@ fn after_a_round_no_owner_has_more_than_its_share() {
 #[test]
 fn what_may_be_pushed_without_a_look_at_the_bytes_counts_as_lent() {
     let Budget { look, small, .. } = Budget::threads();
-    let batch = Defer::threads().batch_bytes;
+    let (batch, code) = (
+        Defer::threads().batch_bytes,
+        Defer::threads().code_batch_bytes,
+    );
     let mut rig = Rig::new(1, 1 << 40, 1 << 30);
     // Nearly a batch of bytes: little credit in bytes is left, and as many small objects as before.
     let refill = rig.retire(0, 1, batch - 100);
     assert_eq!(refill.credit[PLAIN].bytes, 100);
-    assert_eq!(rig.cpus[0].lent().bytes, look * small + batch);
+    assert_eq!(rig.cpus[0].lent().bytes, look * small + code);
 }
 
 #[test]

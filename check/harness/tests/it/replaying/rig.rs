@@ -24,6 +24,7 @@ pub fn config(kernel: bool) -> Config {
         let defer = Defer {
             batch: 6,
             batch_bytes: 160,
+            code_batch_bytes: 300,
             ..Defer::threads()
         };
         let budget = Budget {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::queue::chain::new_block;
+use crate::queue::per_thread::PLAIN;
 
 const N: u64 = BLOCK as u64;
 
@@ -102,15 +103,23 @@ fn layouts_are_packed() {
     struct Wide {
         _bytes: [u8; 96],
     }
-    let what = |entry: Entry| (entry.what >> 6, entry.what & 63);
-    assert_eq!(what(Entry::plain(std::ptr::null_mut::<u8>())), (1, 0));
-    assert_eq!(
-        what(Entry::plain(std::ptr::null_mut::<[u64; 5]>())),
-        (40, 3)
-    );
+    let what = |entry: Entry| kind::layout(entry.what);
+    let byte = Entry::plain(std::ptr::null_mut::<u8>(), Owned::NOTHING);
+    assert_eq!(what(byte), (1, 1));
+    let words = |owned| Entry::plain(std::ptr::null_mut::<[u64; 5]>(), Owned::by::<u64>(owned));
+    for owned in [0, 1, 5000, usize::MAX - 1] {
+        assert_eq!(what(words(owned)), (40, 8));
+        // SAFETY: a word of this lane.
+        let bytes = unsafe { kind::bytes(PLAIN, words(owned).what) };
+        assert_eq!(bytes, 64 + Owned::by::<u64>(owned).bytes());
+        assert_eq!(
+            kind::function(PLAIN, words(owned).what),
+            words(0).what >> 16 | 3
+        );
+    }
     let wide = Box::into_raw(Box::new(Wide { _bytes: [1; 96] }));
-    let entry = Entry::plain(wide);
-    assert_eq!(what(entry), (96, 5));
+    let entry = Entry::plain(wide, Owned::NOTHING);
+    assert_eq!(what(entry), (96, 32));
     // SAFETY: it was a box.
     unsafe { entry.free() };
 }

@@ -1,20 +1,21 @@
 //! Inspection of a queue that does not change its content.
 
+use quiescent_engine::budget::Held;
 use quiescent_engine::cpu::Lane as Which;
 
 use super::{CODE, Core, Queue};
 use crate::prim::Ordering;
 
 impl Queue {
-    /// Number of entries that the owner has pushed since the last report: an estimate, since it may be
-    /// pushing now.
-    pub fn unreported(&self, core: &Core) -> u64 {
-        let ends = self.lanes.iter().zip(Which::ALL);
-        ends.map(|(words, lane)| {
+    /// What the owner has pushed since the last report: an estimate, since it may be pushing now.
+    pub fn unreported(&self, core: &Core) -> Held {
+        let mut all = Held::default();
+        for ((words, chain), lane) in self.lanes.iter().zip(&core.chains).zip(Which::ALL) {
             let end = words.end.load(Ordering::Relaxed);
-            end.saturating_sub(core.cpu.list(lane).end())
-        })
-        .sum()
+            all.count += end.saturating_sub(core.cpu.list(lane).end());
+            all.bytes += chain.given.wrapping_sub(words.left.load(Ordering::Relaxed));
+        }
+        all
     }
 
     /// In a domain that runs callbacks inline: publishes which callbacks are done. The owner compares `head`

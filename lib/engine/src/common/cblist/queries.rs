@@ -46,6 +46,11 @@ impl CbList {
         self.count(DONE)
     }
 
+    /// The same, and their weight.
+    pub fn done(&self) -> (u64, u64) {
+        (self.ready(), self.bytes[DONE])
+    }
+
     /// Does a callback wait for a grace period, or for its stamp?
     pub fn pending(&self) -> bool {
         self.cuts[DONE] != self.cuts[NEXT]

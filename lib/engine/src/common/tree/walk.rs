@@ -70,11 +70,37 @@ impl Tree {
         None
     }
 
-    /// The node that a grace period visits after `node`: breadth first, from the root to the last leaf.
-    pub(crate) fn after(&self, node: usize) -> Option<usize> {
-        if node + 1 >= self.nodes.len() {
-            return None; // also of a tree of one node, the usual case
+    /// The leaf that a grace period visits if it starts now and visits no other, and no node but those above
+    /// it. In a tree with several leaves that is not sparse, there is none.
+    pub(crate) fn only_leaf(&self, host: &impl Host) -> Option<LeafId> {
+        if self.nodes.len() == 1 {
+            return Some(0);
         }
+        let leaf = self.occupied_from(0, host).filter(|_| self.sparse)?;
+        if self.occupied_from(leaf + 1, host).is_some() {
+            return None;
+        }
+        let mut node = self.leaf_node(leaf);
+        while let Some((parent, bit)) = self.nodes[node].parent {
+            node = parent as usize;
+            if self.nodes[node].qsmaskinit != bit {
+                return None;
+            }
+        }
+        Some(leaf)
+    }
+
+    /// The node that a grace period visits after `node`: breadth first, from the root to the last leaf.
+    #[inline]
+    pub(crate) fn after(&self, node: usize) -> Option<usize> {
+        match node + 1 >= self.nodes.len() {
+            true => None, // also of a tree of one node, which most are
+            false => self.after_one(node),
+        }
+    }
+
+    /// The same, for a node that is not the last.
+    fn after_one(&self, node: usize) -> Option<usize> {
         if !self.sparse {
             return Some(node + 1);
         }

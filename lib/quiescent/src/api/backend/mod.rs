@@ -172,7 +172,7 @@ pub trait Backend: Copy + Debug + Eq + Hash + Send + Sync + Unpin + 'static {
             (Way::NoReclaim, false) => unsafe { enqueue::plain_only(queue, entry, bytes) },
             (_, true) => enqueue::code(queue, entry, bytes, Urgency::Lazy),
             (_, false) => {
-                let large = size_of::<T>() >= LARGE || owned != 0;
+                let large = size_of::<T>() >= LARGE || !matches!(owned, 0 | weight::UNKNOWN);
                 // SAFETY: the caller's promise.
                 unsafe { enqueue::plain(queue, entry, bytes, large) };
             }

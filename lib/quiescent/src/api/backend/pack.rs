@@ -9,10 +9,7 @@ use quiescent_core::defer::enqueue::Terms;
 use quiescent_core::queue::kind;
 use quiescent_core::queue::lane::Entry;
 use quiescent_core::queue::per_thread::{CODE, PLAIN};
-use quiescent_core::queue::weight;
-
-/// The most bytes that one object counts as: several of them do not overflow a signed number.
-const MOST_BYTES: usize = 1 << 48;
+use quiescent_core::queue::weight::{self, Owned};
 
 /// How `retire` was called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,22 +36,24 @@ impl Way {
 }
 
 /// The lane, the entry and the weight of a box; `None` for a value without memory and without a destructor.
+/// `owned`: the bytes declared, or [`weight::UNKNOWN`].
 #[inline(always)]
 pub(crate) fn pack<T: Send + 'static>(
     pointer: NonNull<T>,
     owned: usize,
 ) -> Option<(usize, Entry, u64)> {
     let object = pointer.as_ptr();
-    let bytes = weight::boxed::<T>().saturating_add(owned).min(MOST_BYTES) as u64;
+    let owned = Owned::by::<T>(owned);
+    let bytes = weight::boxed::<T>() as u64 + owned.bytes();
     if !needs_drop::<T>() && size_of::<T>() == 0 {
         return None;
     }
     let (lane, entry) = if needs_drop::<T>() {
-        let what = kind::dropped::<T>();
+        let what = kind::dropped::<T>(owned);
         let object = object.cast();
         (CODE, Entry { object, what })
     } else {
-        (PLAIN, Entry::plain(object))
+        (PLAIN, Entry::plain(object, owned))
     };
     Some((lane, entry, bytes))
 }

@@ -20,7 +20,7 @@ use quiescent_core::queue::per_thread::{CODE, PLAIN};
 /// The first eight bytes.
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"quiescnt");
 /// The version of the layout.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 /// The name of the descriptor.
 pub(super) const NAME: &str = "quiescent-telemetry";
 /// The number of functions of all domains together; the last row is for those that find none.
@@ -36,7 +36,7 @@ pub(super) const HOLDOUTS: usize = 64;
 pub(super) const PLACES: usize = 256;
 /// The last domain number; greater ones are not distinguished.
 const LAST_PLACE: u32 = (1 << 14) - 1;
-/// Bits of a key for what is queued: an address, or the low bits of a layout.
+/// Bits of a key for what is queued ([`kind::function`]).
 const WHAT_BITS: u32 = 48;
 
 /// A text without zero bytes.
@@ -364,7 +364,7 @@ impl Page {
     /// The row of a function: `what` is an entry's second word, or an intrusive callback's function.
     pub(super) fn row(&self, place: u32, lane: usize, what: u64) -> &Row {
         let place = place.min(LAST_PLACE);
-        let short = what & ((1 << WHAT_BITS) - 1);
+        let short = kind::function(lane, what);
         let key = u64::from(place) << 50 | (lane as u64 + 1) << WHAT_BITS | short;
         let first = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % OTHERS;
         for step in 0..STEPS {
@@ -392,7 +392,7 @@ impl Row {
     fn describe(&self, lane: usize, what: u64) {
         let (bytes, lazy) = match lane {
             PLAIN => {
-                let size = (what >> 6) as usize;
+                let (size, _) = kind::layout(what);
                 write_to(&self.name, format_args!("block of {size} bytes"));
                 (quiescent_engine::owner::weight(size) as u64, true)
             }

@@ -96,7 +96,11 @@ impl Simulated {
             lazily: Some(it.lazily),
             executed: it.invoked,
             waited_ns: Some(waited_ns),
-            bytes_each: Some(it.bytes),
+            held_bytes: Some(
+                it.queued
+                    .saturating_sub(it.invoked)
+                    .saturating_mul(it.bytes),
+            ),
             broke: Some(it.broke),
         });
         let mut threads: Vec<Thread> = look

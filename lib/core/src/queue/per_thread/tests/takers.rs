@@ -102,9 +102,9 @@ fn done_entries_are_taken_out() {
     let mut core = queue.lock();
     let mut places = [Entry::NONE; 300];
     let mut garbage = Garbage::new();
-    assert_eq!(queue.unreported(&core), 2 * (2 * N + 9));
+    assert_eq!(queue.unreported(&core).count, 2 * (2 * N + 9));
     engine.done(queue, &mut core);
-    assert_eq!(queue.unreported(&core), 0);
+    assert_eq!(queue.unreported(&core), Default::default());
     queue.hint(&core);
     let code = &queue.lanes[CODE];
     assert_eq!((get(&code.head), get(&code.done)), (0, 2 * N + 9));
