@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_are_shared_and_nobody_disappears() {
+    fn threads_are_shared_and_no_role_disappears() {
         let shared = |readers, writers, threads| {
             let mut cast = Cast([0; ROLES]);
             cast.set(Role::Reader, readers);

@@ -13,7 +13,7 @@
 //! * A kernel timer of `j` ticks fires after `j + 1` ticks, because it is rounded up; here after exactly `j`.
 //! * Memory is sequentially consistent: fences are counted, and have no effect.
 //! * Interrupts inside sections, and durations. Tasks are preempted on the test's request, and only tasks in
-//!   a section are told apart.
+//!   a section are distinguished.
 //!
 //! Use it from tests and examples; it allocates freely and panics on misuse.
 

@@ -259,7 +259,7 @@ fn a_batch_of_code_is_limited_by_its_number_and_by_more_bytes() {
 }
 
 #[test]
-fn the_program_is_told_once_a_crossing_and_once_a_second() {
+fn the_program_gets_one_report_a_crossing_and_one_a_second() {
     let mut rig = Rig::new(2, 1000, u64::MAX);
     assert!(!rig.retire(0, 1, 1000).over);
     assert!(rig.retire(0, 1, 1).over);

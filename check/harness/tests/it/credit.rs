@@ -305,7 +305,7 @@ fn a_queue_without_an_owner_gets_no_credit_and_no_deadline_for_nothing() {
 }
 
 #[test]
-fn an_owner_far_behind_is_told_to_hurry() {
+fn an_owner_far_behind_is_asked_to_hurry() {
     let mut rig = Rig::new();
     rig.push(PLAIN, 2 * BATCH, 0);
     let _ = rig.refill(Urgency::Hurry, SECOND);

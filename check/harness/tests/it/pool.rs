@@ -124,7 +124,7 @@ fn a_quiet_program_never_gets_a_second_worker() {
 }
 
 #[test]
-fn what_somebody_is_at_is_no_backlog() {
+fn a_queue_in_a_turn_is_no_backlog() {
     let mut rig = Rig::new(2);
     let _ = rig.done(0, 10);
     assert!(rig.take(0, 1));
@@ -206,7 +206,7 @@ fn one_processor_has_one_worker() {
 }
 
 #[test]
-fn where_the_program_drains_nobody_is_called() {
+fn where_the_program_drains_no_worker_is_called() {
     let mut rig = Rig::new(1);
     rig.machine.engine_mut().set_drained(true);
     assert!(!rig.done(0, 3 * ABOVE).second);
@@ -230,7 +230,7 @@ fn memory_is_no_backlog() {
 }
 
 #[test]
-fn in_the_child_of_a_fork_nobody_is_at_it() {
+fn in_the_child_of_a_fork_no_worker_has_a_turn() {
     let mut rig = Rig::new(1);
     assert!(rig.done(0, ABOVE + 1).second);
     assert!(rig.take(0, 2));
@@ -287,7 +287,7 @@ fn a_second_worker_goes_on_at_the_lower_mark_and_rests_below_it() {
 }
 
 #[test]
-fn whatever_is_done_and_in_nobodys_turn_is_untended() {
+fn whatever_is_ready_and_in_no_turn_is_untended() {
     let head = Lane::Head as usize;
     for (lane, in_turn) in [(PLAIN, true), (CODE, false), (head, false)] {
         let mut rig = Rig::new(1);

@@ -186,7 +186,7 @@ fn what_a_departed_cpu_leaves_keeps_what_it_has_waited_for() {
 }
 
 #[test]
-fn the_soft_interrupt_asks_only_where_nobody_has_and_no_grace_period_is_in_flight() {
+fn the_soft_interrupt_requests_only_without_a_request_or_grace_period_in_flight() {
     let (mut machine, host) = machine(Limits::kernel_6_12());
     let mut cpu = Cpu::new(1);
     let _ = cpu.core(machine.engine_mut(), &host);

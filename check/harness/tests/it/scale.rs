@@ -228,7 +228,7 @@ impl Lcg {
 /// ticket must not be satisfied before the sections end that were open when it was taken; at the end all
 /// tickets are satisfied.
 #[test]
-fn random_crowds_in_a_sparse_tree() {
+fn random_threads_in_a_sparse_tree() {
     const CPUS: u32 = 256;
     let config = Config {
         geometry: GeometryParams {

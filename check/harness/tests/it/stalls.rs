@@ -306,7 +306,7 @@ fn the_next_grace_period_of_a_thread_host_begins_anew() {
 }
 
 #[test]
-fn whoever_drives_next_reports_for_a_driver_that_left() {
+fn the_next_driver_reports_for_a_driver_that_left() {
     let mut host = threads(STALL);
     let _ = waiting(&mut host);
     let _ = host.leave();
@@ -344,7 +344,7 @@ fn nothing_is_reported_for_a_time_of_nothing_and_a_new_time_holds_at_once() {
 }
 
 #[test]
-fn the_child_of_a_fork_blames_nobody_that_it_has_not() {
+fn the_child_of_a_fork_reports_no_thread_that_it_does_not_have() {
     let mut host = threads(STALL);
     let _ = waiting(&mut host);
     host.fork(0);

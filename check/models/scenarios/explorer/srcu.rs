@@ -103,7 +103,7 @@ fn reader_that_comes_back_at_once() {
 
 /// The sum must not take the end of one section for that of another.
 #[test]
-fn two_readers_one_of_whom_ends_while_sums_are_taken() {
+fn two_readers_one_of_which_ends_while_sums_are_taken() {
     check("srcu: two readers", 2, 1, || {
         let world = World::new(Domain::new());
         let srcu = world.domain.srcu();

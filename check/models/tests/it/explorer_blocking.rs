@@ -173,7 +173,7 @@ fn time_outs_fire_only_where_allowed_and_last_of_all() {
 }
 
 #[test]
-fn spinning_ends_when_the_other_acts_and_is_a_livelock_when_nobody_does() {
+fn spinning_ends_when_the_other_acts_and_is_a_livelock_otherwise() {
     let wait_for = |store: bool| {
         move || {
             let word = Rc::new(AtomicU32::new(0));

@@ -100,7 +100,7 @@ fn message_passing_needs_release_and_acquire() {
 }
 
 #[test]
-fn known_blind_spot_load_buffering_is_never_seen() {
+fn known_limit_load_buffering_is_never_seen() {
     let body = |me: usize| {
         move |w: &Words| {
             let seen = w[me].load(Relaxed);

@@ -125,7 +125,7 @@ fn a_lost_wake_up_is_a_deadlock() {
 
 /// When no thread can run, the clock advances to the first time-out.
 #[test]
-fn time_passes_where_nobody_can_go_on() {
+fn time_passes_where_no_thread_can_run() {
     all(|| {
         let late = spawn(|| {
             assert_eq!(nap(9_000), Nap::Idle);

@@ -174,7 +174,7 @@ fn a_cookie_that_is_done_inside_its_section_is_found() {
 }
 
 #[test]
-fn stalls_that_are_not_told_or_too_early_are_found() {
+fn stalls_that_are_not_reported_or_too_early_are_found() {
     let run = ["--scenario", "STALL01", "--seed", "1", "--seconds", "20"];
     let deaf = [&run[..], &["--stall", "4"]].concat();
     found_in(Broken::DeafToStalls, &deaf, &[Finding::StallUnreported]);

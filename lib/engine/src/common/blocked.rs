@@ -27,7 +27,7 @@
 //! # Correctness
 //! Let R be a section that is open when the grace period starts. If R's task is queued by then, the set-up of
 //! its leaf takes the whole list. If not, R runs on a CPU that is in the masks and owes until R's task is
-//! switched out; then R is placed so that the pointer covers it (`list::QueuePlace`). Newer readers may be behind
+//! switched out; then R is placed so that the pointer covers it (`QueuePlace`). Newer readers may be behind
 //! a pointer, too: that delays a grace period and is never wrong. A report stops at a leaf with blocking
 //! readers; the call that removes the last of them continues it ([`Global::read_unlock`]).
 //!

@@ -198,7 +198,7 @@ impl Global {
         )
     }
 
-    /// Has a full grace period passed since the cookie was taken? Reads the root's copy, which shows it first.
+    /// Has a full grace period passed since the cookie was taken? Reads the root's copy, which comes first.
     pub fn poll(&self, cookie: FullCookie) -> bool {
         cookie.done(self.root_seq(), self.exp_seq)
     }

@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_was_told_of_a_flood_hears_of_it_again_after_as_many_more() {
+    fn a_flood_is_notified_again_after_as_many_more() {
         let mut it = BatchState::new();
         it.looked(12_000);
         assert!(!it.is_flood(&LIMITS, 22_000) && it.is_flood(&LIMITS, 22_001));

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nobody_comes_back_in_time_everybody_has_longer() {
+    fn where_no_driver_returns_in_time_every_driver_has_longer() {
         let mut engine = driven();
         let mut now = 0;
         for turn in 0..10 {
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_has_a_thread_for_it_and_nobody_takes_its_role() {
+    fn a_kernels_thread_keeps_its_role() {
         let mut engine = Global::new(Config::kernel_6_12(4, 1000));
         assert!(engine.try_drive(None, Interest::GpThread));
         for now in [0, u64::MAX / 2, u64::MAX] {

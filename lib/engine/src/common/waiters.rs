@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fork_leaves_nobody_waiting_and_positions_go_on() {
+    fn a_fork_leaves_no_waiter_and_positions_continue() {
         let mut w = Waiters::new();
         w.push(true);
         assert_eq!(w.close(1), Closed::Segment);

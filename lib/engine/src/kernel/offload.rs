@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_policy_offloads_nobody_who_is_online() {
+    fn the_kernels_policy_offloads_no_online_cpu() {
         assert!(Offload::quiescent(1000).online_toggle);
         assert!(!Offload::kernel_6_12(1000).online_toggle);
     }

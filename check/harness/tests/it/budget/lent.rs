@@ -91,7 +91,7 @@ fn one_that_fits_counts_from_its_admission_on() {
 }
 
 #[test]
-fn what_has_been_run_is_told_once_it_is_much_or_heavy_or_all() {
+fn executed_entries_are_reported_once_they_are_many_or_large_or_all() {
     let each = SLACK.bytes / 8;
     for (count, bytes, run, reported) in [
         (200, 8, 1, false),
@@ -140,7 +140,7 @@ fn who_is_refused_would_not_fit_beside_what_is_held_and_lent_to_others() {
 }
 
 #[test]
-fn after_a_round_nobody_has_more_than_its_share() {
+fn after_a_round_no_owner_has_more_than_its_share() {
     let reserve = (1 << 16) / 8;
     let mut rig = Rig::new(4, 1 << 40, 1 << 16);
     for cpu in &mut rig.queued {

@@ -68,7 +68,7 @@ fn code_that_waits_to_be_drained_has_no_deadline() {
 }
 
 #[test]
-fn what_is_in_somebodys_hands_gets_no_deadline_from_a_change_of_times() {
+fn extracted_entries_get_no_deadline_from_a_change_of_times() {
     let mut rig = Rig::new();
     rig.push(PLAIN, 1, 0);
     assert!(rig.taken(false, SECOND));

@@ -17,7 +17,7 @@ fn funnel_trace(host: &mut TestHost) -> Vec<String> {
 }
 
 #[test]
-fn with_nobody_ahead_and_the_role_free_nothing_is_climbed() {
+fn with_no_caller_ahead_and_the_role_free_nothing_is_climbed() {
     let mut host = machine(8, 2);
     let caller = host.expedite(5);
     assert_eq!(host.exp_step(caller), Doing::Begins);
@@ -79,7 +79,7 @@ fn callers_meet_in_the_tree_and_one_of_them_gets_to_the_root() {
 }
 
 #[test]
-fn a_cookie_from_before_the_start_is_served_by_somebody_elses_grace_period() {
+fn a_cookie_from_before_the_start_is_served_by_another_callers_grace_period() {
     let mut host = machine(4, 2);
     let (first, second, third) = (host.expedite(0), host.expedite(1), host.expedite(2));
     host.exp_until(first, |doing| doing == Doing::Drives(ExpNext::Again));

@@ -57,7 +57,7 @@ fn a_newer_reader_is_not_waited_for() {
 }
 
 #[test]
-fn a_preempted_reader_is_waited_for_and_nobody_is_interrupted() {
+fn a_preempted_reader_is_waited_for_and_no_cpu_is_interrupted() {
     for cpus in [1, 2, 4, 8, 13] {
         for cpu in 0..cpus {
             let mut host = machine(cpus, 2);

@@ -152,7 +152,7 @@ fn a_full_bypass_is_flushed_by_the_next_caller() {
 }
 
 #[test]
-fn whoever_flushes_moves_on_what_has_been_released() {
+fn a_flush_also_moves_ready_callbacks() {
     let mut it = bench();
     let _ = it.call(1);
     it.rcuog(0);
@@ -203,7 +203,7 @@ fn a_cpu_that_is_not_offloaded_queues_as_ever() {
 }
 
 #[test]
-fn who_owes_too_many_already_is_told_so() {
+fn a_cpu_that_owes_too_many_is_marked_as_overloaded() {
     for policy in [Policy::Kernel612, Policy::Quiescent] {
         let mut it = Bench::new(4, policy);
         // Twice the high mark.

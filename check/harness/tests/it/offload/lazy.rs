@@ -35,7 +35,7 @@ fn shrink(it: &mut Bench, cpu: CpuId) -> u64 {
 // Which callbacks are lazy.
 
 #[test]
-fn nothing_is_lazy_while_the_machine_boots_or_somebody_hurries() {
+fn nothing_is_lazy_while_the_machine_boots_or_is_hurried() {
     for policy in BOTH {
         let mut it = lazies(policy, 1);
         it.input(OffloadInput::AsyncHurry);

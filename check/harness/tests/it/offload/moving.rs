@@ -70,7 +70,7 @@ fn a_barrier_hurries_lazy_callbacks_and_waits_for_them() {
 }
 
 #[test]
-fn a_barrier_behind_callbacks_that_wait_wakes_nobody() {
+fn a_barrier_behind_callbacks_that_wait_wakes_no_thread() {
     for policy in BOTH {
         let mut it = Bench::new(4, policy);
         let _ = it.call(1);
@@ -108,7 +108,7 @@ fn a_barrier_over_an_offloaded_cpu_that_has_gone() {
 }
 
 #[test]
-fn ready_ones_that_nobody_was_woken_for_run_for_the_barrier() {
+fn ready_ones_without_a_wake_up_run_for_the_barrier() {
     let mut it = Bench::new(4, Policy::Quiescent);
     let _ = it.call_lazy(1);
     let _ = it.call(0);
@@ -120,7 +120,7 @@ fn ready_ones_that_nobody_was_woken_for_run_for_the_barrier() {
 }
 
 #[test]
-fn a_barrier_wakes_nobody_for_a_cpu_that_has_nothing() {
+fn a_barrier_wakes_no_thread_for_a_cpu_that_has_nothing() {
     for policy in BOTH {
         let mut it = Bench::new(4, policy);
         start_barrier(&mut it);
@@ -282,7 +282,7 @@ fn no_batch_begins_while_the_other_side_has_one_out() {
 }
 
 #[test]
-fn a_member_that_comes_or_goes_in_the_middle_of_a_pass_hides_nobody() {
+fn a_member_that_comes_or_goes_in_the_middle_of_a_pass_hides_no_other() {
     for policy in BOTH {
         let offload = Offload {
             online_toggle: true,

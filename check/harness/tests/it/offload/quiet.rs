@@ -49,7 +49,7 @@ fn our_policy_needs_no_more_wake_ups_than_the_kernels() {
 }
 
 #[test]
-fn grace_periods_for_others_wake_nobody_for_lazy_ones() {
+fn grace_periods_for_others_wake_no_thread_for_lazy_ones() {
     let mut it = Bench::new(4, Policy::Quiescent);
     for round in 0..40 {
         let _ = it.call_lazy(3);

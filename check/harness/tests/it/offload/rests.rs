@@ -36,7 +36,7 @@ fn rcuog_waits_for_the_earliest_stamp_of_all_members() {
 }
 
 #[test]
-fn what_somebody_waits_for_is_invoked_after_its_own_grace_period_though_more_waits() {
+fn a_hurried_callback_is_invoked_after_its_own_grace_period_though_more_wait() {
     for policy in BOTH {
         let mut it = Bench::new(4, policy);
         let _ = it.call(1);

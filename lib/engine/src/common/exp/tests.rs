@@ -243,7 +243,7 @@ fn who_is_in_no_leaf_climbs_from_the_first() {
 }
 
 #[test]
-fn a_role_that_is_free_is_not_taken_past_somebody_who_is_ahead() {
+fn a_role_that_is_free_is_not_taken_past_a_caller_ahead() {
     let mut engine = engine();
     engine.exp.held = true;
     let cookie = engine.exp_snap(&Awake);

@@ -149,7 +149,7 @@ impl Host for There {
 }
 
 #[test]
-fn a_driver_is_alone_where_nobody_else_is_in_any_leaf() {
+fn a_driver_is_alone_where_no_other_cpu_is_in_any_leaf() {
     for (cpu, present, alone) in [
         (0, [1, 0], true),
         (1, [2, 0], true),
@@ -169,7 +169,7 @@ fn a_driver_is_alone_where_nobody_else_is_in_any_leaf() {
 }
 
 #[test]
-fn nothing_is_reported_for_a_leaf_without_anybody() {
+fn nothing_is_reported_for_a_leaf_without_cpus() {
     let mut engine = engine();
     let host = There::new([3, 0]);
     let _ = engine.start_poll(0, &host);

@@ -95,7 +95,7 @@ fn a_pointer_moves_on_when_its_entry_leaves() {
 
 /// All sequences of six actions: every owing reader is covered, and lists stay whole.
 #[test]
-fn whoever_owes_is_covered_whatever_the_order() {
+fn each_owing_reader_is_covered_in_any_order() {
     for choice in 0..6u32.pow(6) {
         let mut leaf = Leaf::new();
         let (mut norm, mut exp): (Vec<TaskId>, Vec<TaskId>) = (Vec::new(), Vec::new());
