@@ -227,7 +227,7 @@ fn tables_for_people() {
         ),
         (
             &["flood", "--seconds", "0.02"],
-            ["blocks/s", "retire 2p", "at least as many as ck"],
+            ["blocks/s", "retire 2p", "blocks a second at least"],
         ),
         (
             &["stall", "--seconds", "0.05", "--objects", "100"],
